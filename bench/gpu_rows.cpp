@@ -51,8 +51,8 @@ Row update(const std::string& name, const Network& network, Device device) {
     const Array<std::int32_t> all_labels({batch}, labels, device);
     std::vector<Micro> micros;
     for (std::int64_t at = 0; at < batch; at += network.rows_each)
-        micros.push_back({constant(all.leading(at, at + network.rows_each)),
-                          all_labels.leading(at, at + network.rows_each)});
+        micros.push_back({constant(all.slice_rows(at, at + network.rows_each)),
+                          all_labels.slice_rows(at, at + network.rows_each)});
 
     return {name, "update",
             [=] {
@@ -92,9 +92,9 @@ std::vector<Row> kernels_alone(std::size_t rows, std::size_t columns, Device dev
     const auto result = [all](Array<float> Arrays::*where) {
         return [all, where] { return ((*all).*where).to(Device::cpu); };
     };
-    Walk<2> plain;
-    detail::make_plain(plain, n);
-    const Walk<2> down = detail::broadcast_walk({high, wide}, {high, wide}, {wide});
+    StridedIndex<2> plain;
+    detail::make_contiguous(plain, n);
+    const StridedIndex<2> down = detail::broadcast_walk({high, wide}, {high, wide}, {wide});
     return {
         {"relu" + size, "call",
          [=, &kernel] {

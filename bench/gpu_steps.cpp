@@ -16,7 +16,7 @@
 #include "bench/gpu_floor.hpp"
 #include "bench/gpu_rows.hpp"
 #include "bench/timing.hpp"
-#include "tally/device/peer.hpp"
+#include "tally/device/backend.hpp"
 
 namespace {
 
@@ -218,8 +218,8 @@ int main(int argc, char** argv) try {
         else
             settings.wanted.emplace_back(word);
     }
-    if (settings.device == Device::cuda && !peer::absent().empty())
-        return std::fprintf(stderr, "skipped: %s\n", peer::absent().c_str()), 77;
+    if (settings.device == Device::cuda && !peer::unavailable_reason().empty())
+        return std::fprintf(stderr, "skipped: %s\n", peer::unavailable_reason().c_str()), 77;
     set_threads(
         static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 8u)));  // of the CPU that checks
     std::printf(R"({"device": "%s", "rounds": %d})"

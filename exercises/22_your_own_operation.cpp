@@ -14,11 +14,11 @@ Tensor64 softsign(const Tensor64& x) {
         for (double& v : y) v = v / (1 + std::abs(v));
         return Array<double>(in.shape(), y);
     };
-    const auto backward = [](Pull<Array<double>> to, const Array<double>& dy, const Array<double>&,
+    const auto backward = [](GradInputs<Array<double>> to, const Array<double>& dy, const Array<double>&,
                              const Array<double>& in) {
         std::vector<double> dx = in.to_vector();
         for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = 1 / (1 + dx[i]);
-        if (to.wants(0)) to.give(0, Array<double>(in.shape(), dx));
+        if (to.needs_grad(0)) to.add(0, Array<double>(in.shape(), dx));
     };
     return custom("softsign", forward, backward, x);
 }

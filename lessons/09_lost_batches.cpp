@@ -80,7 +80,7 @@ struct LostBatches : Toy {
         Sgd sgd({w}, {.learning_rate = 0.1});
         Window window(sgd, {.micro_batches = pieces, .total = 6});
         code(1);
-        for (const auto& part : parts) window.add(counted(matmul(part, w)));
+        for (const auto& part : parts) window.add(make_loss(matmul(part, w)));
         show("w.grad", w.grad());
         check_equal("the full batch, bit for bit", w.grad(), full);
         window.finish();
@@ -165,7 +165,7 @@ struct LostBatches : Toy {
         if (listing == Listing::window) {
             Window window(sgd, {.micro_batches = every});
             for (const auto& own : split(w, 1)) {
-                window.add(counted(own));
+                window.add(make_loss(own));
                 if (window.full()) window.finish();
             }
             window.flush();

@@ -83,7 +83,7 @@ struct TheTail : Toy {
             "fills it.");
         // The loss of row i is w_i: a descent with rate 1 from 0 counts in -w how much each row has weighed.
         const auto counting = [](const Items& items, const Tensor& v) {
-            return counted(slice(v, 0, items[0], items[items.count() - 1] + 1));
+            return make_loss(slice(v, 0, items[0], items[items.count() - 1] + 1));
         };
         auto counts = table({"rule", "updates", "rows 0 to 5 count"});
         const auto count_row = [&](const std::string& name, const Trained& trained) {
@@ -139,7 +139,7 @@ struct TheTail : Toy {
             double means = 0, sums = 0, count = 0;
             const auto parts = split(all, size);
             for (const auto& part : parts) {
-                const auto loss = counted(part);
+                const auto loss = make_loss(part);
                 means += double(loss.mean().item()) / double(parts.size());
                 sums += double(loss.sum.item());
                 count += double(loss.count.item());

@@ -66,7 +66,7 @@ struct MeanSumToken : Toy {
         const std::vector<real> by_window = gradient_by_window(v, [&](Window<real>& window) {
             for (const auto& micro : split(tokens, in_micro_batch)) {
                 if (window.micro_batches() == 0) code(1);
-                window.add(counted(matmul(micro, v)));
+                window.add(make_loss(matmul(micro, v)));
             }
         });
         w.zero_grad();
@@ -102,7 +102,7 @@ struct MeanSumToken : Toy {
         const std::vector<real> shares = each.grad().to_vector();
         const auto own = zeros(110);
         const std::vector<real> fair = gradient_by_window(own, [&](Window<real>& window) {
-            for (const auto& micro : split(own, Counts{10, 100})) window.add(counted(micro));
+            for (const auto& micro : split(own, Counts{10, 100})) window.add(make_loss(micro));
         });
         auto counts = table({"a word counts", "of the 10", "of the 100", "ratio"});
         counts.row("mean of means", shares[0], shares[109], shares[0] / shares[109]);
@@ -162,7 +162,7 @@ struct MeanSumToken : Toy {
         count_it("to each micro-loss", left_to_add(1, 0), left_to_add(1, 1));
         count_it(say("to each micro-loss, divided by N = {}", n), left_to_add(n, 0), left_to_add(n, 1));
         count_it("to each sum of a window, divided by 6", in_window(0, 0), in_window(1, 0));
-        count_it("window.once(penalty)", in_window(0, 0), in_window(0, 1));
+        count_it("window.add_regularizer(penalty)", in_window(0, 0), in_window(0, 1));
         check_penalty(penalised);
     }
 
@@ -201,10 +201,10 @@ struct MeanSumToken : Toy {
         const auto p = weights();
         return gradient_by_window(p, [&](Window<real>& window) {
             for (const auto& micro : split(x, b)) {
-                const auto loss = counted(matmul(micro, p));
+                const auto loss = make_loss(matmul(micro, p));
                 window.add({loss.sum + penalty(p) * in_each, loss.count});
             }
-            if (once > 0) window.once(penalty(p));
+            if (once > 0) window.add_regularizer(penalty(p));
         });
     }
 

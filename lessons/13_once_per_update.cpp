@@ -71,7 +71,7 @@ struct OncePerUpdate {
         Sgd decays_each({decayed_each}, {.learning_rate = rate, .weight_decay = 0.5});
         Window decay_window(decays_once, {.micro_batches = n});
         for (int micro = 0; micro < n; ++micro) {
-            decay_window.add(counted(decayed_once * 0.0));  // no gradient, so that decay is seen alone
+            decay_window.add(make_loss(decayed_once * 0.0));  // no gradient, so that decay is seen alone
             (decayed_each * 0.0).backward();
             decays_each.step();
         }
@@ -133,7 +133,7 @@ struct OncePerUpdate {
         auto w = number(0);
         MovingAverage<real> each_update({w}, {.decay = 0.9}), each_micro({w}, {.decay = 0.9});
         each_update.update(), each_micro.update();  // begins at 0
-        w.change_value([](Array<real>& value) { value = Array<real>::full({1}, real(1), options().device); });
+        w.modify_value([](Array<real>& value) { value = Array<real>::full({1}, real(1), options().device); });
         for (int window = 0; window < 4; ++window) {
             each_update.update();
             for (int micro = 0; micro < n; ++micro) each_micro.update();
@@ -218,7 +218,7 @@ struct OncePerUpdate {
     double through_windows(Optimizer<real>& optimizer, const Tensor& w) const {
         Window window(optimizer, {.micro_batches = n});
         for (int update = 0; update < 2; ++update) {
-            for (int micro = 0; micro < n; ++micro) window.add(counted(w * 1.0));
+            for (int micro = 0; micro < n; ++micro) window.add(make_loss(w * 1.0));
             window.finish();
         }
         return double(w.item());
@@ -257,7 +257,7 @@ struct OncePerUpdate {
         Window window(optimizer, each_once);
         for (int update = 0; update < 4; ++update) {
             for (const auto& micro : split(Toy::six_rows(), 6 / micro_batches))
-                window.add(counted(matmul(micro, w)));
+                window.add(make_loss(matmul(micro, w)));
             window.finish();
         }
         const auto ends = w.value().to_vector(), averages = average.value(0).to_vector();

@@ -163,7 +163,7 @@ struct AdamHidesIt {
         Optimizer optimizer({w}, with);
         Window window(optimizer, {.micro_batches = n, .reduction = reduction, .weigh = Weigh::micro_batches});
         if (std::exchange(speaks, false)) code(2);
-        for (const auto& micro : split(Toy::six_rows(), 6 / n)) window.add(counted(matmul(micro, w)));
+        for (const auto& micro : split(Toy::six_rows(), 6 / n)) window.add(make_loss(matmul(micro, w)));
         window.finish();
         std::vector<double> move;
         for (std::size_t i = 0; i < 3; ++i)

@@ -153,7 +153,7 @@ struct ARealTraining {
         Passed* passed = nullptr;  // where it is noted, if anywhere
 
     protected:
-        Tensor forward(Tensor x, Pass&) override {
+        Tensor forward(Tensor x, ForwardPass&) override {
             x = linear_relu(std::move(x), first_.weight, first_.bias);
             note_passed(0, x);
             x = linear_relu(std::move(x), second_.weight, second_.bias);
@@ -225,7 +225,7 @@ struct ARealTraining {
         Sgd sgd(parameters(network), {.learning_rate = rate});
         Window window(sgd, {.total = double(batch), .tail = Tail::scale});
         std::int64_t came = 0;  // pictures
-        const auto update = [&](const Finished<real>& done) {
+        const auto update = [&](const UpdateResult<real>& done) {
             if ((window.updates() - 1) % every != 0 || !done.stepped) return;
             seen.lines.push_back(
                 written("loss: %7f  [%5d/%5d]", done.loss(), int(came), int(pictures.count())));

@@ -84,7 +84,7 @@ struct WrapperAndSchedule {
             auto epochs = table({"epoch", "micro-batches an update", "updates", "loss after it"});
             for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
                 optimizer.begin_epoch(epoch);
-                per_update.push_back(optimizer.window().planned());
+                per_update.push_back(optimizer.window().planned_micro_batches());
                 updates.push_back(0);
                 for (const Items& item : split(in_order(8), 1)) {
                     line.loss(item).mean().backward();

@@ -89,13 +89,14 @@ struct WhereMemoryGoes {
             const Timeline timeline(options().device);
             net.update(x, at_a_time);
             const Timeline::Peak& peak = timeline.peak();
-            const auto held_as = [&](MemoryClass what) {
+            const auto memory_class = [&](MemoryClass what) {
                 return peak.at.in_use_by[static_cast<std::size_t>(what)];
             };
-            const std::size_t weights = held_as(MemoryClass::parameter),
-                              gradients = held_as(MemoryClass::gradient),
-                              others = held_as(MemoryClass::temporary) - adam + (peak.bytes - peak.at.in_use);
-            saved.push_back(held_as(MemoryClass::saved));
+            const std::size_t weights = memory_class(MemoryClass::parameter),
+                              gradients = memory_class(MemoryClass::gradient),
+                              others =
+                                  memory_class(MemoryClass::temporary) - adam + (peak.bytes - peak.at.in_use);
+            saved.push_back(memory_class(MemoryClass::saved));
             rows.row(at_a_time == 64 ? "64" : say("{} x {}", n, at_a_time), weights, gradients, adam,
                      saved.back(), others, peak.bytes);
             fixed.push_back(weights + gradients + adam);
@@ -335,9 +336,10 @@ struct WhereMemoryGoes {
         void fill(Window<real>& window, const V& x, std::int64_t at_a_time) const {
             const std::int64_t items = x.shape()[0];
             for (std::int64_t from = 0; from < items; from += at_a_time) {
-                const V micro = constant(x.value().leading(from, std::min(from + at_a_time, items)).clone());
+                const V micro =
+                    constant(x.value().slice_rows(from, std::min(from + at_a_time, items)).clone());
                 const V y = checkpoint_sequential(layers, segments, micro);
-                window.add(counted(y * y));
+                window.add(make_loss(y * y));
             }
         }
         std::vector<real> numbers() const {

@@ -129,7 +129,7 @@ struct Checkpointing {
         for (int round = 0; round < 5; ++round) {
             plainly.push_back(wide.plain());
             in_segments.push_back(wide.segments(4));
-            const Unverified off;
+            const NoCheckpointVerification off;
             unverified.push_back(wide.segments(4));
         }
         const Taken before = quickest(plainly), after = quickest(in_segments);
@@ -179,7 +179,7 @@ struct Checkpointing {
         const auto wanted = gradients(false, 1), by_layer = gradients(true, 4);
         std::vector<real> counted;
         {
-            const Unverified off;
+            const NoCheckpointVerification off;
             counted = gradients(false, 4);
         }
         const std::string said = refusal([&] { gradients(false, 4); }, ";");
@@ -213,7 +213,7 @@ struct Checkpointing {
         for (const bool checkpointed : {false, true}) {
             BatchNorm<real> norm(16);
             to(norm, options().device);
-            Pass pass{.training = true};
+            ForwardPass pass{.training = true};
             runs.push_back(0);
             const auto layer = [&](const Tensor& h) {
                 ++runs.back();

@@ -344,7 +344,7 @@ struct TheBestSchedule {
     static void check_memory(Tower& thin, Tower& thick, const std::vector<Row>& rows) {
         Row least = rows[0];  // of all segments
         for (std::size_t k = 2; k <= 64; ++k) {
-            const Unverified off;  // 126 trainings, of which only bytes are wanted
+            const NoCheckpointVerification off;  // 126 trainings, of which only bytes are wanted
             least.thin = std::min(least.thin, thin.peak(in_segments(thin, k)));
             least.thick = std::min(least.thick, thick.peak(in_segments(thick, k)));
         }

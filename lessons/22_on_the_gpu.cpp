@@ -5,7 +5,7 @@
 
 #include "course/data/fashion.hpp"
 #include "course/kit/toy.hpp"
-#include "tally/device/peer.hpp"
+#include "tally/device/backend.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;

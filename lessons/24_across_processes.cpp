@@ -22,7 +22,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
                           capital(many_in_words(P, "ranks")), many(b, "rows")));
         note("Each sees its own memory only. Each runs this, and all results are shown:");
         code(3);
-        const auto means = on_ranks([&](Processes& here) {
+        const auto means = on_ranks([&](ProcessGroup& here) {
             const Tensor rows = part(here.rank());
             return grad(mean(matmul(rows, w)), {w}).front().to_vector();
         });
@@ -40,7 +40,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
                      "It is lesson 6 once more, with ranks for micro-batches."),
                 say("Each mean counts fully: {} where one is wanted.", many(P, "means")));
         code(3);
-        const auto sums = on_ranks([&](Processes& here) {
+        const auto sums = on_ranks([&](ProcessGroup& here) {
             const Array<real> mine({3}, means[at(here.rank())]);
             return sum_of_all(here, mine).to_vector();
         });
@@ -78,7 +78,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
                 hint("Which number does a rank alone not know?", "Each rank also hands in its own count."),
                 "Sums need one denominator: the counts are summed, too.");
         code(3);
-        const auto found = on_ranks([&](Processes& here) {
+        const auto found = on_ranks([&](ProcessGroup& here) {
             Shared mine(here);  // with Window<real> window(sgd, {}, &ranks)
             for (const Tensor& rows : dealt(here)) mine.add(rows);
             return mine.finish();
@@ -102,7 +102,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
                      "All ranks share one number then, and each goes on alone."),
                 "The mean of the first ones, and its own second.");
         if (P < 4) code(3);
-        const auto ends = on_ranks([&](Processes& here) {
+        const auto ends = on_ranks([&](ProcessGroup& here) {
             const double early = mean_over(here, first[at(here.rank())]);  // too early
             return early + second[at(here.rank())];
         });
@@ -113,7 +113,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         check_ends(ends);
 
         step("Who notices? Thirty such updates, with the loss that rank 0 prints:");
-        const auto courses = on_ranks([&](Processes& here) { return train_too_early(here); });
+        const auto courses = on_ranks([&](ProcessGroup& here) { return train_too_early(here); });
         const auto true_course = train_together();
         auto training =
             table({"update", "rank 0's loss", "done right", "rank 0's w", say("rank {}'s w", last)});
@@ -123,7 +123,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
                          courses[at(last)][at(update)]);
         note(P == 1 ? "Alone there is nobody to part from."
                     : "It looks better than it is. A window compares the copies when it opens:");
-        const auto refusals = on_ranks([&](Processes& here) { return refusal(here, courses); });
+        const auto refusals = on_ranks([&](ProcessGroup& here) { return refusal(here, courses); });
         if (P > 1) show("error", refusals[0]);
         check_parting(courses, true_course, refusals);
 
@@ -141,18 +141,19 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
                     say("{} sums instead of one, and the same gradient in the end.", N));
         auto bytes = table({"micro-batches", "window, bytes", "a sum each, bytes"});
         for (const int n : {1, 2, N, 2 * N}) {
-            const auto window = on_ranks([&](Processes& here) { return sent_by_window(here, n); });
-            const auto each = on_ranks([&](Processes& here) { return sent_by_sums(here, n); });
+            const auto window = on_ranks([&](ProcessGroup& here) { return sent_by_window(here, n); });
+            const auto each = on_ranks([&](ProcessGroup& here) { return sent_by_sums(here, n); });
             bytes.row(n, int(total(window)), int(total(each)));
         }
         note("Of the gradients; counts and agreements are some words more, not counted here.");
         check_bytes(bytes, a_window);
 
-        const auto neighbours = on_ranks([&](Processes& here) {
+        const auto neighbours = on_ranks([&](ProcessGroup& here) {
             return three_sums(here, [&](int k) { return k * P / 24 == here.rank(); });
         });
-        const auto cards = on_ranks(
-            [&](Processes& here) { return three_sums(here, [&](int k) { return k % P == here.rank(); }); });
+        const auto cards = on_ranks([&](ProcessGroup& here) {
+            return three_sums(here, [&](int k) { return k % P == here.rank(); });
+        });
         const auto everything = [](int) { return true; };
         const auto running = window_of(everything, Sum::running), exact = window_of(everything, Sum::exact);
         if (P == 1)
@@ -184,7 +185,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
                           "its work.",
                           last, P == 2 ? "the other does" : "the others do"));
         code(3);
-        const auto without = on_ranks([&](Processes& here) {
+        const auto without = on_ranks([&](ProcessGroup& here) {
             const int others = std::max(1, P - 1);
             return three_sums(here, [&](int k) { return k % others == here.rank(); });
         });
@@ -203,7 +204,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
                      wrong("they step, it does not", "From then on w would not be one any more.")},
                     hint("What must the copies of w stay?", "Either all of them step, or none."),
                     "Who leaves tells the others, and finish() steps only with the word of everybody.");
-        const auto words = on_ranks([&](Processes& here) { return told_of_failure(here.rank()); });
+        const auto words = on_ranks([&](ProcessGroup& here) { return told_of_failure(here.rank()); });
         for (int rank = 0; rank < std::min(P, 2); ++rank) show(say("rank {}", rank), words[at(rank)]);
         if (P > 2) show(say("rank {}", last), words[at(last)]);
         check_failure(words);
@@ -213,10 +214,10 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
     struct Shared {
         Tensor v = zeros();
         Sgd<real> sgd{{v}, {.learning_rate = 1}};  // one step from 0 ends at minus the gradient
-        Ranks<real> ranks;
+        DataParallel<real> ranks;
         Window<real> window{sgd, {}, &ranks};
-        explicit Shared(Processes& here) : ranks(here) {}
-        void add(const Tensor& rows) { window.add(counted(matmul(rows, v))); }
+        explicit Shared(ProcessGroup& here) : ranks(here) {}
+        void add(const Tensor& rows) { window.add(make_loss(matmul(rows, v))); }
         std::vector<double> finish() {  // the gradient and the count
             const double count = window.finish().count;
             const std::vector<double> stepped = values(v);
@@ -235,12 +236,12 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         return {after[0] - before[0], after[1] - before[1], after[2] - before[2]};
     }
 
-    static double mean_over(Processes& here, double mine) {
+    static double mean_over(ProcessGroup& here, double mine) {
         return double(sum_of_all(here, Array<real>::full({}, real(mine))).item()) / here.size();
     }
 
     // A rank's w, before and after each of thirty updates, and what it should be. Its loss is that of rank 0 below.
-    std::vector<double> train_too_early(Processes& here) const {
+    std::vector<double> train_too_early(ProcessGroup& here) const {
         std::vector<double> course{0};
         for (int update = 0; update < 30; ++update) {
             const double v = course.back(), early = mean_over(here, v - firsts()[at(here.rank())]);
@@ -259,10 +260,10 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
     static double loss_of_rank_0(double v) { return ((v - 1) * (v - 1) + (v - 2) * (v - 2)) / 2; }
 
     // What the next window says of copies that are not one.
-    static std::string refusal(Processes& here, const std::vector<std::vector<double>>& courses) {
+    static std::string refusal(ProcessGroup& here, const std::vector<std::vector<double>>& courses) {
         const Tensor w = parameter(Array<real>::full({}, real(courses[at(here.rank())].back())));
         Sgd<real> sgd({w}, {.learning_rate = 1});
-        Ranks<real> ranks(here);
+        DataParallel<real> ranks(here);
         try {
             Window<real> window(sgd, {}, &ranks);
         } catch (const Error& error) {
@@ -271,14 +272,14 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         return "";
     }
 
-    double sent_by_window(Processes& here, int n) const {
+    double sent_by_window(ProcessGroup& here, int n) const {
         Shared mine(here);
         const auto before = here.sent().numbers;
         for (int micro = 0; micro < n; ++micro) mine.add(part(here.rank()));
         mine.finish();
         return double(here.sent().numbers - before);
     }
-    double sent_by_sums(Processes& here, int n) const {
+    double sent_by_sums(ProcessGroup& here, int n) const {
         const auto before = here.sent().numbers;
         for (int micro = 0; micro < n; ++micro)
             void(sum_of_all(here, grad(mean(matmul(part(here.rank()), w)), {w}).front()));
@@ -286,7 +287,8 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
     }
 
     // The step of a window of those micro-batches that belong to it, of 24: in one process, or over all ranks.
-    template <class F> static std::vector<real> window_of(F belongs, Sum how, Ranks<real>* ranks = nullptr) {
+    template <class F>
+    static std::vector<real> window_of(F belongs, Sum how, DataParallel<real>* ranks = nullptr) {
         const Tensor v = parameter(Array<real>::zeros({1000}, options().device));
         Sgd<real> sgd({v}, {.learning_rate = 1});
         Window<real> window(sgd, {.sum = how}, ranks);
@@ -296,12 +298,12 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         return v.value().to_vector();
     }
     // fast, rank_order and exact, one after the other.
-    template <class F> static std::vector<real> three_sums(Processes& here, F belongs) {
+    template <class F> static std::vector<real> three_sums(ProcessGroup& here, F belongs) {
         std::vector<real> all;
         for (const auto& [reduce, how] : {std::pair(AllReduce::fast, Sum::running),
                                           {AllReduce::rank_order, Sum::running},
                                           {AllReduce::rank_order, Sum::exact}}) {
-            Ranks<real> ranks(here, {.reduce = reduce});
+            DataParallel<real> ranks(here, {.reduce = reduce});
             const std::vector<real> result = window_of(belongs, how, &ranks);
             all.insert(all.end(), result.begin(), result.end());
         }
@@ -313,11 +315,11 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         const Tensor v = zeros();
         std::string said;
         try {
-            Processes processes;  // a meeting of its own, which somebody may leave
+            ProcessGroup processes;  // a meeting of its own, which somebody may leave
             Sgd<real> sgd({v}, {.learning_rate = 1});
-            Ranks<real> ranks(processes);
+            DataParallel<real> ranks(processes);
             Window<real> window(sgd, {}, &ranks);
-            for (int micro = 0; micro < 2; ++micro) window.add(counted(matmul(part(rank), v)));
+            for (int micro = 0; micro < 2; ++micro) window.add(make_loss(matmul(part(rank), v)));
             if (rank == last) throw Error("[read] the third file is missing");
             window.finish();
         } catch (const Error& error) {
@@ -344,7 +346,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
             {6}, {6, 0}, {4, 2, 0}, {3, 2, 1, 0}, {3, 1, 1, 1, 0}, {2, 1, 1, 1, 1, 0}};
         return sizes[at(P - 1)];
     }
-    std::vector<Tensor> dealt(Processes& here) const {
+    std::vector<Tensor> dealt(ProcessGroup& here) const {
         if (unequal[at(here.rank())] == 0) return {};
         return {split(x, unequal)[at(here.rank())]};
     }

@@ -21,7 +21,7 @@ struct ThePipe {
     void talk() {
         step(say("{} layers tanh(h W), a process for each: stages 0 to {}.", capital(in_words(p)), p - 1));
         code(3);
-        const auto losses = on_ranks([&](Processes& here) {
+        const auto losses = on_ranks([&](ProcessGroup& here) {
             Pipe<real> pipe(here, {stage_of(here.rank())}, by(gpipe));
             return pipe.run(1, batches_of(0), loss).loss;
         });
@@ -142,7 +142,7 @@ struct ThePipe {
                 hint("What is divided after the third run?", "Gradients add up in one place, run after run."),
                 "Three divisions meet it: g1/m^3 + g2/m^2 + g3/m.");
         code(3);
-        const auto average = on_ranks([&](Processes& here) {
+        const auto average = on_ranks([&](ProcessGroup& here) {
             const Tensor W = layer_without_gradient(here.rank());
             three_runs(here, [&] { divide(W, m); });
             return numbers(W.grad());
@@ -155,7 +155,7 @@ struct ThePipe {
 
         step("A window around the three runs divides once, by the number of all items.");
         code(3);
-        const auto ours = updated_by([&](Processes& here, Window<real>& window) {
+        const auto ours = updated_by([&](ProcessGroup& here, Window<real>& window) {
             three_runs(here, [&] { window.after_backward(rows * m); });
             window.finish();
         });
@@ -177,22 +177,22 @@ struct ThePipe {
         double saved, loss;  // KiB for backward, by the ledger, at the peak
     };
     std::vector<Ran> ran(PipeSchedule schedule) const {
-        return on_ranks([&](Processes& here) {
+        return on_ranks([&](ProcessGroup& here) {
             const Tensor W = layer_without_gradient(here.rank());
             Pipe<real> pipe(here, {stage_of(here.rank())}, by(schedule));
             memory::reset_peak(options().device);
-            const Piped piped = pipe.run(m, batches_of(0), loss);
+            const PipelineResult piped = pipe.run(m, batches_of(0), loss);
             const std::size_t saved = memory::report(options().device).peak_by[int(MemoryClass::saved)];
             return Ran{numbers(W.grad()), piped.live[0], double(saved) / 1024, piped.loss};
         });
     }
-    template <class After> void three_runs(Processes& here, const After& after_each) const {
+    template <class After> void three_runs(ProcessGroup& here, const After& after_each) const {
         Pipe<real> pipe(here, {stage_of(here.rank())}, by(in_turns));
         for (int r = 0; r < 3; ++r) pipe.run(m, batches_of(r), loss), after_each();
     }
 
     template <class Around> std::vector<Weights> updated_by(const Around& around) const {
-        return on_ranks([&](Processes& here) {
+        return on_ranks([&](ProcessGroup& here) {
             const Tensor W = layer_without_gradient(here.rank());
             Sgd<real> sgd({W}, {.learning_rate = 0.5});
             Window<real> window(sgd);
@@ -316,7 +316,7 @@ struct ThePipe {
     void check_bubble(PipeSchedule schedule, const Timetable& table) const {
         check_close("counted in the picture", dots(table.drawing(1)), (p - 1.0) / (m + p - 1), 1e-12);
         check_equal("units in all", table.seconds, 3.0 * (m + p - 1));
-        const auto did = on_ranks([&](Processes& here) {
+        const auto did = on_ranks([&](ProcessGroup& here) {
             Pipe<real> pipe(here, {stage_of(here.rank())}, by(schedule));
             return order_of(pipe.run(m, batches_of(0), loss).steps);
         });

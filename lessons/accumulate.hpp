@@ -24,7 +24,7 @@ public:
     // How many have come since the last time, or since all gradients were cleared.
     std::int64_t restart() { return std::exchange(calls_, 0); }
 
-    void pulling(const Node& node) override {
+    void before_backward(const Node& node) override {
         if (std::exchange(call_, detail::backward_calls) != detail::backward_calls)
             ignored_ = for_grad(node);  // a new call begins at its result
         if (ignored_ || !reads_one(node)) return;
@@ -48,7 +48,7 @@ private:
             const Node* const node = open.back();
             open.pop_back();
             if (!node || !seen.insert(node).second) continue;
-            if (node->target) return true;
+            if (node->is_grad_target) return true;
             for (const Node* input : node->inputs()) open.push_back(input);
         }
         return false;
@@ -74,13 +74,13 @@ public:
     // "Wrapping 'SGD' optimizer with GA of 4 steps"
     std::string announcement() const {
         return "Wrapping '" + window_.optimizer().name() + "' optimizer with GA of " +
-               std::to_string(window_.planned()) + " steps";
+               std::to_string(window_.planned_micro_batches()) + " steps";
     }
 
     // Says whether the parameters were updated.
     bool step(std::int64_t items) {
         const auto refuse = [&](const std::string& why) {  // its gradient is there already
-            window_.whole([&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
+            window_.transaction([&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
         };
         if (const std::int64_t calls = calls_.restart(); calls > 1)
             refuse(std::to_string(calls) +
@@ -102,7 +102,7 @@ public:
         return stepped;
     }
     void begin_epoch(std::int64_t epoch) {
-        window_.plan(steps_.at(epoch));
+        window_.plan_micro_batches(steps_.at(epoch));
         if (window_.full()) window_.finish();
         calls_.restart();
     }
@@ -114,7 +114,7 @@ private:
     AccumulationSteps steps_;
     Window<S> window_;
     CallsReaching<S> calls_;  // its parameters, since the last step()
-    Observing observing_{calls_};
+    ObserverScope observing_{calls_};
 };
 
 }  // namespace tally::lesson

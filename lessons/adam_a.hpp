@@ -24,7 +24,7 @@ public:
     // After each micro-batch's backward, whose loss carries its weight in the update: takes the gradients
     // into the moments and marks them untouched.
     void fold() {
-        this->expect_free("fold");
+        this->require_unlocked("fold");
         const auto& parameters = this->parameters();
         auto& folds = this->count(1);
         std::vector<detail::Update<S>> first,
@@ -32,10 +32,11 @@ public:
         std::vector<std::size_t> reached;
         for (std::size_t i = 0; i < parameters.size(); ++i) {
             if (!parameters[i].has_grad()) continue;
-            if (parameters[i].node()->touched & touch::lent) detail::refuse_lent("AdamA", i);
+            if (parameters[i].node()->grad_flags & grad_flag::holds_average)
+                detail::throw_holds_average("AdamA", i);
             parameters[i].check_thread("fold", *parameters[i].node());
-            detail::expect_free("fold", *parameters[i].node());
-            detail::Update<S> change = this->remembering(i, this->moments);
+            detail::require_unlocked("fold", *parameters[i].node());
+            detail::Update<S> change = this->state_of(i, this->moments);
             change.gradient = parameters[i].node()->gradient.data();  // not kept, as by grad()
             (folds[i] == 0 ? first : later).push_back(change);
             reached.push_back(i);
@@ -46,7 +47,7 @@ public:
         if (!later.empty()) this->kernel().adam(later, numbers);
         for (std::size_t i : reached) {
             ++folds[i];
-            parameters[i].node()->untouch();  // from here on nothing can fail
+            parameters[i].node()->clear_gradient();  // from here on nothing can fail
         }
     }
 
@@ -57,9 +58,9 @@ protected:
         std::map<std::int64_t, std::vector<detail::Update<S>>> lists;
         for (std::size_t i = 0; i < parameters.size(); ++i) {
             if (folds[i] == 0 && !parameters[i].has_grad()) continue;
-            detail::Update<S> change = this->remembering(i, this->moments);
+            detail::Update<S> change = this->state_of(i, this->moments);
             change.state = Write::add;  // to what fold() has written by then
-            parameters[i].change_value([&](Array<S>& value) { change.value = value.writable(); }, "step");
+            parameters[i].modify_value([&](Array<S>& value) { change.value = value.writable(); }, "step");
             lists[updates[i] + 1].push_back(change);
         }
         fold();  // of all memory it is the last that asks, before anything has changed

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tally/array/array.hpp"
-#include "tally/array/flags.hpp"
+#include "tally/array/op_options.hpp"
 #include "tally/array/shape.hpp"
 #include "tally/autograd/instances/core_ops.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
@@ -11,7 +11,7 @@
 #include "tally/autograd/ops/loss.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/ops/shape.hpp"
-#include "tally/autograd/step.hpp"
+#include "tally/autograd/sgd_step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/autograd/var.hpp"
 #include "tally/base/error.hpp"

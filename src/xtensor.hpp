@@ -108,13 +108,13 @@ template <class S> auto as_writable_xtensor(Array<S>& x) {
 }
 
 // dst = expression or dst += expression, whichever `into` says, evaluated where the gradient lies:
-// take(to.into(0), as_xtensor(dy) * 2) in a rule of custom().
-template <class S, class E> void take(Into<Array<S>> into, const xt::xexpression<E>& expression) {
+// accumulate_into(to.into(0), as_xtensor(dy) * 2) in a rule of custom().
+template <class S, class E> void accumulate_into(Into<Array<S>> into, const xt::xexpression<E>& expression) {
     const Shape shape = detail::shape_of_expression(expression.derived_cast());
     if (!(shape == into.dst.shape()))
-        detail::fail_gradient_form(detail::form(into.dst), "shape " + to_string(shape));
+        detail::fail_gradient_form(detail::describe(into.dst), "shape " + to_string(shape));
     detail::expect_on_cpu("take", shape, into.dst.device());
-    auto place = detail::xtensor_over(destination(into).dst, shape);
+    auto place = detail::xtensor_over(output_buffer(into).dst, shape);
     if (into.how == Write::set)
         xt::noalias(place) = detail::made_of<S>(expression.derived_cast());
     else
@@ -136,7 +136,7 @@ template <class S = void, class E> auto array_of(const xt::xexpression<E>& expre
                       !std::is_same_v<std::remove_cv_t<typename E::value_type>, std::int32_t>)
             detail::write_integers(expression.derived_cast(), made.raw());
         else
-            take(Into<Array<Element>>{made, Write::set}, expression);
+            accumulate_into(Into<Array<Element>>{made, Write::set}, expression);
         return made;
     }
 }

@@ -1,15 +1,15 @@
 // Reads the threads of kernels, the devices' budgets and ledgers, and the modes of this thread and of all.
 #include "surroundings.hpp"
 
-#include "tally/array/turned.hpp"
+#include "tally/array/transpose_cache.hpp"
+#include "tally/autograd/backward_check.hpp"
 #include "tally/autograd/node.hpp"
-#include "tally/autograd/trial.hpp"
 #include "tally/base/text.hpp"
-#include "tally/checkpoint/block.hpp"
+#include "tally/checkpoint/trace.hpp"
 #include "tally/kernels/device.hpp"
 #include "tally/kernels/kernels.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/tools/here.hpp"
+#include "tally/tools/scope_name.hpp"
 
 tally::test::Surroundings tally::test::surroundings() {
     const auto flag = [](bool on) { return std::string(on ? "on" : "off"); };
@@ -20,16 +20,16 @@ tally::test::Surroundings tally::test::surroundings() {
         {"who computes products", products() == Products::ordered ? "ordered" : "blas"},
         {"NaN in fresh buffers", flag(poison)},
         {"recording", flag(detail::context.recording)},
-        {"watching", flag(detail::context.watching)},
+        {"watching", flag(detail::context.keep_values)},
         {"verifying", flag(detail::verifying)},
         {"checks of rules", flag(watching::checks)},
-        {"the number of sweeps on their way", std::to_string(detail::context.sweeps)},
-        {"what is lifted", std::to_string(detail::lifted)},
+        {"the number of sweeps on their way", std::to_string(detail::context.backward_passes)},
+        {"what is unlocked_flags", std::to_string(detail::unlocked_flags)},
         {"a recorder", flag(detail::context.recorder != nullptr)},
         {"an observer", flag(watching::detail::observer != nullptr)},
-        {"resting kernels", flag(detail::kernels_rest)},
-        {"weights kept turned", flag(detail::turned_weights<float> || detail::turned_weights<double>)},
-        {"the place that is named", Here::place()},
+        {"resting kernels", flag(detail::skip_compute)},
+        {"weights kept turned", flag(detail::transpose_cache<float> || detail::transpose_cache<double>)},
+        {"the place that is named", ScopeName::place()},
     };
     for (const Device device : {Device::cpu, Device::cuda}) {
         found[std::string("the budget of ") + to_string(device)] = bytes_in_words(memory::budget(device));

@@ -26,7 +26,7 @@ public:
     void run() const {
         for (const Tensor& p : parameters_) p.zero_grad();
         for (std::int64_t from = 0; from < deep_.batch; from += deep_.rows) {
-            const Tensor x = constant(data_.leading(from, from + deep_.rows));
+            const Tensor x = constant(data_.slice_rows(from, from + deep_.rows));
             (sum(checkpoint_segments(chain_, deep_.segments, x)) / static_cast<double>(deep_.batch))
                 .backward();
         }
@@ -45,7 +45,7 @@ public:
         return all;
     }
     Segmentation fit(std::size_t bytes) const {
-        return fit_into(chain_, constant(data_.leading(0, deep_.rows)), bytes);
+        return fit_into(chain_, constant(data_.slice_rows(0, deep_.rows)), bytes);
     }
 
 private:
@@ -68,7 +68,7 @@ Side by_tally(const std::string& name, const Deep& deep) {
 Side not_verified(const Deep& deep) {
     Side side = by_tally("not verified", deep);
     side.run = [run = std::move(side.run)] {
-        const Unverified off;
+        const NoCheckpointVerification off;
         run();
     };
     return side;

@@ -85,8 +85,8 @@ public:
 private:
     void gradients() {
         for (std::int64_t from = 0; from < mlp_.rows; from += mlp_.micro)
-            network_.add(pictures_.leading(from, from + mlp_.micro),
-                         labels_.leading(from, from + mlp_.micro));
+            network_.add(pictures_.slice_rows(from, from + mlp_.micro),
+                         labels_.slice_rows(from, from + mlp_.micro));
     }
 
     Mlp mlp_;

@@ -24,7 +24,7 @@ public:
     double operator()(double low, double high) {
         return random::uniform<double>(seed_, form_stream, next_++, low, high);
     }
-    bool happens(double likely) { return (*this)(0, 1) < likely; }
+    bool bernoulli(double probability) { return (*this)(0, 1) < probability; }
     std::size_t below(std::size_t n) {
         return static_cast<std::size_t>((*this)(0, 1) * static_cast<double>(n));
     }
@@ -121,11 +121,11 @@ double wave(double x) {
 }
 
 // How bright the cloth is at each place: its colour, light from one side, stripes or checks.
-struct Cloth {
-    explicit Cloth(Dice& dice)
+struct FabricPattern {
+    explicit FabricPattern(Dice& dice)
         : brightness(dice(0.35, 1)), light_x(dice(-0.3, 0.3)), light_y(dice(-0.2, 0.2)) {
-        if (dice.happens(0.25)) across = dice(0.1, 0.45);
-        if (dice.happens(0.25)) along = dice(0.1, 0.45);
+        if (dice.bernoulli(0.25)) across = dice(0.1, 0.45);
+        if (dice.bernoulli(0.25)) along = dice(0.1, 0.45);
         frequency = dice(0.12, 0.4);
     }
     double operator()(std::size_t x, std::size_t y) const {
@@ -148,10 +148,10 @@ void draw(std::span<std::uint8_t, picture_side * picture_side> pixels, std::uint
     const std::vector<Garment>& choice = wardrobe()[static_cast<std::size_t>(class_of(seed, index))];
     const Garment& garment = choice[dice.below(choice.size())];
     const Placement place(dice);
-    const Cloth cloth(dice);
+    const FabricPattern cloth(dice);
     Canvas canvas{}, noise;
     for (const Patch& patch : garment)
-        if (dice.happens(patch.likely)) paint(canvas, patch, place, dice);
+        if (dice.bernoulli(patch.probability)) paint(canvas, patch, place, dice);
     random::detail::fill_normal<float>(noise, seed, noise_stream, 0.0f, static_cast<float>(dice(0.02, 0.12)),
                                        index * noise.size());
     for (std::size_t i = 0; i < pixels.size(); ++i) {

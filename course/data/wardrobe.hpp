@@ -18,8 +18,8 @@ enum class Outline {
 
 struct Patch {
     Outline outline;
-    double shade;   // of the cloth's brightness; 0 is a hole
-    double likely;  // how often it is there
+    double shade;        // of the cloth's brightness; 0 is a hole
+    double probability;  // how often it is there
     std::vector<Point> corners;
 };
 

@@ -150,7 +150,7 @@ std::array<int, 2> closing_pipe() {
 
 }  // namespace
 
-Finished run_capturing(const std::vector<std::string>& command, int captured_descriptor) {
+UpdateResult run_capturing(const std::vector<std::string>& command, int captured_descriptor) {
     const auto ends = closing_pipe();
     const auto failures = closing_pipe();
     std::vector<char*> words;
@@ -169,7 +169,7 @@ Finished run_capturing(const std::vector<std::string>& command, int captured_des
     child = pid;
     aside.watch();
 
-    Finished finished;
+    UpdateResult finished;
     std::array<char, 4096> buffer;
     for (;;) {
         wait_for_output(pid, ends[0], aside.mask_before(), terminal);
@@ -198,12 +198,12 @@ Finished run_capturing(const std::vector<std::string>& command, int captured_des
 }
 
 std::string captured_from(const std::vector<std::string>& command) {
-    Finished finished = run_capturing(command, STDOUT_FILENO);
+    UpdateResult finished = run_capturing(command, STDOUT_FILENO);
     if (finished.asked_by != 0) throw AskedToEnd{finished.asked_by};
     return std::move(finished.captured);
 }
 
-Finished run_reporting(const std::vector<std::string>& command) {
+UpdateResult run_reporting(const std::vector<std::string>& command) {
     std::vector<std::string> reporting = command;
     reporting.push_back(fmt::format("--report={}", report_descriptor));
     return run_capturing(reporting, report_descriptor);

@@ -6,7 +6,7 @@
 
 namespace tally::lesson {
 
-struct Finished {
+struct UpdateResult {
     int code = 0;          // its exit code, when it exited
     int signal = 0;        // what ended it, when it did not
     int asked_by = 0;      // the signal that meanwhile asked us to end, if one did
@@ -16,9 +16,9 @@ struct Finished {
 // Its terminal is ours, and shows what it writes; what it writes to descriptor 3 is captured. A signal that
 // would end or stop us goes to it, and we end or stop when it has: until then the terminal is not as it was.
 constexpr int report_descriptor = 3;
-Finished run_reporting(const std::vector<std::string>& command);
+UpdateResult run_reporting(const std::vector<std::string>& command);
 // The same for a program that is not told so, and for another descriptor.
-Finished run_capturing(const std::vector<std::string>& command, int descriptor);
+UpdateResult run_capturing(const std::vector<std::string>& command, int descriptor);
 
 // What it writes to standard output, for one that only answers. Throws AskedToEnd when a
 // signal came meanwhile.

@@ -19,7 +19,7 @@
 #include "course/kit/ranks.hpp"
 #include "course/kit/running.hpp"
 #include "course/kit/terminal.hpp"
-#include "tally/device/peer.hpp"
+#include "tally/device/backend.hpp"
 #include "tally/kernels/kernels.hpp"
 
 namespace tally::lesson {
@@ -46,7 +46,7 @@ void add_private(CLI::App& app, Flags& flags, Private& asked) {
 // Nothing where there is no such device.
 std::optional<Device> device_named(const std::string& name) {
     if (name == "cpu") return Device::cpu;
-    if (name == "pretend") peer::choose(name);
+    if (name == "pretend") peer::select_backend(name);
     if (available(Device::cuda)) return Device::cuda;
     return name == "auto" ? std::optional(Device::cpu) : std::nullopt;
 }
@@ -79,7 +79,7 @@ void run_body(Running& running, const std::optional<Device>& device, const std::
     std::string detail;
     try {
         if (!device)
-            throw Skipped{"no CUDA device: " + peer::absent() +
+            throw Skipped{"no CUDA device: " + peer::unavailable_reason() +
                           " (--device pretend has the host compute for one)"};
         start();
         body();

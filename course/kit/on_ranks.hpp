@@ -1,6 +1,6 @@
 // What each of a lesson's ranks computes: all of them call `each`, and the talk goes on with what every one returned.
 //
-//     const std::vector<double> sums = on_ranks([&](Processes& processes) { return sum_on(processes.rank()); });
+//     const std::vector<double> sums = on_ranks([&](ProcessGroup& processes) { return sum_on(processes.rank()); });
 //
 // It returns a number, words, something as plain, or a vector of such. What it changes is changed in the ranks only, not
 // in the program that shows the lesson.
@@ -49,13 +49,13 @@ template <class T> T from_bytes(const std::string& bytes) {
 }
 
 // Those of this program, until it ends.
-inline Processes& own_processes() {
-    static Processes processes({.patience = 30});
+inline ProcessGroup& own_processes() {
+    static ProcessGroup processes({.timeout = 30});
     return processes;
 }
 
 template <class F> std::string said_by(const F& each, const std::string& call) {
-    Processes& processes = own_processes();
+    ProcessGroup& processes = own_processes();
     try {
         return to_bytes(each(processes));
     } catch (const std::exception& error) {
@@ -67,11 +67,11 @@ template <class F> std::string said_by(const F& each, const std::string& call) {
 }  // namespace detail
 
 template <class F> auto on_ranks(const F& each, Where where = Where::here()) {
-    using Result = std::decay_t<std::invoke_result_t<const F&, Processes&>>;
+    using Result = std::decay_t<std::invoke_result_t<const F&, ProcessGroup&>>;
     std::vector<std::string> said;
     if (is_rank()) {
         const std::string call = "line " + std::to_string(where.line) + " of the lesson";
-        said = detail::own_processes().meet(call, detail::said_by(each, call));
+        said = detail::own_processes().all_gather(call, detail::said_by(each, call));
         if (detail::own_processes().rank() == 0) keep(where.line, said);
     } else {
         said = kept(where.line);

@@ -123,7 +123,7 @@ std::string no_launcher() {
 
 void run_ranks(int ranks, std::vector<std::string> command) {
     set_up_open_mpi();
-    Finished finished;
+    UpdateResult finished;
     {
         const Scratch file;
         // Their standard input would be ours, and their words would come between those of the lesson.

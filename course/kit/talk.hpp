@@ -40,7 +40,7 @@ int run_given(int argc, const char* const* argv, int number = 0);
 // A picture of what `draw` records: it is given the Picture, and calls name() and backward() of it.
 template <std::invocable<Picture&> Draw>
 void graph(std::string_view name, std::string title, const Draw& draw) {
-    Watch watch;
+    KeepValues keep_values;
     Picture picture(std::move(title));
     draw(picture.widest(drawing::Sheet::widest));
     graph(name, picture.svg(), picture.dot());

@@ -58,14 +58,14 @@ template <class S> Pictures<S> find_pictures() {
 }
 
 template <class S>
-void train(Processes& processes, std::int64_t updates, const std::string& folder, Sum sum) {
+void train(ProcessGroup& processes, std::int64_t updates, const std::string& folder, Sum sum) {
     const bool first = processes.rank() == 0;  // it prints and records, for all
     const Pictures<S> pictures = find_pictures<S>();
     Network<S> network;
     Sgd<S> optimizer(parameters(network), {.learning_rate = 0.01, .momentum = 0.9});
     // Every update is the mean over 64 pictures, however they are split. That number is known beforehand, so
     // each micro-batch's gradient is divided by it on the way; 24, 24 and 16 each weigh what they are worth.
-    Ranks<S> ranks(processes);
+    DataParallel<S> ranks(processes);
     Window<S> window(optimizer, {.total = batch, .sum = sum}, &ranks);  // without &ranks: one process
 
     const int digits = std::numeric_limits<S>::max_digits10;
@@ -86,7 +86,7 @@ void train(Processes& processes, std::int64_t updates, const std::string& folder
             const Var<Array<S>> logits = network(rows(pictures.images, micro));
             window.add(cross_entropy(logits, rows(pictures.labels, micro)));
         }
-        const Finished<S> done = window.finish();
+        const UpdateResult<S> done = window.finish();
         if (first)
             std::printf("update %3lld   loss %.*g\n", static_cast<long long>(update), digits, done.loss());
         record(update);
@@ -105,7 +105,7 @@ int main(int count, char** words) try {
     if (type != "float" && type != "double") throw Error("[example] float or double, not '" + type + "'");
     if (sums != "running" && sums != "exact") throw Error("[example] running or exact, not '" + sums + "'");
     const Sum sum = sums == "exact" ? Sum::exact : Sum::running;
-    Processes processes;
+    ProcessGroup processes;
     type == "double" ? train<double>(processes, updates, folder, sum)
                      : train<float>(processes, updates, folder, sum);
 } catch (const Error& error) {

@@ -76,14 +76,14 @@ template <class S> struct Transformer : Module<S> {
 };
 
 template <class S>
-void train(Processes& processes, std::int64_t updates, const std::string& folder, Sum sum) {
+void train(ProcessGroup& processes, std::int64_t updates, const std::string& folder, Sum sum) {
     const bool first = processes.rank() == 0;  // it prints and records, for all
     const Poem poem = read(TALLY_TEXT);
     Transformer<S> model;
     AdamW<S> optimizer(parameters(model), {.learning_rate = 5e-3, .weight_decay = 0.01});
     // How many letters 28 lines will have is not known beforehand. The window adds up sums and counts, and
     // divides once, at the end. Averaging the three means instead would let 4 lines weigh as much as 16.
-    Ranks<S> ranks(processes);
+    DataParallel<S> ranks(processes);
     Window<S> window(optimizer, {.sum = sum}, &ranks);  // without &ranks: one process
 
     const int digits = std::numeric_limits<S>::max_digits10;
@@ -101,7 +101,7 @@ void train(Processes& processes, std::int64_t updates, const std::string& folder
             window.add(cross_entropy(logits, rows(poem.next, micro).reshaped({logits.shape()[0]}),
                                      {.ignore = no_letter}));
         }
-        const Finished<S> done = window.finish();
+        const UpdateResult<S> done = window.finish();
         if (first)
             std::printf("update %3lld   loss %.*g   letters %.0f\n", static_cast<long long>(update), digits,
                         done.loss(), done.count);
@@ -121,7 +121,7 @@ int main(int count, char** words) try {
     if (type != "float" && type != "double") throw Error("[example] float or double, not '" + type + "'");
     if (sums != "running" && sums != "exact") throw Error("[example] running or exact, not '" + sums + "'");
     const Sum sum = sums == "exact" ? Sum::exact : Sum::running;
-    Processes processes;
+    ProcessGroup processes;
     type == "double" ? train<double>(processes, updates, folder, sum)
                      : train<float>(processes, updates, folder, sum);
 } catch (const Error& error) {

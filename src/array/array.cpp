@@ -8,7 +8,7 @@
 #include <ostream>
 #include <type_traits>
 
-#include "tally/device/peer.hpp"
+#include "tally/device/backend.hpp"
 
 namespace tally {
 
@@ -24,11 +24,11 @@ void bytes(void* to, Device to_device, const void* from, Device from_device, std
 }  // namespace detail::device_copy
 
 template <class S> Array<S>::Array(Shape shape, std::span<const S> values, Device device)
-    : Array(Unwritten(), shape, device) {  // so that its memory goes back should the copy be refused
+    : Array(WithoutMemory(), shape, device) {  // so that its memory goes back should the copy be refused
     if (values.size() != size())
         throw Error("[array] " + std::to_string(values.size()) + " values do not fill the shape " +
                     to_string(shape_));
-    materialise();
+    allocate();
     detail::device_copy::bytes(storage_->data, device_, values.data(), Device::cpu, size() * sizeof(S));
 }
 
@@ -39,12 +39,12 @@ template <class S> Array<S> Array<S>::full(const Shape& shape, S value, Device d
         detail::device_copy::bytes(made.storage_->data, device, values.data(), Device::cpu,
                                    made.size() * sizeof(S));
     } else {
-        detail::waking_kernels<S>(device).fill(value, made.raw(), made.size());
+        detail::real_kernels<S>(device).fill(value, made.raw(), made.size());
     }
     return made;
 }
 
-template <class S> void Array<S>::materialise_zeros() { *this = zeros(shape_, device_); }
+template <class S> void Array<S>::allocate_zeros() { *this = zeros(shape_, device_); }
 
 template <class S> std::span<const S> Array<S>::span() const& {
     if (!storage_) throw Error("[span] this array has no memory: nothing was assigned to it");
@@ -70,23 +70,23 @@ template <class S> S Array<S>::item() const {
 
 template <class S> S* Array<S>::writable() & {
     if (!storage_) throw Error("[writable] this array has no memory: nothing was assigned to it");
-    if (memory::detail::holders(storage_) > 1) part();
+    if (memory::detail::ref_count(storage_) > 1) unshare();
     memory::detail::raise_version(storage_);
     return data_;
 }
 
-template <class S> void Array<S>::part() {
-    const MemoryClass held_as = memory::detail::held_as(storage_);
+template <class S> void Array<S>::unshare() {
+    const MemoryClass memory_class = memory::detail::memory_class(storage_);
     const std::uint32_t version = storage_->version;
     *this = clone();
     storage_->version = version;  // whoever noted it must see it raised
-    if (held_as == MemoryClass::parameter) memory::detail::reclassify(storage_, held_as);
+    if (memory_class == MemoryClass::parameter) memory::detail::reclassify(storage_, memory_class);
 }
 
 template <class S> Array<S> Array<S>::to(Device device) const {
     if (!storage_) detail::fail_without_memory("to");
     if (device == device_) return *this;
-    if (!available(device)) throw Error("[to] " + peer::absent());
+    if (!available(device)) throw Error("[to] " + peer::unavailable_reason());
     Array made = empty(shape_, device);
     detail::device_copy::bytes(made.raw(), device, data(), device_, size() * sizeof(S));
     return made;
@@ -108,7 +108,7 @@ template <class S> Array<S> Array<S>::reshaped(const Shape& shape) const {
     return same;
 }
 
-template <class S> Array<S> Array<S>::leading(std::int64_t from, std::int64_t to) const {
+template <class S> Array<S> Array<S>::slice_rows(std::int64_t from, std::int64_t to) const {
     if (shape_.rank() == 0) throw Error("[slice] a single number has no rows");
     if (from < 0 || to < from || to > shape_[0])
         throw Error("[slice] rows " + std::to_string(from) + " to " + std::to_string(to) +
@@ -122,13 +122,13 @@ template <class S> Array<S> Array<S>::leading(std::int64_t from, std::int64_t to
 
 namespace detail {
 
-std::string form(const Shape& shape, Device device) {
+std::string describe(const Shape& shape, Device device) {
     return "shape " + to_string(shape) + (device == Device::cpu ? "" : " on cuda");
 }
 
-void expect_left(const char* op, const memory::detail::Storage* saved, std::uint32_t version,
-                 const Shape& shape) {
-    if (memory::detail::left_by_another(saved, version)) return;
+void require_not_modified(const char* op, const memory::detail::Storage* saved, std::uint32_t version,
+                          const Shape& shape) {
+    if (memory::detail::replaced_by_another_thread(saved, version)) return;
     throw Error(
         std::string("[backward] '") + op + "' saved version " + std::to_string(version) + " of an array of " +
         to_string(shape) + ", which is now at version " + std::to_string(saved->version.load()) +

@@ -17,9 +17,9 @@
 #include "tally/array/axes.hpp"
 #include "tally/array/scalar.hpp"
 #include "tally/array/shape.hpp"
+#include "tally/base/alignment.hpp"
 #include "tally/base/checksum.hpp"
 #include "tally/base/error.hpp"
-#include "tally/base/raw_memory.hpp"
 #include "tally/kernels/device.hpp"
 #include "tally/kernels/dual.hpp"
 #include "tally/kernels/kernels.hpp"
@@ -52,7 +52,7 @@ public:
 
     Array(const Array& other)
         : data_(other.data_), shape_(other.shape_), device_(other.device_), storage_(other.storage_) {
-        if (storage_) memory::detail::keep(storage_);
+        if (storage_) memory::detail::ref(storage_);
     }
     [[gnu::always_inline]] Array(Array&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)),
@@ -61,12 +61,12 @@ public:
           storage_(std::exchange(other.storage_, nullptr)) {}
     Array& operator=(const Array& other) {
         memory::detail::Storage* const before = storage_;
-        if (other.storage_) memory::detail::keep(other.storage_);  // first: it may be the same
+        if (other.storage_) memory::detail::ref(other.storage_);  // first: it may be the same
         shape_ = other.shape_;
         device_ = other.device_;
         data_ = other.data_;
         storage_ = other.storage_;
-        if (before) memory::detail::forget(before);
+        if (before) memory::detail::unref(before);
         return *this;
     }
     // What was moved from has no memory, but still its shape.
@@ -76,11 +76,11 @@ public:
         data_ = std::exchange(other.data_, nullptr);
         memory::detail::Storage* const before =
             std::exchange(storage_, std::exchange(other.storage_, nullptr));
-        if (before) memory::detail::forget(before);
+        if (before) memory::detail::unref(before);
         return *this;
     }
     [[gnu::always_inline]] ~Array() {
-        if (storage_) memory::detail::forget(storage_);
+        if (storage_) memory::detail::unref(storage_);
     }
 
     const Shape& shape() const& { return shape_; }
@@ -106,34 +106,34 @@ public:
     Array to(Device device) const;
     Array clone() const;
     Array reshaped(const Shape& shape) const;  // shares the buffer
-    Array leading(std::int64_t from,
-                  std::int64_t to) const;  // rows [from, to) of the first axis; shares the buffer
+    Array slice_rows(std::int64_t from,
+                     std::int64_t to) const;  // rows [from, to) of the first axis; shares the buffer
 
     // ---- for the engine ----
-    void materialise() {  // memory for the shape, uninitialised
+    void allocate() {  // memory for the shape, uninitialised
         storage_ = memory::detail::allocate(size() * sizeof(S), device_);
         data_ = static_cast<S*>(storage_->data);
     }
-    void materialise_zeros();
+    void allocate_zeros();
     S* raw() { return data_; }        // of a buffer just made, or destined to be written
-    void part();                      // from all who share its buffer: a copy that counts as what it was
+    void unshare();                   // from all who share its buffer: a copy that counts as what it was
     void share(const Array& other) {  // the buffer; the form is known already
-        memory::detail::keep(other.storage_);
-        let_go();
+        memory::detail::ref(other.storage_);
+        reset();
         data_ = other.data_;
         storage_ = other.storage_;
     }
-    [[gnu::always_inline]] void let_go() {
+    [[gnu::always_inline]] void reset() {
         data_ = nullptr;
-        if (storage_) memory::detail::forget(std::exchange(storage_, nullptr));
+        if (storage_) memory::detail::unref(std::exchange(storage_, nullptr));
     }
     void take_over(Array& other) {  // the same, of one that needs it no more and keeps its form only
-        let_go();
+        reset();
         data_ = std::exchange(other.data_, nullptr);
         storage_ = std::exchange(other.storage_, nullptr);
     }
-    static Array unwritten(const Shape& shape, Device device) {  // memory comes with materialise()
-        return Array(Unwritten(), shape, device);
+    static Array without_memory(const Shape& shape, Device device) {  // memory comes with allocate()
+        return Array(WithoutMemory(), shape, device);
     }
 
 private:
@@ -142,10 +142,10 @@ private:
     Array(Uncounted, const Array& other)
         : data_(other.data_), shape_(other.shape_), device_(other.device_), storage_(other.storage_) {}
     [[gnu::always_inline]] Array(const Shape& shape, Device device) : shape_(shape), device_(device) {
-        materialise();
+        allocate();
     }
-    struct Unwritten {};
-    Array(Unwritten, const Shape& shape, Device device) : shape_(shape), device_(device) {}
+    struct WithoutMemory {};
+    Array(WithoutMemory, const Shape& shape, Device device) : shape_(shape), device_(device) {}
 
     // The pointers are kept apart: as neighbours they would be written one by one and read as a pair, for
     // which a processor waits.
@@ -162,8 +162,8 @@ template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& a
 namespace detail {
 
 // An Error when what was saved in this version was changed in place, and not left to who saved it.
-[[gnu::cold]] void expect_left(const char* op, const memory::detail::Storage* saved, std::uint32_t version,
-                               const Shape& shape);
+[[gnu::cold]] void require_not_modified(const char* op, const memory::detail::Storage* saved,
+                                        std::uint32_t version, const Shape& shape);
 
 // A value kept for the backward pass, and the version it had: stepping an optimizer in between is noticed.
 template <class S> class Saved<Array<S>> {
@@ -171,7 +171,7 @@ public:
     [[gnu::always_inline]] explicit Saved(const Array<S>* value)
         : value_(value ? Array<S>(typename Array<S>::Uncounted(), *value) : Array<S>()) {
         if (!value_.storage()) return;
-        memory::detail::save(value_.storage());
+        memory::detail::ref_saved(value_.storage());
         version_ = value_.storage()->version.load(std::memory_order_relaxed);
     }
     Saved(Saved&& other) noexcept : value_(std::move(other.value_)), version_(other.version_) {}
@@ -185,13 +185,13 @@ public:
 
     [[gnu::always_inline]] const Array<S>& get(const char* op) const {
         if (value_.storage() && value_.storage()->version.load(std::memory_order_relaxed) != version_)
-            expect_left(op, value_.storage(), version_, value_.shape());
+            require_not_modified(op, value_.storage(), version_, value_.shape());
         return value_;
     }
 
     [[gnu::always_inline]] void drop() {
         value_.data_ = nullptr;
-        if (value_.storage_) memory::detail::unsave(std::exchange(value_.storage_, nullptr));
+        if (value_.storage_) memory::detail::unref_saved(std::exchange(value_.storage_, nullptr));
     }
 
 private:
@@ -202,16 +202,16 @@ private:
 [[noreturn]] void fail_devices(const char* op, Device a, Device b);
 [[noreturn]] void fail_without_memory(const char* op);
 
-template <class S> [[gnu::always_inline]] inline bool sole(const Array<S>& x) {
+template <class S> [[gnu::always_inline]] inline bool is_unique(const Array<S>& x) {
     const memory::detail::Storage* const storage = x.storage();
-    return storage && memory::detail::sole_temporary(storage) &&
+    return storage && memory::detail::is_unique_temporary(storage) &&
            storage->bytes - x.size() * sizeof(S) < memory::line;
 }
 
 // ---- what the engine asks of a value (value.hpp) ----
 
-template <class S> Array<S> unwritten_like(const Array<S>& x) {
-    return Array<S>::unwritten(x.shape(), x.device());
+template <class S> Array<S> like_without_memory(const Array<S>& x) {
+    return Array<S>::without_memory(x.shape(), x.device());
 }
 
 template <class S> Array<S> ones_like(const Array<S>& x) {
@@ -223,39 +223,40 @@ template <class S> Array<S> nans_like(const Array<S>& x) {
 }
 template <class S> Array<S> zeros_like(const Array<S>& x) { return Array<S>::zeros(x.shape(), x.device()); }
 
-template <class S> bool ready(const Array<S>& x) { return x.storage() != nullptr; }
+template <class S> bool has_memory(const Array<S>& x) { return x.storage() != nullptr; }
 
-template <class S> [[gnu::always_inline]] inline void let_go(Array<S>& x) { x.let_go(); }
+template <class S> [[gnu::always_inline]] inline void reset(Array<S>& x) { x.reset(); }
 
-template <class S> [[gnu::noinline]] void become_copy(Array<S>& x) { x = x.clone(); }
+template <class S> [[gnu::noinline]] void replace_by_copy(Array<S>& x) { x = x.clone(); }
 
-template <class S> [[gnu::always_inline]] inline void own(Array<S>& x) {
-    if (x.storage() && memory::detail::holders(x.storage()) > 1) [[unlikely]]
-        become_copy(x);
+template <class S> [[gnu::always_inline]] inline void make_unique_buffer(Array<S>& x) {
+    if (x.storage() && memory::detail::ref_count(x.storage()) > 1) [[unlikely]]
+        replace_by_copy(x);
 }
 
 // On purpose, as an optimizer steps: rules keep what they have, but whoever saved this value must be told.
-template <class S> void changing(Array<S>& x) {
-    if (!x.storage() || memory::detail::rules(x.storage()) == 0) return;
+template <class S> void before_in_place_update(Array<S>& x) {
+    if (!x.storage() || memory::detail::saved_count(x.storage()) == 0) return;
     const Array<S> saved = x;
-    x.part();
-    memory::detail::leave(saved.storage());
+    x.unshare();
+    memory::detail::mark_replaced(saved.storage());
 }
 
-template <class S> void settle(Array<S>& x, MemoryClass held_as) {
+template <class S> void account_as(Array<S>& x, MemoryClass memory_class) {
     if (!x.storage()) return;
-    if (held_as == MemoryClass::gradient) own(x);
-    if (memory::detail::held_as(x.storage()) != held_as) memory::detail::reclassify(x.storage(), held_as);
+    if (memory_class == MemoryClass::gradient) make_unique_buffer(x);
+    if (memory::detail::memory_class(x.storage()) != memory_class)
+        memory::detail::reclassify(x.storage(), memory_class);
 }
 
-template <class S> bool same_form(const Array<S>& a, const Array<S>& b) {
+template <class S> bool same_shape_and_device(const Array<S>& a, const Array<S>& b) {
     return a.shape() == b.shape() && a.device() == b.device();
 }
 
-std::string form(const Shape& shape, Device device);
-template <class S> std::string form(const Array<S>& x) { return form(x.shape(), x.device()); }
+std::string describe(const Shape& shape, Device device);
+template <class S> std::string describe(const Array<S>& x) { return describe(x.shape(), x.device()); }
 
-template <class S> bool single(const Array<S>& x) { return x.size() == 1; }
+template <class S> bool is_scalar(const Array<S>& x) { return x.size() == 1; }
 
 template <class S> const Shape& shape_of(const Array<S>& x) { return x.shape(); }
 
@@ -276,9 +277,9 @@ template <class S> std::uint32_t version_of(const Array<S>& x) {
 
 // The kernels of the device on which the operands are; on different devices there are none.
 template <class S, class... Others>
-const detail::Kernels<S>& on(const char* op, const Array<S>& a, const Others&... others) {
+const detail::Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&... others) {
     if (!a.storage() || !(others.storage() && ...)) [[unlikely]] {
-        if (!detail::kernels_rest) detail::fail_without_memory(op);
+        if (!detail::skip_compute) detail::fail_without_memory(op);
     }
     ((others.device() == a.device() ? void() : detail::fail_devices(op, a.device(), others.device())), ...);
     return detail::kernels<S>(a.device());
@@ -287,28 +288,31 @@ const detail::Kernels<S>& on(const char* op, const Array<S>& a, const Others&...
 namespace detail {
 
 // While a custom operation's backward function runs, which may add where it should set.
-inline constinit thread_local bool destinations_are_zeroed = false;
+inline constinit thread_local bool zero_output_buffers = false;
 
 }  // namespace detail
 
 // The memory to write a gradient to. The gradient already has the form of its value.
-template <class S> [[gnu::always_inline]] inline Into<S[]> destination(Into<Array<S>> into) {
-    if (into.how == Write::set && (!into.dst.storage() || memory::detail::holders(into.dst.storage()) > 1)) {
-        into.dst.let_go();
-        if (detail::destinations_are_zeroed) [[unlikely]]
-            into.dst.materialise_zeros();
+template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Array<S>> into) {
+    if (into.how == Write::set &&
+        (!into.dst.storage() || memory::detail::ref_count(into.dst.storage()) > 1)) {
+        into.dst.reset();
+        if (detail::zero_output_buffers) [[unlikely]]
+            into.dst.allocate_zeros();
         else
-            into.dst.materialise();
+            into.dst.allocate();
     }
     return {into.dst.raw(), into.how};
 }
 
 // dx = dy, or dx += dy. The first shares its buffer.
-template <class S> [[gnu::always_inline]] inline void take(Into<Array<S>> into, const Array<S>& gradient) {
+template <class S>
+[[gnu::always_inline]] inline void accumulate_into(Into<Array<S>> into, const Array<S>& gradient) {
     if (into.how == Write::set && !into.dst.storage() && gradient.storage())
         into.dst.share(gradient);
     else
-        on<S>("take", gradient).add_scaled(S(1), gradient.data(), destination(into), gradient.size());
+        kernels_for<S>("accumulate", gradient)
+            .add_scaled(S(1), gradient.data(), output_buffer(into), gradient.size());
 }
 
 // Uninitialised, of the form of x.
@@ -316,46 +320,51 @@ template <class S> Array<S> empty_like(const Array<S>& x) { return Array<S>::emp
 
 // x += factor * y, in place.
 template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y) {
-    if (!detail::same_form(x, y)) detail::fail_gradient_form(detail::form(x), detail::form(y));
+    if (!detail::same_shape_and_device(x, y))
+        detail::fail_gradient_form(detail::describe(x), detail::describe(y));
     S* place = x.writable();
-    on("add_scaled", x, y).add_scaled(static_cast<S>(factor), y.data(), {place, Write::add}, x.size());
+    kernels_for("add_scaled", x, y)
+        .add_scaled(static_cast<S>(factor), y.data(), {place, Write::add}, x.size());
 }
 
-// Where a gradient of as many elements as dy is written to. With `spare` nobody will read dy any more: if
+// Where a gradient of as many elements as dy is written to. With `can_reuse_dy` nobody will read dy any more: if
 // nobody else holds its buffer either, and this is the first contribution, it is that buffer, and dy has
 // none: where it lies is asked before.
-template <class S>
-[[gnu::always_inline]] inline Into<S[]> destination(Into<Array<S>> dx, const Array<S>& dy, bool spare) {
-    if (!spare || dx.how == Write::add || dx.dst.storage() || !detail::sole(dy)) return destination(dx);
+template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Array<S>> dx,
+                                                                         const Array<S>& dy,
+                                                                         bool can_reuse_dy) {
+    if (!can_reuse_dy || dx.how == Write::add || dx.dst.storage() || !detail::is_unique(dy))
+        return output_buffer(dx);
     dx.dst.take_over(const_cast<Array<S>&>(dy));  // of a node whose last rule has read it
     return {dx.dst.raw(), Write::set};
 }
 
 namespace detail {
 
-constexpr void make_plain(Walk<2>& walk, std::size_t size) {
+constexpr void make_contiguous(StridedIndex<2>& walk, std::size_t size) {
     walk.rank = 1;
-    walk.size = walk.extent[0] = walk.reach[0] = walk.reach[1] = size;
+    walk.size = walk.extent[0] = walk.operand_size[0] = walk.operand_size[1] = size;
     walk.stride[0][0] = walk.stride[1][0] = 1;
 }
-inline constexpr auto small_plain_walks = [] {
-    std::array<Walk<2>, 17> walks{};
-    for (std::size_t size = 0; size < walks.size(); ++size) make_plain(walks[size], size);
+inline constexpr auto small_contiguous = [] {
+    std::array<StridedIndex<2>, 17> walks{};
+    for (std::size_t size = 0; size < walks.size(); ++size) make_contiguous(walks[size], size);
     return walks;
 }();
 // Of operands that have the output's shape. For few elements it is there already, because a kernel waits when
 // it reads what has only just been written; for more it is made in `scratch`.
-[[gnu::always_inline]] inline const Walk<2>& plain_walk(std::size_t size, Walk<2>& scratch) {
-    if (size < small_plain_walks.size()) return small_plain_walks[size];
-    make_plain(scratch, size);
+[[gnu::always_inline]] inline const StridedIndex<2>& contiguous_index(std::size_t size,
+                                                                      StridedIndex<2>& scratch) {
+    if (size < small_contiguous.size()) return small_contiguous[size];
+    make_contiguous(scratch, size);
     return scratch;
 }
-inline bool plain(const Walk<2>& walk) {
+inline bool is_contiguous(const StridedIndex<2>& walk) {
     return walk.rank == 1 && walk.stride[0][0] == 1 && walk.stride[1][0] == 1;
 }
-[[gnu::always_inline]] inline const Walk<2>& walk(const Shape& out, const Shape& a, const Shape& b,
-                                                  Walk<2>& scratch) {
-    if (a == out && b == out) return plain_walk(out.size(), scratch);
+[[gnu::always_inline]] inline const StridedIndex<2>& walk(const Shape& out, const Shape& a, const Shape& b,
+                                                          StridedIndex<2>& scratch) {
+    if (a == out && b == out) return contiguous_index(out.size(), scratch);
     return scratch = broadcast_walk(out, a, b);
 }
 
@@ -372,26 +381,26 @@ template <detail::UnaryFunctor F, class S> Array<S> map(const F& f, const Array<
 }
 
 // The same over the buffer of x, if nobody else holds it.
-template <detail::UnaryFunctor F, class S> Array<S> map_over(const F& f, Array<S>& x) {
-    if (!detail::sole(x)) return map(f, x);
+template <detail::UnaryFunctor F, class S> Array<S> map_in_place(const F& f, Array<S>& x) {
+    if (!detail::is_unique(x)) return map(f, x);
     detail::kernels<S>(x.device()).map[detail::slot<F, detail::UnaryOps>](&f, x.data(), x.raw(), x.size());
     return std::move(x);
 }
 
-template <detail::UnaryFunctor F, class S>
-void map_back(const F& f, const Array<S>& dy, const Array<S>& kept, Into<Array<S>> dx, bool spare = false) {
+template <detail::UnaryFunctor F, class S> void map_back(const F& f, const Array<S>& dy, const Array<S>& kept,
+                                                         Into<Array<S>> dx, bool can_reuse_dy = false) {
     const S *const arrived = dy.data(), *const read = kept.data();
     detail::kernels<S>(dy.device())
-        .map_back[detail::slot<F, detail::UnaryOps>](&f, arrived, read, destination(dx, dy, spare),
+        .map_back[detail::slot<F, detail::UnaryOps>](&f, arrived, read, output_buffer(dx, dy, can_reuse_dy),
                                                      dy.size());
 }
 
 template <detail::BinaryFunctor F, class S> Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
-    const auto kernel = on(F::name, a, b).zip[detail::slot<F, detail::BinaryOps>];
+    const auto kernel = kernels_for(F::name, a, b).zip[detail::slot<F, detail::BinaryOps>];
     if (a.shape() == b.shape()) {
         Array<S> y = empty_like(a);
-        detail::Walk<2> scratch;
-        kernel(&f, detail::plain_walk(y.size(), scratch), a.data(), b.data(), y.raw());
+        detail::StridedIndex<2> scratch;
+        kernel(&f, detail::contiguous_index(y.size(), scratch), a.data(), b.data(), y.raw());
         return y;
     }
     Array<S> y = Array<S>::empty(detail::broadcast(F::name, a.shape(), b.shape()), a.device());
@@ -399,11 +408,12 @@ template <detail::BinaryFunctor F, class S> Array<S> zip(const F& f, const Array
     return y;
 }
 
-template <detail::BinaryFunctor F, class S> Array<S> zip_over(const F& f, Array<S>& a, const Array<S>& b) {
-    if (!detail::sole(a) || !(a.shape() == b.shape())) return zip(f, a, b);
-    detail::Walk<2> scratch;
-    on(F::name, a, b)
-        .zip[detail::slot<F, detail::BinaryOps>](&f, detail::plain_walk(a.size(), scratch), a.data(),
+template <detail::BinaryFunctor F, class S>
+Array<S> zip_in_place(const F& f, Array<S>& a, const Array<S>& b) {
+    if (!detail::is_unique(a) || !(a.shape() == b.shape())) return zip(f, a, b);
+    detail::StridedIndex<2> scratch;
+    kernels_for(F::name, a, b)
+        .zip[detail::slot<F, detail::BinaryOps>](&f, detail::contiguous_index(a.size(), scratch), a.data(),
                                                  b.data(), a.raw());
     return std::move(a);
 }
@@ -412,26 +422,28 @@ template <detail::BinaryFunctor F, class S> Array<S> zip_over(const F& f, Array<
 // keeps is there.
 template <detail::BinaryFunctor F, class S> void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a,
                                                             const Array<S>& b, const Array<S>& y,
-                                                            Into<Array<S>> da, bool spare = false) {
-    detail::Walk<2> scratch;
-    const detail::Walk<2>& how =
-        detail::walk(dy.shape(), da.dst.shape(), detail::ready(b) ? b.shape() : dy.shape(), scratch);
+                                                            Into<Array<S>> da, bool can_reuse_dy = false) {
+    detail::StridedIndex<2> scratch;
+    const detail::StridedIndex<2>& how =
+        detail::walk(dy.shape(), da.dst.shape(), detail::has_memory(b) ? b.shape() : dy.shape(), scratch);
     const S* const arrived = dy.data();
     detail::kernels<S>(dy.device())
-        .zip_back_a[detail::slot<F, detail::BinaryOps>](&f, how, arrived, a.data(), b.data(), y.data(),
-                                                        destination(da, dy, spare && detail::plain(how)));
+        .zip_back_a[detail::slot<F, detail::BinaryOps>](
+            &f, how, arrived, a.data(), b.data(), y.data(),
+            output_buffer(da, dy, can_reuse_dy && detail::is_contiguous(how)));
 }
 
 template <detail::BinaryFunctor F, class S> void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a,
                                                             const Array<S>& b, const Array<S>& y,
-                                                            Into<Array<S>> db, bool spare = false) {
-    detail::Walk<2> scratch;
-    const detail::Walk<2>& how =
-        detail::walk(dy.shape(), detail::ready(a) ? a.shape() : dy.shape(), db.dst.shape(), scratch);
+                                                            Into<Array<S>> db, bool can_reuse_dy = false) {
+    detail::StridedIndex<2> scratch;
+    const detail::StridedIndex<2>& how =
+        detail::walk(dy.shape(), detail::has_memory(a) ? a.shape() : dy.shape(), db.dst.shape(), scratch);
     const S* const arrived = dy.data();
     detail::kernels<S>(dy.device())
-        .zip_back_b[detail::slot<F, detail::BinaryOps>](&f, how, arrived, a.data(), b.data(), y.data(),
-                                                        destination(db, dy, spare && detail::plain(how)));
+        .zip_back_b[detail::slot<F, detail::BinaryOps>](
+            &f, how, arrived, a.data(), b.data(), y.data(),
+            output_buffer(db, dy, can_reuse_dy && detail::is_contiguous(how)));
 }
 
 }  // namespace functor

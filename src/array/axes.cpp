@@ -27,7 +27,7 @@ bool rows_meet(const Shape& out, const Strides& stride) {
 }
 
 // An axis is merged with the one before it where every operand steps through both as through one.
-template <int N> void merge(Walk<N>& walk, const Shape& out, const std::array<Strides, N>& stride) {
+template <int N> void merge(StridedIndex<N>& walk, const Shape& out, const std::array<Strides, N>& stride) {
     bool first_alone = false;
     for (std::size_t i = 0; i < N; ++i) first_alone = first_alone || rows_meet(out, stride[i]);
     for (int axis = 0; axis < out.rank(); ++axis) {
@@ -49,12 +49,12 @@ template <int N> void merge(Walk<N>& walk, const Shape& out, const std::array<St
     }
 }
 
-template <int N> Walk<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operands) {
-    Walk<N> walk;
+template <int N> StridedIndex<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operands) {
+    StridedIndex<N> walk;
     walk.size = out.size();
     bool plain = true;
     for (std::size_t i = 0; i < N; ++i) {
-        walk.reach[i] = operands[i]->size();
+        walk.operand_size[i] = operands[i]->size();
         plain = plain && *operands[i] == out;
     }
     if (plain) {
@@ -132,9 +132,9 @@ void expect_elements(const char* op, const ReductionPlan& plan, const Shape& sha
         throw Error(std::string("[") + op + "] there is no largest of no elements: " + to_string(shape));
 }
 
-Fold fold_around(const char* op, const Shape& shape, std::int64_t axis) {
+ReduceAxes fold_around(const char* op, const Shape& shape, std::int64_t axis) {
     const int middle = checked_axis(op, axis, shape);
-    Fold fold{1, static_cast<std::size_t>(shape.begin()[middle]), 1};
+    ReduceAxes fold{1, static_cast<std::size_t>(shape.begin()[middle]), 1};
     for (int a = 0; a < middle; ++a) fold.outer *= static_cast<std::size_t>(shape.begin()[a]);
     for (int a = middle + 1; a < shape.rank(); ++a) fold.inner *= static_cast<std::size_t>(shape.begin()[a]);
     return fold;
@@ -186,9 +186,9 @@ Shape permuted(const Shape& shape, const Axes& order) {
     return Shape(extents);
 }
 
-Walk<1> permuted_walk(const Shape& shape, const Axes& order) {
-    Walk<1> walk;
-    walk.size = walk.reach[0] = shape.size();
+StridedIndex<1> permuted_walk(const Shape& shape, const Axes& order) {
+    StridedIndex<1> walk;
+    walk.size = walk.operand_size[0] = shape.size();
     std::array<Strides, 1> stride{};
     for (std::size_t axis = 0; axis < order.size(); ++axis)
         stride[0][axis] = static_cast<std::ptrdiff_t>(stride_of(shape, static_cast<int>(order[axis])));
@@ -196,13 +196,13 @@ Walk<1> permuted_walk(const Shape& shape, const Axes& order) {
     return walk;
 }
 
-Walk<1> broadcast_walk(const Shape& out, const Shape& x) { return merged_walk<1>(out, {&x}); }
+StridedIndex<1> broadcast_walk(const Shape& out, const Shape& x) { return merged_walk<1>(out, {&x}); }
 
-Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b) {
+StridedIndex<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b) {
     return merged_walk<2>(out, {&a, &b});
 }
 
-Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c) {
+StridedIndex<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c) {
     return merged_walk<3>(out, {&a, &b, &c});
 }
 

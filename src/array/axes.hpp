@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tally/array/flags.hpp"
+#include "tally/array/op_options.hpp"
 #include "tally/array/shape.hpp"
 #include "tally/kernels/kernels.hpp"
 
@@ -17,7 +17,7 @@ template <class S> class Array;
 namespace detail {
 
 struct ReductionPlan {
-    Fold fold;
+    ReduceAxes fold;
     Shape shape;  // of the result
     Axes order;  // how to permute first, so that the reduced axes are neighbours; empty when they are already
 };
@@ -28,7 +28,7 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
 // An Error where there is nothing to choose from.
 void expect_elements(const char* op, const ReductionPlan& plan, const Shape& shape);
 
-Fold fold_around(const char* op, const Shape& shape, std::int64_t axis);
+ReduceAxes fold_around(const char* op, const Shape& shape, std::int64_t axis);
 
 // A shape with one more axis of extent 1, which gets the number `axis`; and without those of extent 1, all of
 // them or the one named.
@@ -37,12 +37,12 @@ Shape squeezed(const Shape& shape, const Axes& axes);
 
 Shape permuted(const Shape& shape, const Axes& order);
 Axes checked_order(const char* op, const Shape& shape, const Axes& order);
-Walk<1> permuted_walk(const Shape& shape, const Axes& order);
+StridedIndex<1> permuted_walk(const Shape& shape, const Axes& order);
 
 // How operands are read while an output of shape `out` is written; neighbouring axes merged.
-Walk<1> broadcast_walk(const Shape& out, const Shape& x);
-Walk<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b);
-Walk<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
+StridedIndex<1> broadcast_walk(const Shape& out, const Shape& x);
+StridedIndex<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b);
+StridedIndex<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
 
 // What is added to a variance: a finite number, at least 0.
 void check_eps(const char* op, double eps, const Shape& x);

@@ -73,14 +73,14 @@ ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::
     plan.out = static_cast<std::size_t>(weight[0]);
     plan.weights = plan.in * w.tall * w.wide;
     plan.shape = result_of("conv2d", x, weight[0], w);  // first: no product below overflows where this fits
-    plan.stops = w.down * w.across;
+    plan.positions = w.down * w.across;
     std::size_t columns = 0;
-    if (__builtin_mul_overflow(plan.weights, plan.stops, &columns) ||
+    if (__builtin_mul_overflow(plan.weights, plan.positions, &columns) ||
         columns > static_cast<std::size_t>(longest))
         throw Error("[conv2d] the windows of one image hold more than " + std::to_string(longest) +
                     " numbers: " + std::to_string(w.down) + " x " + std::to_string(w.across) +
                     " windows of weight " + to_string(weight) + "; x is " + to_string(x));
-    const std::size_t largest = std::max<std::size_t>(std::max(plan.weights, plan.out) * plan.stops, 1);
+    const std::size_t largest = std::max<std::size_t>(std::max(plan.weights, plan.out) * plan.positions, 1);
     plan.group =
         std::clamp<std::size_t>(room_for_group(device) / largest, 1, std::max<std::size_t>(plan.images, 1));
     return plan;

@@ -17,8 +17,8 @@ namespace tally::detail {
 // group * stops).
 struct ConvPlan {
     SlidingWindow windows;
-    std::size_t images, in, out;        // channels before and after
-    std::size_t weights, stops, group;  // of one channel of the result; in one image; images at most
+    std::size_t images, in, out;            // channels before and after
+    std::size_t weights, positions, group;  // of one channel of the result; in one image; images at most
     Shape shape;
 
     std::size_t pixels() const { return in * windows.height * windows.width; }  // of one image
@@ -31,28 +31,28 @@ public:
     Convolution(const ConvPlan& plan, const Kernels<S>& kernel, Device device)
         : plan_(plan),
           kernel_(kernel),
-          columns_(scratch(plan.weights * plan.group * plan.stops, device)),
-          turned_(scratch(plan.group > 1 ? plan.out * plan.group * plan.stops : 0, device)) {}
+          columns_(scratch(plan.weights * plan.group * plan.positions, device)),
+          turned_(scratch(plan.group > 1 ? plan.out * plan.group * plan.positions : 0, device)) {}
 
     void forward(const S* x, const S* weight, Into<S[]> y) {
         each_group([&](std::size_t first, std::size_t count) {
-            see(x, first, count);
-            const Into<S[]> to{y.dst + first * plan_.out * plan_.stops, y.how};
+            im2col(x, first, count);
+            const Into<S[]> to{y.dst + first * plan_.out * plan_.positions, y.how};
             const bool direct = count == 1;
             if (!direct &&
                 to.how == Write::add)  // sums begin with what is there, for one image as for several
-                kernel_.scatter(turning(count), to.dst, {turned_.raw(), Write::set});
-            kernel_.matmul({plan_.out, count * plan_.stops, plan_.weights, false, false}, weight,
+                kernel_.scatter(channel_major(count), to.dst, {turned_.raw(), Write::set});
+            kernel_.matmul({plan_.out, count * plan_.positions, plan_.weights, false, false}, weight,
                            columns_.data(), direct ? to : Into<S[]>{turned_.raw(), to.how});
-            if (!direct) kernel_.gather(turning(count), turned_.data(), {to.dst, Write::set});
+            if (!direct) kernel_.gather(channel_major(count), turned_.data(), {to.dst, Write::set});
         });
     }
 
     // Straight into the gradient: the first group sets or adds, as it is told, and the others add.
     void back_weight(const S* dy, const S* x, Into<S[]> dweight) {
         each_group([&](std::size_t first, std::size_t count) {
-            see(x, first, count);
-            kernel_.matmul({plan_.out, plan_.weights, count * plan_.stops, false, true},
+            im2col(x, first, count);
+            kernel_.matmul({plan_.out, plan_.weights, count * plan_.positions, false, true},
                            channels_first(dy, first, count), columns_.data(), dweight);
             dweight.how = Write::add;
         });
@@ -60,7 +60,7 @@ public:
 
     void back_x(const S* dy, const S* weight, Into<S[]> dx) {
         each_group([&](std::size_t first, std::size_t count) {
-            kernel_.matmul({plan_.weights, count * plan_.stops, plan_.out, true, false}, weight,
+            kernel_.matmul({plan_.weights, count * plan_.positions, plan_.out, true, false}, weight,
                            channels_first(dy, first, count), {columns_.raw(), Write::set});
             kernel_.col2im(columns_.data(), {dx.dst + first * plan_.pixels(), dx.how}, plan_.windows, count,
                            plan_.in);
@@ -81,21 +81,21 @@ private:
         } while (first < plan_.images);
     }
 
-    void see(const S* x, std::size_t first, std::size_t count) {
+    void im2col(const S* x, std::size_t first, std::size_t count) {
         kernel_.im2col(x + first * plan_.pixels(), columns_.raw(), plan_.windows, count, plan_.in);
     }
 
     // From (channels, images, stops) to (images, channels, stops), or with scatter back.
-    Walk<1> turning(std::size_t count) const {
+    StridedIndex<1> channel_major(std::size_t count) const {
         return permuted_walk(Shape{static_cast<std::int64_t>(plan_.out), static_cast<std::int64_t>(count),
-                                   static_cast<std::int64_t>(plan_.stops)},
+                                   static_cast<std::int64_t>(plan_.positions)},
                              {1, 0, 2});
     }
 
     const S* channels_first(const S* dy, std::size_t first, std::size_t count) {
-        dy += first * plan_.out * plan_.stops;
+        dy += first * plan_.out * plan_.positions;
         if (count == 1) return dy;
-        kernel_.scatter(turning(count), dy, {turned_.raw(), Write::set});
+        kernel_.scatter(channel_major(count), dy, {turned_.raw(), Write::set});
         return turned_.data();
     }
 
@@ -104,7 +104,7 @@ private:
     Array<S> columns_, turned_;
 };
 
-inline Walk<1> one_a_channel(const ConvPlan& plan) {
+inline StridedIndex<1> one_a_channel(const ConvPlan& plan) {
     return broadcast_walk(plan.shape, Shape{static_cast<std::int64_t>(plan.out), 1, 1});
 }
 

@@ -170,7 +170,7 @@ template <class S> void ExactSum<S>::widen(const detail::ExactRange& to) {
 }
 
 template <class S> void ExactSum<S>::add(const Array<S>& summand) {
-    if (!detail::ready(summand)) detail::fail_without_memory("exact_sum");
+    if (!detail::has_memory(summand)) detail::fail_without_memory("exact_sum");
     if (summand.shape() != shape_)
         throw Error("[exact_sum] " + to_string(summand.shape()) + " cannot be added to a sum of " +
                     to_string(shape_));

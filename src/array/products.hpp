@@ -5,9 +5,9 @@
 #include <cstddef>
 
 #include "tally/array/array.hpp"
-#include "tally/array/flags.hpp"
+#include "tally/array/op_options.hpp"
 #include "tally/array/shape.hpp"
-#include "tally/array/turned.hpp"
+#include "tally/array/transpose_cache.hpp"
 #include "tally/kernels/into.hpp"
 #include "tally/kernels/kernels.hpp"
 
@@ -18,13 +18,13 @@ namespace tally::detail {
 // one tall product.
 struct ProductPlan {
     Product product;
-    Shape shape;    // of the result
-    Walk<2> batch;  // strides count matrices; rank 0: a single product
+    Shape shape;            // of the result
+    StridedIndex<2> batch;  // strides count matrices; rank 0: a single product
 };
 ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const Transpose& how);
 
 template <class S> void multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
-    if (!multiplied_turned(p, a, b, c)) on("matmul", a, b).matmul(p, a.data(), b.data(), c);
+    if (!try_cached_transpose(p, a, b, c)) kernels_for("matmul", a, b).matmul(p, a.data(), b.data(), c);
 }
 
 // The gradient of C = A · B with respect to A as it is stored, and to B.
@@ -39,9 +39,10 @@ inline Product product_for_b(const Product& p) {
 
 // Runs one product for each member of a batch; `at(i)` gives the places of the three operands,
 // counted in matrices.
-template <class S, class Places> void multiply_each(const Walk<2>& batch, const Product& p, const Array<S>& a,
-                                                    const Array<S>& b, Into<S[]> c, Places places) {
-    const Kernels<S>& kernel = on("matmul", a, b);
+template <class S, class Places> void multiply_each(const StridedIndex<2>& batch, const Product& p,
+                                                    const Array<S>& a, const Array<S>& b, Into<S[]> c,
+                                                    Places places) {
+    const Kernels<S>& kernel = kernels_for("matmul", a, b);
     std::array<std::size_t, max_rank> index{};
     std::ptrdiff_t at_a = 0, at_b = 0;
     for (std::size_t at_y = 0; at_y < batch.size; ++at_y) {
@@ -61,10 +62,10 @@ template <class S, class Places> void multiply_each(const Walk<2>& batch, const 
 // A matrix used by several members of the batch receives one contribution from each: set to 0 first, then
 // all are added.
 template <class S>
-Into<S[]> summed_destination(Into<Array<S>> into, std::size_t members, std::size_t matrices) {
-    const Into<S[]> d = destination(into);
+Into<S[]> summed_output_buffer(Into<Array<S>> into, std::size_t members, std::size_t matrices) {
+    const Into<S[]> d = output_buffer(into);
     if (d.how == Write::add || members == matrices) return d;
-    on("matmul", into.dst).fill(S(0), d.dst, into.dst.size());
+    kernels_for("matmul", into.dst).fill(S(0), d.dst, into.dst.size());
     return {d.dst, Write::add};
 }
 

@@ -25,7 +25,7 @@ concept Number = std::floating_point<T> || is_dual<T>;
 }  // namespace detail
 
 // dx = value, or dx += value.
-template <detail::Number T> void take(Into<T> into, const T& value) {
+template <detail::Number T> void accumulate_into(Into<T> into, const T& value) {
     if (into.how == Write::set)
         into.dst = value;
     else
@@ -39,29 +39,31 @@ namespace functor {  // where they are found: the first argument is one
 
 template <detail::UnaryFunctor F, detail::Number T> T map(const F& f, const T& x) { return f.value(x); }
 
-template <detail::UnaryFunctor F, detail::Number T> T map_over(const F& f, const T& x) { return f.value(x); }
+template <detail::UnaryFunctor F, detail::Number T> T map_in_place(const F& f, const T& x) {
+    return f.value(x);
+}
 
 template <detail::UnaryFunctor F, detail::Number T>
 void map_back(const F& f, const T& dy, const T& kept, Into<T> dx, bool = false) {
-    take(dx, f.back(dy, kept));
+    accumulate_into(dx, f.back(dy, kept));
 }
 
 template <detail::BinaryFunctor F, detail::Number T> T zip(const F& f, const T& a, const T& b) {
     return f.value(a, b);
 }
 
-template <detail::BinaryFunctor F, detail::Number T> T zip_over(const F& f, const T& a, const T& b) {
+template <detail::BinaryFunctor F, detail::Number T> T zip_in_place(const F& f, const T& a, const T& b) {
     return f.value(a, b);
 }
 
 template <detail::BinaryFunctor F, detail::Number T>
 void zip_back_a(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> da, bool = false) {
-    take(da, f.back_a(dy, a, b, y));
+    accumulate_into(da, f.back_a(dy, a, b, y));
 }
 
 template <detail::BinaryFunctor F, detail::Number T>
 void zip_back_b(const F& f, const T& dy, const T& a, const T& b, const T& y, Into<T> db, bool = false) {
-    take(db, f.back_b(dy, a, b, y));
+    accumulate_into(db, f.back_b(dy, a, b, y));
 }
 
 }  // namespace functor
@@ -74,13 +76,13 @@ template <Number T> T ones_like(const T&) { return T(1); }
 template <Number T> T zeros_like(const T&) { return T(0); }
 template <Number T> T nans_like(const T&) { return T(std::numeric_limits<double>::quiet_NaN()); }
 
-template <Number T> void let_go(T&) {}
+template <Number T> void reset(T&) {}
 
-template <Number T> bool same_form(const T&, const T&) { return true; }
+template <Number T> bool same_shape_and_device(const T&, const T&) { return true; }
 
-template <Number T> std::string form(const T&) { return "a number"; }
+template <Number T> std::string describe(const T&) { return "a number"; }
 
-template <Number T> bool single(const T&) { return true; }
+template <Number T> bool is_scalar(const T&) { return true; }
 
 template <Number T> const Shape& shape_of(const T&) {
     static const Shape no_axes;
@@ -89,15 +91,15 @@ template <Number T> const Shape& shape_of(const T&) {
 
 template <Number T> T item(const T& x) { return x; }
 
-template <Number T> bool ready(const T&) { return true; }
+template <Number T> bool has_memory(const T&) { return true; }
 
-template <Number T> void own(T&) {}  // a number is never shared
+template <Number T> void make_unique_buffer(T&) {}  // a number is never shared
 
-template <Number T> void changing(T&) {}
+template <Number T> void before_in_place_update(T&) {}
 
-template <Number T> void settle(T&, MemoryClass) {}
+template <Number T> void account_as(T&, MemoryClass) {}
 
-template <Number T> T unwritten_like(const T&) { return T(); }
+template <Number T> T like_without_memory(const T&) { return T(); }
 
 template <Number T> std::uint64_t checksum(const T& x) { return checksum_of(&x, sizeof x); }
 

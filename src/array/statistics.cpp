@@ -5,7 +5,7 @@
 
 namespace tally::detail {
 
-Fold checked_features(const Shape& x, const Shape& gain, const Shape& bias) {
+ReduceAxes checked_features(const Shape& x, const Shape& gain, const Shape& bias) {
     if (x.rank() < 2)
         throw Error("[batch_norm] wants (items, features, ...); x is " + to_string(x) + ", gain " +
                     to_string(gain));

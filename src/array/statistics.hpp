@@ -16,7 +16,7 @@ namespace tally {
 namespace detail {
 
 // x (items, features, ...) as (items, features, space), where gain and bias, or mean and variance, go with it.
-Fold checked_features(const Shape& x, const Shape& gain, const Shape& bias);
+ReduceAxes checked_features(const Shape& x, const Shape& gain, const Shape& bias);
 
 }  // namespace detail
 
@@ -68,7 +68,8 @@ template <class S> struct RunningStatistics {
     // The variance is taken in as an estimate: divided by count - 1.
     void commit(const BatchStatistics<S>& batch, double momentum = 0.1) {
         detail::expect_features(mean.shape(), batch);
-        if (!detail::ready(mean) || !detail::ready(variance)) detail::fail_without_memory("batch_norm");
+        if (!detail::has_memory(mean) || !detail::has_memory(variance))
+            detail::fail_without_memory("batch_norm");
         if (batch.count < 2)
             throw Error("[batch_norm] " + std::to_string(static_cast<std::int64_t>(batch.count)) +
                         " values a feature tell no variance; at least 2 are needed");

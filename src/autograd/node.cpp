@@ -5,50 +5,50 @@
 #include <atomic>
 #include <string>
 
-#include "tally/autograd/trial.hpp"
+#include "tally/autograd/backward_check.hpp"
 #include "tally/base/text.hpp"
 
 namespace tally::detail {
 
-std::uint32_t number_this_thread() {
+std::uint32_t assign_thread_id() {
     static std::atomic<std::uint32_t> last{0};
-    return context.thread = ++last;
+    return context.thread_id = ++last;
 }
 
 // What a rule holds may be variables: their nodes join the list that is on its way, so that these need
 // no stack either.
-void dismantle_all(Node* doomed) {
-    if (context.doomed) {
-        doomed->next_doomed = *context.doomed;
-        *context.doomed = doomed;
+void destroy_iteratively(Node* pending) {
+    if (context.pending_destruction) {
+        pending->next_to_destroy = *context.pending_destruction;
+        *context.pending_destruction = pending;
         return;
     }
-    context.doomed = &doomed;
-    while (doomed) {
-        Node* node = doomed;
-        doomed = node->next_doomed;
-        node->dismantle(doomed);
+    context.pending_destruction = &pending;
+    while (pending) {
+        Node* node = pending;
+        pending = node->next_to_destroy;
+        node->destroy(pending);
     }
-    context.doomed = nullptr;
+    context.pending_destruction = nullptr;
 }
 
-void refuse_thread(const char* what, const Node& node) {
-    if (context.thread == thread_on_trial)
-        throw OnTrial(std::string("[") + what + "] by a rule on trial; it will be called again");
+void throw_wrong_thread(const char* what, const Node& node) {
+    if (context.thread_id == thread_during_check)
+        throw DuringCheck(std::string("[") + what + "] by a rule on trial; it will be called again");
     throw Error(std::string("[") + what + "] '" + node.op() + "' was recorded in thread " +
-                std::to_string(node.thread) + " and is used in thread " + std::to_string(this_thread()) +
-                "; a graph belongs to one thread");
+                std::to_string(node.thread_id) + " and is used in thread " +
+                std::to_string(this_thread_id()) + "; a graph belongs to one thread");
 }
 
-void refuse_empty(const char* what) {
+void throw_empty(const char* what) {
     throw Error(std::string("[") + what + "] this variable is empty: nothing was assigned to it");
 }
 
-void refuse_learning_rate(double rate) {
+void throw_bad_learning_rate(double rate) {
     throw Error("[sgd_step] the learning rate must be a finite number from 0 on; it is " + in_words(rate));
 }
 
-void expect_each_once(std::vector<std::pair<const Node*, std::size_t>> parameters) {
+void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameters) {
     std::sort(parameters.begin(), parameters.end());
     for (std::size_t i = 1; i < parameters.size(); ++i)
         if (parameters[i].first == parameters[i - 1].first)
@@ -57,36 +57,36 @@ void expect_each_once(std::vector<std::pair<const Node*, std::size_t>> parameter
                         " are one variable, which would be stepped twice; name it once");
 }
 
-void refuse_placeholder() {
+void throw_inside_checkpoint() {
     throw Error(
         "[backward] through the inside of a checkpointed function: nothing of it is there before it runs "
         "again; only what it returns can be used outside");
 }
 
-void refuse_untouched(const Node& node, const std::string& form) {
+void throw_no_gradient(const Node& node, const std::string& form) {
     throw Error(std::string("[grad] no gradient has arrived at this '") + node.op() + "' of " + form +
                 (node.state == State::leaf ? "; call backward() on a result that uses it"
                                            : "; only parameters keep one"));
 }
 
-void refuse_unwanted(std::size_t input) {
+void throw_gradient_not_needed(std::size_t input) {
     throw Error("[gradient] input " + std::to_string(input) + " wants no gradient; ask wants(" +
                 std::to_string(input) + ") first");
 }
 
-void refuse_number(std::size_t input, std::size_t count) {
-    throw Error("[gradient] the rule of '" + std::string(context.pulled->op()) + "' names input " +
+void throw_no_such_input(std::size_t input, std::size_t count) {
+    throw Error("[gradient] the rule of '" + std::string(context.current_node->op()) + "' names input " +
                 std::to_string(input) + "; it has " + std::to_string(count) +
                 (count == 1 ? " input" : " inputs") + ", numbered from 0");
 }
 
-void refuse_forgotten(const char* op, std::size_t input, const std::string& form) {
+void throw_no_gradient_written(const char* op, std::size_t input, const std::string& form) {
     throw Error("[backward] the backward function of '" + std::string(op) + "' gave no gradient to input " +
                 std::to_string(input) + " of " + form +
                 ", which requires one; give() zeros if the output ignores this input");
 }
 
-void refuse_in_sweep(const char* what) {
+void throw_during_backward(const char* what) {
     throw Error(
         std::string("[") + what +
         "] inside a backward(), which would go on with some of its gradients changed; wait until it is "

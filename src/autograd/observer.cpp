@@ -5,33 +5,33 @@
 
 namespace tally::detail {
 
-void tell_unrecorded(const char* op, const ObservedValue& value) {
-    watching::detail::observer->computed({op, nullptr, value, {}});
+void notify_constant(const char* op, const ValueInfo& value) {
+    watching::detail::observer->on_forward({op, nullptr, value, {}});
 }
 
-std::size_t savers_before(const Computed& operation, const ObservedValue& kept) {
-    const auto of_its_own = std::ranges::count(operation.kept, kept.storage, &ObservedValue::storage);
-    return memory::detail::rules(kept.storage) - static_cast<std::size_t>(of_its_own);
+std::size_t earlier_savers(const ForwardEvent& operation, const ValueInfo& kept) {
+    const auto of_its_own = std::ranges::count(operation.kept, kept.storage, &ValueInfo::storage);
+    return memory::detail::saved_count(kept.storage) - static_cast<std::size_t>(of_its_own);
 }
 
-std::size_t newly_kept(const Computed& operation) {
+std::size_t newly_saved_bytes(const ForwardEvent& operation) {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < operation.kept.size(); ++i) {
-        const ObservedValue& kept = operation.kept[i];
-        if (!kept.storage || memory::detail::held_as(kept.storage) != MemoryClass::saved) continue;
-        const bool first = std::ranges::find(operation.kept, kept.storage, &ObservedValue::storage) ==
+        const ValueInfo& kept = operation.kept[i];
+        if (!kept.storage || memory::detail::memory_class(kept.storage) != MemoryClass::saved) continue;
+        const bool first = std::ranges::find(operation.kept, kept.storage, &ValueInfo::storage) ==
                            operation.kept.begin() + static_cast<std::ptrdiff_t>(i);
-        if (first && savers_before(operation, kept) == 0) bytes += kept.bytes;
+        if (first && earlier_savers(operation, kept) == 0) bytes += kept.bytes;
     }
     return bytes;
 }
 
-std::size_t made(const Computed& operation) {
+std::size_t output_bytes(const ForwardEvent& operation) {
     const memory::detail::Storage* const storage = operation.value.storage;
     if (!storage) return 0;
     const auto kept =
-        static_cast<std::size_t>(std::ranges::count(operation.kept, storage, &ObservedValue::storage));
-    return memory::detail::holders(storage) == 1 + kept ? operation.value.bytes : 0;
+        static_cast<std::size_t>(std::ranges::count(operation.kept, storage, &ValueInfo::storage));
+    return memory::detail::ref_count(storage) == 1 + kept ? operation.value.bytes : 0;
 }
 
 }  // namespace tally::detail

@@ -15,14 +15,14 @@ class Node;
 
 namespace detail {
 // A value as it is reported: enough to describe it, not to change it.
-struct ObservedValue {
+struct ValueInfo {
     Shape shape;
     std::size_t bytes = 0;  // of its buffer, as the ledger counts them; a number's own size
     const memory::detail::Storage* storage = nullptr;  // null for numbers
     Device device = Device::cpu;
 };
 
-template <class T> ObservedValue observed(const T& x) {
+template <class T> ValueInfo observed(const T& x) {
     if constexpr (requires { x.storage(); })
         return {x.shape(), x.storage() ? x.storage()->bytes : 0, x.storage(), x.device()};
     else
@@ -33,68 +33,68 @@ template <class T> ObservedValue observed(const T& x) {
 
 // An operation that has just been computed; its operands have not been let go yet, and `node` does not
 // name them yet.
-struct Computed {
-    const char* op;                               // for as long as the call lasts
-    const Node* node;                             // null when nothing was recorded
-    detail::ObservedValue value;                  // its result
-    std::span<const detail::ObservedValue> kept;  // what its rule keeps for the way back
+struct ForwardEvent {
+    const char* op;                           // for as long as the call lasts
+    const Node* node;                         // null when nothing was recorded
+    detail::ValueInfo value;                  // its result
+    std::span<const detail::ValueInfo> kept;  // what its rule keeps for the way back
 };
 
 // Told of what this thread's operations do. An error that it throws is the operation's.
 class Observer {
 public:
     virtual ~Observer() = default;
-    virtual void computed(const Computed&) {}
-    virtual void pulling(const Node&) {}  // a sweep is about to call this node's rule
-    virtual void pulled(const Node&) {}   // and has, or the rule has thrown
+    virtual void on_forward(const ForwardEvent&) {}
+    virtual void before_backward(const Node&) {}  // a sweep is about to call this node's rule
+    virtual void after_backward(const Node&) {}   // and has, or the rule has thrown
 };
 
 namespace detail {
 
 // Bytes by which an operation raised the ledger's `saved`: of buffers that no rule kept before.
-std::size_t newly_kept(const Computed& operation);
+std::size_t newly_saved_bytes(const ForwardEvent& operation);
 // How many rules kept this buffer already when the operation came.
-std::size_t savers_before(const Computed& operation, const ObservedValue& kept);
+std::size_t earlier_savers(const ForwardEvent& operation, const ValueInfo& kept);
 // Bytes of the buffer that holds the result; none where it is an operand's.
-std::size_t made(const Computed& operation);
+std::size_t output_bytes(const ForwardEvent& operation);
 
 // Tells this thread's observer, which may throw.
-[[gnu::cold]] void tell_unrecorded(const char* op, const ObservedValue& value);
+[[gnu::cold]] void notify_constant(const char* op, const ValueInfo& value);
 
 }  // namespace detail
 
 namespace watching::detail {
-inline constinit thread_local Observer* observer = nullptr;  // of this thread; set by Observing
+inline constinit thread_local Observer* observer = nullptr;  // of this thread; set by ObserverScope
 }
 
 // While one lives, an observer is told of what the thread does that made it, after those that were told
 // already. They may end in any order.
-class [[nodiscard]] Observing final : Observer {
+class [[nodiscard]] ObserverScope final : Observer {
 public:
-    [[nodiscard]] explicit Observing(Observer& observer)
+    [[nodiscard]] explicit ObserverScope(Observer& observer)
         : observer_(observer), before_(watching::detail::observer) {
         watching::detail::observer = this;
     }
-    ~Observing() override {
-        Observer** place = &watching::detail::observer;  // nothing but Observings are in this list
-        while (*place && *place != this) place = &static_cast<Observing*>(*place)->before_;
+    ~ObserverScope() override {
+        Observer** place = &watching::detail::observer;  // nothing but ObserverScopes are in this list
+        while (*place && *place != this) place = &static_cast<ObserverScope*>(*place)->before_;
         if (*place) *place = before_;
     }
-    Observing(const Observing&) = delete;
-    Observing& operator=(const Observing&) = delete;
+    ObserverScope(const ObserverScope&) = delete;
+    ObserverScope& operator=(const ObserverScope&) = delete;
 
 private:
-    void computed(const Computed& operation) override {
-        if (before_) before_->computed(operation);
-        observer_.computed(operation);
+    void on_forward(const ForwardEvent& operation) override {
+        if (before_) before_->on_forward(operation);
+        observer_.on_forward(operation);
     }
-    void pulling(const Node& node) override {
-        if (before_) before_->pulling(node);
-        observer_.pulling(node);
+    void before_backward(const Node& node) override {
+        if (before_) before_->before_backward(node);
+        observer_.before_backward(node);
     }
-    void pulled(const Node& node) override {
-        if (before_) before_->pulled(node);
-        observer_.pulled(node);
+    void after_backward(const Node& node) override {
+        if (before_) before_->after_backward(node);
+        observer_.after_backward(node);
     }
 
     Observer& observer_;

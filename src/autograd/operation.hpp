@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "tally/autograd/keep.hpp"
+#include "tally/autograd/operation_debug.hpp"
+#include "tally/autograd/save_for_backward.hpp"
 #include "tally/autograd/var.hpp"
-#include "tally/autograd/watched.hpp"
 #include "tally/base/fixed_name.hpp"
 #include "tally/memory/pool.hpp"
 
@@ -41,33 +41,36 @@ template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_inp
 // The nodes that an operation reads from, in an array or a vector; null where no gradient is wanted.
 template <class T, class Nodes> class Inputs {
 public:
-    void become(Nodes nodes) { nodes_ = std::move(nodes); }
-    Pull<T> pull(bool spare) const { return Pull<T>(nodes_.data(), nodes_.size(), spare); }
+    void assign(Nodes nodes) { nodes_ = std::move(nodes); }
+    GradInputs<T> grad_inputs(bool can_reuse_dy) const {
+        return GradInputs<T>(nodes_.data(), nodes_.size(), can_reuse_dy);
+    }
     std::vector<Node*> nodes() const { return {nodes_.begin(), nodes_.end()}; }
 
     // Says whether a gradient is wanted; those that the sweep does not reach are let go.
-    [[gnu::always_inline]] bool reached_by(Sweep& sweep) {
+    [[gnu::always_inline]] bool enqueue_inputs(BackwardPass& backward_pass) {
         bool wanted = false;
         for_each_input(
             nodes_, [&](ValueNode<T> * &input) __attribute__((always_inline)) {
                 if (!input) return;
-                if (sweep.reaches(input))
+                if (backward_pass.enqueue_if_needed(input))
                     wanted = true;
                 else
-                    let_go_of(std::exchange(input, nullptr));
+                    unref(std::exchange(input, nullptr));
             });
         return wanted;
     }
-    [[gnu::always_inline]] void settle_gradients() const {  // of leaves, for the ledger
+    [[gnu::always_inline]] void account_gradients() const {  // of leaves, for the ledger
         for_each_input(
             nodes_, [](ValueNode<T> * input) __attribute__((always_inline)) {
-                if (input && input->state == State::leaf && input->view().has_arrived())
-                    settle(input->gradient, MemoryClass::gradient);
+                if (input && input->state == State::leaf && input->view().is_present())
+                    account_as(input->gradient, MemoryClass::gradient);
             });
     }
-    void take_back() const {  // what a rule has asked for, and thrown
+    void rollback_gradients() const {  // what a rule has asked for, and thrown
         for_each_input(nodes_, [](ValueNode<T>* input) {
-            if (input && input->state == State::leaf && input->touched & touch::asked) input->untouch();
+            if (input && input->state == State::leaf && input->grad_flags & grad_flag::first_write)
+                input->clear_gradient();
         });
     }
     std::vector<ValueNode<T>*> all() const {
@@ -75,19 +78,19 @@ public:
         for_each_input(nodes_, [&](ValueNode<T>* input) { inputs.push_back(input); });
         return inputs;
     }
-    void forget() {
+    void clear() {
         for_each_input(nodes_, [](ValueNode<T>*& input) {
-            if (input) let_go_of(std::exchange(input, nullptr));
+            if (input) unref(std::exchange(input, nullptr));
         });
     }
-    [[gnu::always_inline]] void let_go() const {  // for the last time
+    [[gnu::always_inline]] void unref_all() const {  // for the last time
         for_each_input(nodes_, [](ValueNode<T>* input) {
-            if (input) let_go_of(input);
+            if (input) unref(input);
         });
     }
-    [[gnu::always_inline]] void let_go(Node*& doomed) const {
+    [[gnu::always_inline]] void unref_all(Node*& pending) const {
         for_each_input(nodes_, [&](ValueNode<T>* input) {
-            if (input) let_go_of(input, doomed);
+            if (input) unref(input, pending);
         });
     }
     std::vector<GradientView<T>> gradients() const {
@@ -103,7 +106,7 @@ private:
     Nodes nodes_{};
 };
 
-// A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (Pull<T>, const T& dy,
+// A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (GradInputs<T>, const T& dy,
 // const T& kept...).
 template <class T, class Name, class Nodes, class Rule, class... Saves> class Operation final
     : public ValueNode<T> {
@@ -111,74 +114,74 @@ public:
     // Flat, as free(): otherwise each of the many kinds of node calls what is shorter than a call.
     [[gnu::flatten]] Operation(Name name, T&& v, const std::tuple<Saves...>& saves, Rule&& rule)
         : ValueNode<T>(std::move(v), State::fresh),
-          kept_(granted(saves, &v)),
+          kept_(saved_values(saves, &v)),
           rule_(std::move(rule)),
           name_(std::move(name)) {}
-    void read_from(Nodes inputs) { inputs_.become(std::move(inputs)); }
+    void set_inputs(Nodes inputs) { inputs_.assign(std::move(inputs)); }
 
-    void pull(Sweep& sweep) override {
+    void backward(BackwardPass& backward_pass) override {
         if (watching::checks) [[unlikely]]
-            return pull_on_trial(*this, sweep);
-        if constexpr (custom) return pull_with(sweep, [this] { call_custom_rule(); });
-        pull_with(sweep, [this] { call_rule(!this->target); });
+            return run_checked_backward(*this, backward_pass);
+        if constexpr (custom) return run_backward(backward_pass, [this] { call_custom_backward(); });
+        run_backward(backward_pass, [this] { call_backward(!this->is_grad_target); });
     }
-    template <class Call> [[gnu::always_inline]] void pull_with(Sweep& sweep, Call call) {
-        if (inputs_.reached_by(sweep) && this->touched) {
-            context.pulled = this;
+    template <class Call> [[gnu::always_inline]] void run_backward(BackwardPass& backward_pass, Call call) {
+        if (inputs_.enqueue_inputs(backward_pass) && this->grad_flags) {
+            context.current_node = this;
             call();
-            inputs_.settle_gradients();
+            inputs_.account_gradients();
         }
         if (this->refs > 1) {
-            forget();
-            return let_go_of(this);
+            clear();
+            return unref(this);
         }
-        inputs_.let_go();
+        inputs_.unref_all();
         free();
     }
-    [[gnu::always_inline]] void call_rule(bool spare) {
+    [[gnu::always_inline]] void call_backward(bool can_reuse_dy) {
         std::apply(
             [&](const auto&... kept) {
-                rule_(inputs_.pull(spare), std::as_const(this->gradient), kept.get(op())...);
+                rule_(inputs_.grad_inputs(can_reuse_dy), std::as_const(this->gradient), kept.get(op())...);
             },
             kept_);
     }
 
     // The backward function of a custom operation may set its inputs' gradients or add to them, but must not forget one.
     // With `only_look` it is called for that alone, and no input gets anything.
-    [[gnu::noinline]] void call_custom_rule(bool only_look = false) {
+    [[gnu::noinline]] void call_custom_backward(bool only_look = false) {
         std::vector<ValueNode<T>*> places = inputs_.all();  // each input gets a node of its own
         std::vector<std::optional<ValueNode<T>>> own(places.size());
         for (std::size_t i = 0; i < places.size(); ++i)
             if (places[i]) places[i] = &own[i].emplace(T(places[i]->value), State::constant);
-        const bool spare = !only_look && !this->target;
-        const Meanwhile<bool> zeroed(detail::destinations_are_zeroed, true);
+        const bool can_reuse_dy = !only_look && !this->is_grad_target;
+        const ScopedValue<bool> zeroed(detail::zero_output_buffers, true);
         std::apply(
             [&](const auto&... kept) {
-                rule_(Pull<T>(places.data(), places.size(), spare), std::as_const(this->gradient),
-                      kept.get(op())...);
+                rule_(GradInputs<T>(places.data(), places.size(), can_reuse_dy),
+                      std::as_const(this->gradient), kept.get(op())...);
             },
             kept_);
         for (std::size_t i = 0; i < places.size(); ++i) {
             if (!places[i]) continue;
-            if (!places[i]->has_gradient()) refuse_forgotten(op(), i, form(places[i]->value));
+            if (!places[i]->has_gradient()) throw_no_gradient_written(op(), i, describe(places[i]->value));
             if (only_look) continue;
             const T found = std::move(places[i]->gradient);  // alone, so that it may be adopted
-            inputs_.pull(false).give(i, found);
+            inputs_.grad_inputs(false).add(i, found);
         }
     }
 
     const char* op() const override { return name_.text(); }
     std::vector<Node*> inputs() const override { return inputs_.nodes(); }
-    void take_back() override { inputs_.take_back(); }
-    void forget() override {
-        inputs_.forget();
+    void rollback_gradients() override { inputs_.rollback_gradients(); }
+    void clear() override {
+        inputs_.clear();
         std::apply([](auto&... kept) { (kept.drop(), ...); }, kept_);
-        if (this->target) return;  // its gradient is what grad() was asked for
-        let_go(this->gradient);
-        this->touched = false;
+        if (this->is_grad_target) return;  // its gradient is what grad() was asked for
+        reset(this->gradient);
+        this->grad_flags = false;
     }
-    void dismantle(Node*& doomed) override {
-        inputs_.let_go(doomed);
+    void destroy(Node*& pending) override {
+        inputs_.unref_all(pending);
         free();
     }
 
@@ -197,9 +200,9 @@ private:
 
     using Values = std::tuple<typename Saves::saved...>;
     // Reads the values while the inputs still have them; the output has just moved in here.
-    Values granted(const std::tuple<Saves...>& saves, const T* computed) const {
+    Values saved_values(const std::tuple<Saves...>& saves, const T* before_move) const {
         return std::apply(
-            [&](const auto&... each) { return Values(each.resolve(computed, &this->value)...); }, saves);
+            [&](const auto&... each) { return Values(each.pick(before_move, &this->value)...); }, saves);
     }
 
     detail::Inputs<T, Nodes> inputs_;

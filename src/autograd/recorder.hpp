@@ -13,52 +13,52 @@
 namespace tally::detail {
 
 // An input of an operation, and the address of its value.
-struct Operand {
+struct OpInput {
     const Node* node;
     const void* value;
 };
 
 // What it reads there, in numbers to compare.
-struct Contents {
+struct InputIdentity {
     std::uint32_t version;  // of a buffer; 0 for a number
     std::uint64_t which;    // buffer, by its address; a number by its checksum
 };
 
 // Something that a rule will read.
-struct ReadValue {
+struct SavedInput {
     const void* address;                     // null: not this time
     std::uint64_t (*checksum)(const void*);  // of labels, indices and conditions; null for other values
 };
 
 // An operation that was computed and is about to become a node.
-class NewOperation {
+class OpInfo {
 public:
     const char* const op;
     const bool recorded;         // false: nobody can want its gradient, so it becomes a constant
     const void* const result;    // the address of its value
     const std::size_t operands;  // how many
-    const std::span<const ReadValue> reads;
+    const std::span<const SavedInput> reads;
     const std::optional<std::uint64_t> constants;  // what its rule holds beside; empty: not known
 
-    virtual Operand operand(std::size_t which) const = 0;
-    virtual Contents contents(std::size_t which) const = 0;                // of an operand
+    virtual OpInput operand(std::size_t which) const = 0;
+    virtual InputIdentity contents(std::size_t which) const = 0;           // of an operand
     virtual memory::detail::Storage* buffer(std::size_t which) const = 0;  // where it lies; null for a number
     virtual std::uint64_t result_checksum() const = 0;
-    virtual std::string result_form() const = 0;
-    virtual ObservedValue observed_result() const = 0;
-    virtual void let_result_go() = 0;
+    virtual std::string describe_result() const = 0;
+    virtual ValueInfo observed_result() const = 0;
+    virtual void drop_result() = 0;
 
 protected:
-    NewOperation(const char* name, bool becomes_node, const void* value, std::size_t inputs,
-                 std::span<const ReadValue> read, std::optional<std::uint64_t> held)
+    OpInfo(const char* name, bool becomes_node, const void* value, std::size_t inputs,
+           std::span<const SavedInput> read, std::optional<std::uint64_t> held)
         : op(name), recorded(becomes_node), result(value), operands(inputs), reads(read), constants(held) {}
-    ~NewOperation() = default;
+    ~OpInfo() = default;
 };
 
 class Recorder {
 public:
     // Says whether to go on as without a recorder; otherwise a placeholder is made. Either is the next node.
-    virtual bool admit(NewOperation& operation) = 0;
+    virtual bool on_operation(OpInfo& operation) = 0;
 
 protected:
     ~Recorder() = default;

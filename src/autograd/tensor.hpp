@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "tally/array/array.hpp"
-#include "tally/array/making.hpp"
+#include "tally/array/factories.hpp"
 #include "tally/autograd/var.hpp"
 
 namespace tally {
@@ -29,28 +29,29 @@ template <class S> Var<Array<S>> constant(std::initializer_list<S> vector) {
 // ---- constants to begin from: zeros({2, 3}), randn({3}, {.seed = 7}), ones<double>({6}, {.device = Device::cuda}) ----
 
 // All elements alike.
-template <class S = float> Var<Array<S>> full(const Shape& shape, double value, const Making& how = {}) {
+template <class S = float>
+Var<Array<S>> full(const Shape& shape, double value, const TensorOptions& how = {}) {
     return constant(Array<S>::full(shape, static_cast<S>(value), how.device));
 }
-template <class S = float> Var<Array<S>> zeros(const Shape& shape, const Making& how = {}) {
+template <class S = float> Var<Array<S>> zeros(const Shape& shape, const TensorOptions& how = {}) {
     return full<S>(shape, 0, how);
 }
-template <class S = float> Var<Array<S>> ones(const Shape& shape, const Making& how = {}) {
+template <class S = float> Var<Array<S>> ones(const Shape& shape, const TensorOptions& how = {}) {
     return full<S>(shape, 1, how);
 }
 // 0, 1, 2, ... below `count`.
-template <class S = float> Var<Array<S>> arange(std::int64_t count, const Making& how = {}) {
+template <class S = float> Var<Array<S>> arange(std::int64_t count, const TensorOptions& how = {}) {
     return constant(detail::counting<S>(count).to(how.device));
 }
-template <class S = float> Var<Array<S>> eye(std::int64_t size, const Making& how = {}) {
+template <class S = float> Var<Array<S>> eye(std::int64_t size, const TensorOptions& how = {}) {
     return constant(detail::identity<S>(size).to(how.device));
 }
-template <class S = float> Var<Array<S>> randn(const Shape& shape, const Making& how = {}) {
+template <class S = float> Var<Array<S>> randn(const Shape& shape, const TensorOptions& how = {}) {
     return constant(random_normal<S>(shape, how));
 }
 // From `low` on, below `high`.
 template <class S = float>
-Var<Array<S>> uniform(const Shape& shape, double low = 0, double high = 1, const Making& how = {}) {
+Var<Array<S>> uniform(const Shape& shape, double low = 0, double high = 1, const TensorOptions& how = {}) {
     return constant(random_uniform<S>(shape, how, static_cast<S>(low), static_cast<S>(high)));
 }
 

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "tally/array/pending_rows.hpp"
+#include "tally/array/deferred_weight_grad.hpp"
 #include "tally/array/shape.hpp"
 #include "tally/array/value.hpp"
-#include "tally/autograd/sweep.hpp"
+#include "tally/autograd/backward_pass.hpp"
 #include "tally/base/error.hpp"
 #include "tally/memory/pool.hpp"
 
@@ -26,27 +26,27 @@ namespace detail {
 template <class T> class ValueNode : public Node {
 public:
     [[gnu::always_inline]] ValueNode(T&& v, detail::State s)
-        : Node(s), gradient(detail::unwritten_like(v)), value(std::move(v)) {}
+        : Node(s), gradient(detail::like_without_memory(v)), value(std::move(v)) {}
 
     // Asked for immediately before the kernel that writes: the first contribution sets, each later one adds.
     [[gnu::always_inline]] Into<T> into() {
         if constexpr (!Number<T>)
-            if (touched & touch::held) [[unlikely]]
-                detail::reach_held(*this);
-        if (view().has_arrived()) {
-            detail::own(gradient);  // a buffer shared with somebody else is not written to
+            if (grad_flags & grad_flag::locked) [[unlikely]]
+                detail::before_write_to_locked(*this);
+        if (view().is_present()) {
+            detail::make_unique_buffer(gradient);  // a buffer shared with somebody else is not written to
             return {gradient, Write::add};
         }
-        touched |= touch::arrived;
+        grad_flags |= grad_flag::present;
         return {gradient, Write::set};
     }
 
-    bool has_gradient() const { return detail::has_all(view()); }
-    void untouch() { detail::untouch(view()); }
-    [[gnu::always_inline]] detail::GradientView<T> view() const { return {&gradient, &value, &touched}; }
+    bool has_gradient() const { return detail::has_gradient_flushed(view()); }
+    void clear_gradient() { detail::clear_gradient(view()); }
+    [[gnu::always_inline]] detail::GradientView<T> view() const { return {&gradient, &value, &grad_flags}; }
     const char* op() const override { return state == detail::State::leaf ? "parameter" : "constant"; }
-    void pull(detail::Sweep&) override { detail::let_go_of(this); }
-    void dismantle(Node*&) override {
+    void backward(detail::BackwardPass&) override { detail::unref(this); }
+    void destroy(Node*&) override {
         this->~ValueNode();
         pool::give(this, sizeof *this);
     }
@@ -56,59 +56,60 @@ public:
 };
 
 // Asked before a leaf's value or gradient is changed by anything but a sweep.
-template <class T> [[gnu::always_inline]] inline void expect_free(const char* what, const ValueNode<T>& of) {
-    if (context.sweeps && of.id < context.swept_from) [[unlikely]]
-        refuse_in_sweep(what);
-    if (is_held(of.touched)) [[unlikely]]
-        refuse_held(what, form(of.value));
+template <class T>
+[[gnu::always_inline]] inline void require_unlocked(const char* what, const ValueNode<T>& of) {
+    if (context.backward_passes && of.id < context.backward_start_id) [[unlikely]]
+        throw_during_backward(what);
+    if (is_locked(of.grad_flags)) [[unlikely]]
+        throw_locked(what, describe(of.value));
 }
 
 }  // namespace detail
 
 // What a rule writes to: the gradients of its operation's inputs.
-template <class T> class Pull {
+template <class T> class GradInputs {
 public:
-    Pull(detail::ValueNode<T>* const* inputs, std::size_t count, bool spare)
-        : inputs_(inputs), count_(static_cast<std::uint32_t>(count)), spare_(spare) {}
+    GradInputs(detail::ValueNode<T>* const* inputs, std::size_t count, bool can_reuse_dy)
+        : inputs_(inputs), count_(static_cast<std::uint32_t>(count)), can_reuse_dy_(can_reuse_dy) {}
     // Nobody but the rule will read dy: what is written last may be written over it.
-    bool spare() const { return spare_; }
-    bool wants(std::size_t input) const {
+    bool can_reuse_dy() const { return can_reuse_dy_; }
+    bool needs_grad(std::size_t input) const {
         if (input >= count_) [[unlikely]]
-            detail::refuse_number(input, count_);
+            detail::throw_no_such_input(input, count_);
         return inputs_[input] != nullptr;
     }
     [[gnu::always_inline]] Into<T> into(std::size_t input) const {
-        if (!wants(input)) detail::refuse_unwanted(input);
+        if (!needs_grad(input)) detail::throw_gradient_not_needed(input);
         const Into<T> place = inputs_[input]->into();
-        if (place.how == Write::set) inputs_[input]->touched |= touch::asked;
+        if (place.how == Write::set) inputs_[input]->grad_flags |= grad_flag::first_write;
         return place;
     }
     detail::GradientView<T> view(std::size_t input) const { return inputs_[input]->view(); }
     // Hands over a gradient that is already there; what is the first of an inner node is not copied.
-    void give(std::size_t input, const T& gradient) const {
-        if (!detail::ready(gradient)) detail::refuse_empty("gradient");
-        if (wants(input) && !pass_on(input, gradient))
-            detail::fail_gradient_form(detail::form(inputs_[input]->value), detail::form(gradient));
+    void add(std::size_t input, const T& gradient) const {
+        if (!detail::has_memory(gradient)) detail::throw_empty("gradient");
+        if (needs_grad(input) && !try_add(input, gradient))
+            detail::fail_gradient_form(detail::describe(inputs_[input]->value), detail::describe(gradient));
     }
     // The same for a gradient that may have another form; says whether it was handed over.
-    bool pass_on(std::size_t input, const T& gradient) const {
-        if (!detail::same_form(inputs_[input]->value, gradient)) return false;
-        take(into(input), gradient);
+    bool try_add(std::size_t input, const T& gradient) const {
+        if (!detail::same_shape_and_device(inputs_[input]->value, gradient)) return false;
+        accumulate_into(into(input), gradient);
         return true;
     }
 
 private:
     detail::ValueNode<T>* const* inputs_;  // two words in all, which travel in registers
     std::uint32_t count_;
-    bool spare_;
+    bool can_reuse_dy_;
 };
 
 template <detail::Value T> class Var;
 
 namespace detail {
-template <class T> struct Visit {  // what an observer of the sweep sees: a node about to be pulled
+template <class T> struct VisitedNode {  // what an observer of the sweep sees: a node about to be pulled
     const Node& node;
-    const T& value;  // let go already, unless a handle or a Watch keeps it
+    const T& value;  // let go already, unless a handle or a KeepValues keeps it
     const T& gradient;
 };
 }  // namespace detail
@@ -120,7 +121,7 @@ public:
     Var() = default;
     [[gnu::always_inline]] Var(T value) : Var(std::move(value), detail::State::constant) {}
     [[gnu::always_inline]] Var(T value, detail::State state) {
-        if (!detail::ready(value)) detail::refuse_empty("variable");
+        if (!detail::has_memory(value)) detail::throw_empty("variable");
         node_ = new (pool::take(sizeof(detail::ValueNode<T>))) detail::ValueNode<T>(std::move(value), state);
     }
     explicit Var(detail::ValueNode<T>* node) : node_(node) {}
@@ -162,89 +163,91 @@ public:
     // x[i]: the i-th along the first axis, which goes; -1 is the last. x.t(): the last two axes swapped. (ops/shape.hpp)
     Var operator[](std::int64_t i) const requires(!detail::Number<T>) { return at(*this, i); }
     Var t() const requires(!detail::Number<T>) { return transpose(*this); }
-    bool wants_grad() const { return node_ && node_->state != detail::State::constant; }
+    bool requires_grad() const { return node_ && node_->state != detail::State::constant; }
 
     // ---- the gradient of a leaf ----
     bool has_grad() const { return node_ && node_->has_gradient(); }
     [[nodiscard]] const T& grad() const& {
         const detail::ValueNode<T>& node = checked("grad");
-        if (!node.has_gradient()) detail::refuse_untouched(node, detail::form(node.value));
-        detail::show(node.touched);
+        if (!node.has_gradient()) detail::throw_no_gradient(node, detail::describe(node.value));
+        detail::mark_escaped(node.grad_flags);
         return node.gradient;
     }
     [[nodiscard]] T grad() const&& { return grad(); }
-    void zero_grad() const { free("zero_grad").untouch(); }  // its buffer stays for the next window
+    void zero_grad() const {
+        mutable_leaf("zero_grad").clear_gradient();
+    }  // its buffer stays for the next window
     void free_grad() const {
-        detail::ValueNode<T>& node = free("free_grad");
-        node.untouch();
-        detail::let_go(node.gradient);
+        detail::ValueNode<T>& node = mutable_leaf("free_grad");
+        node.clear_gradient();
+        detail::reset(node.gradient);
     }
     // In place, for optimizers: f(value, gradient) writes through value.writable(). Whoever saved the value
     // for a backward pass will notice.
     template <class F> void update(F f) const {
         if (leaf("update").has_gradient())
-            change_value([&](T& value) { f(value, std::as_const(node_->gradient)); }, "update");
+            modify_value([&](T& value) { f(value, std::as_const(node_->gradient)); }, "update");
     }
     // The same of any parameter, whether a gradient has reached it or not: f(value).
-    template <class F> void change_value(F f, const char* what = "change_value") const {
+    template <class F> void modify_value(F f, const char* what = "modify_value") const {
         detail::ValueNode<T>& node = leaf(what);
-        detail::expect_free(what, node);
-        detail::expect_own_value(what, node.touched);
-        detail::changing(node.value);
-        change(what, f, &detail::ValueNode<T>::value);
+        detail::require_unlocked(what, node);
+        detail::require_own_value(what, node.grad_flags);
+        detail::before_in_place_update(node.value);
+        modify_in_place(what, f, &detail::ValueNode<T>::value);
     }
     // f(gradient) in place, where one has arrived; whoever holds a copy of it keeps what it had.
-    template <class F> void change_grad(F f) const {
-        detail::ValueNode<T>& node = leaf("change_grad");
-        detail::expect_free("change_grad", node);
+    template <class F> void modify_grad(F f) const {
+        detail::ValueNode<T>& node = leaf("modify_grad");
+        detail::require_unlocked("modify_grad", node);
         if (!node.has_gradient()) return;
-        detail::settle(node.gradient, MemoryClass::gradient);
-        change("change_grad", f, &detail::ValueNode<T>::gradient);
+        detail::account_as(node.gradient, MemoryClass::gradient);
+        modify_in_place("modify_grad", f, &detail::ValueNode<T>::gradient);
     }
 
     // ---- backward ----
     void backward() const { start("backward", nullptr); }
     void backward(const T& seed) const { start("backward", &seed); }
-    template <std::invocable<const detail::Visit<T>&> Observer>
+    template <std::invocable<const detail::VisitedNode<T>&> Observer>
     void backward(const Observer& observer) const {
         const auto visit = [](const void* who, Node& node) {
             const auto& seen = static_cast<const detail::ValueNode<T>&>(node);
-            (*static_cast<const Observer*>(who))(detail::Visit<T>{seen, seen.value, seen.gradient});
+            (*static_cast<const Observer*>(who))(detail::VisitedNode<T>{seen, seen.value, seen.gradient});
         };
-        const detail::Sweep::Visitor visitor{visit, &observer};
-        start("backward", nullptr, 0, &visitor);
+        const detail::BackwardPass::Hook hook{visit, &observer};
+        start("backward", nullptr, 0, &hook);
     }
 
     detail::ValueNode<T>* node() const { return node_; }
     // Nobody will read this result's value once its last handle, which this is, has gone; a rule may
     // keep it, though.
-    bool last() const {
-        return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->watched;
+    bool is_last_handle() const {
+        return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->keeps_values;
     }
     // Turns a handle into a newer node's reference; the value goes with the last handle.
-    [[gnu::always_inline]] detail::ValueNode<T>* release(bool held) && {
+    [[gnu::always_inline]] detail::ValueNode<T>* into_node(bool held) && {
         detail::ValueNode<T>* node = std::exchange(node_, nullptr);
         if (--node->handles > 0) {
             if (held) ++node->refs;
             return held ? node : nullptr;
         }
         if (held) {
-            if (!node->watched) detail::let_go(node->value);
+            if (!node->keeps_values) detail::reset(node->value);
             return node;
         }
-        detail::let_go_of(node);
+        detail::unref(node);
         return nullptr;
     }
     detail::ValueNode<T>& checked(const char* what) const {
         if (!node_) [[unlikely]]
-            detail::refuse_empty(what);
+            detail::throw_empty(what);
         return *node_;
     }
     void start(const char* what, const T* seed, std::uint64_t oldest_target = 0,
-               const detail::Sweep::Visitor* visitor = nullptr) const;
+               const detail::BackwardPass::Hook* hook = nullptr) const;
     static void check_thread(const char* what, const Node& node) {
-        if (node.thread != detail::context.thread) [[unlikely]]
-            detail::refuse_thread(what, node);
+        if (node.thread_id != detail::context.thread_id) [[unlikely]]
+            detail::throw_wrong_thread(what, node);
     }
 
 private:
@@ -255,33 +258,34 @@ private:
             "numbers of a parameter change by sgd_step, an optimizer or update()");
     }
     [[gnu::noinline]] static void drop(detail::ValueNode<T>* node) {  // the last handle has gone
-        if (node->refs > 1 && !node->watched) detail::let_go(node->value);
-        detail::let_go_of(node);
+        if (node->refs > 1 && !node->keeps_values) detail::reset(node->value);
+        detail::unref(node);
     }
     [[gnu::always_inline]] void expect_start(const char* what, const T* seed,
                                              std::uint64_t oldest_target) const {
         detail::ValueNode<T>& node = checked(what);
         check_thread(what, node);
-        if (node.state == detail::State::spent && node.id > oldest_target) detail::Sweep::refuse(&node);
+        if (node.state == detail::State::consumed && node.id > oldest_target)
+            detail::BackwardPass::throw_consumed(&node);
         if (node.state == detail::State::queued)
             throw Error(std::string("[") + what + "] the graph of this '" + node.op() +
                         "' is just being swept");
         if (node.state == detail::State::constant)
             throw Error(std::string("[") + what + "] nothing to differentiate: this value of " +
-                        detail::form(node.value) +
+                        detail::describe(node.value) +
                         " depends on no parameter; was it made inside NoGrad, or detached?");
-        if (seed && !detail::ready(*seed)) detail::refuse_empty("seed");
-        if (!seed && !detail::single(node.value))
+        if (seed && !detail::has_memory(*seed)) detail::throw_empty("seed");
+        if (!seed && !detail::is_scalar(node.value))
             throw Error(std::string("[") + what + "] needs a seed: the result is " +
-                        detail::form(node.value) + ", and only a single element may go without");
-        if (seed && !detail::same_form(*seed, node.value))
-            throw Error(std::string("[") + what + "] the seed is " + detail::form(*seed) + ", the result " +
-                        detail::form(node.value));
+                        detail::describe(node.value) + ", and only a single element may go without");
+        if (seed && !detail::same_shape_and_device(*seed, node.value))
+            throw Error(std::string("[") + what + "] the seed is " + detail::describe(*seed) +
+                        ", the result " + detail::describe(node.value));
     }
-    detail::ValueNode<T>& free(const char* what) const {  // to be changed
+    detail::ValueNode<T>& mutable_leaf(const char* what) const {  // to be changed
         detail::ValueNode<T>& node = checked(what);
         check_thread(what, node);
-        detail::expect_free(what, node);
+        detail::require_unlocked(what, node);
         return node;
     }
     detail::ValueNode<T>& leaf(const char* what) const {
@@ -293,15 +297,15 @@ private:
         return node;
     }
     // Of a parameter, in place; afterwards value and gradient must still have one form.
-    template <class F> void change(const char* what, F f, T detail::ValueNode<T>::*part) const {
+    template <class F> void modify_in_place(const char* what, F f, T detail::ValueNode<T>::*part) const {
         detail::ValueNode<T>& node = *node_;
         f(node.*part);
-        if (!detail::ready(node.*part)) replace_lost(what, part);
-        if (detail::same_form(node.value, node.gradient)) return;
-        const std::string value = detail::form(node.value), gradient = detail::form(node.gradient);
+        if (!detail::has_memory(node.*part)) replace_lost(what, part);
+        if (detail::same_shape_and_device(node.value, node.gradient)) return;
+        const std::string value = detail::describe(node.value), gradient = detail::describe(node.gradient);
         const bool of_value = part == &detail::ValueNode<T>::value;
-        node.untouch();
-        node.gradient = detail::unwritten_like(node.value);
+        node.clear_gradient();
+        node.gradient = detail::like_without_memory(node.value);
         throw Error(std::string("[") + what + "] a parameter of " + (of_value ? gradient : value) +
                     " was given a " + (of_value ? "value of " + value : "gradient of " + gradient));
     }
@@ -315,7 +319,7 @@ private:
         else
             free_grad();
         throw Error(std::string("[") + what + "] the function left the parameter of " +
-                    detail::form(node.gradient) + " without " +
+                    detail::describe(node.gradient) + " without " +
                     (of_value ? "a value: it is NaN now; assign() new numbers" : "its gradient") +
                     "; write into the array, or replace it by one with memory");
     }
@@ -325,22 +329,22 @@ private:
 
 // Not in the class, where it would be inline, and each program that calls it would compile it.
 template <detail::Value T> void Var<T>::start(const char* what, const T* seed, std::uint64_t oldest_target,
-                                              const detail::Sweep::Visitor* visitor) const {
+                                              const detail::BackwardPass::Hook* hook) const {
     expect_start(what, seed, oldest_target);
     detail::ValueNode<T>& node = *node_;
-    detail::Sweep sweep(oldest_target, visitor);
-    if (!sweep.reaches(&node)) return;  // nothing that grad() asks for
-    take(node.into(), seed ? *seed : detail::ones_like(node.value));
-    if (node.state == detail::State::leaf) detail::settle(node.gradient, MemoryClass::gradient);
-    sweep.run();
+    detail::BackwardPass backward_pass(oldest_target, hook);
+    if (!backward_pass.enqueue_if_needed(&node)) return;  // nothing that grad() asks for
+    accumulate_into(node.into(), seed ? *seed : detail::ones_like(node.value));
+    if (node.state == detail::State::leaf) detail::account_as(node.gradient, MemoryClass::gradient);
+    backward_pass.run();
 }
 
 // ---- leaves and constants ----
 
 // A leaf that wants a gradient; of a variable, such as parameter(randn({3, 2}, {.seed = 1})), it takes the numbers.
 template <detail::Value T> Var<T> parameter(T value) {
-    detail::own(value);  // it will be stepped in place
-    detail::settle(value, MemoryClass::parameter);
+    detail::make_unique_buffer(value);  // it will be stepped in place
+    detail::account_as(value, MemoryClass::parameter);
     return Var<T>(std::move(value), detail::State::leaf);
 }
 
@@ -369,33 +373,34 @@ namespace detail {
 
 // Of `y`, weighted by `seed`, with respect to leaves or results on the way to it.
 template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T>>& xs) {
-    struct Loan {  // a leaf's own gradient, set aside while this sweep runs, and put back whatever happens
+    struct
+        SavedGradient {  // a leaf's own gradient, set aside while this sweep runs, and put back whatever happens
         void take(ValueNode<T>& n) {
             node = &n;
-            gradient = std::exchange(n.gradient, detail::unwritten_like(n.value));
-            touched = std::exchange(n.touched, std::uint8_t{0});
-            n.target = true;
+            gradient = std::exchange(n.gradient, detail::like_without_memory(n.value));
+            grad_flags = std::exchange(n.grad_flags, std::uint8_t{0});
+            n.is_grad_target = true;
         }
-        ~Loan() {
+        ~SavedGradient() {
             if (!node) return;
-            node->target = false;
+            node->is_grad_target = false;
             node->gradient = std::move(gradient);
-            node->touched = touched;
+            node->grad_flags = grad_flags;
         }
         ValueNode<T>* node = nullptr;
         T gradient{};
-        std::uint8_t touched = 0;
+        std::uint8_t grad_flags = 0;
     };
-    std::vector<Loan> loans(xs.size());
+    std::vector<SavedGradient> loans(xs.size());
     std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
     for (std::size_t i = 0; i < xs.size(); ++i) {
         ValueNode<T>& node = xs[i].checked("grad");
         Var<T>::check_thread("grad", node);
-        if (!xs[i].wants_grad())
-            throw Error("[grad] input " + std::to_string(i) + " of " + detail::form(node.value) +
+        if (!xs[i].requires_grad())
+            throw Error("[grad] input " + std::to_string(i) + " of " + detail::describe(node.value) +
                         " is a constant: it has no gradient");
-        if (node.target)
-            throw Error("[grad] input " + std::to_string(i) + " of " + detail::form(node.value) +
+        if (node.is_grad_target)
+            throw Error("[grad] input " + std::to_string(i) + " of " + detail::describe(node.value) +
                         " is asked for twice");
         loans[i].take(node);
         if (node.id < oldest) oldest = node.id;
@@ -405,7 +410,7 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
     for (std::size_t i = 0; i < xs.size(); ++i) {
         if (!xs[i].has_grad())
             throw Error("[grad] no gradient arrived at input " + std::to_string(i) + " of " +
-                        detail::form(xs[i].value()) + ": the result does not depend on it");
+                        detail::describe(xs[i].value()) + ": the result does not depend on it");
         found.push_back(std::move(xs[i].node()->gradient));
     }
     return found;

@@ -5,12 +5,12 @@
 
 namespace tally::detail {
 
-void NewestHeap::add(std::uint64_t id, void* thing) {
+void NewestHeap::push(std::uint64_t id, void* thing) {
     things_.push_back({id, thing});
     std::push_heap(things_.begin(), things_.end(), older);
 }
 
-[[gnu::cold]] void* NewestHeap::take() {
+[[gnu::cold]] void* NewestHeap::pop() {
     std::pop_heap(things_.begin(), things_.end(), older);
     void* const thing = things_.back().thing;
     things_.pop_back();

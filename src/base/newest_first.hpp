@@ -14,8 +14,8 @@ class NewestHeap {
 public:
     bool empty() const { return things_.empty(); }
     std::uint64_t newest() const { return things_.front().id; }
-    void add(std::uint64_t id, void* thing);
-    void* take();  // the newest
+    void push(std::uint64_t id, void* thing);
+    void* pop();  // the newest
 
 private:
     struct Aged {
@@ -31,19 +31,19 @@ private:
 template <class Thing> class NewestFirst {
 public:
     bool empty() const { return near_count_ == 0 && heap_.empty(); }
-    [[gnu::always_inline]] void add(Thing* thing) {
+    [[gnu::always_inline]] void push(Thing* thing) {
         if (near_count_ == 0 ? heap_.empty()
                              : near_count_ < near_size && near_[near_count_ - 1]->id < thing->id) [[likely]]
             near_[near_count_++] = thing;
         else
-            add_below(thing);
+            push_below(thing);
     }
     // When it is not empty.
-    Thing* take() { return near_count_ ? near_[--near_count_] : static_cast<Thing*>(heap_.take()); }
+    Thing* pop() { return near_count_ ? near_[--near_count_] : static_cast<Thing*>(heap_.pop()); }
 
 private:
     // Where it is not simply the last of the near ones: older than that one, no room, or something in the heap.
-    [[gnu::noinline]] void add_below(Thing* thing) {
+    [[gnu::noinline]] void push_below(Thing* thing) {
         if (near_count_ == near_size || (!heap_.empty() && (near_count_ == 0 || thing->id < near_[0]->id)))
             return spill(thing);
         std::size_t place = near_count_++;
@@ -51,11 +51,11 @@ private:
         near_[place] = thing;
     }
     void spill(Thing* thing) try {
-        if (near_count_ < near_size || thing->id <= near_[0]->id) return heap_.add(thing->id, thing);
-        heap_.add(near_[0]->id, near_[0]);  // makes room: the oldest will be needed last
+        if (near_count_ < near_size || thing->id <= near_[0]->id) return heap_.push(thing->id, thing);
+        heap_.push(near_[0]->id, near_[0]);  // makes room: the oldest will be needed last
         --near_count_;
         for (std::size_t i = 0; i < near_count_; ++i) near_[i] = near_[i + 1];
-        add(thing);
+        push(thing);
     } catch (...) {  // no memory: whoever gives up takes it with the others
         near_[near_count_++] = thing;
         throw;

@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "tally/base/error.hpp"
-#include "tally/base/file_calls.hpp"
+#include "tally/base/syscall_hook.hpp"
 
 namespace tally {
 

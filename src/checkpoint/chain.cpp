@@ -40,14 +40,14 @@ namespace {
 
 // Of layers [from, to), with the snapshot they begin from: what is held when the way back enters them.
 std::size_t held_by(const std::vector<detail::LayerBytes>& layers, std::size_t from, std::size_t to) {
-    std::size_t held = layers[from].input, passing = 0;
+    std::size_t held = layers[from].input, transient = 0;
     for (std::size_t i = from; i < to; ++i) {
         held += layers[i].inside;
         const bool kept = layers[i].keeps_result || (i + 1 < to && layers[i + 1].keeps_input);
         if (kept) held += layers[i].result;
-        passing = std::max(passing, layers[i].passing);
+        transient = std::max(transient, layers[i].transient);
     }
-    return held + passing;
+    return held + transient;
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ struct LayerBytes {
     std::size_t inside = 0;             // beside its input and its result
     std::size_t input = 0, result = 0;  // their sizes
     bool keeps_input = false, keeps_result = false;
-    std::size_t passing = 0;  // what it needs for a moment, forward or backward
+    std::size_t transient = 0;  // what it needs for a moment, forward or backward
 };
 }  // namespace detail
 
@@ -96,23 +96,23 @@ Segmentation fit_into(const std::vector<detail::LayerBytes>& layers, std::size_t
 // Runs each layer by itself, forward twice and backward once. Parameters get no gradients; the ledger's peak
 // is measured anew.
 template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>& chain, const Var<T>& x) {
-    struct Keeping : Observer {
+    struct SavedSet : Observer {
         std::set<std::pair<const memory::detail::Storage*, std::size_t>> kept;
-        void computed(const Computed& operation) override {
-            for (const detail::ObservedValue& each : operation.kept)
-                if (each.storage && memory::detail::held_as(each.storage) == MemoryClass::saved)
+        void on_forward(const ForwardEvent& operation) override {
+            for (const detail::ValueInfo& each : operation.kept)
+                if (each.storage && memory::detail::memory_class(each.storage) == MemoryClass::saved)
                     kept.emplace(each.storage, each.bytes);
         }
     };
-    struct Apart {  // from a block that is just being run, and with a graph of its own
+    struct IsolationGuard {  // from a block that is just being run, and with a graph of its own
         detail::Recorder* recorder = std::exchange(detail::context.recorder, nullptr);
-        bool resting = std::exchange(detail::kernels_rest, false);
-        ~Apart() {
+        bool resting = std::exchange(detail::skip_compute, false);
+        ~IsolationGuard() {
             detail::context.recorder = recorder;
-            detail::kernels_rest = resting;
+            detail::skip_compute = resting;
         }
     } const apart;
-    const detail::Recording recording;
+    const detail::EnableGrad recording;
     std::vector<detail::LayerBytes> measured;
     T value = x.value();
     const Device device = value.device();
@@ -124,11 +124,11 @@ template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>
         }
         const std::size_t before = memory::in_use(device);
         memory::reset_peak(device);
-        Keeping keeping;
+        SavedSet keeping;
         detail::LayerBytes bytes;
         Var<T> total;
         {
-            const Observing on(keeping);
+            const ObserverScope on(keeping);
             const Var<T> result = layer(input);
             bytes.input = input.value().storage()->bytes;
             bytes.result = result.value().storage()->bytes;
@@ -142,10 +142,10 @@ template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>
             }
             total = sum(result);
         }
-        if (total.wants_grad()) grad(total, {input});
+        if (total.requires_grad()) grad(total, {input});
         const std::size_t peak = memory::peak(device) - before,
                           held = bytes.inside + (bytes.keeps_result ? bytes.result : 0);
-        bytes.passing = peak - std::min(peak, held);
+        bytes.transient = peak - std::min(peak, held);
         measured.push_back(bytes);
     }
     return measured;

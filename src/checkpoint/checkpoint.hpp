@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "tally/autograd/offer.hpp"
-#include "tally/checkpoint/rerun.hpp"
+#include "tally/autograd/recording_hook.hpp"
+#include "tally/checkpoint/recompute.hpp"
 #include "tally/memory/memory.hpp"
 
 namespace tally {
@@ -31,14 +31,14 @@ template <class First, class... Rest> struct ValueIn<std::tuple<First, Rest...>>
 template <class First, class Second> struct ValueIn<std::pair<First, Second>> : ValueIn<First> {};
 
 // The gradient of a block's result, for the same result that was made again.
-template <class T> void hand_over(Sweep& sweep, const Var<T>& result, const T& gradient) {
+template <class T> void seed_gradient(BackwardPass& backward_pass, const Var<T>& result, const T& gradient) {
     ValueNode<T>& node = *result.node();
-    if (!same_form(node.value, gradient))
-        throw Error("[checkpoint] the function gave a result of " + form(gradient) + ", and now one of " +
-                    form(node.value));
-    if (!sweep.reaches(&node)) return;
-    take(node.into(), gradient);
-    if (node.state == State::leaf) settle(node.gradient, MemoryClass::gradient);
+    if (!same_shape_and_device(node.value, gradient))
+        throw Error("[checkpoint] the function gave a result of " + describe(gradient) + ", and now one of " +
+                    describe(node.value));
+    if (!backward_pass.enqueue_if_needed(&node)) return;
+    accumulate_into(node.into(), gradient);
+    if (node.state == State::leaf) account_as(node.gradient, MemoryClass::gradient);
 }
 
 // The block in the graph: it has no value of its own; its results stand before it, and hand
@@ -53,7 +53,7 @@ public:
 
 template <class T, class F, class Arguments> class RecomputedBlock final : public BlockNode<T> {
 public:
-    RecomputedBlock(F&& f, Arguments&& arguments, Block&& block, KeptResults<T>&& kept)
+    RecomputedBlock(F&& f, Arguments&& arguments, TraceLog&& block, KeptResults<T>&& kept)
         : f_(std::move(f)),
           arguments_(std::move(arguments)),
           block_(std::move(block)),
@@ -72,32 +72,33 @@ public:
         return all;
     }
 
-    void pull(Sweep& sweep) override {
+    void backward(BackwardPass& backward_pass) override {
         for (const Saved<T>& argument : read_) argument.get(this->op());
         auto results = run_again(block_, [&] {
-            const Rerun<T> run(block_, kept_);
+            const Recompute<T> run(block_, kept_);
             auto made = std::apply(*f_, std::as_const(arguments_));
-            run.close_again(nodes_of(made));
+            run.finish_replay(nodes_of(made));
             return made;
         });
         std::size_t i = 0;
         each_var(results, [&](auto& y) {
             if constexpr (std::is_same_v<decltype(y), Var<T>&>)
-                if (this->arrived[i] && y.wants_grad()) hand_over(sweep, y, this->gradients[i]);
+                if (this->arrived[i] && y.requires_grad())
+                    seed_gradient(backward_pass, y, this->gradients[i]);
             ++i;
         });
-        forget();
-        let_go_of(this);
+        clear();
+        unref(this);
     }
 
-    void forget() override;
-    void dismantle(Node*& doomed) override;
-    void tell(const ObservedValue& result) const;
+    void clear() override;
+    void destroy(Node*& pending) override;
+    void tell(const ValueInfo& result) const;
 
 private:
     std::optional<F> f_;
     Arguments arguments_;
-    Block block_;
+    TraceLog block_;
     KeptResults<T> kept_;
     std::vector<Saved<T>> read_;  // the arguments
 };
@@ -110,16 +111,16 @@ public:
     }
     const char* op() const override { return "checkpoint"; }
     std::vector<Node*> inputs() const override { return block_ ? block_->inputs() : std::vector<Node*>(); }
-    void pull(Sweep& sweep) override {
-        if (this->touched && sweep.reaches(block_)) {
+    void backward(BackwardPass& backward_pass) override {
+        if (this->grad_flags && backward_pass.enqueue_if_needed(block_)) {
             block_->gradients[which_] = this->gradient;
             block_->arrived[which_] = true;
         }
-        forget();
-        let_go_of(this);
+        clear();
+        unref(this);
     }
-    void forget() override;
-    void dismantle(Node*& doomed) override;
+    void clear() override;
+    void destroy(Node*& pending) override;
 
 private:
     BlockNode<T>* block_;
@@ -129,8 +130,8 @@ private:
 // What is made of a result: a node of the graph, or what the run of a block around makes of it.
 template <class T> Var<T> block_result(T value, const Var<T>& whole, std::size_t which) {
     if (context.recorder) {  // shown without operands: it becomes a node whatever they are
-        NewOperationOf<T> operation("checkpoint", true, value, {}, {}, std::nullopt);
-        if (!context.recorder->admit(operation)) return Placeholder<T>::of(std::move(value));
+        OpInfoOf<T> operation("checkpoint", true, value, {}, {}, std::nullopt);
+        if (!context.recorder->on_operation(operation)) return CheckpointProxyNode<T>::of(std::move(value));
     }
     using Result = BlockResult<T>;
     return Var<T>(new (pool::take(sizeof(Result)))
@@ -139,7 +140,7 @@ template <class T> Var<T> block_result(T value, const Var<T>& whole, std::size_t
 
 // ---- letting go, and telling who looks on ----
 
-template <class T, class F, class Arguments> void RecomputedBlock<T, F, Arguments>::forget() {
+template <class T, class F, class Arguments> void RecomputedBlock<T, F, Arguments>::clear() {
     each_var(arguments_, [](auto& x) { x = {}; });
     f_.reset();
     read_.clear();
@@ -148,34 +149,34 @@ template <class T, class F, class Arguments> void RecomputedBlock<T, F, Argument
     this->gradients.clear();
 }
 
-template <class T, class F, class Arguments> void RecomputedBlock<T, F, Arguments>::dismantle(Node*& doomed) {
+template <class T, class F, class Arguments> void RecomputedBlock<T, F, Arguments>::destroy(Node*& pending) {
     each_var(arguments_, [&](auto& x) {  // one by one, so that a long chain needs no stack
         if (x)
-            if (Node* const node = std::move(x).release(true)) let_go_of(node, doomed);
+            if (Node* const node = std::move(x).into_node(true)) unref(node, pending);
     });
     this->~RecomputedBlock();
     pool::give(this, sizeof *this);
 }
 
-template <class T> void BlockResult<T>::forget() {
-    if (block_) let_go_of(std::exchange(block_, nullptr));
-    if (this->target) return;
-    let_go(this->gradient);
-    this->touched = false;
+template <class T> void BlockResult<T>::clear() {
+    if (block_) unref(std::exchange(block_, nullptr));
+    if (this->is_grad_target) return;
+    reset(this->gradient);
+    this->grad_flags = false;
 }
 
-template <class T> void BlockResult<T>::dismantle(Node*& doomed) {
-    if (block_) let_go_of(block_, doomed);
+template <class T> void BlockResult<T>::destroy(Node*& pending) {
+    if (block_) unref(block_, pending);
     this->~BlockResult();
     pool::give(this, sizeof *this);
 }
 
 template <class T, class F, class Arguments>
-void RecomputedBlock<T, F, Arguments>::tell(const ObservedValue& result) const {
-    std::vector<ObservedValue> kept;
+void RecomputedBlock<T, F, Arguments>::tell(const ValueInfo& result) const {
+    std::vector<ValueInfo> kept;
     for (const Saved<T>& argument : read_) kept.push_back(observed(argument.get(this->op())));
     for (const auto& [place, saved] : kept_) kept.push_back(observed(saved.get(this->op())));
-    watching::detail::observer->computed({this->op(), this, result, kept});
+    watching::detail::observer->on_forward({this->op(), this, result, kept});
 }
 
 }  // namespace detail
@@ -190,7 +191,7 @@ auto checkpoint(F f, X... x) {
     using T = typename detail::ValueIn<Result>::type;
     if (!detail::context.recording) return std::apply(f, std::as_const(arguments));
 
-    detail::Block block;
+    detail::TraceLog block;
     detail::KeptResults<T> kept;
     const std::uint64_t mark = detail::context.next_id;
     const auto made_inside = [mark](const auto& result) {
@@ -198,20 +199,20 @@ auto checkpoint(F f, X... x) {
                result.node()->state == detail::State::fresh;
     };
     const auto first_time = [&] {
-        detail::BlockRun run(block, detail::BlockRun::Time::first);
+        detail::CheckpointTrace run(block, detail::CheckpointTrace::Mode::record);
         Result y = std::apply(f, std::as_const(arguments));
-        kept = detail::closed<T>(run, y);
+        kept = detail::finish_recording<T>(run, y);
         return y;
     };
     Result y = first_time();
-    std::optional<detail::ObservedValue> first_made;
+    std::optional<detail::ValueInfo> first_made;
     detail::each_var(y, [&](const auto& result) {
         if (!first_made && made_inside(result)) first_made = detail::observed(result.value());
     });
     if (!first_made) return y;
 
     Var<T> whole;  // keeps the block until its results do
-    if (!detail::BlockRun::current() || !detail::BlockRun::current()->first()) {
+    if (!detail::CheckpointTrace::current() || !detail::CheckpointTrace::current()->first()) {
         using Whole = detail::RecomputedBlock<T, F, std::tuple<X...>>;
         auto* const node = new (pool::take(sizeof(Whole)))
             Whole(std::move(f), std::move(arguments), std::move(block), std::move(kept));

@@ -40,7 +40,7 @@ template <class T> class Revolve {
 public:
     Revolve(Chain<T> steps, std::size_t snapshots)
         : steps_(std::make_shared<const Chain<T>>(std::move(steps))),
-          most_(std::min(snapshots, steps_->size())),
+          max_snapshots_(std::min(snapshots, steps_->size())),
           count_(std::make_shared<RevolveCount>()) {
         if (steps_->empty()) throw Error("[revolve] a chain without steps");
         if (snapshots < 1)
@@ -51,23 +51,23 @@ public:
     const RevolveCount& count() const { return *count_; }  // since it was made
 
 private:
-    class Course;
+    class Run;
     class Step;
 
     std::shared_ptr<const Chain<T>> steps_;
-    std::size_t most_;
+    std::size_t max_snapshots_;
     std::shared_ptr<RevolveCount> count_;
 };
 
 // One way through the chain: its snapshots, shared by the steps until the way back is over.
-template <class T> class Revolve<T>::Course {
+template <class T> class Revolve<T>::Run {
 public:
-    Course(const Revolve& of, const Var<T>& x)
-        : steps_(of.steps_), most_(of.most_), count_(of.count_), x_(x) {}
+    Run(const Revolve& of, const Var<T>& x)
+        : steps_(of.steps_), max_snapshots_(of.max_snapshots_), count_(of.count_), x_(x) {}
 
     // On the way from the state before step `at` to that before step `to`: where the next snapshot is taken.
     std::size_t stop(std::size_t at, std::size_t to) const {
-        const std::size_t free = most_ - taken_.size();  // the one that stands at `at` counts
+        const std::size_t free = max_snapshots_ - taken_.size();  // the one that stands at `at` counts
         return at == to ? to : at + static_cast<std::size_t>(detail::revolve_split(to - at + 1, free));
     }
     void take(std::size_t before, const T& value) {
@@ -79,8 +79,9 @@ public:
         while (!taken_.empty() && taken_.back().before > step) taken_.pop_back();
         std::size_t at = taken_.empty() ? 0 : taken_.back().before;
         T value = taken_.empty() ? x_.value() : taken_.back().value.get("revolve");
-        detail::Block nothing;
-        const detail::BlockRun again(nothing, detail::BlockRun::Time::again);  // effects have happened
+        detail::TraceLog nothing;
+        const detail::CheckpointTrace again(nothing,
+                                            detail::CheckpointTrace::Mode::replay);  // effects have happened
         const NoGrad off;
         while (at < step) {
             const std::size_t to = stop(at, step);
@@ -100,7 +101,7 @@ private:
         detail::Saved<T> value;
     };
     std::shared_ptr<const Chain<T>> steps_;
-    std::size_t most_;
+    std::size_t max_snapshots_;
     std::shared_ptr<RevolveCount> count_;
     Var<T> x_;
     std::vector<Snapshot> taken_;  // but for x; the latest last
@@ -109,7 +110,7 @@ private:
 // A step in the graph: it keeps no value, and asks for its input when its turn comes.
 template <class T> class Revolve<T>::Step final : public detail::ValueNode<T> {
 public:
-    Step(T&& v, std::shared_ptr<Course> course, std::size_t which, detail::Block&& block,
+    Step(T&& v, std::shared_ptr<Run> course, std::size_t which, detail::TraceLog&& block,
          detail::ValueNode<T>* input, std::uint64_t checksum_of_input)
         : detail::ValueNode<T>(std::move(v), detail::State::fresh),
           course_(std::move(course)),
@@ -123,11 +124,11 @@ public:
     const char* op() const override { return "revolve"; }
     std::vector<Node*> inputs() const override { return {input_}; }
 
-    void pull(detail::Sweep& sweep) override {
-        if (this->touched) {
+    void backward(detail::BackwardPass& backward_pass) override {
+        if (this->grad_flags) {
             T before = course_->before(which_);
             const bool other = block_.verified && detail::checksum(before) != checksum_of_input_;
-            if (!detail::ready(input_->value)) input_->value = std::move(before);
+            if (!detail::has_memory(input_->value)) input_->value = std::move(before);
             if (++input_->handles == 1) ++input_->refs;
             const Var<T> x(input_), y = again(x);  // which knows better why, if parameters were changed
             if (other)
@@ -135,21 +136,21 @@ public:
                             " gave other values than the first time; a step must be a function of its input, "
                             "and what it captures must stay until backward() is over");
             ++course_->count().recorded;
-            if (y.wants_grad()) detail::hand_over(sweep, y, this->gradient);
+            if (y.requires_grad()) detail::seed_gradient(backward_pass, y, this->gradient);
         }
-        forget();
-        detail::let_go_of(this);
+        clear();
+        detail::unref(this);
     }
-    void forget() override {
-        if (input_) detail::let_go_of(std::exchange(input_, nullptr));
+    void clear() override {
+        if (input_) detail::unref(std::exchange(input_, nullptr));
         course_.reset();
         block_.read.clear();
-        if (this->target) return;
-        detail::let_go(this->gradient);
-        this->touched = false;
+        if (this->is_grad_target) return;
+        detail::reset(this->gradient);
+        this->grad_flags = false;
     }
-    void dismantle(Node*& doomed) override {
-        if (input_) detail::let_go_of(input_, doomed);
+    void destroy(Node*& pending) override {
+        if (input_) detail::unref(input_, pending);
         this->~Step();
         pool::give(this, sizeof *this);
     }
@@ -157,16 +158,16 @@ public:
 private:
     Var<T> again(const Var<T>& x) {
         return detail::run_again(block_, [&] {
-            const detail::BlockRun run(block_, detail::BlockRun::Time::again);
+            const detail::CheckpointTrace run(block_, detail::CheckpointTrace::Mode::replay);
             Var<T> y = course_->run(which_, x);
-            run.close_again({y.node()});
+            run.finish_replay({y.node()});
             return y;
         });
     }
 
-    std::shared_ptr<Course> course_;
+    std::shared_ptr<Run> course_;
     std::size_t which_;
-    detail::Block block_;
+    detail::TraceLog block_;
     detail::ValueNode<T>* input_;
     std::uint64_t checksum_of_input_;
 };
@@ -176,21 +177,21 @@ template <class T> Var<T> Revolve<T>::operator()(Var<T> x) const {
     if (!detail::context.recording) return run_chain(*steps_, 0, steps_->size(), std::move(x));
     if (detail::context.recorder)
         throw Error("[revolve] inside a checkpointed function; let its steps be checkpointed instead");
-    const auto course = std::make_shared<Course>(*this, x);
+    const auto course = std::make_shared<Run>(*this, x);
     count_->snapshots = std::max<std::size_t>(count_->snapshots, 1);
     std::size_t stop = course->stop(0, last);
     for (std::size_t i = 0; i < last; ++i) {
-        detail::Block block;
+        detail::TraceLog block;
         const std::uint64_t mark = detail::context.next_id,
                             sum = detail::verifying ? detail::checksum(x.value()) : 0;
         Var<T> y;
         {
-            detail::BlockRun run(block, detail::BlockRun::Time::first);
+            detail::CheckpointTrace run(block, detail::CheckpointTrace::Mode::record);
             y = course->run(i, x);
-            run.close({y.node()}, false);
+            run.finish_recording({y.node()}, false);
         }
         ++count_->advanced;
-        if (y.node()->id >= mark && y.wants_grad()) {
+        if (y.node()->id >= mark && y.requires_grad()) {
             T value = y.value();
             y = {};
             y = Var<T>(new (pool::take(sizeof(Step)))

@@ -12,7 +12,7 @@
 #endif
 #include <xsimd/xsimd.hpp>
 
-#include "tally/base/raw_memory.hpp"
+#include "tally/base/alignment.hpp"
 #include "tally/kernels/formulas.hpp"
 
 namespace tally::cpu {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "tally/cpu/families.hpp"
-#include "tally/cpu/runs.hpp"
+#include "tally/cpu/simd_loops.hpp"
 
 namespace tally::cpu {
 
@@ -14,36 +14,38 @@ namespace {
 // stretches of one.
 template <class S> struct Elements {
     const S* p;
-    Run<S> row(std::size_t first, std::size_t) const { return {p + first}; }
-    Run<S> stretch(std::size_t first, std::size_t) const { return {p + first}; }
+    Contiguous<S> row(std::size_t first, std::size_t) const { return {p + first}; }
+    Contiguous<S> stretch(std::size_t first, std::size_t) const { return {p + first}; }
 };
 template <class S> struct OfFeature {
     const S* p;
-    Run<S> row(std::size_t, std::size_t feature) const { return {p + feature}; }
-    One<S> stretch(std::size_t, std::size_t feature) const { return One<S>(p[feature]); }
+    Contiguous<S> row(std::size_t, std::size_t feature) const { return {p + feature}; }
+    Broadcast<S> stretch(std::size_t, std::size_t feature) const { return Broadcast<S>(p[feature]); }
 };
 
 // y (+)= f(x...)
 template <class S, class F, class... X>
-void each_element(const detail::Fold& fold, Into<S[]> y, F f, X... x) {
+void each_element(const detail::ReduceAxes& fold, Into<S[]> y, F f, X... x) {
     if (fold.inner == 1)
         for (std::size_t i = 0; i < fold.outer; ++i)
-            each(fold.reduced, from(y, i * fold.reduced), f, x.row(i * fold.reduced, 0)...);
+            simd_for_each(fold.reduced, from(y, i * fold.reduced), f, x.row(i * fold.reduced, 0)...);
     else
         for (std::size_t i = 0; i < fold.outer * fold.reduced; ++i)
-            each(fold.inner, from(y, i * fold.inner), f, x.stretch(i * fold.inner, i % fold.reduced)...);
+            simd_for_each(fold.inner, from(y, i * fold.inner), f,
+                          x.stretch(i * fold.inner, i % fold.reduced)...);
 }
 
 // total[feature] = the sum of f(x...)
-template <class S, class F, class... X> void sum_features(const detail::Fold& fold, S* total, F f, X... x) {
-    in_strips<wide_strip>(fold.reduced, [&](std::size_t first_feature, std::size_t width) {
+template <class S, class F, class... X>
+void sum_features(const detail::ReduceAxes& fold, S* total, F f, X... x) {
+    for_column_tiles<wide_strip>(fold.reduced, [&](std::size_t first_feature, std::size_t width) {
         sum_in_halves(
             0, fold.outer, width, total + first_feature, [=](std::size_t first, std::size_t items, S* sum) {
                 std::fill_n(sum, width, S(0));
                 for (std::size_t i = first; i < first + items; ++i) {
                     const std::size_t at = i * fold.reduced + first_feature;
                     if (fold.inner == 1)
-                        each<Write::add>(width, width, sum, f, x.row(at, first_feature)...);
+                        simd_for_each<Write::add>(width, width, sum, f, x.row(at, first_feature)...);
                     else
                         for (std::size_t j = 0; j < width; ++j)
                             sum[j] = sum_run(sum[j], fold.inner, 0, f,
@@ -53,9 +55,9 @@ template <class S, class F, class... X> void sum_features(const detail::Fold& fo
     });
 }
 
-template <class S> S terms(const detail::Fold& fold) { return static_cast<S>(fold.outer * fold.inner); }
+template <class S> S terms(const detail::ReduceAxes& fold) { return static_cast<S>(fold.outer * fold.inner); }
 
-template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::Fold& fold) {
+template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::ReduceAxes& fold) {
     const Elements<S> v{x};
     const auto divide = [&](S* sums) {
         for (std::size_t f = 0; f < fold.reduced; ++f) sums[f] /= terms<S>(fold);
@@ -65,7 +67,7 @@ template <class S> void batch_moments(const S* x, S* mean, S* variance, const de
             if (variance[f] > std::numeric_limits<S>::max())
                 variance[f] = std::numeric_limits<S>::quiet_NaN();
     };
-    sum_features(fold, mean, Same(), v);
+    sum_features(fold, mean, Identity(), v);
     divide(mean);
     sum_features(
         fold, variance, [](auto value, auto m) { return (value - m) * (value - m); }, v, OfFeature<S>{mean});
@@ -74,7 +76,7 @@ template <class S> void batch_moments(const S* x, S* mean, S* variance, const de
 }
 
 template <class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias,
-                                   S* y, const detail::Fold& fold) {
+                                   S* y, const detail::ReduceAxes& fold) {
     each_element(
         fold, Into<S[]>{y, Write::set},
         [](auto v, auto m, auto s, auto g, auto b) { return (v - m) * s * g + b; }, Elements<S>{x},
@@ -82,8 +84,8 @@ template <class S> void batch_norm(const S* x, const S* mean, const S* rstd, con
 }
 
 template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total,
-                                             S* along, const detail::Fold& fold) {
-    sum_features(fold, total, Same(), Elements<S>{dy});
+                                             S* along, const detail::ReduceAxes& fold) {
+    sum_features(fold, total, Identity(), Elements<S>{dy});
     sum_features(
         fold, along, [](auto d, auto v, auto m, auto s) { return d * ((v - m) * s); }, Elements<S>{dy},
         Elements<S>{x}, OfFeature<S>{mean}, OfFeature<S>{rstd});
@@ -91,7 +93,7 @@ template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* m
 
 template <class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
                                         const S* total, const S* along, Into<S[]> dx,
-                                        const detail::Fold& fold) {
+                                        const detail::ReduceAxes& fold) {
     const Elements<S> d{dy};
     const OfFeature<S> s{rstd}, g{gain};
     if (!total)

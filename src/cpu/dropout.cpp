@@ -3,7 +3,7 @@
 
 #include "tally/base/random.hpp"
 #include "tally/cpu/families.hpp"
-#include "tally/cpu/runs.hpp"
+#include "tally/cpu/simd_loops.hpp"
 
 namespace tally::cpu {
 
@@ -22,9 +22,9 @@ template <class S> void dropout(const S* x, const DropoutMask& mask, S scale, In
                 const random::detail::Words bits = random::detail::words(seed, mask.stream, block);
                 for (std::size_t l = 0; l < 4; ++l) factors[j + l] = bits[l] >= mask.dropped ? scale : S(0);
             }
-            each(
-                count, from(y, at), [](auto v, auto factor) { return v * factor; }, Run<S>{x + at},
-                Run<S>{factors});
+            simd_for_each(
+                count, from(y, at), [](auto v, auto factor) { return v * factor; }, Contiguous<S>{x + at},
+                Contiguous<S>{factors});
         }
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tally/cpu/families.hpp"
-#include "tally/cpu/runs.hpp"
+#include "tally/cpu/simd_loops.hpp"
 #include "tally/cpu/walk.hpp"
 
 namespace tally::cpu {
@@ -12,35 +12,35 @@ namespace {
 
 template <class F, class S> void map(const void* functor, const S* x, S* y, std::size_t n) {
     const F f = *static_cast<const F*>(functor);
-    each<Write::set>(
-        n, n, y, [&](auto v) { return f.value(v); }, Run<S>{x});
+    simd_for_each<Write::set>(
+        n, n, y, [&](auto v) { return f.value(v); }, Contiguous<S>{x});
 }
 
 template <class F, class S>
 void map_back(const void* functor, const S* dy, const S* kept, Into<S[]> dx, std::size_t n) {
     const F f = *static_cast<const F*>(functor);
     if constexpr (F::keeps == Keep::nothing)
-        each(
-            n, dx, [&](auto d) { return f.back(d, d); }, Run<S>{dy});
+        simd_for_each(
+            n, dx, [&](auto d) { return f.back(d, d); }, Contiguous<S>{dy});
     else
-        each(
-            n, dx, [&](auto d, auto v) { return f.back(d, v); }, Run<S>{dy}, Run<S>{kept});
+        simd_for_each(
+            n, dx, [&](auto d, auto v) { return f.back(d, v); }, Contiguous<S>{dy}, Contiguous<S>{kept});
 }
 
 // ---- broadcasting: how an operand lies along the last axis becomes a type, chosen once ----
 
 template <class S> struct AsRun {
-    Run<S> operator()(const S* p) const { return {p}; }
+    Contiguous<S> operator()(const S* p) const { return {p}; }
 };
 template <class S> struct AsOne {
-    One<S> operator()(const S* p) const { return One<S>(*p); }
+    Broadcast<S> operator()(const S* p) const { return Broadcast<S>(*p); }
 };
 template <class S> struct AsStrided {
     std::ptrdiff_t step;
     Strided<S> operator()(const S* p) const { return {p, step}; }
 };
 template <class S> struct Unread {  // an operand that was not kept
-    One<S> operator()(const S*) const { return One<S>(S(0)); }
+    Broadcast<S> operator()(const S*) const { return Broadcast<S>(S(0)); }
 };
 
 template <class S, bool read_a, bool read_b, class Body>
@@ -64,19 +64,20 @@ void with_sources(std::ptrdiff_t a, std::ptrdiff_t b, Body body) {
 }
 
 // Teaching sizes: both operands as they are, and together no more than a batch.
-template <class S> bool fits_a_batch(const Walk<2>& walk) {
+template <class S> bool fits_a_batch(const StridedIndex<2>& walk) {
     return walk.rank == 1 && walk.size <= lanes<S> && walk.size > 0 && walk.stride[0][0] == 1 &&
            walk.stride[1][0] == 1;
 }
 
-template <class F, class S> void zip(const void* functor, const Walk<2>& walk, const S* a, const S* b, S* y) {
+template <class F, class S>
+void zip(const void* functor, const StridedIndex<2>& walk, const S* a, const S* b, S* y) {
     const F f = *static_cast<const F*>(functor);
     if (fits_a_batch<S>(walk))
         return store_part(f.value(load_part(a, walk.size), load_part(b, walk.size)), y, walk.size);
     const std::size_t length = row_length(walk);
     with_sources<S, true, true>(row_step(walk, 0), row_step(walk, 1), [&](auto source_a, auto source_b) {
         each_row(walk, [&](std::size_t i, const auto& at) {
-            each<Write::set>(
+            simd_for_each<Write::set>(
                 length, walk.size - i, y + i, [&](auto u, auto v) { return f.value(u, v); },
                 source_a(a + at[0]), source_b(b + at[1]));
         });
@@ -87,9 +88,9 @@ template <class F, class S> void zip(const void* functor, const Walk<2>& walk, c
 
 // Prepares a destination whose terms will be added row by row: `set` becomes "start from nothing, then add".
 template <int Operands, class S>
-Into<S[]> started(const Walk<Operands>& walk, std::size_t operand, Into<S[]> d) {
-    if (d.how == Write::add || walk.size == walk.reach[operand]) return d;
-    std::fill_n(d.dst, walk.reach[operand], nothing_yet<S>(walk.size));
+Into<S[]> started(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d) {
+    if (d.how == Write::add || walk.size == walk.operand_size[operand]) return d;
+    std::fill_n(d.dst, walk.operand_size[operand], sum_identity<S>(walk.size));
     return {d.dst, Write::add};
 }
 
@@ -97,7 +98,7 @@ Into<S[]> started(const Walk<Operands>& walk, std::size_t operand, Into<S[]> d) 
 template <class S> [[gnu::noinline]] void take_terms(const S* terms, std::size_t n, std::ptrdiff_t step,
                                                      bool in_order, Into<S[]> d) {
     if (step == 0) {
-        const S start = d.how == Write::set ? nothing_yet<S>(n) : *d.dst;
+        const S start = d.how == Write::set ? sum_identity<S>(n) : *d.dst;
         *d.dst = in_order ? sum_in_order(start, terms, n) : start + sum_in_lanes(terms, n);
         return;
     }
@@ -113,16 +114,16 @@ template <class S, class F, class... X> void take_row(std::size_t n, std::size_t
                                                       X... x) {
     if (step == 1) {
         if (d.how == Write::set)
-            each<Write::set>(n, capacity, d.dst, f, x...);
+            simd_for_each<Write::set>(n, capacity, d.dst, f, x...);
         else
-            each<Write::add>(n, n, d.dst, f, x...);
+            simd_for_each<Write::add>(n, n, d.dst, f, x...);
         return;
     }
     constexpr std::size_t chunk = 256;
     alignas(line) S terms[chunk];
     for (std::size_t i = 0; i < n; i += chunk) {
         const std::size_t count = std::min(chunk, n - i);
-        each<Write::set>(count, chunk, terms, f, x.from(i)...);
+        simd_for_each<Write::set>(count, chunk, terms, f, x.from(i)...);
         take_terms(terms, count, step, in_order, from(d, static_cast<std::ptrdiff_t>(i) * step));
     }
 }
@@ -130,14 +131,14 @@ template <class S, class F, class... X> void take_row(std::size_t n, std::size_t
 // A row narrower than a batch, added over and over: the sum stays in a register. f(i) gives row i's terms.
 template <class S, class RowTerms>
 void sum_narrow_rows(std::size_t rows, std::size_t width, Into<S[]> d, RowTerms terms) {
-    Batch<S> total = d.how == Write::set ? Batch<S>(nothing_yet<S>(rows)) : load_part(d.dst, width);
+    Batch<S> total = d.how == Write::set ? Batch<S>(sum_identity<S>(rows)) : load_part(d.dst, width);
     for (std::size_t r = 0; r < rows; ++r) total = total + terms(r);
     store_part(total, d.dst, width);
 }
 
-template <class F, std::size_t operand, class S> void zip_back(const void* functor, const Walk<2>& walk,
-                                                               const S* dy, const S* a, const S* b,
-                                                               const S* y, Into<S[]> d) {
+template <class F, std::size_t operand, class S>
+void zip_back(const void* functor, const StridedIndex<2>& walk, const S* dy, const S* a, const S* b,
+              const S* y, Into<S[]> d) {
     constexpr Keeps keeps = operand == 0 ? F::for_a : F::for_b;
     const F f = *static_cast<const F*>(functor);
     const auto slope = [&](auto dv, auto av, auto bv, auto yv) {
@@ -156,9 +157,9 @@ template <class F, std::size_t operand, class S> void zip_back(const void* funct
     }
     const auto source_y = [&](std::size_t i) {
         if constexpr (keeps.y)
-            return Run<S>{y + i};
+            return Contiguous<S>{y + i};
         else
-            return One<S>(S(0));
+            return Broadcast<S>(S(0));
     };
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, operand);
@@ -184,7 +185,7 @@ template <class F, std::size_t operand, class S> void zip_back(const void* funct
             const bool one_after_the_other = sums_in_order(walk, length);
             each_row(walk, [&](std::size_t i, const auto& at) {
                 take_row(length, ahead ? walk.size - i : length, step, one_after_the_other,
-                         from(sum, at[operand]), slope, Run<S>{dy + i}, source_a(place(a, at[0])),
+                         from(sum, at[operand]), slope, Contiguous<S>{dy + i}, source_a(place(a, at[0])),
                          source_b(place(b, at[1])), source_y(i));
             });
         });
@@ -192,7 +193,8 @@ template <class F, std::size_t operand, class S> void zip_back(const void* funct
 
 // ---- where: no arithmetic, so plain loops, which the compiler turns into SIMD by itself ----
 
-template <class S> void where(const Walk<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {
+template <class S>
+void where(const StridedIndex<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step_c = row_step(walk, 0), step_a = row_step(walk, 1), step_b = row_step(walk, 2);
     const bool plain = step_c == 1 && step_a == 1 && step_b == 1;
@@ -214,7 +216,7 @@ template <class S> void where(const Walk<3>& walk, const std::int32_t* c, const 
 }
 
 template <class S>
-void where_back(const Walk<3>& walk, const std::int32_t* c, const S* dy, int place, Into<S[]> d) {
+void where_back(const StridedIndex<3>& walk, const std::int32_t* c, const S* dy, int place, Into<S[]> d) {
     const auto operand = static_cast<std::size_t>(place);
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step_c = row_step(walk, 0), step = row_step(walk, operand);
@@ -233,8 +235,8 @@ void where_back(const Walk<3>& walk, const std::int32_t* c, const S* dy, int pla
                                : S(0);
             }
             take_row(count, count, step, one_after_the_other,
-                     from(sum, at[operand] + static_cast<std::ptrdiff_t>(done) * step), Same(),
-                     Run<S>{terms});
+                     from(sum, at[operand] + static_cast<std::ptrdiff_t>(done) * step), Identity(),
+                     Contiguous<S>{terms});
         }
     });
 }

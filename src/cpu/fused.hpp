@@ -19,13 +19,13 @@ using xsimd::fused;
 // A register's 16-byte pieces from rows that lie `pitch` apart.
 #if defined(__AVX512F__)
 
-inline __m512 load_pieces(const float* p, std::size_t pitch) {
+inline __m512 load_tiles(const float* p, std::size_t pitch) {
     __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(p));
     v = _mm512_insertf32x4(v, _mm_loadu_ps(p + pitch), 1);
     v = _mm512_insertf32x4(v, _mm_loadu_ps(p + 2 * pitch), 2);
     return _mm512_insertf32x4(v, _mm_loadu_ps(p + 3 * pitch), 3);
 }
-inline __m512d load_pieces(const double* p, std::size_t pitch) {
+inline __m512d load_tiles(const double* p, std::size_t pitch) {
     const __m256d low =
         _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(p)), _mm_loadu_pd(p + pitch), 1);
     p += 2 * pitch;
@@ -36,16 +36,16 @@ inline __m512d load_pieces(const double* p, std::size_t pitch) {
 
 #elif defined(__AVX__) && defined(__FMA__)
 
-inline __m256 load_pieces(const float* p, std::size_t pitch) {
+inline __m256 load_tiles(const float* p, std::size_t pitch) {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + pitch), 1);
 }
-inline __m256d load_pieces(const double* p, std::size_t pitch) {
+inline __m256d load_tiles(const double* p, std::size_t pitch) {
     return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(p)), _mm_loadu_pd(p + pitch), 1);
 }
 
 #else
 
-template <class S> typename Batch<S>::register_type load_pieces(const S* p, std::size_t pitch) {
+template <class S> typename Batch<S>::register_type load_tiles(const S* p, std::size_t pitch) {
     constexpr std::size_t piece = 16 / sizeof(S);
     alignas(line) S copied[lanes<S>];
     for (std::size_t i = 0; i < lanes<S>; i += piece, p += pitch) std::memcpy(copied + i, p, 16);
@@ -67,7 +67,7 @@ template <class S> Batch<S> load_up_to(const S* p, std::size_t n) {
     return n >= lanes<S> ? Batch<S>::load_unaligned(p) : load_part(p, n);
 }
 
-template <class S> using Square = std::array<Batch<S>, lanes<S>>;
+template <class S> using LaneMatrix = std::array<Batch<S>, lanes<S>>;
 
 // Of each 16-byte piece: pairs of `wide` elements of a and b in turn, from the lower half of the piece, or from
 // the upper one.
@@ -83,12 +83,13 @@ template <class S, std::size_t wide, std::size_t half, class Lanes> Lanes interl
 }
 
 // Column i of a square of lanes becomes number i; its rows lie `pitch` apart.
-template <class S> [[gnu::always_inline]] inline Square<S> load_turned(const S* from, std::size_t pitch) {
+template <class S>
+[[gnu::always_inline]] inline LaneMatrix<S> load_transposed(const S* from, std::size_t pitch) {
     constexpr std::size_t piece = 16 / sizeof(S);
-    Square<S> columns;
+    LaneMatrix<S> columns;
     unrolled<lanes<S> / piece>([&](auto g) __attribute__((always_inline)) {
         const S* p = from + g * piece;
-        const auto rows = [&](std::size_t r) { return load_pieces(p + r * pitch, piece * pitch); };
+        const auto rows = [&](std::size_t r) { return load_tiles(p + r * pitch, piece * pitch); };
         const auto put = [&](std::size_t i, auto v) { columns[g * piece + i] = Batch<S>(v); };
         const auto a = rows(0), b = rows(1);
         const auto low = interleaved<S, 1, 0>(a, b), up = interleaved<S, 1, 1>(a, b);
@@ -108,8 +109,8 @@ template <class S> [[gnu::always_inline]] inline Square<S> load_turned(const S* 
 }
 
 // The same of a square of which only `height` rows and `width` columns are there.
-template <class S> [[gnu::noinline]] Square<S> load_turned(const S* from, std::size_t pitch,
-                                                           std::size_t height, std::size_t width) {
+template <class S> [[gnu::noinline]] LaneMatrix<S> load_transposed(const S* from, std::size_t pitch,
+                                                                   std::size_t height, std::size_t width) {
     constexpr std::size_t L = lanes<S>;
     alignas(line) S copied[L * L];
     for (std::size_t i = 0; i < L; ++i) {
@@ -119,7 +120,7 @@ template <class S> [[gnu::noinline]] Square<S> load_turned(const S* from, std::s
         else
             std::copy_n(row, width, copied + i * L);
     }
-    return load_turned<S>(copied, L);
+    return load_transposed<S>(copied, L);
 }
 
 }  // namespace tally::cpu

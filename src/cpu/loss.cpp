@@ -3,7 +3,7 @@
 
 #include "tally/base/error.hpp"
 #include "tally/cpu/families.hpp"
-#include "tally/cpu/runs.hpp"
+#include "tally/cpu/simd_loops.hpp"
 #include "tally/cpu/softmax.hpp"
 
 namespace tally::cpu {
@@ -32,7 +32,8 @@ template <class S> void cross_entropy(const S* logits, const std::int32_t* label
         if (label == targets.ignore) continue;
         S loss = row.log_total - (logits[label] - row.largest);
         if (targets.smoothing != 0) {
-            const S distances = sum_run(S(0), classes, 0, distance, Run<S>{logits}, One<S>(row.largest));
+            const S distances =
+                sum_run(S(0), classes, 0, distance, Contiguous<S>{logits}, Broadcast<S>(row.largest));
             loss = sharp * loss + smooth * (row.log_total - distances / static_cast<S>(classes));
         }
         sum += loss;
@@ -48,16 +49,17 @@ template <class S> void cross_entropy_back(const S* dtotal, const S* probabiliti
                                            Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
     const auto slope = [](auto d, auto p, auto target) { return d * (p - target); };
     const double share = targets.smoothing / static_cast<double>(classes);
-    const One<S> elsewhere(static_cast<S>(share));
+    const Broadcast<S> elsewhere(static_cast<S>(share));
     const auto wanted = static_cast<S>(1 - targets.smoothing + share);
     for (std::size_t r = 0; r < rows; ++r, probabilities += classes, dlogits.dst += classes) {
         if (labels[r] == targets.ignore) {
-            each(classes, dlogits, Same(), One<S>(S(0)));
+            simd_for_each(classes, dlogits, Identity(), Broadcast<S>(S(0)));
             continue;
         }
         S& at_label = dlogits.dst[labels[r]];
-        const S before = dlogits.how == Write::set ? nothing_yet<S>(1) : at_label;
-        each(classes, dlogits, slope, One<S>(*dtotal), Run<S>{probabilities}, elsewhere);
+        const S before = dlogits.how == Write::set ? sum_identity<S>(1) : at_label;
+        simd_for_each(classes, dlogits, slope, Broadcast<S>(*dtotal), Contiguous<S>{probabilities},
+                      elsewhere);
         at_label = before + *dtotal * (probabilities[labels[r]] - wanted);
     }
 }

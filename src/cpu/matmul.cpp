@@ -5,9 +5,9 @@
 
 #include "tally/cpu/families.hpp"
 #include "tally/cpu/fused.hpp"
-#include "tally/cpu/ordered.hpp"
+#include "tally/cpu/gemm_blocked.hpp"
 #include "tally/cpu/pool.hpp"
-#include "tally/cpu/runs.hpp"
+#include "tally/cpu/simd_loops.hpp"
 #include "tally/cpu/xt.hpp"
 
 namespace tally::cpu {
@@ -22,17 +22,17 @@ struct Times {
 template <class S>
 void add_scaled_rows(const S* a, const S* b, std::size_t pitch, Into<S[]> c, std::size_t n, std::size_t k) {
     if (n <= lanes<S>) {  // the sum stays in a register
-        Batch<S> total = c.how == Write::set ? Batch<S>(nothing_yet<S>(k)) : load_part(c.dst, n);
+        Batch<S> total = c.how == Write::set ? Batch<S>(sum_identity<S>(k)) : load_part(c.dst, n);
         for (std::size_t l = 0; l < k; ++l) total = fused(Batch<S>(a[l]), load_part(b + l * pitch, n), total);
         return store_part(total, c.dst, n);
     }
-    const auto row = [&](std::size_t l) { return Run<S>{b + l * pitch}; };
+    const auto row = [&](std::size_t l) { return Contiguous<S>{b + l * pitch}; };
     std::size_t l = 0;
     const auto take = [&](auto start) {
         if (k - l >= 8) {
             const S* w = a + l;
             const Batch<S> w0(w[0]), w1(w[1]), w2(w[2]), w3(w[3]), w4(w[4]), w5(w[5]), w6(w[6]), w7(w[7]);
-            each<Write::set>(
+            simd_for_each<Write::set>(
                 n, n, c.dst,
                 [&](auto v, auto r0, auto r1, auto r2, auto r3, auto r4, auto r5, auto r6, auto r7) {
                     v = fused(w3, r3, fused(w2, r2, fused(w1, r1, fused(w0, r0, v))));
@@ -42,13 +42,13 @@ void add_scaled_rows(const S* a, const S* b, std::size_t pitch, Into<S[]> c, std
                 row(l + 7));
             l += 8;
         } else {
-            each<Write::set>(
+            simd_for_each<Write::set>(
                 n, n, c.dst, [w = Batch<S>(a[l])](auto v, auto r) { return fused(w, r, v); }, start, row(l));
             l += 1;
         }
     };
-    if (c.how == Write::set) take(One<S>(nothing_yet<S>(k)));
-    while (l < k) take(Run<S>{c.dst});
+    if (c.how == Write::set) take(Broadcast<S>(sum_identity<S>(k)));
+    while (l < k) take(Contiguous<S>{c.dst});
 }
 
 // c[j] (+)= a · row j of b for as many j as there are lanes: a square of b at a time, turned, so that no sum waits
@@ -56,41 +56,41 @@ void add_scaled_rows(const S* a, const S* b, std::size_t pitch, Into<S[]> c, std
 template <class S> [[gnu::noinline]] void dots_in_lanes(const S* a, const S* b, Into<S[]> c, std::size_t k) {
     constexpr std::size_t L = lanes<S>;
     Batch<S> total = c.how == Write::set ? Batch<S>(-S(0)) : Batch<S>::load_unaligned(c.dst);
-    const auto add = [&](const S* factors, const Square<S>& square, std::size_t count) {
+    const auto add = [&](const S* factors, const LaneMatrix<S>& square, std::size_t count) {
         unrolled<L>([&](auto i) __attribute__((always_inline)) {
             if (i < count) total = fused(Batch<S>(factors[i]), square[i], total);
         });
     };
     std::size_t l = 0;
-    for (; l + L <= k; l += L) add(a + l, load_turned<S>(b + l, k), L);
-    if (l < k) add(a + l, load_turned<S>(b + l, k, L, k - l), k - l);
+    for (; l + L <= k; l += L) add(a + l, load_transposed<S>(b + l, k), L);
+    if (l < k) add(a + l, load_transposed<S>(b + l, k, L, k - l), k - l);
     total.store_unaligned(c.dst);
 }
 
 // c[j] (+)= a · row j of b. A single one waits for each of its additions.
-template <class S> void dots(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
+template <class S> void row_dots(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
     constexpr std::size_t L = lanes<S>;
-    const auto start = [&](std::size_t j) { return c.how == Write::set ? nothing_yet<S>(k) : c.dst[j]; };
+    const auto start = [&](std::size_t j) { return c.how == Write::set ? sum_identity<S>(k) : c.dst[j]; };
     std::size_t j = 0;
     for (; k >= L && j + L <= n; j += L, b += L * k) dots_in_lanes(a, b, from(c, j), k);
     for (; j + 4 <= n; j += 4, b += 4 * k) {  // four sums, which do not wait for each other
         S total[4] = {start(j), start(j + 1), start(j + 2), start(j + 3)};
-        for (std::size_t l = 0; l < k; ++l, one_by_one())
+        for (std::size_t l = 0; l < k; ++l, prevent_vectorisation())
             for (std::size_t i = 0; i < 4; ++i) total[i] = fused(a[l], b[i * k + l], total[i]);
         std::copy_n(total, 4, c.dst + j);
     }
     for (; j < n; ++j, b += k) {
         S total = start(j);
-        for (std::size_t l = 0; l < k; ++l, one_by_one()) total = fused(a[l], b[l], total);
+        for (std::size_t l = 0; l < k; ++l, prevent_vectorisation()) total = fused(a[l], b[l], total);
         c.dst[j] = total;
     }
 }
 
 // ---- small products, in order; B is (k, n), A's element (i, l) lies at i * down + l * right ----
 
-template <std::size_t Rows, class S> void multiply_rows(const S* a, std::size_t down, std::size_t right,
-                                                        const S* b, Into<S[]> c, std::size_t n,
-                                                        std::size_t k) {
+template <std::size_t Rows, class S> void multiply_rows(const S* a, std::size_t row_stride,
+                                                        std::size_t col_stride, const S* b, Into<S[]> c,
+                                                        std::size_t n, std::size_t k) {
     for (std::size_t j = 0; j < n; j += lanes<S>) {
         const std::size_t width = n - j;
         const auto load = [&](const S* p) {
@@ -102,7 +102,7 @@ template <std::size_t Rows, class S> void multiply_rows(const S* a, std::size_t 
         for (std::size_t l = 0; l < k; ++l) {
             const Batch<S> row = load(b + l * n + j);
             for (std::size_t i = 0; i < Rows; ++i)
-                total[i] = fused(Batch<S>(a[i * down + l * right]), row, total[i]);
+                total[i] = fused(Batch<S>(a[i * row_stride + l * col_stride]), row, total[i]);
         }
         for (std::size_t i = 0; i < Rows; ++i) {
             if (width >= lanes<S>)
@@ -113,22 +113,24 @@ template <std::size_t Rows, class S> void multiply_rows(const S* a, std::size_t 
     }
 }
 
-template <class S> void multiply_all_rows(const S* a, std::size_t down, std::size_t right, const S* b,
-                                          Into<S[]> c, const Product& p) {
+template <class S> void multiply_all_rows(const S* a, std::size_t row_stride, std::size_t col_stride,
+                                          const S* b, Into<S[]> c, const Product& p) {
     std::size_t i = 0;
-    for (; i + 4 <= p.m; i += 4) multiply_rows<4>(a + i * down, down, right, b, from(c, i * p.n), p.n, p.k);
-    for (; i < p.m; ++i) multiply_rows<1>(a + i * down, down, right, b, from(c, i * p.n), p.n, p.k);
+    for (; i + 4 <= p.m; i += 4)
+        multiply_rows<4>(a + i * row_stride, row_stride, col_stride, b, from(c, i * p.n), p.n, p.k);
+    for (; i < p.m; ++i)
+        multiply_rows<1>(a + i * row_stride, row_stride, col_stride, b, from(c, i * p.n), p.n, p.k);
 }
 
 template <class S> void multiply_in_order(const Product& p, const S* a, const S* b, Into<S[]> c) {
-    const std::size_t down = p.transpose_a ? 1 : p.k, right = p.transpose_a ? p.m : 1;
+    const std::size_t row_stride = p.transpose_a ? 1 : p.k, col_stride = p.transpose_a ? p.m : 1;
     alignas(line) S turned[ordered_limit / 2];  // m is at least 2
     if (p.transpose_b) {
         for (std::size_t j = 0; j < p.n; ++j)
             for (std::size_t l = 0; l < p.k; ++l) turned[l * p.n + j] = b[j * p.k + l];
         b = turned;
     }
-    multiply_all_rows(a, down, right, b, c, p);
+    multiply_all_rows(a, row_stride, col_stride, b, c, p);
 }
 
 // ---- large products, by BLAS ----
@@ -160,9 +162,9 @@ std::size_t parts_of(std::size_t work, std::size_t least, std::size_t extent, st
 
 // body(first, count, workspace) for the parts of an extent, in whole units.
 template <class Body>
-void share_extent(std::size_t parts, std::size_t extent, std::size_t unit, const Body& body) {
+void parallel_for_extent(std::size_t parts, std::size_t extent, std::size_t unit, const Body& body) {
     const std::size_t units = (extent + unit - 1) / unit;
-    share_out(parts, [&](std::size_t part, const Workspace& workspace) {
+    parallel_for(parts, [&](std::size_t part, const Workspace& workspace) {
         const std::size_t first = units * part / parts * unit, end = units * (part + 1) / parts * unit;
         body(first, std::min(end, extent) - first, workspace);
     });
@@ -173,7 +175,7 @@ inline constexpr std::size_t unit_of_columns = 32, unit_of_rows = 12;
 // `n` of the columns, from number j on.
 template <class S>
 void multiply_row(const Product& p, const S* a, const S* b, Into<S[]> c, std::size_t j, std::size_t n) {
-    p.transpose_b ? dots(a, b + j * p.k, from(c, j), n, p.k)
+    p.transpose_b ? row_dots(a, b + j * p.k, from(c, j), n, p.k)
                   : add_scaled_rows(a, b + j, p.n, from(c, j), n, p.k);
 }
 
@@ -182,19 +184,20 @@ template <class S>
     constexpr std::size_t least = 1 << 15;
     const std::size_t parts = parts_of(p.n * p.k, least, p.n, unit_of_columns);
     if (parts == 1) return multiply_row(p, a, b, c, 0, p.n);
-    share_extent(parts, p.n, unit_of_columns,
-                 [&](std::size_t j, std::size_t n, const Workspace&) { multiply_row(p, a, b, c, j, n); });
+    parallel_for_extent(parts, p.n, unit_of_columns, [&](std::size_t j, std::size_t n, const Workspace&) {
+        multiply_row(p, a, b, c, j, n);
+    });
 }
 
 // c (m, n) (+)= a (m, 1) · b (1, n). By value: what is captured would be read again for each row.
 template <class S> void add_outer_rows(const S* a, const S* b, Into<S[]> c, std::size_t m, std::size_t n) {
     for (std::size_t i = 0; i < m; ++i, c.dst += n)
         if (c.how == Write::set)
-            each<Write::set>(n, n, c.dst, Times(), One<S>(a[i]), Run<S>{b});
+            simd_for_each<Write::set>(n, n, c.dst, Times(), Broadcast<S>(a[i]), Contiguous<S>{b});
         else
-            each<Write::set>(
-                n, n, c.dst, [w = Batch<S>(a[i])](auto v, auto r) { return fused(w, r, v); }, Run<S>{c.dst},
-                Run<S>{b});
+            simd_for_each<Write::set>(
+                n, n, c.dst, [w = Batch<S>(a[i])](auto v, auto r) { return fused(w, r, v); },
+                Contiguous<S>{c.dst}, Contiguous<S>{b});
 }
 
 template <class S>
@@ -208,8 +211,8 @@ template <class S>
     const bool in_lines = reinterpret_cast<std::uintptr_t>(c.dst) % line == 0;
     const std::size_t parts = in_lines ? parts_of(p.m * p.n, least, p.m, unit) : 1;
     if (parts == 1) return rows(0, p.m);
-    share_extent(parts, p.m, unit,
-                 [&](std::size_t first, std::size_t count, const Workspace&) { rows(first, count); });
+    parallel_for_extent(parts, p.m, unit,
+                        [&](std::size_t first, std::size_t count, const Workspace&) { rows(first, count); });
 }
 
 template <class S>
@@ -220,12 +223,13 @@ template <class S>
     const bool by_columns = p.n >= p.m;
     const std::size_t extent = by_columns ? p.n : p.m, unit = by_columns ? unit_of_columns : unit_of_rows;
     const std::size_t parts = parts_of(p.m * p.n * p.k, least, extent, unit);
-    share_extent(parts, extent, unit, [&](std::size_t first, std::size_t count, const Workspace& workspace) {
-        if (by_columns)
-            multiply_in_blocks(p.m, count, p.k, of_a, of_b.from(0, first), c.from(0, first), workspace);
-        else
-            multiply_in_blocks(count, p.n, p.k, of_a.from(first, 0), of_b, c.from(first, 0), workspace);
-    });
+    parallel_for_extent(
+        parts, extent, unit, [&](std::size_t first, std::size_t count, const Workspace& workspace) {
+            if (by_columns)
+                multiply_in_blocks(p.m, count, p.k, of_a, of_b.from(0, first), c.from(0, first), workspace);
+            else
+                multiply_in_blocks(count, p.n, p.k, of_a.from(first, 0), of_b, c.from(first, 0), workspace);
+        });
 }
 
 bool is_large(const Product& p) { return p.m * p.n * p.k > ordered_limit; }
@@ -256,15 +260,16 @@ void linear(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::siz
     if (!bias) return matmul(p, x, w, Into<S[]>{y, Write::set});
     if (std::min({m, n, k}) > 1 && is_large(p) && products() == Products::ordered)
         return multiply_large(p, x, w, Sums<S>{y, n, bias, 0});
-    for (std::size_t i = 0; i < m; ++i) each<Write::set>(n, (m - i) * n, y + i * n, Same(), Run<S>{bias});
+    for (std::size_t i = 0; i < m; ++i)
+        simd_for_each<Write::set>(n, (m - i) * n, y + i * n, Identity(), Contiguous<S>{bias});
     matmul(p, x, w, Into<S[]>{y, Write::add});
 }
 
 template <class S>
 void linear_relu(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n, std::size_t k) {
     linear(x, w, bias, y, m, n, k);
-    each<Write::set>(
-        m * n, m * n, y, [](auto v) { return functor::Relu().value(v); }, Run<S>{y});
+    simd_for_each<Write::set>(
+        m * n, m * n, y, [](auto v) { return functor::Relu().value(v); }, Contiguous<S>{y});
 }
 
 template <class S>
@@ -272,16 +277,18 @@ void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t
     constexpr std::size_t at_once = 4;  // rows that are added while they are still near
     const auto masked = [](auto d, auto value) { return functor::Relu().back(d, value); };
     if (!dbias.dst || rows == 0) {
-        each<Write::set>(rows * width, rows * width, dz, masked, Run<S>{dy}, Run<S>{y});
-        if (dbias.dst) sum_rows(dz, dbias, rows, width, Same());
+        simd_for_each<Write::set>(rows * width, rows * width, dz, masked, Contiguous<S>{dy},
+                                  Contiguous<S>{y});
+        if (dbias.dst) sum_rows(dz, dbias, rows, width, Identity());
         return;
     }
     for (std::size_t r = 0; r < rows; r += at_once, dbias.how = Write::add) {
         const std::size_t first = r * width, count = std::min(at_once, rows - r);
         const std::size_t capacity =
             (dz == dy ? count : rows - r) * width;  // in place, dy is still to be read there
-        each<Write::set>(count * width, capacity, dz + first, masked, Run<S>{dy + first}, Run<S>{y + first});
-        sum_rows(dz + first, dbias, count, width, Same());
+        simd_for_each<Write::set>(count * width, capacity, dz + first, masked, Contiguous<S>{dy + first},
+                                  Contiguous<S>{y + first});
+        sum_rows(dz + first, dbias, count, width, Identity());
     }
 }
 

@@ -4,7 +4,7 @@
 
 #include "tally/cpu/families.hpp"
 #include "tally/cpu/fused.hpp"
-#include "tally/cpu/runs.hpp"
+#include "tally/cpu/simd_loops.hpp"
 #include "tally/cpu/walk.hpp"
 #include "tally/cpu/xt.hpp"
 
@@ -37,7 +37,7 @@ struct Transposed {
 };
 
 // The axis with stride 1, if the last one is not it.
-bool transposed(const Walk<1>& walk, Transposed& found) {
+bool transposed(const StridedIndex<1>& walk, Transposed& found) {
     if (walk.rank < 2 || row_step(walk, 0) == 1 || row_step(walk, 0) == 0) return false;
     std::ptrdiff_t pitch = 1;
     for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0;) {
@@ -57,9 +57,9 @@ void turn_whole_tile(const S* from_lines, std::ptrdiff_t from_pitch, Into<S[]> t
     constexpr std::size_t L = lanes<S>;
     for (std::size_t b = 0; b < tile; b += L)
         for (std::size_t a = 0; a < tile; a += L) {
-            const Square<S> square =
-                load_turned<S>(from_lines + static_cast<std::ptrdiff_t>(b) * from_pitch + a,
-                               static_cast<std::size_t>(from_pitch));
+            const LaneMatrix<S> square =
+                load_transposed<S>(from_lines + static_cast<std::ptrdiff_t>(b) * from_pitch + a,
+                                   static_cast<std::size_t>(from_pitch));
             S* place = to.dst + static_cast<std::ptrdiff_t>(a) * to_pitch + b;
             for (std::size_t i = 0; i < L; ++i, place += to_pitch)
                 (to.how == Write::set ? square[i] : Batch<S>::load_unaligned(place) + square[i])
@@ -75,17 +75,17 @@ template <class S> void turn_tile(const S* from_lines, std::ptrdiff_t from_pitch
     for (std::size_t b = 0; b < lines; ++b, from_lines += from_pitch)
         for (std::size_t a = 0; a < width; ++a) turned[a * tile + b] = from_lines[a];
     for (std::size_t a = 0; a < width; ++a, to.dst += to_pitch)
-        each(lines, to, Same(), Run<S>{turned + a * tile});
+        simd_for_each(lines, to, Identity(), Contiguous<S>{turned + a * tile});
 }
 
 // visit(i, at, height, width) for the first element of each tile.
-template <class Visit> void each_tile(const Walk<1>& walk, Transposed t, Visit visit) {
+template <class Visit> void each_tile(const StridedIndex<1>& walk, Transposed t, Visit visit) {
     if (walk.size == 0) return;
     const std::size_t height = walk.extent[t.axis], width = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);
     const std::size_t rows_below =
         static_cast<std::size_t>(t.pitch) / width;  // between two steps along t.axis
-    Walk<1> others = walk;                          // every row but those along the tiles' height
+    StridedIndex<1> others = walk;                  // every row but those along the tiles' height
     others.size /= height;
     others.extent[t.axis] = 1;
     std::size_t row = 0;
@@ -100,7 +100,7 @@ template <class Visit> void each_tile(const Walk<1>& walk, Transposed t, Visit v
     });
 }
 
-template <class S> void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
+template <class S> void gather(const StridedIndex<1>& walk, const S* x, Into<S[]> y) {
     if (Transposed t; transposed(walk, t))
         return each_tile(walk, t,
                          [&](std::ptrdiff_t i, std::ptrdiff_t at, std::size_t height, std::size_t width) {
@@ -111,31 +111,31 @@ template <class S> void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
     each_row(walk, [&](std::size_t i, const auto& at) {
         const Into<S[]> row = from(y, i);
         if (step == 1)
-            each(length, row, Same(), Run<S>{x + at[0]});
+            simd_for_each(length, row, Identity(), Contiguous<S>{x + at[0]});
         else if (step == 0)
-            each(length, row, Same(), One<S>(x[at[0]]));
+            simd_for_each(length, row, Identity(), Broadcast<S>(x[at[0]]));
         else
-            each(length, row, Same(), Strided<S>{x + at[0], step});
+            simd_for_each(length, row, Identity(), Strided<S>{x + at[0], step});
     });
 }
 
 // What the walk reaches becomes the start of a sum.
-template <class S> void clear(const Walk<1>& walk, S* x) {
+template <class S> void clear(const StridedIndex<1>& walk, S* x) {
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);
     each_row(walk, [&](std::size_t, const auto& at) {
         for (std::size_t j = 0; j < (step == 0 ? 1 : length); ++j)
-            x[at[0] + static_cast<std::ptrdiff_t>(j) * step] = nothing_yet<S>(walk.size);
+            x[at[0] + static_cast<std::ptrdiff_t>(j) * step] = sum_identity<S>(walk.size);
     });
 }
 
-template <class S> void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
+template <class S> void scatter(const StridedIndex<1>& walk, const S* dy, Into<S[]> x) {
     if (x.how == Write::set) {
         const std::size_t reached = places(walk, 0);
-        const bool gaps = reached != walk.reach[0], sums = reached != walk.size;
-        if (gaps) std::fill_n(x.dst, walk.reach[0], S(0));
+        const bool gaps = reached != walk.operand_size[0], sums = reached != walk.size;
+        if (gaps) std::fill_n(x.dst, walk.operand_size[0], S(0));
         if (gaps && sums) clear(walk, x.dst);
-        if (!gaps && sums) std::fill_n(x.dst, walk.reach[0], nothing_yet<S>(walk.size));
+        if (!gaps && sums) std::fill_n(x.dst, walk.operand_size[0], sum_identity<S>(walk.size));
         if (sums) x.how = Write::add;
     }
     if (Transposed t; transposed(walk, t))
@@ -147,10 +147,11 @@ template <class S> void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
     const std::ptrdiff_t step = row_step(walk, 0);
     each_row(walk, [&](std::size_t i, const auto& at) {
         if (step == 1)
-            each(length, from(x, at[0]), Same(), Run<S>{dy + i});
+            simd_for_each(length, from(x, at[0]), Identity(), Contiguous<S>{dy + i});
         else if (step == 0)
-            x.dst[at[0]] = sum_run(x.how == Write::set ? nothing_yet<S>(length) : x.dst[at[0]], length,
-                                   sums_in_order(walk, length) ? length : 0, Same(), Run<S>{dy + i});
+            x.dst[at[0]] =
+                sum_run(x.how == Write::set ? sum_identity<S>(length) : x.dst[at[0]], length,
+                        sums_in_order(walk, length) ? length : 0, Identity(), Contiguous<S>{dy + i});
         else
             for (std::size_t j = 0; j < length; ++j)
                 put(x, at[0] + static_cast<std::ptrdiff_t>(j) * step, dy[i + j]);
@@ -159,16 +160,17 @@ template <class S> void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
 
 template <class S> void block(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch,
                               std::size_t count, std::size_t width) {
-    if (x_pitch == width && y_pitch == width) return each(count * width, y, Same(), Run<S>{x});
+    if (x_pitch == width && y_pitch == width)
+        return simd_for_each(count * width, y, Identity(), Contiguous<S>{x});
     for (std::size_t r = 0; r < count; ++r)
-        each(width, from(y, r * y_pitch), Same(), Run<S>{x + r * x_pitch});
+        simd_for_each(width, from(y, r * y_pitch), Identity(), Contiguous<S>{x + r * x_pitch});
 }
 
 template <class S>
 void rows(const S* x, const std::int32_t* index, S* y, std::size_t count, std::size_t width) {
     for (std::size_t r = 0; r < count; ++r)
-        each<Write::set>(width, (count - r) * width, y + r * width, Same(),
-                         Run<S>{x + static_cast<std::size_t>(index[r]) * width});
+        simd_for_each<Write::set>(width, (count - r) * width, y + r * width, Identity(),
+                                  Contiguous<S>{x + static_cast<std::size_t>(index[r]) * width});
 }
 
 template <class S> void rows_back(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count,
@@ -176,8 +178,8 @@ template <class S> void rows_back(const S* dy, const std::int32_t* index, Into<S
     if (dx.how == Write::set) std::fill_n(dx.dst, height * width, S(0));
     for (std::size_t r = 0; r < count; ++r)
         if (index[r] >= 0)
-            each<Write::add>(width, width, dx.dst + static_cast<std::size_t>(index[r]) * width, Same(),
-                             Run<S>{dy + r * width});
+            simd_for_each<Write::add>(width, width, dx.dst + static_cast<std::size_t>(index[r]) * width,
+                                      Identity(), Contiguous<S>{dy + r * width});
 }
 
 }  // namespace

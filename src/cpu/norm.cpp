@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "tally/cpu/families.hpp"
-#include "tally/cpu/runs.hpp"
+#include "tally/cpu/simd_loops.hpp"
 
 namespace tally::cpu {
 
@@ -13,7 +13,7 @@ namespace {
 // Body gets what stands for gain and bias at the place where each is missing: the number
 // that changes nothing.
 template <class S, class Body> void with_optional(const S* p, S otherwise, Body body) {
-    p ? body(Run<S>{p}) : body(One<S>(otherwise));
+    p ? body(Contiguous<S>{p}) : body(Broadcast<S>(otherwise));
 }
 
 // A row whose squares, or whose sum, are beyond what S holds: divided by its largest number it is not. There
@@ -26,16 +26,17 @@ template <class S, class Gains, class Biases>
     for (std::size_t i = 0; i < width; ++i) top = std::max(top, std::abs(x[i]));
     const auto shrunk = [](auto v, auto by) { return v / by; };
     const auto squared_distance = [](auto v, auto by, auto m) { return (v / by - m) * (v / by - m); };
-    const One<S> by(top);
-    const S m = sum_run(S(0), width, 0, shrunk, Run<S>{x}, by) / n;
-    const S deviation = std::sqrt(sum_run(S(0), width, 0, squared_distance, Run<S>{x}, by, One<S>(m)) / n),
+    const Broadcast<S> by(top);
+    const S m = sum_run(S(0), width, 0, shrunk, Contiguous<S>{x}, by) / n;
+    const S deviation = std::sqrt(
+                sum_run(S(0), width, 0, squared_distance, Contiguous<S>{x}, by, Broadcast<S>(m)) / n),
             s = deviation == 0 ? S(1) : S(1) / deviation;
-    each<Write::set>(
+    simd_for_each<Write::set>(
         width, width, y,
         [](auto v, auto scale, auto mid, auto factor, auto g, auto b) {
             return (v / scale - mid) * factor * g + b;
         },
-        Run<S>{x}, by, One<S>(m), One<S>(s), gains, biases);
+        Contiguous<S>{x}, by, Broadcast<S>(m), Broadcast<S>(s), gains, biases);
     mean = m * top;
     rstd = deviation == 0 ? S(1) / std::sqrt(eps) : s / top;
 }
@@ -49,14 +50,15 @@ template <class S> void layer_norm(const S* x, const S* gain, const S* bias, S e
         with_optional(bias, -S(0), [&](auto biases) {
             for (std::size_t r = 0; r < rows; ++r, x += width, y += width) {
                 mean[r] = sum_in_lanes(x, width) / n;
-                const One<S> m(mean[r]);
-                const S variance = sum_run(S(0), width, 0, squared_distance, Run<S>{x}, m) / n + eps;
+                const Broadcast<S> m(mean[r]);
+                const S variance = sum_run(S(0), width, 0, squared_distance, Contiguous<S>{x}, m) / n + eps;
                 if (!(variance <= std::numeric_limits<S>::max()) && width > 0) {
                     layer_norm_of_large(x, gains, biases, eps, y, mean[r], rstd[r], width);
                     continue;
                 }
                 rstd[r] = S(1) / std::sqrt(variance);
-                each<Write::set>(width, width, y, normalised, Run<S>{x}, m, One<S>(rstd[r]), gains, biases);
+                simd_for_each<Write::set>(width, width, y, normalised, Contiguous<S>{x}, m,
+                                          Broadcast<S>(rstd[r]), gains, biases);
             }
         });
     });
@@ -72,11 +74,11 @@ template <class S> void layer_norm_back(const S* dy, const S* x, const S* gain, 
     };
     with_optional(gain, S(1), [&](auto gains) {
         for (std::size_t r = 0; r < rows; ++r, dy += width, x += width, dx.dst += width) {
-            const Run<S> d{dy}, v{x};
-            const One<S> m(mean[r]), s(rstd[r]);
-            const One<S> mean_slope(sum_run(S(0), width, 0, times, d, gains) / n);
-            const One<S> mean_along(sum_run(S(0), width, 0, along, d, gains, v, m, s) / n);
-            each(width, dx, slope, d, gains, v, m, s, mean_slope, mean_along);
+            const Contiguous<S> d{dy}, v{x};
+            const Broadcast<S> m(mean[r]), s(rstd[r]);
+            const Broadcast<S> mean_slope(sum_run(S(0), width, 0, times, d, gains) / n);
+            const Broadcast<S> mean_along(sum_run(S(0), width, 0, along, d, gains, v, m, s) / n);
+            simd_for_each(width, dx, slope, d, gains, v, m, s, mean_slope, mean_along);
         }
     });
 }
@@ -85,9 +87,9 @@ template <class S> void layer_norm_back_gain(const S* dy, const S* x, const S* m
                                              Into<S[]> dgain, std::size_t rows, std::size_t width) {
     if (rows == 0 && dgain.how == Write::set) std::fill_n(dgain.dst, width, S(0));
     for (std::size_t r = 0; r < rows; ++r, dy += width, x += width) {
-        each(
-            width, dgain, [](auto d, auto v, auto m, auto s) { return d * ((v - m) * s); }, Run<S>{dy},
-            Run<S>{x}, One<S>(mean[r]), One<S>(rstd[r]));
+        simd_for_each(
+            width, dgain, [](auto d, auto v, auto m, auto s) { return d * ((v - m) * s); }, Contiguous<S>{dy},
+            Contiguous<S>{x}, Broadcast<S>(mean[r]), Broadcast<S>(rstd[r]));
         dgain.how = Write::add;
     }
 }

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "tally/cpu/cores.hpp"
+#include "tally/cpu/affinity.hpp"
 #include "tally/kernels/kernels.hpp"
 
 namespace tally::cpu {
@@ -71,17 +71,18 @@ public:
     }
 
     // False: it is at work already, or was another process's.
-    bool run(const Work& work, unsigned parts, unsigned hands) {
+    bool run(const Work& work, unsigned parts, unsigned workers) {
         if (forked) return false;
         const Workspace& workspace = own_workspace();  // made before anybody is called: memory may run out
         const std::unique_lock only_one(mutex_, std::try_to_lock);
         if (!only_one) return false;
-        const unsigned helpers = grow_to(hands - 1);
+        const unsigned workers_wanted = grow_to(workers - 1);
         work_ = work;
         unfinished_.store(parts);
-        untaken_.store(parts);  // from here on whoever is awake takes of them
+        tasks_left_.store(parts);  // from here on whoever is awake takes of them
         // With more threads than cores, some share one anyway.
-        for (unsigned i = 0; i < helpers; ++i) hands <= cores_ ? helpers_[i]->call() : helpers_[i]->wake();
+        for (unsigned i = 0; i < workers_wanted; ++i)
+            workers <= cores_ ? helpers_[i]->call() : helpers_[i]->wake();
         take_parts(workspace);
         for (unsigned n = unfinished_.load(); n != 0; n = unfinished_.load())
             wait_while(unfinished_, n, std::chrono::microseconds(50), [] {});
@@ -118,11 +119,11 @@ private:
 
     // Nobody waits for a thread that is late to begin: others do its parts.
     void take_parts(const Workspace& workspace) {
-        for (unsigned untaken = untaken_.load(); untaken != 0;)
-            if (untaken_.compare_exchange_weak(untaken, untaken - 1)) {
+        for (unsigned untaken = tasks_left_.load(); untaken != 0;)
+            if (tasks_left_.compare_exchange_weak(untaken, untaken - 1)) {
                 work_.run(work_.work, untaken - 1, workspace);
                 if (unfinished_.fetch_sub(1) == 1) unfinished_.notify_one();
-                untaken = untaken_.load();
+                untaken = tasks_left_.load();
             }
     }
 
@@ -158,7 +159,7 @@ private:
     std::mutex mutex_;
     std::vector<std::unique_ptr<Helper>> helpers_;
     Work work_;
-    std::atomic<unsigned> untaken_{0}, unfinished_{0};  // parts of it
+    std::atomic<unsigned> tasks_left_{0}, unfinished_{0};  // parts of it
     std::atomic<bool> ending_{false};
 };
 
@@ -166,8 +167,8 @@ private:
 
 void run_parts(std::size_t parts, const void* work, RunPart run) {
     static Pool pool;
-    const auto hands = static_cast<unsigned>(std::min(parts, static_cast<std::size_t>(threads())));
-    if (hands >= 2 && pool.run({work, run}, static_cast<unsigned>(parts), hands)) return;
+    const auto workers = static_cast<unsigned>(std::min(parts, static_cast<std::size_t>(threads())));
+    if (workers >= 2 && pool.run({work, run}, static_cast<unsigned>(parts), workers)) return;
     for (std::size_t part = 0; part < parts; ++part) run(work, part, Pool::own_workspace());
 }
 

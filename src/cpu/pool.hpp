@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "tally/cpu/ordered.hpp"
+#include "tally/cpu/gemm_blocked.hpp"
 
 namespace tally::cpu {
 
@@ -14,7 +14,7 @@ using RunPart = void (*)(const void* work, std::size_t part, const Workspace& wo
 void run_parts(std::size_t parts, const void* work, RunPart run);
 
 // body(part, workspace) for every part.
-template <class Body> void share_out(std::size_t parts, const Body& body) {
+template <class Body> void parallel_for(std::size_t parts, const Body& body) {
     run_parts(parts, &body, [](const void* work, std::size_t part, const Workspace& workspace) {
         (*static_cast<const Body*>(work))(part, workspace);
     });

@@ -32,14 +32,15 @@ void map_back(const void* f, const S* dy, const S* kept, Into<S[]> dx, std::size
         store(dx, i, static_cast<const F*>(f)->back(dy[i], F::keeps == Keep::nothing ? dy[i] : kept[i]));
 }
 
-template <class F, class S> void zip(const void* f, const Walk<2>& walk, const S* a, const S* b, S* y) {
+template <class F, class S>
+void zip(const void* f, const StridedIndex<2>& walk, const S* a, const S* b, S* y) {
     follow(walk, [&](std::size_t i, const auto& at) {
         y[i] = static_cast<const F*>(f)->value(a[at[0]], b[at[1]]);
     });
 }
 
 // Gradients for operand 0 (a) or 1 (b). What is not kept is null and takes dy's place, unread by the functor.
-template <class F, std::size_t operand, class S> void zip_back(const void* f, const Walk<2>& walk,
+template <class F, std::size_t operand, class S> void zip_back(const void* f, const StridedIndex<2>& walk,
                                                                const S* dy, const S* a, const S* b,
                                                                const S* y, Into<S[]> d) {
     constexpr Keeps keeps = operand == 0 ? F::for_a : F::for_b;
@@ -53,12 +54,13 @@ template <class F, std::size_t operand, class S> void zip_back(const void* f, co
     });
 }
 
-template <class S> void where(const Walk<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {
+template <class S>
+void where(const StridedIndex<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {
     follow(walk, [&](std::size_t i, const auto& at) { y[i] = c[at[0]] ? a[at[1]] : b[at[2]]; });
 }
 
 template <class S>
-void where_back(const Walk<3>& walk, const std::int32_t* c, const S* dy, int place, Into<S[]> d) {
+void where_back(const StridedIndex<3>& walk, const std::int32_t* c, const S* dy, int place, Into<S[]> d) {
     sum_along(walk, static_cast<std::size_t>(place), d,
               [&](std::size_t i, const auto& at) { return (c[at[0]] != 0) == (place == 1) ? dy[i] : S(0); });
 }
@@ -73,13 +75,13 @@ template <class S> void add_scaled(S factor, const S* x, Into<S[]> y, std::size_
     for (std::size_t i = 0; i < n; ++i) store(y, i, factor * x[i]);
 }
 
-template <class S> void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
+template <class S> void gather(const StridedIndex<1>& walk, const S* x, Into<S[]> y) {
     follow(walk, [&](std::size_t i, const auto& at) { store(y, i, x[at[0]]); });
 }
 
-template <class S> void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
+template <class S> void scatter(const StridedIndex<1>& walk, const S* dy, Into<S[]> x) {
     if (x.how == Write::set) {
-        for (std::size_t i = 0; i < walk.reach[0]; ++i) x.dst[i] = S(0);
+        for (std::size_t i = 0; i < walk.operand_size[0]; ++i) x.dst[i] = S(0);
         follow(walk, [&](std::size_t, const auto& at) { x.dst[at[0]] = -S(0); });
     }
     follow(walk, [&](std::size_t i, const auto& at) { x.dst[at[0]] += dy[i]; });
@@ -121,7 +123,7 @@ template <class S> S sum_exp(const S* x, S shift, std::size_t step, std::size_t 
     return total;
 }
 
-template <class S> void sum(const S* x, Into<S[]> y, const detail::Fold& fold) {
+template <class S> void sum(const S* x, Into<S[]> y, const detail::ReduceAxes& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         S total = sum_start(y.dst[at], y.how, fold.reduced);
         for (std::size_t r = 0; r < fold.reduced; ++r) total += x[first + r * step];
@@ -129,25 +131,25 @@ template <class S> void sum(const S* x, Into<S[]> y, const detail::Fold& fold) {
     });
 }
 
-template <class S> void mean(const S* x, S* y, const detail::Fold& fold) {
+template <class S> void mean(const S* x, S* y, const detail::ReduceAxes& fold) {
     sum(x, {y, Write::set}, fold);
     for (std::size_t i = 0; i < fold.outer * fold.inner; ++i) y[i] = y[i] / number<S>(fold.reduced);
 }
 
-template <class S> void spread(const S* dy, S divisor, Into<S[]> dx, const detail::Fold& fold) {
+template <class S> void spread(const S* dy, S divisor, Into<S[]> dx, const detail::ReduceAxes& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         for (std::size_t r = 0; r < fold.reduced; ++r) store(dx, first + r * step, dy[at] / divisor);
     });
 }
 
-template <class S> void max(const S* x, S* y, const detail::Fold& fold) {
+template <class S> void max(const S* x, S* y, const detail::ReduceAxes& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         y[at] = largest(x + first, step, fold.reduced);
     });
 }
 
 template <class S>
-void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::Fold& fold) {
+void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         std::size_t ties = 0;  // none where y is NaN: all receive 0 / 0
         for (std::size_t r = 0; r < fold.reduced; ++r) ties += x[first + r * step] == y[at];
@@ -165,21 +167,21 @@ template <class S> S log_sum_exp(const S* x, std::size_t step, std::size_t n) {
     return log(sum_exp(x, shift, step, n)) + shift;
 }
 
-template <class S> void logsumexp(const S* x, S* y, const detail::Fold& fold) {
+template <class S> void logsumexp(const S* x, S* y, const detail::ReduceAxes& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         y[at] = log_sum_exp(x + first, step, fold.reduced);
     });
 }
 
 template <class S>
-void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::Fold& fold) {
+void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         for (std::size_t r = 0; r < fold.reduced; ++r)
             store(dx, first + r * step, dy[at] * exp(x[first + r * step] - y[at]));
     });
 }
 
-template <class S> void softmax(const S* x, S* y, const detail::Fold& fold) {
+template <class S> void softmax(const S* x, S* y, const detail::ReduceAxes& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         if (fold.reduced == 0) return;
         const S m = largest(x + first, step, fold.reduced), total = sum_exp(x + first, m, step, fold.reduced);
@@ -188,7 +190,7 @@ template <class S> void softmax(const S* x, S* y, const detail::Fold& fold) {
     });
 }
 
-template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::Fold& fold) {
+template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         S total = S(0);
         for (std::size_t r = 0; r < fold.reduced; ++r) total += dy[first + r * step] * y[first + r * step];
@@ -197,7 +199,7 @@ template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, cons
     });
 }
 
-template <class S> void log_softmax(const S* x, S* y, const detail::Fold& fold) {
+template <class S> void log_softmax(const S* x, S* y, const detail::ReduceAxes& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         if (fold.reduced == 0) return;
         const S m = largest(x + first, step, fold.reduced),
@@ -207,7 +209,8 @@ template <class S> void log_softmax(const S* x, S* y, const detail::Fold& fold) 
     });
 }
 
-template <class S> void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::Fold& fold) {
+template <class S>
+void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         S total = S(0);
         for (std::size_t r = 0; r < fold.reduced; ++r) total += dy[first + r * step];
@@ -245,7 +248,7 @@ void linear_relu(const S* x, const S* w, const S* bias, S* y, std::size_t m, std
 template <class S>
 void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows, std::size_t width) {
     for (std::size_t i = 0; i < rows * width; ++i) dz[i] = functor::Relu().back(dy[i], y[i]);
-    if (dbias.dst) sum(dz, dbias, detail::Fold{1, rows, width, true});
+    if (dbias.dst) sum(dz, dbias, detail::ReduceAxes{1, rows, width, true});
 }
 
 // ---- losses and norms ----
@@ -361,12 +364,12 @@ template <class S> void measure(std::span<const Update<S>> list, bool squares, d
 // ---- batch norm and dropout ----
 
 // visit(f, at) for each element of (items, features, space), whose feature is f.
-template <class Visit> void each_of_feature(const detail::Fold& fold, Visit visit) {
+template <class Visit> void each_of_feature(const detail::ReduceAxes& fold, Visit visit) {
     for (std::size_t i = 0; i < fold.outer * fold.reduced * fold.inner; ++i)
         visit(i / fold.inner % fold.reduced, i);
 }
 
-template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::Fold& fold) {
+template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::ReduceAxes& fold) {
     const S terms = number<S>(fold.outer * fold.inner);
     fill(S(0), mean, fold.reduced);
     each_of_feature(fold, [&](std::size_t f, std::size_t i) { mean[f] += x[i]; });
@@ -378,13 +381,13 @@ template <class S> void batch_moments(const S* x, S* mean, S* variance, const de
 }
 
 template <class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias,
-                                   S* y, const detail::Fold& fold) {
+                                   S* y, const detail::ReduceAxes& fold) {
     each_of_feature(
         fold, [&](std::size_t f, std::size_t i) { y[i] = (x[i] - mean[f]) * rstd[f] * gain[f] + bias[f]; });
 }
 
 template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total,
-                                             S* along, const detail::Fold& fold) {
+                                             S* along, const detail::ReduceAxes& fold) {
     fill(S(0), total, fold.reduced);
     fill(S(0), along, fold.reduced);
     each_of_feature(fold, [&](std::size_t f, std::size_t i) {
@@ -395,7 +398,7 @@ template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* m
 
 template <class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
                                         const S* total, const S* along, Into<S[]> dx,
-                                        const detail::Fold& fold) {
+                                        const detail::ReduceAxes& fold) {
     const S terms = number<S>(fold.outer * fold.inner);
     each_of_feature(fold, [&](std::size_t f, std::size_t i) {
         S slope = dy[i];

@@ -10,13 +10,13 @@
 namespace tally::reference {
 
 // run(first, step, at): where a run of `reduced` elements starts, the step between them, and whose it is.
-template <class Run> void each_run(const detail::Fold& fold, Run run) {
+template <class Contiguous> void each_run(const detail::ReduceAxes& fold, Contiguous run) {
     for (std::size_t o = 0; o < fold.outer; ++o)
         for (std::size_t i = 0; i < fold.inner; ++i)
             run(o * fold.reduced * fold.inner + i, fold.inner, o * fold.inner + i);
 }
 
-template <class S> void cumsum(const S* x, Into<S[]> y, const detail::Fold& fold, bool from_the_end) {
+template <class S> void cumsum(const S* x, Into<S[]> y, const detail::ReduceAxes& fold, bool from_the_end) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
         S total = -S(0);
         for (std::size_t r = 0; r < fold.reduced; ++r) {
@@ -27,14 +27,14 @@ template <class S> void cumsum(const S* x, Into<S[]> y, const detail::Fold& fold
     });
 }
 
-template <class S> void prod(const S* x, S* y, const detail::Fold& fold) {
+template <class S> void prod(const S* x, S* y, const detail::ReduceAxes& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         y[at] = S(1);
         for (std::size_t r = 0; r < fold.reduced; ++r) y[at] *= x[first + r * step];
     });
 }
 
-template <class S> void prod_back(const S* dy, const S* x, S* dx, const detail::Fold& fold) {
+template <class S> void prod_back(const S* dy, const S* x, S* dx, const detail::ReduceAxes& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         S before = S(1), after = dy[at];
         for (std::size_t r = 0; r < fold.reduced; ++r) {
@@ -48,7 +48,7 @@ template <class S> void prod_back(const S* dy, const S* x, S* dx, const detail::
     });
 }
 
-template <class S> void argmax(const S* x, std::int32_t* y, const detail::Fold& fold) {
+template <class S> void argmax(const S* x, std::int32_t* y, const detail::ReduceAxes& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
         std::size_t best = 0;
         for (std::size_t r = 1; r < fold.reduced; ++r) {

@@ -27,7 +27,7 @@ template <class S> void store(Into<S[]> into, std::size_t i, S value) {
 }
 
 // visit(i, at) for each element of the walk, with the place of each operand.
-template <int Operands, class Visit> void follow(const Walk<Operands>& walk, Visit visit) {
+template <int Operands, class Visit> void follow(const StridedIndex<Operands>& walk, Visit visit) {
     std::array<std::size_t, max_rank> index{};
     std::array<std::ptrdiff_t, Operands> at{};
     for (std::size_t i = 0; i < walk.size; ++i) {
@@ -44,13 +44,13 @@ template <int Operands, class Visit> void follow(const Walk<Operands>& walk, Vis
 
 // Sums value(i, at) into the operand's own place, over the axes in which it repeats.
 template <class S, int Operands, class Value>
-void sum_along(const Walk<Operands>& walk, std::size_t operand, Into<S[]> d, Value value) {
+void sum_along(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d, Value value) {
     const S start = sum_start(S(0), Write::set, walk.size);
     if (d.how == Write::set && walk.rank == 1 && walk.stride[operand][0] == 1)  // perhaps over dy
         return follow(walk,
                       [&](std::size_t i, const auto& at) { d.dst[at[operand]] = start + value(i, at); });
     if (d.how == Write::set)
-        for (std::size_t i = 0; i < walk.reach[operand]; ++i) d.dst[i] = start;
+        for (std::size_t i = 0; i < walk.operand_size[operand]; ++i) d.dst[i] = start;
     follow(walk, [&](std::size_t i, const auto& at) { d.dst[at[operand]] += value(i, at); });
 }
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "tally/cpu/families.hpp"
-#include "tally/cpu/runs.hpp"
+#include "tally/cpu/simd_loops.hpp"
 #include "tally/kernels/functors.hpp"
 
 namespace tally::cpu {
@@ -53,7 +53,7 @@ template <class S>
 void largest_of_columns(const S* x, std::size_t rows, std::size_t pitch, std::size_t width, S* m) {
     std::copy_n(x, width, m);
     for (std::size_t r = 1; r < rows; ++r)
-        each<Write::set>(width, strip, m, Larger(), Run<S>{m}, Run<S>{x + r * pitch});
+        simd_for_each<Write::set>(width, strip, m, Larger(), Contiguous<S>{m}, Contiguous<S>{x + r * pitch});
 }
 
 template <class S, bool logarithm>
@@ -62,10 +62,11 @@ void softmax_columns(const S* x, S* y, std::size_t rows, std::size_t pitch, std:
     largest_of_columns(x, rows, pitch, width, m);
     std::fill_n(total, width, S(0));
     for (std::size_t r = 0; r < rows; ++r) {
-        each<Write::set>(width, width, y + r * pitch, exp_less, Run<S>{x + r * pitch}, Run<S>{m});
-        each<Write::add>(width, width, total, Same(), Run<S>{y + r * pitch});
+        simd_for_each<Write::set>(width, width, y + r * pitch, exp_less, Contiguous<S>{x + r * pitch},
+                                  Contiguous<S>{m});
+        simd_for_each<Write::add>(width, width, total, Identity(), Contiguous<S>{y + r * pitch});
     }
-    each<Write::set>(
+    simd_for_each<Write::set>(
         width, strip, total,
         [](auto t) {
             if constexpr (logarithm)
@@ -73,29 +74,31 @@ void softmax_columns(const S* x, S* y, std::size_t rows, std::size_t pitch, std:
             else
                 return as<decltype(t)>(1) / t;
         },
-        Run<S>{total});
+        Contiguous<S>{total});
     for (std::size_t r = 0; r < rows; ++r) {
         if constexpr (logarithm)
-            each<Write::set>(width, width, y + r * pitch, less_less, Run<S>{x + r * pitch}, Run<S>{m},
-                             Run<S>{total});
+            simd_for_each<Write::set>(width, width, y + r * pitch, less_less, Contiguous<S>{x + r * pitch},
+                                      Contiguous<S>{m}, Contiguous<S>{total});
         else
-            each<Write::set>(width, width, y + r * pitch, times, Run<S>{y + r * pitch}, Run<S>{total});
+            simd_for_each<Write::set>(width, width, y + r * pitch, times, Contiguous<S>{y + r * pitch},
+                                      Contiguous<S>{total});
     }
 }
 
 template <class S> void log_softmax_row(const S* x, S* y, std::size_t n) {
     const SoftmaxRow<S> row = softmax_row(x, y, n);
-    each<Write::set>(n, n, y, less_less, Run<S>{x}, One<S>(row.largest), One<S>(row.log_total));
+    simd_for_each<Write::set>(n, n, y, less_less, Contiguous<S>{x}, Broadcast<S>(row.largest),
+                              Broadcast<S>(row.log_total));
 }
 
-template <class S, bool logarithm> void softmax_or_log(const S* x, S* y, const detail::Fold& fold) {
+template <class S, bool logarithm> void softmax_or_log(const S* x, S* y, const detail::ReduceAxes& fold) {
     const std::size_t size = fold.reduced * fold.inner;
     if (size == 0) return;
     for (std::size_t o = 0; o < fold.outer; ++o, x += size, y += size) {
         if (fold.inner == 1)
             logarithm ? log_softmax_row(x, y, fold.reduced) : void(softmax_row(x, y, fold.reduced));
         else
-            in_strips(fold.inner, [&](std::size_t i, std::size_t width) {
+            for_column_tiles(fold.inner, [&](std::size_t i, std::size_t width) {
                 softmax_columns<S, logarithm>(x + i, y + i, fold.reduced, fold.inner, width);
             });
     }
@@ -103,74 +106,81 @@ template <class S, bool logarithm> void softmax_or_log(const S* x, S* y, const d
 
 // dx (+)= slope(y, dy, total), total being the sum of terms(dy, y) along the axis.
 template <class S, class Terms, class Slope>
-void back(const S* dy, const S* y, Into<S[]> dx, const detail::Fold& fold, Terms terms, Slope slope) {
+void back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold, Terms terms, Slope slope) {
     const std::size_t size = fold.reduced * fold.inner;
     for (std::size_t o = 0; o < fold.outer; ++o, dy += size, y += size, dx.dst += size) {
         if (fold.inner == 1) {
-            const One<S> total(sum_run(S(0), fold.reduced, 0, terms, Run<S>{dy}, Run<S>{y}));
-            each(fold.reduced, dx, slope, Run<S>{y}, Run<S>{dy}, total);
+            const Broadcast<S> total(
+                sum_run(S(0), fold.reduced, 0, terms, Contiguous<S>{dy}, Contiguous<S>{y}));
+            simd_for_each(fold.reduced, dx, slope, Contiguous<S>{y}, Contiguous<S>{dy}, total);
             continue;
         }
-        in_strips(fold.inner, [&](std::size_t i, std::size_t width) {
+        for_column_tiles(fold.inner, [&](std::size_t i, std::size_t width) {
             alignas(line) S total[strip];
             std::fill_n(total, width, S(0));
             for (std::size_t at = i; at < size; at += fold.inner)
-                each<Write::add>(width, width, total, terms, Run<S>{dy + at}, Run<S>{y + at});
+                simd_for_each<Write::add>(width, width, total, terms, Contiguous<S>{dy + at},
+                                          Contiguous<S>{y + at});
             for (std::size_t at = i; at < size; at += fold.inner)
-                each(width, from(dx, at), slope, Run<S>{y + at}, Run<S>{dy + at}, Run<S>{total});
+                simd_for_each(width, from(dx, at), slope, Contiguous<S>{y + at}, Contiguous<S>{dy + at},
+                              Contiguous<S>{total});
         });
     }
 }
 
-template <class S> void softmax(const S* x, S* y, const detail::Fold& fold) {
+template <class S> void softmax(const S* x, S* y, const detail::ReduceAxes& fold) {
     softmax_or_log<S, false>(x, y, fold);
 }
 
-template <class S> void log_softmax(const S* x, S* y, const detail::Fold& fold) {
+template <class S> void log_softmax(const S* x, S* y, const detail::ReduceAxes& fold) {
     softmax_or_log<S, true>(x, y, fold);
 }
 
-template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::Fold& fold) {
+template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
     back(dy, y, dx, fold, times, softmax_slope);
 }
 
-template <class S> void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::Fold& fold) {
+template <class S>
+void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
     back(
         dy, y, dx, fold, [](auto d, auto) { return d; }, log_softmax_slope);
 }
 
-template <class S> void logsumexp(const S* x, S* y, const detail::Fold& fold) {
+template <class S> void logsumexp(const S* x, S* y, const detail::ReduceAxes& fold) {
     const std::size_t size = fold.reduced * fold.inner;
     if (fold.reduced == 0) std::fill_n(y, fold.outer * fold.inner, -std::numeric_limits<S>::infinity());
     for (std::size_t o = 0; size && o < fold.outer; ++o, x += size, y += fold.inner) {
         if (fold.inner == 1) {
             const S shift = FiniteShift()(largest(x, fold.reduced));
-            *y = log(sum_run(S(0), fold.reduced, 0, exp_less, Run<S>{x}, One<S>(shift))) + shift;
+            *y = log(sum_run(S(0), fold.reduced, 0, exp_less, Contiguous<S>{x}, Broadcast<S>(shift))) + shift;
             continue;
         }
-        in_strips(fold.inner, [&](std::size_t i, std::size_t width) {
+        for_column_tiles(fold.inner, [&](std::size_t i, std::size_t width) {
             alignas(line) S shift[strip], total[strip];
             largest_of_columns(x + i, fold.reduced, fold.inner, width, shift);
-            each<Write::set>(width, strip, shift, FiniteShift(), Run<S>{shift});
+            simd_for_each<Write::set>(width, strip, shift, FiniteShift(), Contiguous<S>{shift});
             std::fill_n(total, width, S(0));
             for (std::size_t r = 0; r < fold.reduced; ++r)
-                each<Write::add>(width, width, total, exp_less, Run<S>{x + r * fold.inner + i},
-                                 Run<S>{shift});
-            each<Write::set>(width, width, y + i, log_plus, Run<S>{total}, Run<S>{shift});
+                simd_for_each<Write::add>(width, width, total, exp_less,
+                                          Contiguous<S>{x + r * fold.inner + i}, Contiguous<S>{shift});
+            simd_for_each<Write::set>(width, width, y + i, log_plus, Contiguous<S>{total},
+                                      Contiguous<S>{shift});
         });
     }
 }
 
 template <class S>
-void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::Fold& fold) {
+void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
     for (std::size_t o = 0; o < fold.outer; ++o, dy += fold.inner, y += fold.inner) {
         const std::size_t rows = fold.inner == 1 ? 1 : fold.reduced,
                           width = fold.inner == 1 ? fold.reduced : fold.inner;
         for (std::size_t r = 0; r < rows; ++r, x += width, dx.dst += width) {
             if (fold.inner == 1)
-                each(width, dx, logsumexp_slope, Run<S>{x}, One<S>(*dy), One<S>(*y));
+                simd_for_each(width, dx, logsumexp_slope, Contiguous<S>{x}, Broadcast<S>(*dy),
+                              Broadcast<S>(*y));
             else
-                each(width, dx, logsumexp_slope, Run<S>{x}, Run<S>{dy}, Run<S>{y});
+                simd_for_each(width, dx, logsumexp_slope, Contiguous<S>{x}, Contiguous<S>{dy},
+                              Contiguous<S>{y});
         }
     }
 }
@@ -179,8 +189,8 @@ void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const det
 
 template <class S> SoftmaxRow<S> softmax_row(const S* x, S* y, std::size_t n) {
     const S m = largest(x, n);
-    const S total = sum_in_lanes<S>(n, Same(), Exps<S>{x, y, Batch<S>(m)});
-    each<Write::set>(n, n, y, times, Run<S>{y}, One<S>(S(1) / total));
+    const S total = sum_in_lanes<S>(n, Identity(), Exps<S>{x, y, Batch<S>(m)});
+    simd_for_each<Write::set>(n, n, y, times, Contiguous<S>{y}, Broadcast<S>(S(1) / total));
     return {m, log(total)};
 }
 

@@ -8,16 +8,16 @@
 
 namespace tally::cpu {
 
-template <int Operands> std::size_t row_length(const Walk<Operands>& walk) {
+template <int Operands> std::size_t row_length(const StridedIndex<Operands>& walk) {
     return walk.rank ? walk.extent[static_cast<std::size_t>(walk.rank - 1)] : 1;
 }
 
-template <int Operands> std::ptrdiff_t row_step(const Walk<Operands>& walk, std::size_t operand) {
+template <int Operands> std::ptrdiff_t row_step(const StridedIndex<Operands>& walk, std::size_t operand) {
     return walk.rank ? walk.stride[operand][static_cast<std::size_t>(walk.rank - 1)] : 1;
 }
 
 // visit(i, at) at the first element of each row, with the place of each operand.
-template <int Operands, class Visit> void each_row(const Walk<Operands>& walk, Visit visit) {
+template <int Operands, class Visit> void each_row(const StridedIndex<Operands>& walk, Visit visit) {
     if (walk.size == 0) return;
     const std::size_t length = row_length(walk);
     std::array<std::size_t, max_rank> index;
@@ -39,7 +39,7 @@ template <int Operands, class Visit> void each_row(const Walk<Operands>& walk, V
 }
 
 // How many different places of the operand the walk visits.
-template <int Operands> std::size_t places(const Walk<Operands>& walk, std::size_t operand) {
+template <int Operands> std::size_t places(const StridedIndex<Operands>& walk, std::size_t operand) {
     std::size_t n = walk.size ? 1 : 0;
     for (std::size_t axis = 0; n && axis < static_cast<std::size_t>(walk.rank); ++axis)
         if (walk.stride[operand][axis] != 0) n *= walk.extent[axis];
@@ -47,7 +47,7 @@ template <int Operands> std::size_t places(const Walk<Operands>& walk, std::size
 }
 
 // True when the operand is read in order, each element once.
-template <int Operands> bool in_order(const Walk<Operands>& walk, std::size_t operand) {
+template <int Operands> bool in_order(const StridedIndex<Operands>& walk, std::size_t operand) {
     std::ptrdiff_t step = 1;
     for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0;) {
         if (walk.stride[operand][axis] != step) return false;

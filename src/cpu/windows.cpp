@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "tally/cpu/families.hpp"
-#include "tally/cpu/runs.hpp"
+#include "tally/cpu/simd_loops.hpp"
 
 namespace tally::cpu {
 
@@ -40,19 +40,21 @@ void each_row_of_columns(const SlidingWindow& w, std::size_t images, std::size_t
 template <class S>
 void im2col(const S* x, S* columns, const SlidingWindow& w, std::size_t images, std::size_t channels) {
     const std::size_t size = channels * w.tall * w.wide * images * w.down * w.across;
-    each_row_of_columns(
-        w, images, channels, [&](std::size_t at, bool inside, std::size_t row, const VisiblePart& visible) {
-            S* const to = columns + at;
-            if (!inside) return void(std::fill_n(to, w.across, S(0)));
-            const S* const pixels = x + row + visible.pixel;
-            const std::size_t n = visible.to - visible.from;
-            std::fill_n(to, visible.from, S(0));
-            if (w.stride == 1)
-                each<Write::set>(n, size - at - visible.from, to + visible.from, Same(), Run<S>{pixels});
-            else
-                for (std::size_t a = 0; a < n; ++a) to[visible.from + a] = pixels[a * w.stride];
-            std::fill_n(to + visible.to, w.across - visible.to, S(0));
-        });
+    each_row_of_columns(w, images, channels,
+                        [&](std::size_t at, bool inside, std::size_t row, const VisiblePart& visible) {
+                            S* const to = columns + at;
+                            if (!inside) return void(std::fill_n(to, w.across, S(0)));
+                            const S* const pixels = x + row + visible.pixel;
+                            const std::size_t n = visible.to - visible.from;
+                            std::fill_n(to, visible.from, S(0));
+                            if (w.stride == 1)
+                                simd_for_each<Write::set>(n, size - at - visible.from, to + visible.from,
+                                                          Identity(), Contiguous<S>{pixels});
+                            else
+                                for (std::size_t a = 0; a < n; ++a)
+                                    to[visible.from + a] = pixels[a * w.stride];
+                            std::fill_n(to + visible.to, w.across - visible.to, S(0));
+                        });
 }
 
 template <class S>
@@ -65,7 +67,7 @@ void col2im(const S* columns, Into<S[]> x, const SlidingWindow& w, std::size_t i
                             const S* const terms = columns + at + visible.from;
                             const std::size_t n = visible.to - visible.from;
                             if (w.stride == 1)
-                                each<Write::add>(n, n, pixels, Same(), Run<S>{terms});
+                                simd_for_each<Write::add>(n, n, pixels, Identity(), Contiguous<S>{terms});
                             else
                                 for (std::size_t a = 0; a < n; ++a) pixels[a * w.stride] += terms[a];
                         });

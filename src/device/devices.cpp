@@ -5,14 +5,14 @@
 
 #include "tally/base/error.hpp"
 #include "tally/base/text.hpp"
-#include "tally/device/peer.hpp"
+#include "tally/device/backend.hpp"
 #include "tally/kernels/device.hpp"
 #include "tally/kernels/dual.hpp"
 #include "tally/kernels/kernels.hpp"
 
 namespace tally {
 
-bool available(Device device) { return device == Device::cpu || peer::absent().empty(); }
+bool available(Device device) { return device == Device::cpu || peer::unavailable_reason().empty(); }
 
 std::uint64_t waits(Device device) { return device == Device::cpu ? 0 : peer::waits(); }
 

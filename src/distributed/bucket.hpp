@@ -21,11 +21,11 @@ template <class T> struct Bucket {
 };
 
 // One sum of many arrays, in a bucket that has room for one number or more. Only of those who have just met.
-template <class T> class Summing {
+template <class T> class BucketedAllReduce {
 public:
     // `known`: whether what goes wrong is known to all others.
-    Summing(Processes& processes, AllReduce how, std::unique_ptr<Bucket<T>>& bucket, bool& known)
-        : processes_(processes), how_(how), bucket_(bucket), known_(known) {}
+    BucketedAllReduce(ProcessGroup& processes, AllReduce how, std::unique_ptr<Bucket<T>>& bucket, bool& known)
+        : processes_(processes), how_(how), bucket_(bucket), error_is_shared_(known) {}
 
     void add(T* place, std::size_t count, Device device) {
         while (count > 0) {
@@ -46,7 +46,7 @@ public:
         try {
             processes_.sum<T>(how_, {numbers, filled_}, bucket_->scratch);
         } catch (...) {
-            known_ = true;
+            error_is_shared_ = true;
             (void)bucket_.release();  // MPI may still write there
             throw;
         }
@@ -64,10 +64,10 @@ private:
         std::size_t at, size;  // in the bucket
     };
 
-    Processes& processes_;
+    ProcessGroup& processes_;
     AllReduce how_;
     std::unique_ptr<Bucket<T>>& bucket_;
-    bool& known_;
+    bool& error_is_shared_;
     std::vector<Part> parts_;
     std::size_t filled_ = 0;
 };

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "tally/base/error.hpp"
-#include "tally/distributed/wire.hpp"
+#include "tally/distributed/mpi_transport.hpp"
 
 namespace tally::detail {
 
@@ -58,7 +58,7 @@ template <> MPI_Datatype type_of<std::int64_t>() { return MPI_INT64_T; }
 
 }  // namespace
 
-struct Wire::State {
+struct MpiTransport::State {
     MPI_Comm comm = MPI_COMM_NULL;
     int rank = 0, size = 1;
     bool started = false, ended = false;
@@ -141,7 +141,7 @@ struct Wire::State {
     }
 };
 
-Wire::Wire(const void* communicator) : state_(std::make_unique<State>()) {
+MpiTransport::MpiTransport(const void* communicator) : state_(std::make_unique<State>()) {
     int running = 0, over = 0;
     expect(MPI_Initialized(&running), "MPI_Initialized");
     expect(MPI_Finalized(&over), "MPI_Finalized");
@@ -163,12 +163,12 @@ Wire::Wire(const void* communicator) : state_(std::make_unique<State>()) {
     state_->labels.resize(static_cast<std::size_t>(state_->size));
 }
 
-Wire::~Wire() {
+MpiTransport::~MpiTransport() {
     end(false);
     if (!state_->posts->empty()) (void)state_->posts.release();  // MPI goes on reading them
 }
 
-std::string Wire::why_alone() {
+std::string MpiTransport::why_alone() {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
     int length = 0;
     expect(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
@@ -177,10 +177,10 @@ std::string Wire::why_alone() {
            version.substr(0, version.find_first_of(",\n"));
 }
 
-int Wire::rank() const { return state_->rank; }
-int Wire::size() const { return state_->size; }
+int MpiTransport::rank() const { return state_->rank; }
+int MpiTransport::size() const { return state_->size; }
 
-Wire::Words Wire::tell(const std::string& mine, double seconds) {
+MpiTransport::Words MpiTransport::all_gather(const std::string& mine, double seconds) {
     state_->expect_running();
     const auto size = static_cast<std::size_t>(state_->size);
     Words words(size);
@@ -202,16 +202,16 @@ Wire::Words Wire::tell(const std::string& mine, double seconds) {
     return words;
 }
 
-const std::string* Wire::next(int rank) {
+const std::string* MpiTransport::next(int rank) {
     if (rank == state_->rank || !state_->has_come(rank)) return nullptr;
     return state_->next_of(rank, words_tag).words;
 }
 
-bool Wire::move(std::span<const Piece> to, std::span<const Piece> from, double seconds) {
+bool MpiTransport::move(std::span<const Piece> to, std::span<const Piece> from, double seconds) {
     return state_->move(to, from, sums_tag, seconds);
 }
 
-template <class S> bool Wire::sum(const S* mine, S* all, std::size_t count, double seconds) {
+template <class S> bool MpiTransport::sum(const S* mine, S* all, std::size_t count, double seconds) {
     state_->expect_running();
     std::vector<MPI_Request> request(1);
     expect(MPI_Iallreduce(mine, all, count_of(count), type_of<S>(), MPI_SUM, state_->comm, request.data()),
@@ -219,7 +219,7 @@ template <class S> bool Wire::sum(const S* mine, S* all, std::size_t count, doub
     return state_->all_done(request, seconds);
 }
 
-void Wire::post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept) {
+void MpiTransport::post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept) {
     state_->expect_running();
     const int bytes = count_of(piece.bytes);
     State::Post& post = state_->posts->emplace_back();
@@ -233,7 +233,7 @@ void Wire::post(const std::string& label, const Piece& piece, std::shared_ptr<co
                "MPI_Isend");
 }
 
-std::size_t Wire::under_way() {
+std::size_t MpiTransport::under_way() {
     for (int taken = 1; taken && !state_->posts->empty();) {
         expect(MPI_Testall(2, state_->posts->front().requests, &taken, MPI_STATUSES_IGNORE), "MPI_Testall");
         if (taken) state_->posts->pop_front();
@@ -241,21 +241,21 @@ std::size_t Wire::under_way() {
     return state_->posts->size();
 }
 
-std::optional<std::string> Wire::label_of(int from) {
+std::optional<std::string> MpiTransport::label_of(int from) {
     if (!state_->has_come(from, labels_tag)) return {};
     return State::take(state_->next_of(from, labels_tag));
 }
 
-bool Wire::take(const Piece& piece, double seconds) {
+bool MpiTransport::take(const Piece& piece, double seconds) {
     return state_->move({}, {&piece, 1}, pieces_tag, seconds);
 }
 
-bool Wire::wait(double seconds, const std::function<bool()>& done) {
+bool MpiTransport::wait(double seconds, const std::function<bool()>& done) {
     state_->expect_running();
     return within(seconds, done);
 }
 
-bool Wire::gather_to_end(double seconds) noexcept {
+bool MpiTransport::gather_to_end(double seconds) noexcept {
     try {
         state_->expect_running();
         std::vector<MPI_Request> request(1);
@@ -266,7 +266,7 @@ bool Wire::gather_to_end(double seconds) noexcept {
     }
 }
 
-void Wire::end(bool together) noexcept {
+void MpiTransport::end(bool together) noexcept {
     if (std::exchange(state_->ended, true) || !together) return;
     int over = 0;
     MPI_Finalized(&over);  // by the program, before its time
@@ -275,7 +275,7 @@ void Wire::end(bool together) noexcept {
     if (state_->started) MPI_Finalize();
 }
 
-void Wire::abort(const std::string& why) {
+void MpiTransport::abort(const std::string& why) {
     std::cout << std::flush;
     std::cerr << why + "\n" << std::flush;
 #ifdef MPICH_VERSION  // its launcher waits for ever for a process that is stopped when another one calls MPI_Abort
@@ -285,8 +285,8 @@ void Wire::abort(const std::string& why) {
     std::abort();
 }
 
-template bool Wire::sum(const float*, float*, std::size_t, double);
-template bool Wire::sum(const double*, double*, std::size_t, double);
-template bool Wire::sum(const std::int64_t*, std::int64_t*, std::size_t, double);
+template bool MpiTransport::sum(const float*, float*, std::size_t, double);
+template bool MpiTransport::sum(const double*, double*, std::size_t, double);
+template bool MpiTransport::sum(const std::int64_t*, std::int64_t*, std::size_t, double);
 
 }  // namespace tally::detail

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "tally/base/error.hpp"
-#include "tally/train/across.hpp"
+#include "tally/train/gradient_reducer.hpp"
 
 namespace tally {
 
@@ -64,7 +64,7 @@ public:
     using Input = typename Pipe<S>::Input;
     using LossOf = typename Pipe<S>::LossOf;
 
-    Run(Processes& processes, const std::vector<Stage>& own, int first, int stages, Device device,
+    Run(ProcessGroup& processes, const std::vector<Stage>& own, int first, int stages, Device device,
         std::string call)
         : processes_(processes),
           own_(own),
@@ -78,7 +78,7 @@ public:
         piped_.live.resize(own.size());
     }
 
-    Piped through(const std::vector<PipeStep>& steps, const Input& input, const LossOf& loss) {
+    PipelineResult through(const std::vector<PipeStep>& steps, const Input& input, const LossOf& loss) {
         using Clock = std::chrono::steady_clock;
         const auto begun = Clock::now();
         const auto now = [&] { return std::chrono::duration<double>(Clock::now() - begun).count(); };
@@ -92,15 +92,15 @@ public:
                 piped_.steps.push_back(step);
             }
             where_ = "its end";
-            const auto said = processes_.meet(call_, where_, bytes_of(piped_.loss));
+            const auto said = processes_.all_gather(call_, where_, bytes_of(piped_.loss));
             piped_.loss = from_bytes<double>(said.back());  // the last stage's
             await_sent();
-        } catch (const detail::Heard&) {
-            clear_up();
+        } catch (const detail::PeerError&) {
+            drain();
             throw;
         } catch (const std::exception& error) {
             processes_.fail(call_ + ", " + where_, error.what());
-            clear_up();
+            drain();
             throw;
         }
         return std::move(piped_);
@@ -139,7 +139,7 @@ private:
             live.y.backward();
         } else {
             const Array<S> gradient = i + 1 < own_.size() ? taken_from(back_[i]) : receive(behind);
-            if (live.y.wants_grad()) live.y.backward(gradient);
+            if (live.y.requires_grad()) live.y.backward(gradient);
         }
         live.y = {};
         if (is_first(i)) return;
@@ -182,11 +182,12 @@ private:
     Shape expected(Side side) {
         auto& label = labels_[side];
         if (!label)
-            processes_.await(call_, where_, "nothing has come from rank " + std::to_string(rank(side)), [&] {
-                sent();
-                label = processes_.wire().label_of(rank(side));
-                return label.has_value();
-            });
+            processes_.wait_or_fail(call_, where_, "nothing has come from rank " + std::to_string(rank(side)),
+                                    [&] {
+                                        sent();
+                                        label = processes_.wire().label_of(rank(side));
+                                        return label.has_value();
+                                    });
         return shape_of(*label);
     }
     template <class Memory> Memory take(Side side, Memory memory, S* at) {
@@ -203,13 +204,13 @@ private:
     }
 
     void await_sent() {
-        processes_.await(call_, where_, "what was sent has not been taken", [&] { return sent(); });
+        processes_.wait_or_fail(call_, where_, "what was sent has not been taken", [&] { return sent(); });
     }
 
     // After an error, which all have heard: takes what was posted, so that nothing of it meets the next run.
-    void clear_up() noexcept {
+    void drain() noexcept {
         try {
-            const auto said = processes_.meet("what is left of " + call_, "", bytes_of(posted_));
+            const auto said = processes_.all_gather("what is left of " + call_, "", bytes_of(posted_));
             for (const Side side : {before, behind}) {
                 if (rank(side) < 0 || rank(side) >= processes_.size()) continue;
                 const int posted = from_bytes<Counts>(said[static_cast<std::size_t>(rank(side))])[1 - side];
@@ -224,14 +225,14 @@ private:
         }
     }
 
-    Processes& processes_;
+    ProcessGroup& processes_;
     const std::vector<Stage>& own_;
     const int first_;  // its first stage's number
     const int last_;   // the place of the last of all after it, where this process has that
     const Device device_;
     const std::string call_;
     std::string where_;
-    Piped piped_;
+    PipelineResult piped_;
     std::vector<std::map<int, Live>> live_;  // of each stage, by micro-batch
     std::vector<Queue> forth_, back_;        // of each stage: passed to it by another one of this process
     Counts posted_{}, taken_{};
@@ -240,7 +241,7 @@ private:
 
 }  // namespace
 
-std::vector<int> own_stages(const Processes& processes, int stages) {
+std::vector<int> own_stages(const ProcessGroup& processes, int stages) {
     std::vector<int> own;
     for (int stage = processes.rank() * stages / processes.size();
          stage < (processes.rank() + 1) * stages / processes.size(); ++stage)
@@ -248,12 +249,12 @@ std::vector<int> own_stages(const Processes& processes, int stages) {
     return own;
 }
 
-template <class S> Pipe<S>::Pipe(Processes& processes, std::vector<Stage> own, PipeOptions options)
+template <class S> Pipe<S>::Pipe(ProcessGroup& processes, std::vector<Stage> own, PipeOptions options)
     : processes_(processes), own_(std::move(own)), options_(options) {
     const std::vector<std::string> all =
-        processes_.meet("a pipe of " + std::string(sizeof(S) == 4 ? "float" : "double") + " by " +
-                            to_string(options_.schedule),
-                        std::to_string(own_.size()));
+        processes_.all_gather("a pipe of " + std::string(sizeof(S) == 4 ? "float" : "double") + " by " +
+                                  to_string(options_.schedule),
+                              std::to_string(own_.size()));
     number_ = processes_.new_pipe();
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         if (all[rank] == "0")
@@ -264,10 +265,10 @@ template <class S> Pipe<S>::Pipe(Processes& processes, std::vector<Stage> own, P
     }
 }
 
-template <class S> Piped Pipe<S>::run(int micro_batches, const Input& input, const LossOf& loss) {
+template <class S> PipelineResult Pipe<S>::run(int micro_batches, const Input& input, const LossOf& loss) {
     const std::string call = "run " + std::to_string(runs_) + " of the pipe, of " +
                              std::to_string(micro_batches) + " micro-batches";
-    const std::vector<std::string> numbers = processes_.meet(call, std::to_string(number_));
+    const std::vector<std::string> numbers = processes_.all_gather(call, std::to_string(number_));
     for (std::size_t rank = 1; rank < numbers.size(); ++rank)
         if (numbers[rank] != numbers[0])
             throw Error("[pipe] " + call + ": rank 0 runs pipe " + numbers[0] + ", and rank " +

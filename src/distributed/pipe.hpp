@@ -22,14 +22,14 @@ struct PipeOptions {
 };
 
 // What a run was.
-struct Piped {
+struct PipelineResult {
     double loss = 0;              // of all micro-batches, added in their order; the same on each process
     std::vector<PipeStep> steps;  // of this process, as it did them; in seconds since its run began
     std::vector<int> live;        // of each of its stages: micro-batches that it kept at most at a time
 };
 
 // The numbers, from 0, of this process's neighbours among so many stages.
-std::vector<int> own_stages(const Processes& processes, int stages);
+std::vector<int> own_stages(const ProcessGroup& processes, int stages);
 
 // Each process has one stage or some neighbours, rank 0 the first; alone it has them all. Backward adds to the
 // gradients of the stages' parameters, each of which belongs to one stage, one micro-batch after the other:
@@ -43,17 +43,17 @@ public:
 
     // This process's stages, in their order. All come here together: an Error on each of them where one has no
     // stage, another schedule or another type.
-    Pipe(Processes& processes, std::vector<Stage> own, PipeOptions options = {});
+    Pipe(ProcessGroup& processes, std::vector<Stage> own, PipeOptions options = {});
 
     // All micro-batches forward and backward; everybody calls it with the same number. The first stage's
     // process asks for inputs, the last one's for losses. What fails on one process is an Error on all, after
     // which the gradients are those of some micro-batches.
-    Piped run(int micro_batches, const Input& input, const LossOf& loss);
+    PipelineResult run(int micro_batches, const Input& input, const LossOf& loss);
 
     int stages() const { return stages_; }  // of all processes
 
 private:
-    Processes& processes_;
+    ProcessGroup& processes_;
     std::vector<Stage> own_;
     PipeOptions options_;
     int first_ = 0, stages_ = 0;

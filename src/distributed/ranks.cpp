@@ -9,9 +9,9 @@
 
 #include "tally/base/checksum.hpp"
 #include "tally/base/version.hpp"
-#include "tally/distributed/entry_words.hpp"
+#include "tally/distributed/entry_format.hpp"
 #include "tally/io/state_file.hpp"
-#include "tally/train/require.hpp"
+#include "tally/train/state_reader.hpp"
 
 namespace tally {
 
@@ -59,14 +59,14 @@ std::string difference(const Named& first, const Named& other, const std::string
 
 // What each process says at a window's end, before a byte for each gradient.
 template <class S> struct Said {
-    detail::Standing standing;
+    detail::WindowTotals totals;
     std::int64_t window;  // by the order in which they were opened, when their parameters were compared
-    typename Ranks<S>::Parts parts;
+    typename DataParallel<S>::Parts parts;
 };
 
-template <class S> typename Ranks<S>::Parts parts_of(const std::vector<Items>& parts) {
+template <class S> typename DataParallel<S>::Parts parts_of(const std::vector<Items>& parts) {
     std::vector<std::int64_t> numbers;
-    typename Ranks<S>::Parts of{.given = true, .count = std::ssize(parts)};
+    typename DataParallel<S>::Parts of{.given = true, .count = std::ssize(parts)};
     for (const Items& part : parts) {
         of.items += part.count();
         numbers.push_back(part.count());
@@ -83,7 +83,7 @@ template <class Parts> std::string words_of(const Parts& parts) {
 
 }  // namespace
 
-template <class S> Ranks<S>::Ranks(Processes& processes, RanksOptions<S> options)
+template <class S> DataParallel<S>::DataParallel(ProcessGroup& processes, DataParallelOptions<S> options)
     : processes_(processes),
       options_(options),
       bucket_(std::make_unique<detail::Bucket<S>>()),
@@ -91,9 +91,9 @@ template <class S> Ranks<S>::Ranks(Processes& processes, RanksOptions<S> options
     if (options_.bucket == 0) throw Error("[ranks] buckets of no numbers hold nothing");
 }
 
-template <class S> Ranks<S>::~Ranks() = default;
+template <class S> DataParallel<S>::~DataParallel() = default;
 
-template <class S> std::vector<Items> Ranks<S>::share(const std::vector<Items>& parts) {
+template <class S> std::vector<Items> DataParallel<S>::share(const std::vector<Items>& parts) {
     const std::size_t ranks = static_cast<std::size_t>(processes_.size()),
                       me = static_cast<std::size_t>(processes_.rank());
     const auto begin = [&](std::size_t rank) {
@@ -107,7 +107,8 @@ template <class S> std::vector<Items> Ranks<S>::share(const std::vector<Items>& 
     return {begin(me), begin(me + 1)};
 }
 
-template <class S> std::int64_t Ranks<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window) {
+template <class S>
+std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window) {
     Opened& opened = windows_.at(&optimizer);
     if (std::exchange(opened.passed, window) != window) opened.share = share_;
     if (share_ && opened.share && *opened.share != *share_)
@@ -119,10 +120,11 @@ template <class S> std::int64_t Ranks<S>::first_item(const Optimizer<S>& optimiz
     return first_item_;
 }
 
-template <class S> std::vector<std::string> Ranks<S>::meet(const std::string& what, const std::string& mine) {
-    known_ = true;  // an error in here is one of all
-    std::vector<std::string> words = processes_.meet(what + call_, where_, mine);
-    known_ = false;
+template <class S>
+std::vector<std::string> DataParallel<S>::all_gather(const std::string& what, const std::string& mine) {
+    error_is_shared_ = true;  // an error in here is one of all
+    std::vector<std::string> words = processes_.all_gather(what + call_, where_, mine);
+    error_is_shared_ = false;
     return words;
 }
 
@@ -130,23 +132,23 @@ template <class S> std::vector<std::string> Ranks<S>::meet(const std::string& wh
 
 // By a checksum of all, and line by line where that differs.
 template <class S>
-void Ranks<S>::expect_equal(const std::string& call, const Named& lines, const std::string& mend) {
+void DataParallel<S>::expect_equal(const std::string& call, const Named& lines, const std::string& mend) {
     const std::string text = text_of(lines);
     const std::vector<std::string> sums =
-        meet(call, std::to_string(detail::checksum_of(text.data(), text.size())));
+        all_gather(call, std::to_string(detail::checksum_of(text.data(), text.size())));
     if (std::ranges::count(sums, sums[0]) == std::ssize(sums)) return;
-    const std::vector<std::string> texts = meet("what differs in " + call, text);
+    const std::vector<std::string> texts = all_gather("what differs in " + call, text);
     const Named first = lines_of(texts[0], 0);
     for (std::size_t rank = 1; rank < texts.size(); ++rank)
         if (texts[rank] != texts[0]) {
-            known_ = true;
+            error_is_shared_ = true;
             throw Error("[processes] " + call + call_ + ": " +
                         difference(first, lines_of(texts[rank], rank), "rank " + std::to_string(rank)) +
                         mend);
         }
 }
 
-template <class S> typename Ranks<S>::Named Ranks<S>::weights() const {
+template <class S> typename DataParallel<S>::Named DataParallel<S>::weights() const {
     Named lines;
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         lines.emplace_back("parameter " + std::to_string(i) + " with checksum",
@@ -154,7 +156,7 @@ template <class S> typename Ranks<S>::Named Ranks<S>::weights() const {
     return lines;
 }
 
-template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Named& options) {
+template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, const Named& options) {
     parameters_ = optimizer.parameters();
     Opened& opened = windows_[&optimizer] = {};
     call_ = where_ = "";
@@ -187,25 +189,25 @@ template <class S> void Ranks<S>::open(const Optimizer<S>& optimizer, const Name
                     static_cast<std::size_t>(processes_.size()));
 }
 
-template <class S> void Ranks<S>::expect_same_weights() {
+template <class S> void DataParallel<S>::expect_same_weights() {
     if (parameters_.empty()) throw Error("[ranks] no window was opened with them, so there are no weights");
     call_ = where_ = "";
     expect_equal_apart("expect_same_weights", weights());
 }
 
 // Where it is no part of a window's end.
-template <class S> void Ranks<S>::expect_equal_apart(const std::string& call, const Named& lines) {
+template <class S> void DataParallel<S>::expect_equal_apart(const std::string& call, const Named& lines) {
     try {
         expect_equal(call, lines);
     } catch (...) {
-        known_ = false;
+        error_is_shared_ = false;
         throw;
     }
 }
 
 // ---- the window's end ----
 
-template <class S> void Ranks<S>::expect_alike(const std::vector<std::string>& all) {
+template <class S> void DataParallel<S>::expect_alike(const std::vector<std::string>& all) {
     Said<S> first, one;
     std::memcpy(&first, all[0].data(), sizeof first);
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
@@ -213,18 +215,19 @@ template <class S> void Ranks<S>::expect_alike(const std::vector<std::string>& a
         const auto expect = [&](const char* what, auto theirs, auto of_first) {
             if (theirs == of_first) return;
             if (std::isnan(static_cast<double>(theirs)) && std::isnan(static_cast<double>(of_first))) return;
-            known_ = true;
+            error_is_shared_ = true;
             throw Error("[processes] " + call_ + ": rank " + std::to_string(rank) + " has " + what + " " +
                         tally::detail::in_words(static_cast<double>(theirs)) + ", rank 0 has " +
                         tally::detail::in_words(static_cast<double>(of_first)));
         };
         expect("the window that was opened as number", one.window, first.window);
-        expect("made updates:", one.standing.updates, first.standing.updates);
-        expect("the learning rate", one.standing.learning_rate, first.standing.learning_rate);
-        expect("terms that are counted once:", one.standing.once, first.standing.once);
-        expect("terms of once() with the sum", one.standing.once_value, first.standing.once_value);
+        expect("made updates:", one.totals.updates, first.totals.updates);
+        expect("the learning rate", one.totals.learning_rate, first.totals.learning_rate);
+        expect("terms that are counted once:", one.totals.regularizers, first.totals.regularizers);
+        expect("terms of add_regularizer() with the sum", one.totals.regularizer_value,
+               first.totals.regularizer_value);
         if (!one.parts.given || !first.parts.given || one.parts == first.parts) continue;
-        known_ = true;
+        error_is_shared_ = true;
         throw Error("[processes] " + call_ + ": rank " + std::to_string(rank) + " gave share() " +
                     words_of(one.parts) + ", rank 0 gave " + words_of(first.parts) +
                     "; give it the same micro-batches, in one order, on all processes");
@@ -232,10 +235,10 @@ template <class S> void Ranks<S>::expect_alike(const std::vector<std::string>& a
 }
 
 // Compares the weights again if a process wrote them outside of a step, since steps keep them equal.
-template <class S> void Ranks<S>::expect_same_written(const std::vector<std::string>& all) {
+template <class S> void DataParallel<S>::expect_same_written(const std::vector<std::string>& all) {
     std::string writers;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        detail::Standing one;
+        detail::WindowTotals one;
         std::memcpy(&one, all[rank].data(), sizeof one);
         if (one.written) writers += (writers.empty() ? "rank " : ", rank ") + std::to_string(rank);
     }
@@ -244,9 +247,10 @@ template <class S> void Ranks<S>::expect_same_written(const std::vector<std::str
                      "; discard() the window, and write the same numbers on all processes");
 }
 
-template <class S> detail::Standing Ranks<S>::gather(const Optimizer<S>& optimizer, const char* call,
-                                                     std::int64_t window, const detail::Standing& here,
-                                                     std::span<ExactSum<S>> exact) {
+template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<S>& optimizer,
+                                                                const char* call, std::int64_t window,
+                                                                const detail::WindowTotals& here,
+                                                                std::span<ExactSum<S>> exact) {
     parameters_ = optimizer.parameters();
     call_ = std::string(call) + " of window " + std::to_string(window);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
@@ -256,16 +260,18 @@ template <class S> detail::Standing Ranks<S>::gather(const Optimizer<S>& optimiz
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         said[sizeof mine + i] = parameters_[i].has_grad() ? 1 : 0;
     const std::vector<std::string> all =
-        meet("", said + shared_.say(exact, static_cast<std::size_t>(processes_.size())));
+        all_gather("", said + shared_.serialize(exact, static_cast<std::size_t>(processes_.size())));
 
-    detail::Standing sum{
-        .once = here.once, .full = true, .learning_rate = here.learning_rate, .updates = here.updates};
+    detail::WindowTotals sum{.regularizers = here.regularizers,
+                             .full = true,
+                             .learning_rate = here.learning_rate,
+                             .updates = here.updates};
     arrived_.assign(parameters_.size(), false);
     expect_alike(all);
     expect_same_written(all);
     for (const std::string& theirs : all) {
-        detail::Standing one;
-        std::memcpy(&one, theirs.data(), sizeof(detail::Standing));
+        detail::WindowTotals one;
+        std::memcpy(&one, theirs.data(), sizeof(detail::WindowTotals));
         sum.micro_batches += one.micro_batches;
         sum.dropped += one.dropped;
         sum.count += one.count;
@@ -275,14 +281,14 @@ template <class S> detail::Standing Ranks<S>::gather(const Optimizer<S>& optimiz
         sum.full = sum.full && one.full;
         for (std::size_t i = 0; i < parameters_.size(); ++i)
             if (theirs[sizeof mine + i]) arrived_[i] = true;
-        shared_.hear(std::string_view(theirs).substr(said.size()));
+        shared_.merge(std::string_view(theirs).substr(said.size()));
     }
     if (!exact.empty()) sum.sum = shared_.loss(), sum.count = shared_.counted();
     return sum;
 }
 
 // Whatever needs memory comes before all meet over the effects; then they sum.
-template <class S> void Ranks<S>::reduce(Effects& effects, std::span<ExactSum<S>> exact) {
+template <class S> void DataParallel<S>::reduce(SideEffects& effects, std::span<ExactSum<S>> exact) {
     if (processes_.size() == 1) return;
     expect_effects(effects);
     exact.empty() ? bring_gradients() : bring_digits(exact);
@@ -290,79 +296,79 @@ template <class S> void Ranks<S>::reduce(Effects& effects, std::span<ExactSum<S>
     exact.empty() ? sum_gradients() : sum_digits(exact);
 }
 
-template <class S> void Ranks<S>::expect_effects(const Effects& effects) {
+template <class S> void DataParallel<S>::expect_effects(const SideEffects& effects) {
     if (!effects.empty() && !options_.model)
         throw Error(
             "[ranks] a layer has left effects, such as batch norm's statistics; tell the model: "
-            "Ranks(processes, {.model = &model})");
+            "DataParallel(processes, {.model = &model})");
 }
 
 // Where a gradient has arrived elsewhere, one that adds nothing: -0, since 0 would turn a -0 into 0. And all
 // memory that the sums need, since nobody hears of an error between them.
-template <class S> void Ranks<S>::bring_gradients() {
+template <class S> void DataParallel<S>::bring_gradients() {
     for (std::size_t i = 0; i < arrived_.size(); ++i) {
         const Var<Array<S>>& parameter = parameters_[i];
         if (!arrived_[i]) continue;
         if (!parameter.has_grad()) {
             const Array<S>& value = parameter.value();
-            take(parameter.node()->into(), Array<S>::full(value.shape(), S(-0.0), value.device()));
-            detail::settle(parameter.node()->gradient, MemoryClass::gradient);
+            accumulate_into(parameter.node()->into(), Array<S>::full(value.shape(), S(-0.0), value.device()));
+            detail::account_as(parameter.node()->gradient, MemoryClass::gradient);
         }
-        parameter.change_grad([](Array<S>& gradient) { gradient.writable(); });  // others may hold it
+        parameter.modify_grad([](Array<S>& gradient) { gradient.writable(); });  // others may hold it
     }
 }
 
 // Each process's effects, in the order of ranks, whether a process has any or not.
-template <class S> void Ranks<S>::join(Effects& effects) {
+template <class S> void DataParallel<S>::join(SideEffects& effects) {
     TrainingState mine;
     if (options_.model)
         for (const auto& [name, module] : modules(*options_.model))
-            if (const detail::Effect* const effect = effects.of(module))
+            if (const detail::SideEffect* const effect = effects.of(module))
                 effect->save(mine, "effects/" + name);
-    const std::vector<std::string> all = meet("effects, ", detail::state_bytes(mine));
+    const std::vector<std::string> all = all_gather("effects, ", detail::state_bytes(mine));
     if (!options_.model) return;  // nobody has left any
-    Effects joined;
+    SideEffects joined;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         const TrainingState state = state_of(all[rank], rank);
         for (const auto& [name, module] : modules(*options_.model))
             if (auto effect = module->saved_effect(state, "effects/" + name))
-                joined.leave(module, std::move(effect));
+                joined.add(module, std::move(effect));
     }
     effects = std::move(joined);
 }
 
-template <class S> void Ranks<S>::sum_gradients() {
-    detail::Summing<S> sums(processes_, options_.reduce, bucket_, known_);
+template <class S> void DataParallel<S>::sum_gradients() {
+    detail::BucketedAllReduce<S> sums(processes_, options_.reduce, bucket_, error_is_shared_);
     for (std::size_t i = 0; i < arrived_.size(); ++i)
         if (arrived_[i])
-            parameters_[i].change_grad([&](Array<S>& gradient) {
+            parameters_[i].modify_grad([&](Array<S>& gradient) {
                 sums.add(gradient.writable(), gradient.size(), gradient.device());
             });
     sums.finish();
 }
 
-template <class S> void Ranks<S>::bring_digits(std::span<ExactSum<S>> exact) {
+template <class S> void DataParallel<S>::bring_digits(std::span<ExactSum<S>> exact) {
     const std::size_t digits = shared_.widen(exact);
     digits_->resize(std::min(digits, options_.bucket), static_cast<std::size_t>(processes_.size()));
 }
 
 // Whole numbers, so in any order.
-template <class S> void Ranks<S>::sum_digits(std::span<ExactSum<S>> exact) {
-    detail::Summing<std::int64_t> sums(processes_, AllReduce::fast, digits_, known_);
+template <class S> void DataParallel<S>::sum_digits(std::span<ExactSum<S>> exact) {
+    detail::BucketedAllReduce<std::int64_t> sums(processes_, AllReduce::fast, digits_, error_is_shared_);
     for (ExactSum<S>& sum : exact) sums.add(sum.digits().data(), sum.digits().size(), Device::cpu);
     sums.finish();
     shared_.count_additions(exact);
 }
 
-template <class S> void Ranks<S>::ready() { meet("the step, "); }
+template <class S> void DataParallel<S>::barrier_before_step() { all_gather("the step, "); }
 
 template <class S>
-void Ranks<S>::fail(const char* call, std::int64_t window, const std::string& why) noexcept {
-    if (std::exchange(known_, false)) return;
+void DataParallel<S>::fail(const char* call, std::int64_t window, const std::string& why) noexcept {
+    if (std::exchange(error_is_shared_, false)) return;
     processes_.fail(std::string(call) + " of window " + std::to_string(window), why);
 }
 
-template class Ranks<float>;
-template class Ranks<double>;
+template class DataParallel<float>;
+template class DataParallel<double>;
 
 }  // namespace tally

@@ -1,7 +1,7 @@
-// Ranks: one window over all processes.
+// DataParallel: one window over all processes.
 //
-//     Processes processes;
-//     Ranks<float> ranks(processes);
+//     ProcessGroup processes;
+//     DataParallel<float> ranks(processes);
 //     Window<float> window(optimizer, {.total = 64}, &ranks);
 //     for (const Items& micro : ranks.share(split(batch, 8)))
 //         window.add(mse(model(rows(x, micro)), rows(y, micro)));
@@ -20,31 +20,31 @@
 #include "tally/distributed/bucket.hpp"
 #include "tally/distributed/processes.hpp"
 #include "tally/distributed/shared_sums.hpp"
-#include "tally/train/across.hpp"
 #include "tally/train/batches.hpp"
+#include "tally/train/gradient_reducer.hpp"
 #include "tally/train/module.hpp"
 #include "tally/train/window.hpp"
 
 namespace tally {
 
-// Options of Ranks.
-template <class S> struct RanksOptions {
+// Options of DataParallel.
+template <class S> struct DataParallelOptions {
     AllReduce reduce = AllReduce::rank_order;
     Module<S>* model = nullptr;                 // one that leaves effects, such as batch norm, must be told
     std::size_t bucket = std::size_t{1} << 20;  // so many numbers are summed at once
 };
 
 // What a window asks of all others. Micro-batches communicate nothing: the window's end does.
-template <class S> class Ranks : public detail::Across<S> {
+template <class S> class DataParallel : public detail::GradientReducer<S> {
 public:
-    explicit Ranks(Processes& processes, RanksOptions<S> options = {});
-    Ranks(const Ranks&) = delete;
-    Ranks& operator=(const Ranks&) = delete;
-    ~Ranks() override;
+    explicit DataParallel(ProcessGroup& processes, DataParallelOptions<S> options = {});
+    DataParallel(const DataParallel&) = delete;
+    DataParallel& operator=(const DataParallel&) = delete;
+    ~DataParallel() override;
 
     // This process's share of `parts`, neighbours of one another: another process may have one more, and some
     // may have none. What layers draw for their items is what one process alone would draw, so all micro-batches
-    // of a window are shared by one call: it is an Error of pass() in micro-batches of a second one.
+    // of a window are shared by one call: it is an Error of begin_micro_batch() in micro-batches of a second one.
     std::vector<Items> share(const std::vector<Items>& parts) override;
     // If you cut in another way: the number of this process's first item in its windows. Without either,
     // each process draws for itself.
@@ -67,16 +67,16 @@ public:
     TrainingState load(const std::string& path, Window<S>& window);
 
     // ---- for the window ----
-    bool writes() const override { return processes_.rank() == 0; }
-    using Named = typename detail::Across<S>::Named;
+    bool is_main_process() const override { return processes_.rank() == 0; }
+    using Named = typename detail::GradientReducer<S>::Named;
     void open(const Optimizer<S>& optimizer, const Named& options) override;
-    detail::Standing gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
-                            const detail::Standing& here, std::span<ExactSum<S>> exact) override;
-    void reduce(Effects& effects, std::span<ExactSum<S>> exact) override;
-    void ready() override;
+    detail::WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
+                                const detail::WindowTotals& here, std::span<ExactSum<S>> exact) override;
+    void reduce(SideEffects& effects, std::span<ExactSum<S>> exact) override;
+    void barrier_before_step() override;
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
     std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) override;
-    std::uint64_t draws_apart() const override {
+    std::uint64_t rng_offset() const override {
         return numbered_ ? 0 : static_cast<std::uint64_t>(processes_.rank());
     }
 
@@ -89,21 +89,21 @@ public:
     };
 
 private:
-    std::vector<std::string> meet(const std::string& what, const std::string& mine = "");
+    std::vector<std::string> all_gather(const std::string& what, const std::string& mine = "");
     void expect_equal(const std::string& call, const Named& lines, const std::string& mend = "");
     void expect_equal_apart(const std::string& call, const Named& lines);
     Named weights() const;
     void expect_alike(const std::vector<std::string>& all);
     void expect_same_written(const std::vector<std::string>& all);
-    void expect_effects(const Effects& effects);
+    void expect_effects(const SideEffects& effects);
     void bring_gradients();
     void sum_gradients();
     void bring_digits(std::span<ExactSum<S>> exact);
     void sum_digits(std::span<ExactSum<S>> exact);
-    void join(Effects& effects);
+    void join(SideEffects& effects);
 
-    Processes& processes_;
-    RanksOptions<S> options_;
+    ProcessGroup& processes_;
+    DataParallelOptions<S> options_;
     std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
     struct Opened {
         std::int64_t number = 0;                 // by the order of opening
@@ -121,10 +121,10 @@ private:
     std::optional<std::int64_t> share_;  // which call of share() has said where the items begin
     std::string call_, where_;           // of the window's end
     std::vector<bool> arrived_;          // whether a gradient has reached the parameter, on any process
-    bool known_ = false;                 // to all others, what went wrong here
+    bool error_is_shared_ = false;       // to all others, what went wrong here
 };
 
-extern template class Ranks<float>;
-extern template class Ranks<double>;
+extern template class DataParallel<float>;
+extern template class DataParallel<double>;
 
 }  // namespace tally

@@ -3,9 +3,9 @@
 #include <array>
 #include <string_view>
 
-#include "tally/distributed/entry_words.hpp"
-#include "tally/distributed/parcel.hpp"
+#include "tally/distributed/entry_format.hpp"
 #include "tally/distributed/ranks.hpp"
+#include "tally/distributed/send_bytes.hpp"
 #include "tally/io/state_file.hpp"
 
 namespace tally {
@@ -62,10 +62,10 @@ TrainingState state_for(int rank, const TrainingState& file) {
 }
 
 // What goes wrong in f on this process is an Error on all.
-template <class F> void or_all_hear(Processes& processes, const std::string& call, F f) {
+template <class F> void or_all_hear(ProcessGroup& processes, const std::string& call, F f) {
     try {
         f();
-    } catch (const detail::Heard&) {
+    } catch (const detail::PeerError&) {
         throw;
     } catch (const std::exception& error) {
         processes.fail(call, error.what());
@@ -84,13 +84,13 @@ template <class S> TrainingState part_of(const Window<S>& window, Module<S>* mod
     return part;
 }
 
-TrainingState part_from(int rank, Processes& processes, const std::string& call) {
+TrainingState part_from(int rank, ProcessGroup& processes, const std::string& call) {
     const std::string bytes = detail::receive_parcel(processes, rank, call);
     return detail::parse_state(std::as_bytes(std::span(bytes)), "what rank " + std::to_string(rank) + " has");
 }
 
 // Rank 0 asks the others for their parts, one after the other.
-TrainingState whole(TrainingState first, TrainingState shared, Processes& processes,
+TrainingState whole(TrainingState first, TrainingState shared, ProcessGroup& processes,
                     const std::string& call) {
     std::vector<TrainingState> parts{std::move(first)};
     for (int rank = 1; rank < processes.size(); ++rank) parts.push_back(part_from(rank, processes, call));
@@ -106,7 +106,7 @@ TrainingState whole(TrainingState first, TrainingState shared, Processes& proces
 }  // namespace
 
 template <class S>
-void Ranks<S>::save(const std::string& path, const Window<S>& window, TrainingState state) {
+void DataParallel<S>::save(const std::string& path, const Window<S>& window, TrainingState state) {
     call_ = "save of '" + path + "', file " + std::to_string(files_++);
     where_ = "";
     TrainingState part;
@@ -120,11 +120,11 @@ void Ranks<S>::save(const std::string& path, const Window<S>& window, TrainingSt
         else
             detail::send_parcel(processes_, 0, call_, detail::state_bytes(part));
     });
-    processes_.meet(call_, "the file", "");
+    processes_.all_gather(call_, "the file", "");
     processes_.wire().under_way();  // lets go of what was sent
 }
 
-template <class S> TrainingState Ranks<S>::load(const std::string& path, Window<S>& window) {
+template <class S> TrainingState DataParallel<S>::load(const std::string& path, Window<S>& window) {
     call_ = "load of '" + path + "', file " + std::to_string(files_++);
     where_ = "";
     TrainingState mine;
@@ -139,9 +139,9 @@ template <class S> TrainingState Ranks<S>::load(const std::string& path, Window<
         for (int rank = 1; rank < processes_.size(); ++rank)
             detail::send_parcel(processes_, rank, call_, detail::state_bytes(state_for(rank, file)));
     });
-    detail::Commit commit;
-    or_all_hear(processes_, call_, [&] { commit = window.prepare_load(mine, under, options_.model, {}); });
-    processes_.meet(call_, "all of it", "");
+    detail::ApplyState commit;
+    or_all_hear(processes_, call_, [&] { commit = window.validate_state(mine, under, options_.model, {}); });
+    processes_.all_gather(call_, "all of it", "");
     processes_.wire().under_way();
     commit();
     TrainingState rest;
@@ -150,9 +150,9 @@ template <class S> TrainingState Ranks<S>::load(const std::string& path, Window<
     return rest;
 }
 
-template void Ranks<float>::save(const std::string&, const Window<float>&, TrainingState);
-template void Ranks<double>::save(const std::string&, const Window<double>&, TrainingState);
-template TrainingState Ranks<float>::load(const std::string&, Window<float>&);
-template TrainingState Ranks<double>::load(const std::string&, Window<double>&);
+template void DataParallel<float>::save(const std::string&, const Window<float>&, TrainingState);
+template void DataParallel<double>::save(const std::string&, const Window<double>&, TrainingState);
+template TrainingState DataParallel<float>::load(const std::string&, Window<float>&);
+template TrainingState DataParallel<double>::load(const std::string&, Window<double>&);
 
 }  // namespace tally

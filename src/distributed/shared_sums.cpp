@@ -6,7 +6,7 @@
 namespace tally::detail {
 
 // Together they count no more additions than one sum may have, if each counts no more than its share of them.
-template <class S> std::string SharedSums<S>::say(Sums mine, std::size_t ranks) {
+template <class S> std::string SharedSums<S>::serialize(Sums mine, std::size_t ranks) {
     const std::int64_t share = ExactSum<S>::most_additions / static_cast<std::int64_t>(ranks);
     std::string said;
     const auto append = [&](const void* bytes, std::size_t size) {
@@ -14,8 +14,8 @@ template <class S> std::string SharedSums<S>::say(Sums mine, std::size_t ranks) 
     };
     for (std::size_t i = 0; i < mine.size(); ++i) {
         if (mine[i].additions() > share) mine[i].carry();
-        const Reach reach{mine[i].range(), mine[i].additions()};
-        append(&reach, sizeof(Reach));
+        const SumRange reach{mine[i].range(), mine[i].additions()};
+        append(&reach, sizeof(SumRange));
         if (i + 2 >= mine.size()) append(mine[i].digits().data(), mine[i].digits().size_bytes());
     }
     reaches_.assign(mine.size(), {});
@@ -24,14 +24,14 @@ template <class S> std::string SharedSums<S>::say(Sums mine, std::size_t ranks) 
     return said;
 }
 
-template <class S> void SharedSums<S>::hear(std::string_view said) {
+template <class S> void SharedSums<S>::merge(std::string_view said) {
     const auto take = [&](void* to, std::size_t size) {
         if (size) std::memcpy(to, said.data(), size);
         said.remove_prefix(size);
     };
     for (std::size_t i = 0; i < reaches_.size(); ++i) {
-        Reach theirs;
-        take(&theirs, sizeof(Reach));
+        SumRange theirs;
+        take(&theirs, sizeof(SumRange));
         reaches_[i].range = reaches_[i].range.with(theirs.range);
         reaches_[i].additions += theirs.additions;
         if (i + 2 < reaches_.size()) continue;

@@ -17,8 +17,9 @@ template <class S> class SharedSums {
 public:
     using Sums = std::span<ExactSum<S>>;
 
-    std::string say(Sums mine, std::size_t ranks);  // to all, this process too; what was heard is forgotten
-    void hear(std::string_view said);               // of each of them
+    std::string serialize(Sums mine,
+                          std::size_t ranks);  // to all, this process too; what was heard is forgotten
+    void merge(std::string_view said);         // of each of them
     double loss() const { return static_cast<double>(totals_[0].rounded().item()); }
     double counted() const { return static_cast<double>(totals_[1].rounded().item()); }
 
@@ -29,12 +30,12 @@ public:
 
 private:
     // Which digits a sum has, and how much has been added to it.
-    struct Reach {
+    struct SumRange {
         ExactRange range;
         std::int64_t additions = 0;
     };
 
-    std::vector<Reach> reaches_;       // of all together
+    std::vector<SumRange> reaches_;    // of all together
     std::vector<ExactSum<S>> totals_;  // losses and counts of all
 };
 

@@ -5,27 +5,27 @@
 #include <cstring>
 #include <utility>
 
-#include "tally/train/require.hpp"
+#include "tally/train/state_reader.hpp"
 
 namespace tally {
 
 template <class S>
-std::vector<std::string> Stages<S>::meet(const std::string& what, const std::string& mine) {
-    known_ = true;  // an error in here is one of all
-    std::vector<std::string> words = processes_.meet(what + call_, mine);
-    known_ = false;
+std::vector<std::string> PipelineParallel<S>::all_gather(const std::string& what, const std::string& mine) {
+    error_is_shared_ = true;  // an error in here is one of all
+    std::vector<std::string> words = processes_.all_gather(what + call_, mine);
+    error_is_shared_ = false;
     return words;
 }
 
-template <class S> void Stages<S>::open(const Optimizer<S>&, const Named& options) {
+template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const Named& options) {
     call_ = "";
     std::string mine;
     for (const auto& [name, value] : options) mine += name + " " + value + "\n";
     std::vector<std::string> all;
     try {
-        all = meet("the opening of a window of stages", mine);
+        all = all_gather("the opening of a window of stages", mine);
     } catch (...) {
-        known_ = false;  // it is no part of a window's end
+        error_is_shared_ = false;  // it is no part of a window's end
         throw;
     }
     for (std::size_t rank = 1; rank < all.size(); ++rank)
@@ -34,9 +34,9 @@ template <class S> void Stages<S>::open(const Optimizer<S>&, const Named& option
                         " has the options\n" + all[rank] + "and rank 0\n" + all[0]);
 }
 
-template <class S> detail::Standing Stages<S>::gather(const Optimizer<S>&, const char* call,
-                                                      std::int64_t window, const detail::Standing& here,
-                                                      std::span<ExactSum<S>>) {
+template <class S>
+detail::WindowTotals PipelineParallel<S>::gather(const Optimizer<S>&, const char* call, std::int64_t window,
+                                                 const detail::WindowTotals& here, std::span<ExactSum<S>>) {
     call_ = std::string(call) + " of window " + std::to_string(window) + " of stages";
     const std::pair<const char*, double> mine[] = {
         {"micro-batches:", static_cast<double>(here.micro_batches)},
@@ -46,14 +46,14 @@ template <class S> detail::Standing Stages<S>::gather(const Optimizer<S>&, const
     std::vector<double> numbers;
     for (const auto& [what, number] : mine) numbers.push_back(number);
     const std::vector<std::string> all =
-        meet("", {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double)});
+        all_gather("", {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double)});
     std::vector<double> first(numbers.size()), other(numbers.size());
     std::memcpy(first.data(), all[0].data(), all[0].size());
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
         std::memcpy(other.data(), all[rank].data(), all[rank].size());
         for (std::size_t i = 0; i < numbers.size(); ++i)
             if (other[i] != first[i]) {
-                known_ = true;
+                error_is_shared_ = true;
                 throw Error("[stages] " + call_ + ": rank " + std::to_string(rank) + " has " + mine[i].first +
                             " " + detail::in_words(other[i]) + ", rank 0 has " + detail::in_words(first[i]));
             }
@@ -62,9 +62,10 @@ template <class S> detail::Standing Stages<S>::gather(const Optimizer<S>&, const
 }
 
 // Squares are added in the order of ranks, which is that of stages.
-template <class S> detail::MeasuredGradients Stages<S>::measured(const detail::MeasuredGradients& mine) {
+template <class S>
+detail::MeasuredGradients PipelineParallel<S>::measured(const detail::MeasuredGradients& mine) {
     const std::vector<std::string> all =
-        meet("the gradients of all stages, ", {reinterpret_cast<const char*>(&mine), sizeof mine});
+        all_gather("the gradients of all stages, ", {reinterpret_cast<const char*>(&mine), sizeof mine});
     double squares = 0;
     detail::MeasuredGradients sum;
     for (const std::string& one : all) {
@@ -78,12 +79,12 @@ template <class S> detail::MeasuredGradients Stages<S>::measured(const detail::M
 }
 
 template <class S>
-void Stages<S>::fail(const char* call, std::int64_t window, const std::string& why) noexcept {
-    if (std::exchange(known_, false)) return;
+void PipelineParallel<S>::fail(const char* call, std::int64_t window, const std::string& why) noexcept {
+    if (std::exchange(error_is_shared_, false)) return;
     processes_.fail(std::string(call) + " of window " + std::to_string(window), why);
 }
 
-template class Stages<float>;
-template class Stages<double>;
+template class PipelineParallel<float>;
+template class PipelineParallel<double>;
 
 }  // namespace tally

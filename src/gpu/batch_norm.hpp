@@ -10,19 +10,19 @@
 namespace tally::gpu {
 
 // Where term number i of a feature lies in (items, features, space).
-TALLY_HOST_DEVICE constexpr std::size_t term_of(const detail::Fold& fold, std::size_t feature,
+TALLY_HOST_DEVICE constexpr std::size_t term_of(const detail::ReduceAxes& fold, std::size_t feature,
                                                 std::size_t i) {
     return (i / fold.inner * fold.reduced + feature) * fold.inner + i % fold.inner;
 }
 
-TALLY_HOST_DEVICE constexpr std::size_t feature_of(const detail::Fold& fold, std::size_t at) {
+TALLY_HOST_DEVICE constexpr std::size_t feature_of(const detail::ReduceAxes& fold, std::size_t at) {
     return at / fold.inner % fold.reduced;
 }
 
 template <class S> struct BatchMomentsBody {
     const S* x;
     S *mean, *variance;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t feature) const {
         const std::size_t terms = fold.outer * fold.inner;
         const auto value = [&](std::size_t i) { return x[term_of(fold, feature, i)]; };
@@ -41,7 +41,7 @@ template <class S> struct BatchMomentsBody {
 template <class S> struct BatchNormBody {
     const S *x, *mean, *rstd, *gain, *bias;
     S* y;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
         const std::size_t f = feature_of(fold, i);
         y[i] = (x[i] - mean[f]) * rstd[f] * gain[f] + bias[f];
@@ -51,7 +51,7 @@ template <class S> struct BatchNormBody {
 template <class S> struct BatchNormBackSumsBody {
     const S *dy, *x, *mean, *rstd;
     S *total, *along;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t feature) const {
         const std::size_t terms = fold.outer * fold.inner;
         const S m = mean[feature], scale = rstd[feature];
@@ -71,7 +71,7 @@ template <class S> struct BatchNormBackSumsBody {
 template <class S> struct BatchNormBackBody {
     const S *dy, *x, *mean, *rstd, *gain, *total, *along;
     Into<S[]> dx;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
         const std::size_t f = feature_of(fold, i);
         S slope = dy[i];
@@ -82,9 +82,10 @@ template <class S> struct BatchNormBackBody {
     }
 };
 
-inline std::size_t elements(const detail::Fold& fold) { return fold.outer * fold.reduced * fold.inner; }
+inline std::size_t elements(const detail::ReduceAxes& fold) { return fold.outer * fold.reduced * fold.inner; }
 
-template <class On, class S> void batch_moments(const S* x, S* mean, S* variance, const detail::Fold& fold) {
+template <class On, class S>
+void batch_moments(const S* x, S* mean, S* variance, const detail::ReduceAxes& fold) {
     with_lanes_for(fold.outer * fold.inner, [&]<std::size_t lanes>() {
         On::template teams<lanes>("batch_norm, moments", fold.reduced,
                                   BatchMomentsBody<S>{x, mean, variance, fold});
@@ -92,12 +93,12 @@ template <class On, class S> void batch_moments(const S* x, S* mean, S* variance
 }
 
 template <class On, class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain,
-                                             const S* bias, S* y, const detail::Fold& fold) {
+                                             const S* bias, S* y, const detail::ReduceAxes& fold) {
     On::each("batch_norm", elements(fold), BatchNormBody<S>{x, mean, rstd, gain, bias, y, fold});
 }
 
 template <class On, class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd,
-                                                       S* total, S* along, const detail::Fold& fold) {
+                                                       S* total, S* along, const detail::ReduceAxes& fold) {
     with_lanes_for(fold.outer * fold.inner, [&]<std::size_t lanes>() {
         On::template teams<lanes>("batch_norm, sums", fold.reduced,
                                   BatchNormBackSumsBody<S>{dy, x, mean, rstd, total, along, fold});
@@ -106,7 +107,7 @@ template <class On, class S> void batch_norm_back_sums(const S* dy, const S* x, 
 
 template <class On, class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd,
                                                   const S* gain, const S* total, const S* along, Into<S[]> dx,
-                                                  const detail::Fold& fold) {
+                                                  const detail::ReduceAxes& fold) {
     On::each("batch_norm, backward", elements(fold),
              BatchNormBackBody<S>{dy, x, mean, rstd, gain, total, along, dx, fold});
 }

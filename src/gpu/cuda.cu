@@ -22,10 +22,10 @@ struct Context {  // never destroyed: arrays may be let go while the program end
     Context() {
         check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags",
               "starting");
-        void* seen_by_both = nullptr;
-        check(cudaHostAlloc(&seen_by_both, sizeof(WrongLabel), cudaHostAllocMapped), "cudaHostAlloc",
+        void* pinned_alloc = nullptr;
+        check(cudaHostAlloc(&pinned_alloc, sizeof(WrongLabel), cudaHostAllocMapped), "cudaHostAlloc",
               "starting");
-        wrong = new (seen_by_both) WrongLabel;
+        wrong = new (pinned_alloc) WrongLabel;
     }
 };
 
@@ -34,7 +34,7 @@ Context& context() {
     return *made;
 }
 
-void come_to_rest(const char* why) {
+void synchronize_stream(const char* why) {
     if (const cudaError_t result = cudaStreamSynchronize(context().stream); result != cudaSuccess)
         check(result, "cudaStreamSynchronize",
               std::string(why) + "; the kernel launched last is '" + last_kernel.load() +
@@ -43,7 +43,7 @@ void come_to_rest(const char* why) {
 
 // What a kernel noticed is said to whoever reads next, in whatever thread.
 void synchronize(const char* why) {
-    come_to_rest(why);
+    synchronize_stream(why);
     static std::mutex& one_at_a_time = *new std::mutex;
     const std::lock_guard lock(one_at_a_time);
     const WrongLabel seen = *context().wrong;
@@ -105,9 +105,9 @@ void wait_for_device(const char* why) {
     synchronize(why);
 }
 
-void wait_for_what_was_given_back() {
+void trim_pool() {
     waited.fetch_add(1, std::memory_order_relaxed);
-    come_to_rest("waiting for memory that was given back");
+    synchronize_stream("waiting for memory that was given back");
     int device = 0;
     cudaMemPool_t pool = nullptr;
     check(cudaGetDevice(&device), "cudaGetDevice", "waiting for memory");

@@ -21,7 +21,7 @@ std::string missing_words();  // empty when there is a device; else why there is
 
 // The only places where the host waits for the device. After the first it throws what kernels could not say.
 void wait_for_device(const char* why);
-void wait_for_what_was_given_back();  // and gives it back to the device
+void trim_pool();  // and gives it back to the device
 void wait_for(cudaEvent_t event, const char* why);
 
 std::uint64_t waits();

@@ -32,7 +32,7 @@ template <class F, class S> struct MapBackBody {
 
 template <class F, class S> struct ZipBody {
     F f;
-    Walk<2> walk;
+    StridedIndex<2> walk;
     const S *a, *b;
     S* y;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
@@ -42,7 +42,7 @@ template <class F, class S> struct ZipBody {
 };
 
 template <class S> struct WhereBody {
-    Walk<3> walk;
+    StridedIndex<3> walk;
     const std::int32_t* c;
     const S *a, *b;
     S* y;
@@ -109,9 +109,10 @@ template <int Operands, class S, class Term> struct MeetingBody {
 };
 
 template <class On, class S, int Operands, class Term>
-void sum_along(const char* name, const Walk<Operands>& walk, std::size_t operand, Into<S[]> d, Term term) {
+void sum_along(const char* name, const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d,
+               Term term) {
     Meeting<Operands> meets = meeting(walk, operand);
-    const std::size_t places = walk.reach[operand];
+    const std::size_t places = walk.operand_size[operand];
     const auto last = static_cast<std::size_t>(walk.rank - 1);
     const bool neighbours_meet = walk.rank > 0 && walk.stride[operand][last] == 0 && walk.extent[last] > 0;
     // Samples lie along the other axes: whatever the number of their rows, these are added one by one.
@@ -137,24 +138,24 @@ void map_back(const void* f, const S* dy, const S* kept, Into<S[]> dx, std::size
 }
 
 template <class On, class F, class S>
-void zip(const void* f, const Walk<2>& walk, const S* a, const S* b, S* y) {
+void zip(const void* f, const StridedIndex<2>& walk, const S* a, const S* b, S* y) {
     On::each(F::name, walk.size, ZipBody<F, S>{*static_cast<const F*>(f), walk, a, b, y});
 }
 
-template <class On, class F, std::size_t operand, class S> void zip_back(const void* f, const Walk<2>& walk,
-                                                                         const S* dy, const S* a, const S* b,
-                                                                         const S* y, Into<S[]> d) {
+template <class On, class F, std::size_t operand, class S>
+void zip_back(const void* f, const StridedIndex<2>& walk, const S* dy, const S* a, const S* b, const S* y,
+              Into<S[]> d) {
     sum_along<On>(F::name, walk, operand, d,
                   SlopeTerm<F, operand, S>{*static_cast<const F*>(f), dy, a, b, y});
 }
 
 template <class On, class S>
-void where(const Walk<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {
+void where(const StridedIndex<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {
     On::each("where", walk.size, WhereBody<S>{walk, c, a, b, y});
 }
 
 template <class On, class S>
-void where_back(const Walk<3>& walk, const std::int32_t* c, const S* dy, int place, Into<S[]> d) {
+void where_back(const StridedIndex<3>& walk, const std::int32_t* c, const S* dy, int place, Into<S[]> d) {
     sum_along<On>("where", walk, static_cast<std::size_t>(place), d, WhereTerm<S>{c, dy, place == 1});
 }
 

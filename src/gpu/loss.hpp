@@ -104,7 +104,7 @@ template <class On, class S> void cross_entropy(const S* logits, const std::int3
                                   count,         rows,   classes,        On::wrong_label()};
     with_lanes_for(
         rows, [&]<std::size_t lanes>() { On::template teams<lanes>("cross_entropy, total", 1, of_all); });
-    On::labels_were_read();
+    On::throw_wrong_label();
 }
 
 template <class On, class S>

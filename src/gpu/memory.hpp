@@ -25,7 +25,7 @@ template <class S> struct AddScaledBody {
 };
 
 template <class S> struct GatherBody {
-    Walk<1> walk;
+    StridedIndex<1> walk;
     const S* x;
     Into<S[]> y;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const { store(y, i, x[places_at(walk, i)[0]]); }
@@ -82,11 +82,11 @@ template <class On, class S> void add_scaled(S factor, const S* x, Into<S[]> y, 
     On::each("add_scaled", n, AddScaledBody<S>{factor, x, y});
 }
 
-template <class On, class S> void gather(const Walk<1>& walk, const S* x, Into<S[]> y) {
+template <class On, class S> void gather(const StridedIndex<1>& walk, const S* x, Into<S[]> y) {
     On::each("gather", walk.size, GatherBody<S>{walk, x, y});
 }
 
-template <class On, class S> void scatter(const Walk<1>& walk, const S* dy, Into<S[]> x) {
+template <class On, class S> void scatter(const StridedIndex<1>& walk, const S* dy, Into<S[]> x) {
     sum_along<On>("scatter", walk, 0, x, CopyTerm<S>{dy});
 }
 

@@ -8,14 +8,14 @@
 #include <utility>
 
 #include "tally/base/error.hpp"
-#include "tally/device/peer_table.hpp"
+#include "tally/device/backend_abi.hpp"
 #include "tally/kernels/kernel_slots.hpp"
 
 namespace tally::gpu {
 
-inline const peer::Host* the_host = nullptr;  // set before anything else of the module is called
+inline const peer::HostApi* the_host = nullptr;  // set before anything else of the module is called
 
-inline const peer::Host& host() { return *the_host; }
+inline const peer::HostApi& host() { return *the_host; }
 
 struct Refused {};  // by the host, which has noted why
 
@@ -64,18 +64,18 @@ template <class Device> const peer::Table* table_of() {
     if (const std::string why = Device::missing(); !why.empty()) throw Error(why);
     static const peer::Table made{
         .name = Device::name,
-        .raw = {noting<Device::grab>, noting<Device::give>, noting<Device::fill>},
+        .raw = {noting<Device::allocate>, noting<Device::free>, noting<Device::fill>},
         .copy = noting<Device::copy>,
         .waits = noting<Device::waits>,
         .in_float = noting_kernels<On, float>(Device::template kernels<float>()),
         .in_double = noting_kernels<On, double>(Device::template kernels<double>()),
         .wait_after_each_launch = noting<Device::wait_after_each_launch>,
-        .seen_by_both = noting<Device::seen_by_both>,
+        .pinned_alloc = noting<Device::pinned_alloc>,
     };
     return &made;
 }
 
-template <class Device> const peer::Table* open(const peer::Host* library) noexcept {
+template <class Device> const peer::Table* open(const peer::HostApi* library) noexcept {
     the_host = library;
     return Noting<table_of<Device>>::call();
 }
@@ -83,12 +83,12 @@ template <class Device> const peer::Table* open(const peer::Host* library) noexc
 }  // namespace tally::gpu
 
 // The two names by which the library knows a module.
-#define TALLY_MODULE(Device)                                                           \
-    extern "C" {                                                                       \
-    [[gnu::visibility("default")]] extern const tally::peer::Stamp tally_module_stamp; \
-    const tally::peer::Stamp tally_module_stamp = tally::peer::stamp;                  \
-    [[gnu::visibility("default")]] const tally::peer::Table* tally_module_open(        \
-        const tally::peer::Host* host) {                                               \
-        return tally::gpu::open<Device>(host);                                         \
-    }                                                                                  \
+#define TALLY_MODULE(Device)                                                                \
+    extern "C" {                                                                            \
+    [[gnu::visibility("default")]] extern const tally::peer::AbiVersion tally_module_stamp; \
+    const tally::peer::AbiVersion tally_module_stamp = tally::peer::stamp;                  \
+    [[gnu::visibility("default")]] const tally::peer::Table* tally_module_open(             \
+        const tally::peer::HostApi* host) {                                                 \
+        return tally::gpu::open<Device>(host);                                              \
+    }                                                                                       \
     }

@@ -8,9 +8,9 @@
 #include <type_traits>
 
 #include "tally/gpu/cuda.hpp"
+#include "tally/gpu/format.hpp"
 #include "tally/gpu/scratch.hpp"
 #include "tally/gpu/table.hpp"
-#include "tally/gpu/words.hpp"
 
 namespace tally::gpu {
 
@@ -98,7 +98,7 @@ template <std::size_t lanes, class Body> __global__ void __launch_bounds__(block
     const std::size_t first = blockIdx.x * together + threadIdx.x / lanes;
     for (std::size_t i = first; i < count; i += gridDim.x * together) {
         if constexpr (lanes == 1) {
-            Alone team;
+            SingleThread team;
             body(team, i);
         } else if constexpr (lanes == warp) {
             WarpTeam team{threadIdx.x % unsigned(warp)};
@@ -134,7 +134,7 @@ struct OnDevice {
     template <class S> using Scratch = LedgerScratch<S>;
 
     static WrongLabel* wrong_label();  // in memory that both sides see; looked at when the host waits anyway
-    static void labels_were_read() {}
+    static void throw_wrong_label() {}
 
 private:
     static unsigned blocks_for(std::size_t wanted) {

@@ -31,12 +31,12 @@ template <std::size_t Lanes> struct HostTeam {
         return lane[0];
     }
     template <class S, class F> void add_in_order(std::size_t n, Into<S[]> place, F f) {
-        Alone().add_in_order(n, place, f);
+        SingleThread().add_in_order(n, place, f);
     }
     template <class F> void alone(F f) { f(); }
 };
 
-template <> struct HostTeam<1> : Alone {};
+template <> struct HostTeam<1> : SingleThread {};
 
 static_assert(Team<HostTeam<1>> && Team<HostTeam<warp>> && Team<HostTeam<block>>);
 
@@ -82,7 +82,7 @@ struct OnHost {
         static thread_local WrongLabel wrong;
         return &wrong;
     }
-    static void labels_were_read() {
+    static void throw_wrong_label() {
         const WrongLabel seen = *wrong_label();
         *wrong_label() = {};
         if (seen.found) throw Error(words(seen));

@@ -62,12 +62,12 @@ struct Cuda {
     static std::string missing() { return missing_words(); }
 
     // Blocks are taken and given back in the order of the stream: neither makes the host wait.
-    static void* grab(std::size_t bytes) {
+    static void* allocate(std::size_t bytes) {
         void* data = nullptr;
         cudaError_t failed = cudaMallocAsync(&data, bytes, stream());
         if (failed == cudaErrorMemoryAllocation) {  // what was given back may still be on its way
             static_cast<void>(cudaGetLastError());
-            wait_for_what_was_given_back();
+            trim_pool();
             failed = cudaMallocAsync(&data, bytes, stream());
         }
         if (failed == cudaSuccess) return data;
@@ -77,7 +77,7 @@ struct Cuda {
         return nullptr;
     }
 
-    static void give(void* data, std::size_t) {
+    static void free(void* data, std::size_t) {
         if (cudaFreeAsync(data, stream()) != cudaSuccess)
             static_cast<void>(cudaGetLastError());  // while the program ends the driver may be gone already
     }
@@ -102,7 +102,7 @@ struct Cuda {
     // ---- for tests ----
 
     static void wait_after_each_launch(bool wait) { gpu::wait_after_each_launch(wait); }
-    static void* seen_by_both(std::size_t bytes) {
+    static void* pinned_alloc(std::size_t bytes) {
         void* memory = nullptr;
         check(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault), "cudaHostAlloc",
               std::to_string(bytes) + " bytes of pinned memory");

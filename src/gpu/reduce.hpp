@@ -13,14 +13,14 @@ namespace tally::gpu {
 // Where the elements that reduce to one result lie.
 struct RunOf {
     std::size_t first, step;
-    TALLY_HOST_DEVICE constexpr RunOf(const detail::Fold& fold, std::size_t result)
+    TALLY_HOST_DEVICE constexpr RunOf(const detail::ReduceAxes& fold, std::size_t result)
         : first(result / fold.inner * fold.reduced * fold.inner + result % fold.inner), step(fold.inner) {}
     TALLY_HOST_DEVICE constexpr std::size_t operator[](std::size_t r) const { return first + r * step; }
 };
 
 // Columns are left to one thread each: their neighbours read the neighbouring numbers.
 template <class On, class Body>
-void for_each_run(const char* name, const detail::Fold& fold, const Body& body) {
+void for_each_run(const char* name, const detail::ReduceAxes& fold, const Body& body) {
     const std::size_t results = fold.outer * fold.inner;
     if (fold.inner != 1) return On::template teams<1>(name, results, body);
     with_lanes_for(fold.reduced,
@@ -30,7 +30,7 @@ void for_each_run(const char* name, const detail::Fold& fold, const Body& body) 
 template <class S, bool divides> struct SumBody {
     const S* x;
     Into<S[]> y;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     bool in_order;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         const RunOf run(fold, result);
@@ -44,7 +44,7 @@ template <class S> struct SpreadBody {
     const S* dy;
     S divisor;
     Into<S[]> dx;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
         store(dx, i, dy[i / (fold.reduced * fold.inner) * fold.inner + i % fold.inner] / divisor);
     }
@@ -53,7 +53,7 @@ template <class S> struct SpreadBody {
 template <class S> struct MaxBody {
     const S* x;
     S* y;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         const RunOf run(fold, result);
         const S m = team.fold(fold.reduced, lowest<S>(), Larger(), [&](std::size_t r) { return x[run[r]]; });
@@ -65,7 +65,7 @@ template <class S> struct MaxBody {
 template <class S> struct MaxBackBody {
     const S *dy, *x, *y;
     Into<S[]> dx;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         const RunOf run(fold, result);
         const S m = y[result];
@@ -81,7 +81,7 @@ template <class S> struct MaxBackBody {
 template <class S> struct CumsumBody {
     const S* x;
     Into<S[]> y;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     bool from_the_end;
     TALLY_HOST_DEVICE void operator()(std::size_t result) const {
         const RunOf run(fold, result);
@@ -97,7 +97,7 @@ template <class S> struct CumsumBody {
 template <class S> struct ProdBody {
     const S* x;
     S* y;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     TALLY_HOST_DEVICE void operator()(std::size_t result) const {
         const RunOf run(fold, result);
         S product = S(1);
@@ -109,7 +109,7 @@ template <class S> struct ProdBody {
 template <class S> struct ProdBackBody {
     const S *dy, *x;
     S* dx;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     TALLY_HOST_DEVICE void operator()(std::size_t result) const {
         const RunOf run(fold, result);
         S before = S(1), after = dy[result];
@@ -127,7 +127,7 @@ template <class S> struct ProdBackBody {
 template <class S> struct ArgmaxBody {
     const S* x;
     std::int32_t* y;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     TALLY_HOST_DEVICE void operator()(std::size_t result) const {
         const RunOf run(fold, result);
         std::size_t best = 0;
@@ -139,42 +139,43 @@ template <class S> struct ArgmaxBody {
     }
 };
 
-template <class On, class S> void sum(const S* x, Into<S[]> y, const detail::Fold& fold) {
+template <class On, class S> void sum(const S* x, Into<S[]> y, const detail::ReduceAxes& fold) {
     for_each_run<On>("sum", fold, SumBody<S, false>{x, y, fold, fold.inner != 1 || sums_in_order(fold)});
 }
 
-template <class On, class S> void mean(const S* x, S* y, const detail::Fold& fold) {
+template <class On, class S> void mean(const S* x, S* y, const detail::ReduceAxes& fold) {
     for_each_run<On>("mean", fold,
                      SumBody<S, true>{x, {y, Write::set}, fold, fold.inner != 1 || sums_in_order(fold)});
 }
 
-template <class On, class S> void spread(const S* dy, S divisor, Into<S[]> dx, const detail::Fold& fold) {
+template <class On, class S>
+void spread(const S* dy, S divisor, Into<S[]> dx, const detail::ReduceAxes& fold) {
     On::each("spread", fold.outer * fold.reduced * fold.inner, SpreadBody<S>{dy, divisor, dx, fold});
 }
 
-template <class On, class S> void max(const S* x, S* y, const detail::Fold& fold) {
+template <class On, class S> void max(const S* x, S* y, const detail::ReduceAxes& fold) {
     for_each_run<On>("max", fold, MaxBody<S>{x, y, fold});
 }
 
 template <class On, class S>
-void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::Fold& fold) {
+void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
     for_each_run<On>("max, backward", fold, MaxBackBody<S>{dy, x, y, dx, fold});
 }
 
 template <class On, class S>
-void cumsum(const S* x, Into<S[]> y, const detail::Fold& fold, bool from_the_end) {
+void cumsum(const S* x, Into<S[]> y, const detail::ReduceAxes& fold, bool from_the_end) {
     On::each("cumsum", fold.outer * fold.inner, CumsumBody<S>{x, y, fold, from_the_end});
 }
 
-template <class On, class S> void prod(const S* x, S* y, const detail::Fold& fold) {
+template <class On, class S> void prod(const S* x, S* y, const detail::ReduceAxes& fold) {
     On::each("prod", fold.outer * fold.inner, ProdBody<S>{x, y, fold});
 }
 
-template <class On, class S> void prod_back(const S* dy, const S* x, S* dx, const detail::Fold& fold) {
+template <class On, class S> void prod_back(const S* dy, const S* x, S* dx, const detail::ReduceAxes& fold) {
     On::each("prod, backward", fold.outer * fold.inner, ProdBackBody<S>{dy, x, dx, fold});
 }
 
-template <class On, class S> void argmax(const S* x, std::int32_t* y, const detail::Fold& fold) {
+template <class On, class S> void argmax(const S* x, std::int32_t* y, const detail::ReduceAxes& fold) {
     On::each("argmax", fold.outer * fold.inner, ArgmaxBody<S>{x, y, fold});
 }
 

@@ -15,7 +15,7 @@ public:
     }
     LedgerScratch(const LedgerScratch&) = delete;
     LedgerScratch& operator=(const LedgerScratch&) = delete;
-    ~LedgerScratch() { host().forget(storage_); }
+    ~LedgerScratch() { host().unref(storage_); }
     S* data() const { return static_cast<S*>(storage_->data); }
 
 private:

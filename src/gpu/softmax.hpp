@@ -30,7 +30,7 @@ TALLY_HOST_DEVICE constexpr ExpSum<S> exp_sum(T& team, std::size_t n, bool only_
 template <class S, bool logarithm> struct SoftmaxBody {
     const S* x;
     S* y;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         using formula::exp, formula::log;
         const RunOf run(fold, result);
@@ -49,7 +49,7 @@ template <class S, bool logarithm> struct SoftmaxBody {
 template <class S, bool logarithm> struct SoftmaxBackBody {
     const S *dy, *y;
     Into<S[]> dx;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         using formula::exp;
         const RunOf run(fold, result);
@@ -66,7 +66,7 @@ template <class S, bool logarithm> struct SoftmaxBackBody {
 template <class S> struct LogSumExpBody {
     const S* x;
     S* y;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         using formula::log;
         const RunOf run(fold, result);
@@ -78,7 +78,7 @@ template <class S> struct LogSumExpBody {
 template <class S> struct LogSumExpBackBody {
     const S *dy, *x, *y;
     Into<S[]> dx;
-    detail::Fold fold;
+    detail::ReduceAxes fold;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
         using formula::exp;
         const std::size_t result = i / (fold.reduced * fold.inner) * fold.inner + i % fold.inner;
@@ -86,30 +86,30 @@ template <class S> struct LogSumExpBackBody {
     }
 };
 
-template <class On, class S> void softmax(const S* x, S* y, const detail::Fold& fold) {
+template <class On, class S> void softmax(const S* x, S* y, const detail::ReduceAxes& fold) {
     for_each_run<On>("softmax", fold, SoftmaxBody<S, false>{x, y, fold});
 }
 
-template <class On, class S> void log_softmax(const S* x, S* y, const detail::Fold& fold) {
+template <class On, class S> void log_softmax(const S* x, S* y, const detail::ReduceAxes& fold) {
     for_each_run<On>("log_softmax", fold, SoftmaxBody<S, true>{x, y, fold});
 }
 
 template <class On, class S>
-void softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::Fold& fold) {
+void softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
     for_each_run<On>("softmax, backward", fold, SoftmaxBackBody<S, false>{dy, y, dx, fold});
 }
 
 template <class On, class S>
-void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::Fold& fold) {
+void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
     for_each_run<On>("log_softmax, backward", fold, SoftmaxBackBody<S, true>{dy, y, dx, fold});
 }
 
-template <class On, class S> void logsumexp(const S* x, S* y, const detail::Fold& fold) {
+template <class On, class S> void logsumexp(const S* x, S* y, const detail::ReduceAxes& fold) {
     for_each_run<On>("logsumexp", fold, LogSumExpBody<S>{x, y, fold});
 }
 
 template <class On, class S>
-void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::Fold& fold) {
+void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
     On::each("logsumexp, backward", fold.outer * fold.reduced * fold.inner,
              LogSumExpBackBody<S>{dy, x, y, dx, fold});
 }

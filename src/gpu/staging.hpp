@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "tally/base/raw_memory.hpp"
+#include "tally/base/alignment.hpp"
 
 namespace tally::gpu {
 
@@ -32,7 +32,7 @@ public:
             std::byte* const place = memory_ + part_ * part_bytes + used_;
             std::memcpy(place, source, count);
             link_.send(target, place, count);
-            used_ += memory::whole_lines(count);
+            used_ += memory::round_up_to_line(count);
             target += count;
             source += count;
             bytes -= count;

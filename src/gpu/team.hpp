@@ -48,12 +48,12 @@ concept Team = requires(T team, Into<double[]> place, double (*term)(std::size_t
 };
 
 // The start of a sum that adds nothing: -0 + x is x for every x, -0 included. A sum of no terms is 0.
-template <class S> TALLY_HOST_DEVICE constexpr S nothing_yet(std::size_t terms) {
+template <class S> TALLY_HOST_DEVICE constexpr S sum_identity(std::size_t terms) {
     return terms ? -S(0) : S(0);
 }
 
 template <class S> TALLY_HOST_DEVICE constexpr S start_of(Into<S[]> into, std::size_t i, std::size_t terms) {
-    return into.how == Write::set ? nothing_yet<S>(terms) : into.dst[i];
+    return into.how == Write::set ? sum_identity<S>(terms) : into.dst[i];
 }
 
 template <class S> TALLY_HOST_DEVICE constexpr void store(Into<S[]> into, std::size_t i, S value) {
@@ -75,7 +75,7 @@ TALLY_HOST_DEVICE constexpr void add_terms(T& team, std::size_t n, bool in_order
 }
 
 // A team of one: on a GPU a thread. All it does is in order.
-struct Alone {
+struct SingleThread {
     static constexpr std::size_t lanes = 1;
 
     template <class F> TALLY_HOST_DEVICE constexpr void each(std::size_t n, F f) {
@@ -101,7 +101,7 @@ struct Alone {
     }
     template <class F> TALLY_HOST_DEVICE constexpr void alone(F f) { f(); }
 };
-static_assert(Team<Alone>);
+static_assert(Team<SingleThread>);
 
 // How many lanes work on a row of n neighbours. Only sizes decide, so that the same call gives the same bits.
 inline constexpr std::size_t warp = 32, block = 256;

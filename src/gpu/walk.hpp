@@ -21,15 +21,15 @@ TALLY_HOST_DEVICE constexpr std::size_t divided(std::size_t i, std::size_t by) {
 }
 
 template <int Operands> TALLY_HOST_DEVICE constexpr void step(Places<Operands>& at,
-                                                              const Walk<Operands>& walk, std::size_t axis,
-                                                              std::size_t by) {
+                                                              const StridedIndex<Operands>& walk,
+                                                              std::size_t axis, std::size_t by) {
     for (std::size_t o = 0; o < Operands; ++o)
         at[o] += walk.stride[o][axis] * static_cast<std::ptrdiff_t>(by);
 }
 
 // Where each operand lies at element i. The outermost axis needs no division, so a plain walk needs none.
 template <int Operands>
-TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const Walk<Operands>& walk, std::size_t i) {
+TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const StridedIndex<Operands>& walk, std::size_t i) {
     Places<Operands> at{};
     for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0;) {
         if (axis == 0) {
@@ -47,8 +47,8 @@ TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const Walk<Operands>& wal
 // are summed. An operand more than the walk had counts the elements themselves. Broadcasting and permuting
 // never lead two combinations of the moving axes to one place, and that is assumed here.
 template <int Operands> struct Meeting {
-    Walk<Operands + 1> moves;    // the operand's largest stride first
-    Walk<Operands + 1> repeats;  // in the walk's order
+    StridedIndex<Operands + 1> moves;    // the operand's largest stride first
+    StridedIndex<Operands + 1> repeats;  // in the walk's order
     std::size_t operand;
 
     // True when the walk visits the place: then `at` is where the first element that does so lies.
@@ -72,13 +72,13 @@ template <int Operands> struct Meeting {
     }
 };
 
-template <int Operands> Meeting<Operands> meeting(const Walk<Operands>& walk, std::size_t operand) {
+template <int Operands> Meeting<Operands> meeting(const StridedIndex<Operands>& walk, std::size_t operand) {
     Meeting<Operands> made{{}, {}, operand};
     std::array<std::size_t, max_rank> after{};  // elements that one step along the axis passes
     std::size_t product = 1;
     for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0; product *= walk.extent[axis])
         after[axis] = product;
-    const auto take = [&](Walk<Operands + 1>& into, std::size_t axis) {
+    const auto take = [&](StridedIndex<Operands + 1>& into, std::size_t axis) {
         const auto last = static_cast<std::size_t>(into.rank++);
         into.extent[last] = walk.extent[axis];
         into.size *= walk.extent[axis];

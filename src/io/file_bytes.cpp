@@ -10,7 +10,7 @@
 #include <new>
 #include <system_error>
 
-#include "tally/base/file_calls.hpp"
+#include "tally/base/syscall_hook.hpp"
 
 namespace tally {
 

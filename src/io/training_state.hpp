@@ -42,7 +42,7 @@ private:
 namespace detail {
 // Loading in two halves: everything is looked at and all memory had, and then this changes everything and
 // cannot fail. So of several things that are loaded together either all change or none.
-using Commit = std::function<void()>;
+using ApplyState = std::function<void()>;
 }  // namespace detail
 
 }  // namespace tally

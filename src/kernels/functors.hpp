@@ -27,7 +27,7 @@ struct Keeps {
 };
 
 // An operand whose gradient is dy itself: it is handed on instead of being computed.
-template <class F> inline constexpr bool passes_a = requires { F::passes_on_a; };
+template <class F> inline constexpr bool passes_a = requires { F::identity_grad_a; };
 template <class F> inline constexpr bool passes_b = requires { F::passes_on_b; };
 
 }  // namespace detail
@@ -179,7 +179,7 @@ struct Cos {
 struct AddNumber {
     static constexpr FixedName name = "add_number";
     static constexpr Keep keeps = Keep::nothing;
-    static constexpr bool passes_on_a = true;
+    static constexpr bool identity_grad_a = true;
     double number;
     template <class T> constexpr T value(T x) const { return x + as<T>(number); }
     template <class T> constexpr T back(T dy, T) const { return dy; }
@@ -249,7 +249,7 @@ struct Clamp {  // passes the gradient at its bounds
 struct Add {
     static constexpr FixedName name = "add";
     static constexpr Keeps for_a{}, for_b{};
-    static constexpr bool passes_on_a = true, passes_on_b = true;
+    static constexpr bool identity_grad_a = true, passes_on_b = true;
     template <class T> constexpr T value(T a, T b) const { return a + b; }
     template <class T> constexpr T back_a(T dy, T, T, T) const { return dy; }
     template <class T> constexpr T back_b(T dy, T, T, T) const { return dy; }
@@ -258,7 +258,7 @@ struct Add {
 struct Sub {
     static constexpr FixedName name = "sub";
     static constexpr Keeps for_a{}, for_b{};
-    static constexpr bool passes_on_a = true;
+    static constexpr bool identity_grad_a = true;
     template <class T> constexpr T value(T a, T b) const { return a - b; }
     template <class T> constexpr T back_a(T dy, T, T, T) const { return dy; }
     template <class T> constexpr T back_b(T dy, T, T, T) const { return negated(dy); }

@@ -7,7 +7,7 @@
 //  - a plain pointer destination is uninitialised memory, all of which is written;
 //  - `Into` sets or adds. With `set` the destination is not read and wholly written, also when a summed
 //  extent is 0;
-//  - operands lie in buffers of whole lines (base/raw_memory.hpp): kernels may read on to the end of a line,
+//  - operands lie in buffers of whole lines (base/alignment.hpp): kernels may read on to the end of a line,
 //  but never write there;
 //  - the order of additions is fixed: the same call gives the same bits every time;
 //  - where a sum is over samples (zip_back, scatter, rows_back, sum if in_order) it starts from the destination and
@@ -31,13 +31,13 @@
 #include "tally/kernels/functors.hpp"
 #include "tally/kernels/into.hpp"
 #include "tally/kernels/max_rank.hpp"
-#include "tally/kernels/updates.hpp"
+#include "tally/kernels/optimizer_steps.hpp"
 
 namespace tally {
 
 namespace detail {
 // Axes around a reduction: x is (outer, reduced, inner), its result (outer, inner).
-struct Fold {
+struct ReduceAxes {
     std::size_t outer, reduced, inner;
     bool in_order = false;  // samples are reduced: one after the other, however many are neighbours
 };
@@ -51,7 +51,7 @@ inline constexpr std::size_t ordered_limit =
     4096;  // multiply-adds: up to here Products::blas keeps the order
 inline constexpr std::size_t ordered_sum = 1024, ordered_row = 64;
 
-constexpr bool sums_in_order(const Fold& fold) {
+constexpr bool sums_in_order(const ReduceAxes& fold) {
     return fold.in_order || fold.reduced <= (fold.inner != 1 ? ordered_sum : ordered_row);
 }
 
@@ -59,16 +59,16 @@ constexpr bool sums_in_order(const Fold& fold) {
 // broadcasting). Neighbouring axes are merged where every operand allows it, so a plain walk has rank 1
 // and stride 1. The first axis, which may count samples, stays by itself where rows of more than `ordered_row`
 // neighbours go into one number.
-template <int Operands> struct Walk {
+template <int Operands> struct StridedIndex {
     int rank = 0;
     std::size_t size = 1;                      // product of the extents
     std::array<std::size_t, max_rank> extent;  // outermost first; `rank` of them
     std::array<std::array<std::ptrdiff_t, max_rank>, Operands> stride;
-    std::array<std::size_t, Operands> reach;  // elements of each operand's whole array
+    std::array<std::size_t, Operands> operand_size;  // elements of each operand's whole array
 };
 
 // Of neighbours that go into one number: a walk along one axis may be over samples.
-template <int Operands> constexpr bool sums_in_order(const Walk<Operands>& walk, std::size_t length) {
+template <int Operands> constexpr bool sums_in_order(const StridedIndex<Operands>& walk, std::size_t length) {
     return walk.rank == 1 || length <= ordered_row;
 }
 
@@ -106,11 +106,11 @@ template <class S> struct Kernels {
     // ---- elementwise; `f` points to the functor, which may hold numbers ----
     using Map = void (*)(const void* f, const S* x, S* y, std::size_t n);
     using MapBack = void (*)(const void* f, const S* dy, const S* kept, Into<S[]> dx, std::size_t n);
-    using Zip = void (*)(const void* f, const Walk<2>&, const S* a, const S* b, S* y);
+    using Zip = void (*)(const void* f, const StridedIndex<2>&, const S* a, const S* b, S* y);
     // For one operand: computes its gradient and sums it over the axes in which that operand repeats, in one
     // pass. What the functor does not keep for this operand is null. y and dy follow the walk contiguously.
-    using ZipBack = void (*)(const void* f, const Walk<2>&, const S* dy, const S* a, const S* b, const S* y,
-                             Into<S[]> d);
+    using ZipBack = void (*)(const void* f, const StridedIndex<2>&, const S* dy, const S* a, const S* b,
+                             const S* y, Into<S[]> d);
 
     std::array<Map, std::tuple_size_v<UnaryOps>> map;
     std::array<MapBack, std::tuple_size_v<UnaryOps>> map_back;
@@ -119,15 +119,16 @@ template <class S> struct Kernels {
 
     // y = c ? a : b; walk operands: c, a, b.   d of the operand chosen where c is nonzero (or zero), else 0,
     // summed as above; `place` is that operand's number in the walk (1 for a, 2 for b).
-    void (*where)(const Walk<3>&, const std::int32_t* c, const S* a, const S* b, S* y);
-    void (*where_back)(const Walk<3>&, const std::int32_t* c, const S* dy, int place, Into<S[]> d);
+    void (*where)(const StridedIndex<3>&, const std::int32_t* c, const S* a, const S* b, S* y);
+    void (*where_back)(const StridedIndex<3>&, const std::int32_t* c, const S* dy, int place, Into<S[]> d);
 
     // ---- memory ----
     void (*fill)(S value, S* y, std::size_t n);
     void (*add_scaled)(S factor, const S* x, Into<S[]> y,
                        std::size_t n);  // y (+)= factor * x; exact copy when factor is 1
-    void (*gather)(const Walk<1>&, const S* x, Into<S[]> y);  // y (+)= x read along the walk; y contiguous
-    void (*scatter)(const Walk<1>&, const S* dy,
+    void (*gather)(const StridedIndex<1>&, const S* x,
+                   Into<S[]> y);  // y (+)= x read along the walk; y contiguous
+    void (*scatter)(const StridedIndex<1>&, const S* dy,
                     Into<S[]> x);  // the mirror image: x[walk] (+)= dy, all other x set to 0 by `set`
     // A block of a matrix to a block of another: y[r * y_pitch + i] (+)= x[r * x_pitch + i], i < width;
     // nothing else is written.
@@ -140,27 +141,30 @@ template <class S> struct Kernels {
                       std::size_t height, std::size_t width);
 
     // ---- reductions ----
-    void (*sum)(const S* x, Into<S[]> y, const Fold&);
-    void (*mean)(const S* x, S* y, const Fold&);  // the sum / reduced; NaN when reduced is 0
-    void (*spread)(const S* dy, S divisor, Into<S[]> dx, const Fold&);  // dx[o, r, i] (+)= dy[o, i] / divisor
-    void (*max)(const S* x, S* y, const Fold&);                         // NaN wins; reduced is at least 1
-    void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const Fold&);  // ties share equally
+    void (*sum)(const S* x, Into<S[]> y, const ReduceAxes&);
+    void (*mean)(const S* x, S* y, const ReduceAxes&);  // the sum / reduced; NaN when reduced is 0
+    void (*spread)(const S* dy, S divisor, Into<S[]> dx,
+                   const ReduceAxes&);                 // dx[o, r, i] (+)= dy[o, i] / divisor
+    void (*max)(const S* x, S* y, const ReduceAxes&);  // NaN wins; reduced is at least 1
+    void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx,
+                     const ReduceAxes&);  // ties share equally
     void (*logsumexp)(const S* x, S* y,
-                      const Fold&);  // -inf where all are -inf, +inf where one is; reduced 0 gives -inf
+                      const ReduceAxes&);  // -inf where all are -inf, +inf where one is; reduced 0 gives -inf
     void (*logsumexp_back)(const S* dy, const S* x, const S* y, Into<S[]> dx,
-                           const Fold&);  // dy * exp(x - y)
-    void (*softmax)(const S* x, S* y, const Fold&);
-    void (*softmax_back)(const S* dy, const S* y, Into<S[]> dx, const Fold&);  // y * (dy - sum(dy * y))
-    void (*log_softmax)(const S* x, S* y, const Fold&);
-    void (*log_softmax_back)(const S* dy, const S* y, Into<S[]> dx, const Fold&);  // dy - exp(y) * sum(dy)
+                           const ReduceAxes&);  // dy * exp(x - y)
+    void (*softmax)(const S* x, S* y, const ReduceAxes&);
+    void (*softmax_back)(const S* dy, const S* y, Into<S[]> dx, const ReduceAxes&);  // y * (dy - sum(dy * y))
+    void (*log_softmax)(const S* x, S* y, const ReduceAxes&);
+    void (*log_softmax_back)(const S* dy, const S* y, Into<S[]> dx,
+                             const ReduceAxes&);  // dy - exp(y) * sum(dy)
 
     // Running sums along the middle axis, one after the other, from its front or from its end.
-    void (*cumsum)(const S* x, Into<S[]> y, const Fold&, bool from_the_end);
-    void (*prod)(const S* x, S* y, const Fold&);  // 1 when reduced is 0
+    void (*cumsum)(const S* x, Into<S[]> y, const ReduceAxes&, bool from_the_end);
+    void (*prod)(const S* x, S* y, const ReduceAxes&);  // 1 when reduced is 0
     // dx = dy * the product of all others: those before it, times those after it, so nothing is divided.
-    void (*prod_back)(const S* dy, const S* x, S* dx, const Fold&);
+    void (*prod_back)(const S* dy, const S* x, S* dx, const ReduceAxes&);
     void (*argmax)(const S* x, std::int32_t* y,
-                   const Fold&);  // the first of the largest, or of the NaNs; reduced is at least 1
+                   const ReduceAxes&);  // the first of the largest, or of the NaNs; reduced is at least 1
 
     // ---- linear algebra ----
     void (*matmul)(const Product&, const S* a, const S* b, Into<S[]> c);
@@ -202,17 +206,17 @@ template <class S> struct Kernels {
     void (*measure)(std::span<const Update<S>>, bool squares, double* found);
     // Of x (items, features, space), over items and space: the mean and the variance (divided
     // by their number).
-    void (*batch_moments)(const S* x, S* mean, S* variance, const Fold&);
+    void (*batch_moments)(const S* x, S* mean, S* variance, const ReduceAxes&);
     // y = (x - mean) * rstd * gain + bias, with one of each a feature.
     void (*batch_norm)(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
-                       const Fold&);
+                       const ReduceAxes&);
     // One a feature: the sum of dy, and that of dy * (x - mean) * rstd.
     void (*batch_norm_back_sums)(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
-                                 const Fold&);
+                                 const ReduceAxes&);
     // dx (+)= gain * rstd * (dy - (total + (x - mean) * rstd * along) / (items * space)). Where the batch did
     // not make its own statistics x, mean, total and along are null: gain * rstd * dy.
     void (*batch_norm_back)(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
-                            const S* total, const S* along, Into<S[]> dx, const Fold&);
+                            const S* total, const S* along, Into<S[]> dx, const ReduceAxes&);
     // y (+)= x * scale where the mask keeps, x * 0 elsewhere; x is (items, width).
     void (*dropout)(const S* x, const DropoutMask&, S scale, Into<S[]> y, std::size_t items,
                     std::size_t width);
@@ -242,19 +246,19 @@ template <class S> inline constinit std::atomic<const Kernels<S>*> found_kernels
     {};  // by device, once they have been asked for
 
 // While true, this thread's operations are merely recorded: nobody will read what they would compute.
-inline constinit thread_local bool kernels_rest = false;
-template <class S> const Kernels<S>& resting_kernels();  // each of them does nothing
+inline constinit thread_local bool skip_compute = false;
+template <class S> const Kernels<S>& noop_kernels();  // each of them does nothing
 
-template <class S> [[gnu::always_inline]] inline const Kernels<S>& waking_kernels(Device device) {
+template <class S> [[gnu::always_inline]] inline const Kernels<S>& real_kernels(Device device) {
     const Kernels<S>* found =
         found_kernels<S>[static_cast<std::size_t>(device)].load(std::memory_order_acquire);
     return found ? *found : find_kernels<S>(device);
 }
 
 template <class S> [[gnu::always_inline]] inline const Kernels<S>& kernels(Device device) {
-    if (kernels_rest) [[unlikely]]
-        return resting_kernels<S>();
-    return waking_kernels<S>(device);
+    if (skip_compute) [[unlikely]]
+        return noop_kernels<S>();
+    return real_kernels<S>(device);
 }
 
 }  // namespace detail

@@ -11,10 +11,10 @@
 #include <optional>
 #include <utility>
 
-#include "tally/base/raw_memory.hpp"
+#include "tally/base/alignment.hpp"
 #include "tally/base/text.hpp"
-#include "tally/memory/memory_shard.hpp"
-#include "tally/memory/raw.hpp"
+#include "tally/memory/device_allocator.hpp"
+#include "tally/memory/memory_thread_cache.hpp"
 
 #if TALLY_ASAN
 #include <sanitizer/asan_interface.h>
@@ -29,8 +29,8 @@ constexpr std::size_t max_bytes = static_cast<std::size_t>(std::numeric_limits<s
 constexpr std::int64_t min_cache_limit = 64 << 20;
 
 // Tells AddressSanitizer. On the host alone: a device works later, and on what was let go, too.
-void may_touch([[maybe_unused]] bool yes, [[maybe_unused]] const void* data,
-               [[maybe_unused]] std::size_t bytes, [[maybe_unused]] Device device) {
+void asan_poison([[maybe_unused]] bool yes, [[maybe_unused]] const void* data,
+                 [[maybe_unused]] std::size_t bytes, [[maybe_unused]] Device device) {
 #if TALLY_ASAN
     if (device == Device::cpu)
         yes ? __asan_unpoison_memory_region(data, bytes) : __asan_poison_memory_region(data, bytes);
@@ -47,9 +47,9 @@ template <class T> union Immortal {
 };
 
 constinit Immortal<std::mutex> registry;  // guards who holds which shard, and the caches' limits
-constinit std::atomic<Shard*> shards{nullptr};
+constinit std::atomic<ThreadCache*> shards{nullptr};
 constinit std::atomic<int> live{0};  // threads that hold a shard
-constinit Immortal<std::array<Common, devices>> commons;
+constinit Immortal<std::array<DeviceState, devices>> commons;
 constinit std::atomic<int> poisoning{
 #ifdef NDEBUG
     0
@@ -58,29 +58,29 @@ constinit std::atomic<int> poisoning{
 #endif
 };  // 1, and 2 for each who wants it meanwhile
 
-thread_local constinit Shard* current = nullptr;
-thread_local constinit Account* accounts[devices] = {};  // of `current`: saves the hot path an addition
-thread_local constinit bool ended = false;               // outlives the guard, which has a destructor
+thread_local constinit ThreadCache* current = nullptr;
+thread_local constinit ThreadStats* accounts[devices] = {};  // of `current`: saves the hot path an addition
+thread_local constinit bool ended = false;                   // outlives the guard, which has a destructor
 thread_local constinit std::uint64_t until_failure = 0;  // buffers; while it counts, `accounts` are hidden
 
 std::size_t number(Device device) { return static_cast<std::size_t>(device); }
-Common& common_of(Device device) { return commons.value[number(device)]; }
+DeviceState& common_of(Device device) { return commons.value[number(device)]; }
 
 template <class Visit> void for_each_shard(Visit visit) {
-    for (Shard* shard = shards.load(std::memory_order_acquire); shard != nullptr; shard = shard->next)
+    for (ThreadCache* shard = shards.load(std::memory_order_acquire); shard != nullptr; shard = shard->next)
         visit(*shard);
 }
 
 std::size_t cached_bytes(Device device) {
     std::int64_t total = common_of(device).cached.get();
-    for_each_shard([&](Shard& shard) { total += shard.account[number(device)].cached.get(); });
+    for_each_shard([&](ThreadCache& shard) { total += shard.account[number(device)].cached.get(); });
     return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));
 }
 
 // Alone, a thread looks at the peaks only when its own sums have used up what was
 // left below them; with company at every change.
-void look_at_every_change(Shard& shard) {
-    for (Account& account : shard.account) account.look.store(true);
+void look_at_every_change(ThreadCache& shard) {
+    for (ThreadStats& account : shard.account) account.check_peaks.store(true);
 }
 
 std::int64_t cache_limit(Device device) {
@@ -89,30 +89,30 @@ std::int64_t cache_limit(Device device) {
 }
 
 void free_storage(Storage* storage) {
-    raw(storage->device).give(storage->data, storage->bytes);
+    raw(storage->device).free(storage->data, storage->bytes);
     delete storage;
 }
 
-void drop(Account& account) {
+void drop(ThreadStats& account) {
     account.cache.for_each(free_storage);
     account.cache.clear();
-    account.brought.add(-account.cached.get());  // first, or who looks meanwhile sees the cache as in use
+    account.acquired.add(-account.cached.get());  // first, or who looks meanwhile sees the cache as in use
     account.cached.set(0);
-    account.expect();
+    account.update_headroom();
 }
 
 // Or every buffer goes through the functions named `_slowly`.
-void take_short_way(bool yes) {
+void enable_fast_path(bool yes) {
     for (std::size_t device = 0; device < devices; ++device)
         accounts[device] = yes && current != nullptr ? &current->account[device] : nullptr;
 }
 
-void enter() {
+void register_thread() {
     const std::lock_guard lock(registry.value);
-    Shard* shard = shards.load();
+    ThreadCache* shard = shards.load();
     while (shard != nullptr && shard->taken) shard = shard->next;
     if (shard == nullptr) {
-        shard = new Shard;
+        shard = new ThreadCache;
         shard->next = shards.load();
         shards.store(shard, std::memory_order_release);
     }
@@ -123,25 +123,25 @@ void enter() {
     live.fetch_add(1);
     for_each_shard(look_at_every_change);
     current = shard;
-    take_short_way(until_failure == 0);
+    enable_fast_path(until_failure == 0);
 }
 
-void leave() {
-    for (Account& account : current->account) drop(account);
+void unregister_thread() {
+    for (ThreadStats& account : current->account) drop(account);
     const std::lock_guard lock(registry.value);
     current->taken = false;
     current = nullptr;
-    take_short_way(false);
+    enable_fast_path(false);
     live.fetch_sub(1);
 }
 
-struct Stay {
-    Stay() { enter(); }
-    ~Stay() { leave(); }
+struct ThreadRegistration {
+    ThreadRegistration() { register_thread(); }
+    ~ThreadRegistration() { unregister_thread(); }
 };
 
-void stay_for_life() {
-    struct Guard : Stay {
+void keep_registered() {
+    struct Guard : ThreadRegistration {
         ~Guard() { ended = true; }
     };
     static thread_local const Guard guard;
@@ -149,20 +149,20 @@ void stay_for_life() {
 
 // Runs `action` with a shard: one for the thread's life, or just a visit once the thread is ending.
 template <class Action> auto with_shard(Action action) {
-    std::optional<Stay> visit;
+    std::optional<ThreadRegistration> visit;
     if (current == nullptr) {
         if (ended)
             visit.emplace();
         else
-            stay_for_life();
+            keep_registered();
     }
     return action();
 }
 
 // ---- counting ----
 
-void look_at_peaks(Account& account, Device device) {
-    account.look.store(false);
+void look_at_peaks(ThreadStats& account, Device device) {
+    account.check_peaks.store(false);
     const bool alone =
         live.load() <= 1;  // before the sums: who comes and goes meanwhile is told to look, or seen
     const Sums now = sums(device), own = account.sums();
@@ -171,19 +171,19 @@ void look_at_peaks(Account& account, Device device) {
         std::int64_t seen = peak.load();
         while (seen < now[row] && !peak.compare_exchange_weak(seen, now[row])) {
         }
-        account.unnoticed[row] = own[row] + std::max(seen, now[row]) - now[row];
+        account.headroom[row] = own[row] + std::max(seen, now[row]) - now[row];
     }
-    account.expect();
-    if (!alone || poisoning.load()) account.look.store(true);
+    account.update_headroom();
+    if (!alone || poisoning.load()) account.check_peaks.store(true);
 }
 
 // ---- the budget ----
 
-Storage* allocate_in_arena(Common& common, std::size_t rounded, std::size_t bytes, Device device,
-                           Account& account) {
+Storage* allocate_in_arena(DeviceState& common, std::size_t rounded, std::size_t bytes, Device device,
+                           ThreadStats& account) {
     if (Storage* storage = common.cache.take(rounded)) {
         common.cached.add(-static_cast<std::int64_t>(rounded));
-        account.bring(static_cast<std::int64_t>(rounded));
+        account.add_acquired(static_cast<std::int64_t>(rounded));
         return storage;
     }
     auto storage = std::make_unique<Storage>();
@@ -199,70 +199,70 @@ Storage* allocate_in_arena(Common& common, std::size_t rounded, std::size_t byte
     storage->bytes = rounded;
     storage->device = device;
     account.fresh.add(1);
-    account.bring(static_cast<std::int64_t>(rounded));
+    account.add_acquired(static_cast<std::int64_t>(rounded));
     return storage.release();
 }
 
 // ---- the rarer paths ----
 
-Storage* allocate_outside(std::size_t rounded, std::size_t bytes, Device device, Account& account) {
+Storage* allocate_from_system(std::size_t rounded, std::size_t bytes, Device device, ThreadStats& account) {
     auto storage = std::make_unique<Storage>();
     const std::size_t wanted =
         caching ? rounded : bytes;  // AddressSanitizer then sees an overrun of one byte
-    storage->data = raw(device).grab(wanted);
+    storage->data = raw(device).allocate(wanted);
     if (storage->data == nullptr) {
         drop(account);
-        storage->data = raw(device).grab(wanted);
+        storage->data = raw(device).allocate(wanted);
     }
     if (storage->data == nullptr) out_of_memory(bytes, device, cached_bytes(device), 0, 0);
     storage->bytes = rounded;
     storage->device = device;
     account.fresh.add(1);
-    account.bring(static_cast<std::int64_t>(rounded));
+    account.add_acquired(static_cast<std::int64_t>(rounded));
     return storage.release();
 }
 
-[[gnu::noinline]] Storage* looked_at(Storage* storage, std::size_t bytes, Account& account) try {
+[[gnu::noinline]] Storage* record_peak(Storage* storage, std::size_t bytes, ThreadStats& account) try {
     if (poisoning.load()) raw(storage->device).fill(storage->data, 0xFF, bytes);
     look_at_peaks(account, storage->device);
     return storage;
 } catch (...) {
-    recycle(storage);  // nobody else knows of it yet
+    return_to_cache(storage);  // nobody else knows of it yet
     throw;
 }
 
-Storage* allocate_here(std::size_t bytes, Device device) {
+Storage* allocate_registered(std::size_t bytes, Device device) {
     raw(device);                                   // or refuse it
     alignas(line) static std::byte nothing[line];  // an address to count from
     if (bytes == 0) {
         auto* const storage = new Storage();
         storage->data = nothing;
-        storage->holders = 1;
+        storage->ref_count = 1;
         storage->device = device;
         return storage;
     }
-    Common& common = common_of(device);
+    DeviceState& common = common_of(device);
     if (until_failure != 0 && --until_failure == 0) {
-        take_short_way(true);
+        enable_fast_path(true);
         out_of_memory(bytes, device, cached_bytes(device), 0, report(device).largest_free);
     }
     if (bytes > max_bytes) out_of_memory(bytes, device, cached_bytes(device), 0, report(device).largest_free);
-    const std::size_t rounded = whole_lines(bytes);
-    Account& account = current->account[number(device)];
+    const std::size_t rounded = round_up_to_line(bytes);
+    ThreadStats& account = current->account[number(device)];
     Storage* storage = account.cache.take(rounded);
     if (storage != nullptr) {
         account.cached.add(-static_cast<std::int64_t>(rounded));
     } else if (common.budget.load() != 0) {
         const std::lock_guard lock(common.mutex);
         storage = common.arena ? allocate_in_arena(common, rounded, bytes, device, account)
-                               : allocate_outside(rounded, bytes, device, account);
+                               : allocate_from_system(rounded, bytes, device, account);
     } else {
-        storage = allocate_outside(rounded, bytes, device, account);
+        storage = allocate_from_system(rounded, bytes, device, account);
     }
-    storage->asked = bytes;
-    may_touch(true, storage->data, bytes, device);
-    account.hand_out(storage, 0);
-    return looked_at(storage, bytes, account);
+    storage->requested_bytes = bytes;
+    asan_poison(true, storage->data, bytes, device);
+    account.on_alloc(storage, 0);
+    return record_peak(storage, bytes, account);
 }
 
 void recycle_here(Storage* storage) {
@@ -270,19 +270,19 @@ void recycle_here(Storage* storage) {
         delete storage;
         return;
     }
-    Account& account = current->account[number(storage->device)];
-    if (account.take_back(storage)) return;  // whoever hid `accounts`, its limit holds: a reserve keeps all
-    Common& common = common_of(storage->device);
+    ThreadStats& account = current->account[number(storage->device)];
+    if (account.on_free(storage)) return;  // whoever hid `accounts`, its limit holds: a reserve keeps all
+    DeviceState& common = common_of(storage->device);
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
-    const MemoryClass held_as = detail::held_as(storage);
+    const MemoryClass memory_class = detail::memory_class(storage);
     const auto let_go = [&] {  // last: what is in use and not held counts as temporary
-        if (held_as != MemoryClass::temporary) account.hold(held_as, -bytes);
+        if (memory_class != MemoryClass::temporary) account.hold(memory_class, -bytes);
     };
     if (common.budget.load() != 0) {
         const std::lock_guard lock(common.mutex);
         if (common.in_arena(storage)) {
-            may_touch(false, storage->data, storage->bytes, storage->device);
-            account.bring(-bytes);
+            asan_poison(false, storage->data, storage->bytes, storage->device);
+            account.add_acquired(-bytes);
             let_go();
             if (!caching) return common.return_to_arena(storage);
             common.cached.add(static_cast<std::int64_t>(storage->bytes));
@@ -298,7 +298,7 @@ void recycle_here(Storage* storage) {
         account.cache_limit.store(limit);
     }
     if (bytes > limit) {
-        account.bring(-bytes);
+        account.add_acquired(-bytes);
         let_go();
         return free_storage(storage);
     }
@@ -308,8 +308,8 @@ void recycle_here(Storage* storage) {
     account.cache.put(storage, storage->bytes);
 }
 
-[[gnu::noinline]] Storage* allocate_slowly(std::size_t bytes, Device device) {
-    return with_shard([=] { return allocate_here(bytes, device); });
+[[gnu::noinline]] Storage* allocate_slow(std::size_t bytes, Device device) {
+    return with_shard([=] { return allocate_registered(bytes, device); });
 }
 
 [[gnu::noinline]] void recycle_slowly(Storage* storage) {
@@ -320,7 +320,7 @@ void recycle_here(Storage* storage) {
 
 detail::Sums detail::sums(Device device) {
     Sums total{};
-    for_each_shard([&](Shard& shard) {
+    for_each_shard([&](ThreadCache& shard) {
         const Sums own = shard.account[number(device)].sums();
         for (std::size_t row = 0; row < total.size(); ++row) total[row] += own[row];
     });
@@ -329,35 +329,35 @@ detail::Sums detail::sums(Device device) {
 }
 
 Storage* detail::allocate(std::size_t bytes, Device device) {
-    Account* const account = accounts[number(device)];
-    const std::size_t rounded = whole_lines(bytes);  // 0 also for absurd sizes; nothing ever waits there
+    ThreadStats* const account = accounts[number(device)];
+    const std::size_t rounded = round_up_to_line(bytes);  // 0 also for absurd sizes; nothing ever waits there
     Storage* const storage = account ? account->cache.take(rounded) : nullptr;
     if (storage == nullptr) [[unlikely]]
-        return allocate_slowly(bytes, device);
-    const bool more_than_ever = account->hand_out(storage, rounded);
-    return more_than_ever ? looked_at(storage, bytes, *account) : storage;
+        return allocate_slow(bytes, device);
+    const bool more_than_ever = account->on_alloc(storage, rounded);
+    return more_than_ever ? record_peak(storage, bytes, *account) : storage;
 }
 
-void detail::recycle(Storage* storage) {
-    Account* const account = accounts[number(storage->device)];
-    if (account == nullptr || !account->take_back(storage)) [[unlikely]]
+void detail::return_to_cache(Storage* storage) {
+    ThreadStats* const account = accounts[number(storage->device)];
+    if (account == nullptr || !account->on_free(storage)) [[unlikely]]
         recycle_slowly(storage);
 }
 
 namespace {
 
-[[gnu::always_inline]] inline void move_in(Account& account, const Storage* storage, MemoryClass before,
+[[gnu::always_inline]] inline void move_in(ThreadStats& account, const Storage* storage, MemoryClass before,
                                            MemoryClass now) {
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
     if (now != MemoryClass::temporary) account.hold(now, bytes);
     if (before != MemoryClass::temporary) account.hold(before, -bytes);
-    if (account.grown(now) || account.look.load(std::memory_order_relaxed)) [[unlikely]]
+    if (account.exceeds_headroom(now) || account.check_peaks.load(std::memory_order_relaxed)) [[unlikely]]
         look_at_peaks(account, storage->device);
 }
 
 // The bytes of a buffer go from one row of the ledger to another.
 [[gnu::always_inline]] inline void move(const Storage* storage, MemoryClass before, MemoryClass now) {
-    Account* const account = accounts[number(storage->device)];
+    ThreadStats* const account = accounts[number(storage->device)];
     if (account == nullptr) [[unlikely]]
         return with_shard([=] { move_in(current->account[number(storage->device)], storage, before, now); });
     move_in(*account, storage, before, now);
@@ -365,23 +365,23 @@ namespace {
 
 }  // namespace
 
-void detail::reclassify(Storage* storage, MemoryClass held_as) {
-    std::uint64_t before = storage->holders.load(), now = 0;
-    do now = before << 2 >> 2 | class_bits(held_as);
-    while (!storage->holders.compare_exchange_weak(before, now));
-    move(storage, class_of(before), class_of(now));
+void detail::reclassify(Storage* storage, MemoryClass memory_class) {
+    std::uint64_t before = storage->ref_count.load(), now = 0;
+    do now = before << 2 >> 2 | class_bits(memory_class);
+    while (!storage->ref_count.compare_exchange_weak(before, now));
+    move(storage, memory_class_of(before), memory_class_of(now));
 }
 
-void detail::saved_first(Storage* storage, std::uint64_t holders_before) {
-    if (sum_saved && storage->device == Device::cpu) [[unlikely]]
-        detail::note_checksum(storage);
-    else if (storage->summed.load(std::memory_order_relaxed)) [[unlikely]]
-        storage->summed.store(false, std::memory_order_relaxed);
-    if (class_of(holders_before) == MemoryClass::temporary)
+void detail::on_first_save(Storage* storage, std::uint64_t ref_count_before) {
+    if (checksum_saved && storage->device == Device::cpu) [[unlikely]]
+        detail::record_checksum(storage);
+    else if (storage->has_checksum.load(std::memory_order_relaxed)) [[unlikely]]
+        storage->has_checksum.store(false, std::memory_order_relaxed);
+    if (memory_class_of(ref_count_before) == MemoryClass::temporary)
         move(storage, MemoryClass::temporary, MemoryClass::saved);
 }
 
-void detail::unsaved_last(Storage* storage) { move(storage, MemoryClass::saved, MemoryClass::temporary); }
+void detail::on_last_unsave(Storage* storage) { move(storage, MemoryClass::saved, MemoryClass::temporary); }
 
 std::size_t budget(Device device) { return common_of(device).budget.load(); }
 
@@ -398,17 +398,17 @@ void reset_peak(Device device) {
 
 Report report(Device device) {
     Report now;
-    Common& common = common_of(device);
+    DeviceState& common = common_of(device);
     const Sums held = sums(device);
     now.in_use = static_cast<std::size_t>(held[all_classes]);
     now.peak = peak(device);
-    now.packing = device == Device::cpu ? packing.load(std::memory_order_relaxed) : 0;
+    now.packing = device == Device::cpu ? packing_buffer_bytes.load(std::memory_order_relaxed) : 0;
     for (std::size_t row = 0; row < detail::memory_classes; ++row) {
         now.in_use_by[row] = static_cast<std::size_t>(held[row]);
         now.peak_by[row] = static_cast<std::size_t>(common.peak[row].load());
     }
     std::uint64_t fresh = 0;
-    for_each_shard([&](Shard& shard) {
+    for_each_shard([&](ThreadCache& shard) {
         fresh += shard.account[number(device)].fresh.get();
         now.allocations += shard.account[number(device)].allocations.get();
     });
@@ -433,7 +433,7 @@ void set_budget(std::size_t bytes, Device device) {
     };
     drop_cache(device);
     const std::lock_guard registry_lock(registry.value);
-    Common& common = common_of(device);
+    DeviceState& common = common_of(device);
     const std::lock_guard lock(common.mutex);
     if (const std::size_t held = in_use(device)) refuse(held, "in use; let go of every array first");
     if (const std::size_t held = cached_bytes(device))
@@ -442,23 +442,24 @@ void set_budget(std::size_t bytes, Device device) {
     std::optional<Arena> arena;
     if (bytes != 0) {
         arena.emplace(bytes / line * line);
-        if (bytes <= max_bytes) base = static_cast<std::byte*>(device_memory.grab(whole_lines(bytes)));
+        if (bytes <= max_bytes)
+            base = static_cast<std::byte*>(device_memory.allocate(round_up_to_line(bytes)));
         if (base == nullptr)
             throw OutOfMemory("[memory] cannot set a budget of " + std::to_string(bytes) + " bytes (" +
                                   bytes_in_words(bytes) + ") on " + tally::to_string(device) +
                                   ": the device itself has less",
                               device, bytes, 0);
-        may_touch(false, base, whole_lines(bytes), device);
+        asan_poison(false, base, round_up_to_line(bytes), device);
     }
     if (common.base != nullptr) {
-        may_touch(true, common.base, whole_lines(common.budget.load()), device);
-        device_memory.give(common.base, whole_lines(common.budget.load()));
+        asan_poison(true, common.base, round_up_to_line(common.budget.load()), device);
+        device_memory.free(common.base, round_up_to_line(common.budget.load()));
     }
     common.base = base;
     common.arena = std::move(arena);
     common.budget.store(bytes);
     for_each_shard(
-        [&](Shard& shard) { shard.account[number(device)].cache_limit.store(cache_limit(device)); });
+        [&](ThreadCache& shard) { shard.account[number(device)].cache_limit.store(cache_limit(device)); });
 }
 
 void drop_cache(Device device) {
@@ -469,11 +470,11 @@ void drop_cache(Device device) {
 
 void fail_allocation(std::uint64_t n) {
     until_failure = n;
-    take_short_way(n == 0);
+    enable_fast_path(n == 0);
 }
 
 void detail::poison(Storage* storage) {
-    raw(storage->device).fill(storage->data, 0xFF, caching ? storage->bytes : storage->asked);
+    raw(storage->device).fill(storage->data, 0xFF, caching ? storage->bytes : storage->requested_bytes);
 }
 
 bool set_poison(bool on) {
@@ -482,7 +483,7 @@ bool set_poison(bool on) {
     return before & 1;
 }
 
-void detail::poison_meanwhile(bool begins) {
+void detail::hold_poison(bool begins) {
     poisoning.fetch_add(begins ? 2 : -2);
     for_each_shard(look_at_every_change);
 }

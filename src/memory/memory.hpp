@@ -34,79 +34,80 @@ inline constexpr int memory_classes = 4;
 // be used again.
 struct Storage {
     void* data;         // aligned to a line, in the device's memory (some address when bytes is 0)
-    std::size_t bytes;  // rounded up to whole lines (base/raw_memory.hpp)
-    std::atomic<std::uint64_t> holders;  // arrays and rules; how many of them are rules; its class
-    std::atomic<std::uint32_t> version;  // raised by every modification in place
-    std::atomic<std::uint32_t> left_by;  // the thread that gave the parameter that lay here another value
+    std::size_t bytes;  // rounded up to whole lines (base/alignment.hpp)
+    std::atomic<std::uint64_t> ref_count;  // arrays and rules; how many of them are rules; its class
+    std::atomic<std::uint32_t> version;    // raised by every modification in place
+    std::atomic<std::uint32_t>
+        replaced_by_thread;  // the thread that gave the parameter that lay here another value
     Device device;
     Storage* next_free;
     // For CheckRules (check_rules.hpp): of the bytes when the first of the rules came, if it was asked for.
     std::uint64_t checksum;
-    std::uint32_t summed_version;
-    std::atomic<bool> summed;
-    std::size_t asked;  // bytes; known under AddressSanitizer, where there are no more
+    std::uint32_t checksum_version;
+    std::atomic<bool> has_checksum;
+    std::size_t requested_bytes;  // known under AddressSanitizer, where there are no more
 };
 
 // A fresh buffer of at least `bytes`: one holder, no rules, version 0, temporary. The bytes are uninitialised
 // (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and largest free.
 Storage* allocate(std::size_t bytes, Device device);
-void recycle(Storage* storage);  // nobody holds it any more
+void return_to_cache(Storage* storage);  // nobody holds it any more
 // Moves the bytes to another row of the ledger; `saved` is nobody's to say, since rules make it so.
-void reclassify(Storage* storage, MemoryClass held_as);
+void reclassify(Storage* storage, MemoryClass memory_class);
 
 // All that threads change together is one word, so that none of them sees one part without the other: in the
 // lower half arrays and rules, above it the rules among them, in the two highest bits parameter or gradient.
-inline constexpr std::uint64_t one_rule = (std::uint64_t{1} << 32) + 1;
+inline constexpr std::uint64_t one_saved_ref = (std::uint64_t{1} << 32) + 1;
 inline constexpr int class_bit = 62;
-constexpr std::uint64_t class_bits(MemoryClass held_as) {
-    return held_as == MemoryClass::parameter || held_as == MemoryClass::gradient
-               ? (static_cast<std::uint64_t>(held_as) + 1) << class_bit
+constexpr std::uint64_t class_bits(MemoryClass memory_class) {
+    return memory_class == MemoryClass::parameter || memory_class == MemoryClass::gradient
+               ? (static_cast<std::uint64_t>(memory_class) + 1) << class_bit
                : 0;
 }
-constexpr MemoryClass class_of(std::uint64_t holders) {
-    if (holders >> class_bit) return static_cast<MemoryClass>((holders >> class_bit) - 1);
-    return holders >> 32 ? MemoryClass::saved : MemoryClass::temporary;
+constexpr MemoryClass memory_class_of(std::uint64_t ref_count) {
+    if (ref_count >> class_bit) return static_cast<MemoryClass>((ref_count >> class_bit) - 1);
+    return ref_count >> 32 ? MemoryClass::saved : MemoryClass::temporary;
 }
-inline MemoryClass held_as(const Storage* storage) {
-    return class_of(storage->holders.load(std::memory_order_relaxed));
+inline MemoryClass memory_class(const Storage* storage) {
+    return memory_class_of(storage->ref_count.load(std::memory_order_relaxed));
 }
-inline std::uint32_t holders(const Storage* storage) {
-    return static_cast<std::uint32_t>(storage->holders.load(std::memory_order_acquire));
+inline std::uint32_t ref_count(const Storage* storage) {
+    return static_cast<std::uint32_t>(storage->ref_count.load(std::memory_order_acquire));
 }
-inline bool sole_temporary(const Storage* storage) {
-    return storage->holders.load(std::memory_order_acquire) == 1;
+inline bool is_unique_temporary(const Storage* storage) {
+    return storage->ref_count.load(std::memory_order_acquire) == 1;
 }
-inline void keep(Storage* storage) { storage->holders.fetch_add(1, std::memory_order_relaxed); }
+inline void ref(Storage* storage) { storage->ref_count.fetch_add(1, std::memory_order_relaxed); }
 // The last one recycles the buffer. Who finds to be the only one needs no locked instruction to know it:
 // nobody is left who could make another.
-inline void forget(Storage* storage) {
-    if (holders(storage) == 1 ||
-        static_cast<std::uint32_t>(storage->holders.fetch_sub(1, std::memory_order_acq_rel)) == 1)
-        recycle(storage);
+inline void unref(Storage* storage) {
+    if (ref_count(storage) == 1 ||
+        static_cast<std::uint32_t>(storage->ref_count.fetch_sub(1, std::memory_order_acq_rel)) == 1)
+        return_to_cache(storage);
 }
 
 // A rule keeps or lets go of a value: while a temporary is kept by at least one rule it counts as `saved`.
-void saved_first(Storage* storage, std::uint64_t holders_before);
-void unsaved_last(Storage* storage);
-constexpr std::uint32_t rules_of(std::uint64_t holders) {
-    return static_cast<std::uint32_t>(holders << 2 >> 34);
+void on_first_save(Storage* storage, std::uint64_t ref_count_before);
+void on_last_unsave(Storage* storage);
+constexpr std::uint32_t saved_count_of(std::uint64_t ref_count) {
+    return static_cast<std::uint32_t>(ref_count << 2 >> 34);
 }
-inline std::uint32_t rules(const Storage* storage) { return rules_of(storage->holders.load()); }
-inline void save(Storage* storage) {
-    const std::uint64_t before = storage->holders.fetch_add(one_rule);
-    if (rules_of(before) == 0) saved_first(storage, before);
+inline std::uint32_t saved_count(const Storage* storage) { return saved_count_of(storage->ref_count.load()); }
+inline void ref_saved(Storage* storage) {
+    const std::uint64_t before = storage->ref_count.fetch_add(one_saved_ref);
+    if (saved_count_of(before) == 0) on_first_save(storage, before);
 }
-inline void unsave(Storage* storage) {
-    if (storage->holders.load(std::memory_order_acquire) == one_rule)
-        return recycle(storage);  // the ledger takes it from the class it is in
-    if (storage->holders.fetch_sub(one_rule - 1) >> 32 == 1) unsaved_last(storage);
-    forget(storage);
+inline void unref_saved(Storage* storage) {
+    if (storage->ref_count.load(std::memory_order_acquire) == one_saved_ref)
+        return return_to_cache(storage);  // the ledger takes it from the class it is in
+    if (storage->ref_count.fetch_sub(one_saved_ref - 1) >> 32 == 1) on_last_unsave(storage);
+    unref(storage);
 }
 
 // Whether this thread notes the bytes of what the first of its rules saves (set_checks, trial.hpp).
-inline constinit thread_local bool sum_saved = false;
+inline constinit thread_local bool checksum_saved = false;
 // Whether bytes of a buffer that rules keep are no longer what they were when the first of them came,
-// although its version is; known only of what was saved while `sum_saved` was set.
+// although its version is; known only of what was saved while `checksum_saved` was set.
 bool changed_since_saved(const Storage* storage);
 
 // Whoever is about to write says so; alone with the buffer, or for all who have saved it to notice.
@@ -116,11 +117,11 @@ inline void raise_version(Storage* storage) {
 
 // A parameter that lay here was given another value, elsewhere: rules of this thread that keep the old one
 // are told. Those of another thread keep what they were given, and nothing else has happened since `version`.
-void leave(Storage* storage);
-bool left_by_another(const Storage* storage, std::uint32_t version);
+void mark_replaced(Storage* storage);
+bool replaced_by_another_thread(const Storage* storage, std::uint32_t version);
 
-void poison(Storage* storage);       // with NaN bytes
-void poison_meanwhile(bool begins);  // as set_poison(true), for as long as anybody wants it
+void poison(Storage* storage);  // with NaN bytes
+void hold_poison(bool begins);  // as set_poison(true), for as long as anybody wants it
 
 }  // namespace detail
 

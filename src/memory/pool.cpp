@@ -16,7 +16,7 @@ struct Guard {
 
 }  // namespace
 
-void detail::give_to_closed(void* memory, std::size_t list) noexcept {
+void detail::free_slow(void* memory, std::size_t list) noexcept {
     if (ended) return ::operator delete(memory);  // from an object destroyed later than the guard
     static thread_local Guard guard;
     lists.open = true;

@@ -36,7 +36,7 @@ struct Lists {
 };
 inline thread_local constinit Lists lists{};
 
-void give_to_closed(void* memory, std::size_t list) noexcept;  // opens them; frees when the thread is ending
+void free_slow(void* memory, std::size_t list) noexcept;  // opens them; frees when the thread is ending
 
 }  // namespace detail
 
@@ -56,7 +56,7 @@ inline void give(void* memory, std::size_t bytes) noexcept {
     const std::size_t list = (bytes - 1) / granule;
     if (!enabled || list >= list_count) return ::operator delete(memory);
     if (!detail::lists.open) [[unlikely]] {
-        return detail::give_to_closed(memory, list);
+        return detail::free_slow(memory, list);
     }
     detail::lists.head[list] = ::new (memory) detail::Block{detail::lists.head[list]};
 }

@@ -7,7 +7,7 @@
 // takes more memory.
 #pragma once
 
-#include "tally/autograd/trial.hpp"
+#include "tally/autograd/backward_check.hpp"
 #include "tally/memory/memory.hpp"
 
 namespace tally {
@@ -16,12 +16,10 @@ namespace tally {
 // told. What is saved meanwhile must stay as it was, and fresh memory is filled with NaN.
 class CheckRules {
 public:
-    [[nodiscard]] CheckRules() : before_(watching::set_checks(true)) {
-        memory::detail::poison_meanwhile(true);
-    }
+    [[nodiscard]] CheckRules() : before_(watching::set_checks(true)) { memory::detail::hold_poison(true); }
     ~CheckRules() {
         watching::set_checks(before_);
-        memory::detail::poison_meanwhile(false);
+        memory::detail::hold_poison(false);
     }
     CheckRules(const CheckRules&) = delete;
     CheckRules& operator=(const CheckRules&) = delete;

@@ -109,7 +109,8 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
 // The Hessian of f at x times v: a reverse sweep over dual numbers. f must accept any scalar type and
 // give one element.
 template <class F> Array<double> hessian_vector(F f, const Array<double>& x, const Array<double>& v) {
-    if (!detail::same_form(x, v)) detail::fail_gradient_form(detail::form(x), detail::form(v));
+    if (!detail::same_shape_and_device(x, v))
+        detail::fail_gradient_form(detail::describe(x), detail::describe(v));
     using D = Dual<double>;
     std::vector<D> values(x.size());
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = D(x.span()[i], v.span()[i]);

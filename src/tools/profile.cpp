@@ -6,8 +6,8 @@
 
 #include "tally/base/text.hpp"
 #include "tally/base/text_table.hpp"
-#include "tally/memory/memory_account.hpp"
-#include "tally/tools/here.hpp"
+#include "tally/memory/memory_thread_stats.hpp"
+#include "tally/tools/scope_name.hpp"
 
 namespace tally {
 
@@ -36,14 +36,14 @@ std::size_t Profile::row_of(const std::string& name, bool marked) {
 
 void Profile::trace(Event event) {
     if (events_.size() < most_events) {
-        event.where = Here::place();
+        event.where = ScopeName::place();
         const memory::detail::Sums now = memory::detail::sums(device_);
         std::copy_n(now.begin(), memory::detail::memory_classes, event.in_use_by);
         events_.push_back(std::move(event));
     } else {
         ++left_out_;
     }
-    looking_for_ += passed();
+    own_time_ += passed();
 }
 
 void Profile::mark(const std::string& name) {
@@ -54,10 +54,10 @@ void Profile::mark(const std::string& name) {
     trace({place, true, begin, last_, {}, {}, 0, 0, {}});
 }
 
-void Profile::computed(const Computed& operation) {
+void Profile::on_forward(const ForwardEvent& operation) {
     const std::uint64_t begin = last_, time = passed();
-    const std::size_t place = row_of(operation.op), its_made = detail::made(operation),
-                      its_kept = detail::newly_kept(operation);
+    const std::size_t place = row_of(operation.op), its_made = detail::output_bytes(operation),
+                      its_kept = detail::newly_saved_bytes(operation);
     Row& row = rows_[place];
     ++row.calls;
     row.forward += time;
@@ -66,13 +66,13 @@ void Profile::computed(const Computed& operation) {
     trace({place, true, begin, last_, {}, operation.value.shape, its_made, its_kept, {}});
 }
 
-void Profile::pulling(const Node& node) {
+void Profile::before_backward(const Node& node) {
     const std::uint64_t time = passed();
     if (!open_.empty()) rows_[open_.back().row].backward += time;
     open_.push_back({node.id, row_of(node.op()), last_});
 }
 
-void Profile::pulled(const Node& node) {
+void Profile::after_backward(const Node& node) {
     const std::uint64_t time = passed();
     if (open_.empty() || open_.back().node != node.id) return;  // it was running when this profile began
     const Open rule = open_.back();

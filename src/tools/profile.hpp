@@ -45,7 +45,7 @@ public:
 
     std::vector<Row> rows() const;  // what took longest comes first
     // From the beginning to the last event, without what this profile itself took.
-    std::uint64_t nanoseconds() const { return last_ - begin_ - looking_for_; }
+    std::uint64_t nanoseconds() const { return last_ - begin_ - own_time_; }
     std::uint64_t between() const;  // of these: in none of the rows, such as what passes before a sweep
 
     // One event for each operation and each rule, and the live bytes after it, by class.
@@ -70,9 +70,9 @@ private:
         std::uint64_t begin;
     };
 
-    void computed(const Computed& operation) override;
-    void pulling(const Node& node) override;
-    void pulled(const Node& node) override;
+    void on_forward(const ForwardEvent& operation) override;
+    void before_backward(const Node& node) override;
+    void after_backward(const Node& node) override;
 
     std::size_t row_of(const std::string& name, bool marked = false);
     std::uint64_t passed();  // since the last event
@@ -86,8 +86,8 @@ private:
     std::vector<Open> open_;
     std::vector<Event> events_;
     std::uint64_t left_out_ = 0;
-    std::uint64_t begin_, last_, looking_for_ = 0;
-    const Observing looking_{*this};
+    std::uint64_t begin_, last_, own_time_ = 0;
+    const ObserverScope scope_{*this};
 };
 
 std::string to_string(const Profile& profile);  // a table

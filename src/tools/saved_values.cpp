@@ -6,15 +6,17 @@
 
 #include "tally/base/text.hpp"
 #include "tally/base/text_table.hpp"
-#include "tally/tools/here.hpp"
+#include "tally/tools/scope_name.hpp"
 
 namespace tally {
 namespace {
 
-SavedValues::Why why(const Computed& operation, const detail::ObservedValue& kept) {
+SavedValues::Why why(const ForwardEvent& operation, const detail::ValueInfo& kept) {
     if (!kept.storage) return SavedValues::Why::number;
-    if (memory::detail::held_as(kept.storage) == MemoryClass::parameter) return SavedValues::Why::parameter;
-    if (memory::detail::held_as(kept.storage) == MemoryClass::gradient) return SavedValues::Why::gradient;
+    if (memory::detail::memory_class(kept.storage) == MemoryClass::parameter)
+        return SavedValues::Why::parameter;
+    if (memory::detail::memory_class(kept.storage) == MemoryClass::gradient)
+        return SavedValues::Why::gradient;
     return kept.storage == operation.value.storage ? SavedValues::Why::output : SavedValues::Why::operand;
 }
 
@@ -27,16 +29,16 @@ const char* in_words(SavedValues::Why why) {
 
 }  // namespace
 
-void SavedValues::computed(const Computed& operation) {
+void SavedValues::on_forward(const ForwardEvent& operation) {
     if (operation.kept.empty()) return;
-    const std::string where = Here::place();
-    for (const detail::ObservedValue& kept : operation.kept) {
-        bool counts = kept.storage && memory::detail::held_as(kept.storage) == MemoryClass::saved;
+    const std::string where = ScopeName::place();
+    for (const detail::ValueInfo& kept : operation.kept) {
+        bool counts = kept.storage && memory::detail::memory_class(kept.storage) == MemoryClass::saved;
         if (kept.storage) {
             const auto of_an_older_node = [&](const Entry& entry) {
                 return entry.storage == kept.storage && entry.node != operation.node->id;
             };
-            if (detail::savers_before(operation, kept) == 0)  // then those on the list have been dropped
+            if (detail::earlier_savers(operation, kept) == 0)  // then those on the list have been dropped
                 std::erase_if(entries_, of_an_older_node);
             else if (const auto present = std::ranges::find_if(entries_, of_an_older_node);
                      counts && (present == entries_.end() || !present->counts))
@@ -47,7 +49,7 @@ void SavedValues::computed(const Computed& operation) {
     }
 }
 
-void SavedValues::pulled(const Node& node) {
+void SavedValues::after_backward(const Node& node) {
     std::erase_if(entries_, [&](const Entry& entry) { return entry.node == node.id; });
 }
 

@@ -43,11 +43,11 @@ public:
     std::size_t buffers() const;  // how many these are
 
 private:
-    void computed(const Computed& operation) override;
-    void pulled(const Node& node) override;
+    void on_forward(const ForwardEvent& operation) override;
+    void after_backward(const Node& node) override;
 
     std::vector<Entry> entries_;
-    const Observing looking_{*this};
+    const ObserverScope scope_{*this};
 };
 
 std::string to_string(const SavedValues& kept);  // a table, one entry a line

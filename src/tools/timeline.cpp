@@ -5,8 +5,8 @@
 
 #include "tally/base/text.hpp"
 #include "tally/base/write_file.hpp"
-#include "tally/memory/memory_account.hpp"
-#include "tally/tools/here.hpp"
+#include "tally/memory/memory_thread_stats.hpp"
+#include "tally/tools/scope_name.hpp"
 
 namespace tally {
 
@@ -16,8 +16,8 @@ const auto lower = [](const Timeline::Sample& a, const Timeline::Sample& b) { re
 
 Timeline::Timeline(Device device) : device_(device), highest_before_(memory::peak(device)) {}
 
-void Timeline::computed(const Computed& operation) { look(operation.op, true); }
-void Timeline::pulled(const Node& node) { look(node.op(), false); }
+void Timeline::on_forward(const ForwardEvent& operation) { look(operation.op, true); }
+void Timeline::after_backward(const Node& node) { look(node.op(), false); }
 
 void Timeline::look(const char* op, bool forward) {
     const memory::detail::Sums now = memory::detail::sums(device_);
@@ -26,7 +26,7 @@ void Timeline::look(const char* op, bool forward) {
     const std::size_t highest_ever = memory::peak(device_);
     const bool higher_than_ever = highest_ever > std::exchange(highest_before_, highest_ever);
     const std::size_t bytes = higher_than_ever ? highest_ever : sample.in_use;
-    if (bytes > peak_.bytes) peak_ = {bytes, sample, op, Here::place(), bytes > sample.in_use};
+    if (bytes > peak_.bytes) peak_ = {bytes, sample, op, ScopeName::place(), bytes > sample.in_use};
     if ((events_ - 1) % each_stands_for_ != 0) {
         if (lower(samples_.back(), sample)) samples_.back() = sample;
         return;

@@ -62,8 +62,8 @@ public:
     void write(const std::string& path, const std::string& title = "Live bytes") const;  // .svg
 
 private:
-    void computed(const Computed& operation) override;
-    void pulled(const Node& node) override;
+    void on_forward(const ForwardEvent& operation) override;
+    void after_backward(const Node& node) override;
     void look(const char* op, bool forward);
 
     Device device_;
@@ -71,7 +71,7 @@ private:
     std::uint64_t events_ = 0, each_stands_for_ = 1;
     std::size_t highest_before_;  // what the ledger called its peak at the last event
     Peak peak_;
-    const Observing looking_{*this};
+    const ObserverScope scope_{*this};
 };
 
 namespace detail {

@@ -48,9 +48,9 @@ constexpr const char* dark =
 // Bytes that are shown on top of each other: those of a class, or a part of them.
 struct Layer {
     std::string name, style;
-    std::size_t held_as, from, most;  // of the bytes of this class: beyond `from`, at most `most`
+    std::size_t memory_class, from, most;  // of the bytes of this class: beyond `from`, at most `most`
     std::size_t bytes(const Timeline::Sample& sample) const {
-        const std::size_t all = sample.in_use_by[held_as];
+        const std::size_t all = sample.in_use_by[memory_class];
         return std::min(most, all - std::min(all, from));
     }
 };
@@ -59,11 +59,11 @@ struct Layer {
 std::vector<Layer> layers_of(const Timeline::Share& named) {
     constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
     std::vector<Layer> layers;
-    for (std::size_t held_as = 0; held_as < memory::detail::memory_classes; ++held_as) {
-        if (held_as == static_cast<std::size_t>(MemoryClass::saved) && named.bytes > 0)
+    for (std::size_t memory_class = 0; memory_class < memory::detail::memory_classes; ++memory_class) {
+        if (memory_class == static_cast<std::size_t>(MemoryClass::saved) && named.bytes > 0)
             layers.push_back({detail::clean_text(named.name, 24), "t-named", temporary, 0, named.bytes});
-        layers.push_back({names[held_as], formatted("t-class%d", static_cast<int>(held_as)), held_as,
-                          held_as == temporary ? named.bytes : 0, all});
+        layers.push_back({names[memory_class], formatted("t-class%d", static_cast<int>(memory_class)),
+                          memory_class, memory_class == temporary ? named.bytes : 0, all});
     }
     return layers;
 }

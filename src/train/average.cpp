@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tally/train/require.hpp"
+#include "tally/train/state_reader.hpp"
 
 namespace tally {
 
@@ -19,12 +19,12 @@ MovingAverage<S>::MovingAverage(std::vector<Var<Array<S>>> parameters, AverageOp
 
 template <class S> void MovingAverage<S>::prepare() {
     refuse_swapped("update");  // before the parameters have been stepped
-    follow();
+    move_to_parameter_device();
     for (Array<S>& average : averages_) average.writable();
     list_.reserve(averages_.size());
 }
 
-template <class S> void MovingAverage<S>::follow() {
+template <class S> void MovingAverage<S>::move_to_parameter_device() {
     const Device there = parameters_[0].value().device();
     for (std::size_t i = 0; i < averages_.size(); ++i) {
         if (const Device own = parameters_[i].value().device(); own != there)
@@ -45,7 +45,7 @@ template <class S> detail::AverageStep<S> MovingAverage<S>::numbers() const {
 template <class S> void MovingAverage<S>::follow_update() {
     const detail::AverageStep<S> step = numbers();
     list_.clear();
-    follow();
+    move_to_parameter_device();
     for (std::size_t i = 0; i < averages_.size(); ++i) {
         detail::Update<S> one;
         one.value = averages_[i].writable();
@@ -90,14 +90,15 @@ template <class S> const Array<S>& MovingAverage<S>::value(std::size_t i) const 
 
 template <class S> void MovingAverage<S>::swap() {
     for (std::size_t i = 0; !swapped_ && i < parameters_.size(); ++i)
-        if (parameters_[i].node()->touched & touch::lent) detail::refuse_lent("average", i);
-    const detail::Lift own(touch::lent);
-    follow();
+        if (parameters_[i].node()->grad_flags & grad_flag::holds_average)
+            detail::throw_holds_average("average", i);
+    const detail::UnlockScope own(grad_flag::holds_average);
+    move_to_parameter_device();
     std::vector<Array<S>> kept;
     for (const Var<Array<S>>& parameter : parameters_) kept.push_back(parameter.value().clone());
     std::vector<detail::Update<S>> copies;  // all are prepared before the first is written
     for (std::size_t i = 0; i < kept.size(); ++i)
-        parameters_[i].change_value([&](Array<S>& value) {
+        parameters_[i].modify_value([&](Array<S>& value) {
             detail::Update<S> copy;
             copy.value = value.writable();
             copy.gradient = averages_[i].data();
@@ -107,13 +108,14 @@ template <class S> void MovingAverage<S>::swap() {
     detail::kernels<S>(kept[0].device()).average(copies, {});
     averages_ = std::move(kept);
     swapped_ = !swapped_;
-    mark_lent(swapped_);
+    mark_holds_average(swapped_);
 }
 
-template <class S> void MovingAverage<S>::mark_lent(bool lent) noexcept {
+template <class S> void MovingAverage<S>::mark_holds_average(bool lent) noexcept {
     for (const Var<Array<S>>& parameter : parameters_) {
-        std::uint8_t& touched = parameter.node()->touched;
-        touched = static_cast<std::uint8_t>(lent ? touched | touch::lent : touched & ~touch::lent);
+        std::uint8_t& grad_flags = parameter.node()->grad_flags;
+        grad_flags = static_cast<std::uint8_t>(lent ? grad_flags | grad_flag::holds_average
+                                                    : grad_flags & ~grad_flag::holds_average);
     }
 }
 
@@ -134,9 +136,9 @@ template <class S> void MovingAverage<S>::save(TrainingState& state, const std::
 }
 
 template <class S>
-detail::Commit MovingAverage<S>::prepare_load(const TrainingState& state, const std::string& under) {
+detail::ApplyState MovingAverage<S>::validate_state(const TrainingState& state, const std::string& under) {
     refuse_swapped("load");
-    Reading saved("average", state, under);
+    StateReader saved("average", state, under);
     saved.expect_parameters(averages_.size());
     saved.expect_option("decay", options_.decay);
     saved.expect_option("bias_correction", options_.bias_correction ? 1 : 0);

@@ -28,7 +28,7 @@ public:
     MovingAverage(const MovingAverage&) = delete;
     MovingAverage& operator=(const MovingAverage&) = delete;
     ~MovingAverage() {
-        if (swapped_) mark_lent(false);
+        if (swapped_) mark_holds_average(false);
     }
 
     void prepare();  // the next update will need no memory
@@ -44,9 +44,9 @@ public:
 
     void save(TrainingState& state, const std::string& under) const;
     void load(const TrainingState& state, const std::string& under) {  // all, or nothing and an Error
-        prepare_load(state, under)();
+        validate_state(state, under)();
     }
-    detail::Commit prepare_load(const TrainingState& state, const std::string& under);
+    detail::ApplyState validate_state(const TrainingState& state, const std::string& under);
 
 private:
     template <class> friend class Window;
@@ -55,10 +55,10 @@ private:
     std::shared_ptr<const void> use(const std::vector<Var<Array<S>>>& stepped) const;
 
     detail::AverageStep<S> numbers() const;  // of the next update
-    void follow();                           // the parameters to their device
+    void move_to_parameter_device();         // the parameters to their device
     void follow_update();
     void refuse_swapped(const char* doing) const;
-    void mark_lent(bool lent) noexcept;  // the parameters, which no optimizer may step then
+    void mark_holds_average(bool lent) noexcept;  // the parameters, which no optimizer may step then
 
     std::vector<Var<Array<S>>> parameters_;
     AverageOptions options_;

@@ -74,7 +74,7 @@ std::vector<Items> split(const Items& items, const std::vector<std::int64_t>& si
 }
 
 template <class S> Array<S> rows(const Array<S>& array, const Items& items) {
-    if (items.plain()) return array.leading(items[0], items[0] + items.count());
+    if (items.plain()) return array.slice_rows(items[0], items[0] + items.count());
     if (array.shape().rank() == 0) throw Error("[rows] a single number has no rows");
     std::vector<std::int64_t> extents(array.shape().begin(), array.shape().end());
     const std::int64_t height = std::exchange(extents[0], items.count());

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tally/train/require.hpp"
+#include "tally/train/state_reader.hpp"
 
 namespace tally {
 
@@ -39,7 +39,7 @@ template <class S> MeasuredGradients measure(const Parameters<S>& parameters, bo
 template <class S> void limit(const Parameters<S>& parameters, S factor, S max_value) {
     std::vector<detail::Update<S>> list;
     for (const Var<Array<S>>& parameter : parameters)
-        parameter.change_grad([&](Array<S>& gradient) {
+        parameter.modify_grad([&](Array<S>& gradient) {
             detail::Update<S> changed;
             changed.value = gradient.writable();
             changed.size = gradient.size();

@@ -10,7 +10,7 @@ namespace {
 
 template <class S, class F> void change_all(const std::vector<Var<Array<S>>>& parameters, const F& formula) {
     for (const Var<Array<S>>& parameter : parameters)
-        parameter.change_grad([&](Array<S>& gradient) {
+        parameter.modify_grad([&](Array<S>& gradient) {
             S* const place = gradient.writable();
             detail::kernels<S>(gradient.device())
                 .map[detail::slot<F, detail::UnaryOps>](&formula, place, place, gradient.size());
@@ -24,7 +24,7 @@ detail::Denominator<S>::Denominator(Reduction reduction, Weigh weigh, double tot
     : reduction_(reduction), weigh_(weigh), total_(total), counted_(Array<S>::full({}, S(0), device)) {}
 
 template <class S>
-Loss<Array<S>> detail::Denominator<S>::share(const Loss<Array<S>>& loss, double weight) const {
+Loss<Array<S>> detail::Denominator<S>::contribution(const Loss<Array<S>>& loss, double weight) const {
     Loss<Array<S>> share = loss;
     if (weigh_ == Weigh::micro_batches) {
         const bool empty = loss.count.item() == 0;  // nothing in it: it has no mean
@@ -38,7 +38,8 @@ Loss<Array<S>> detail::Denominator<S>::share(const Loss<Array<S>>& loss, double 
     return share;
 }
 
-template <class S> double detail::Denominator<S>::each(const Loss<Array<S>>& loss, double weight) const {
+template <class S>
+double detail::Denominator<S>::item_weight(const Loss<Array<S>>& loss, double weight) const {
     if (weigh_ == Weigh::counted) return weight;
     const auto count = static_cast<double>(loss.count.item());
     return count > 0 ? weight / count : 0;

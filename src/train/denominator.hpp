@@ -26,9 +26,9 @@ public:
     Denominator(Reduction reduction, Weigh weigh, double total, Device device);
 
     // What a micro-batch contributes: its sum and its count, `weight` times.
-    Loss<Array<S>> share(const Loss<Array<S>>& loss, double weight) const;
+    Loss<Array<S>> contribution(const Loss<Array<S>>& loss, double weight) const;
     // What each thing that the loss counts weighs in its share.
-    double each(const Loss<Array<S>>& loss, double weight) const;
+    double item_weight(const Loss<Array<S>>& loss, double weight) const;
     V divided(const V& sum) const;
     void count(const V& counted);
     const V& counted() const { return counted_; }

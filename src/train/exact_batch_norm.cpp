@@ -35,9 +35,9 @@ template <class S> std::size_t only_batch_norm(Sequential<S>& model) {
 }
 
 template <class S> void add_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
-    if (!parameter.wants_grad()) return;
-    take(parameter.node()->into(), gradient);
-    detail::settle(parameter.node()->gradient, MemoryClass::gradient);
+    if (!parameter.requires_grad()) return;
+    accumulate_into(parameter.node()->into(), gradient);
+    detail::account_as(parameter.node()->gradient, MemoryClass::gradient);
 }
 
 template <class S> void expect_whole_window(const Window<S>& window) {
@@ -70,8 +70,8 @@ template <class S> RunningStatistics<S> fixed_at(const BatchStatistics<S>& all) 
 }
 
 // Forward through the layers from one to another.
-template <class S>
-Var<Array<S>> through(Sequential<S>& model, std::size_t from, std::size_t to, Var<Array<S>> x, Pass& pass) {
+template <class S> Var<Array<S>> through(Sequential<S>& model, std::size_t from, std::size_t to,
+                                         Var<Array<S>> x, ForwardPass& pass) {
     for (std::size_t i = from; i < to; ++i) x = model.layer(i)(std::move(x), pass);
     return x;
 }
@@ -108,13 +108,13 @@ template <class S> void add_with_exact_batch_norm(
     const std::size_t at = only_batch_norm(model);
     auto& norm = static_cast<BatchNorm<S>&>(model.layer(at));
     expect_whole_window(window);
-    window.whole([&] {
+    window.transaction([&] {
         // 1: the statistics.
-        const Pass& begun = window.pass(0);  // each micro-batch's own comes in 2
+        const ForwardPass& begun = window.begin_micro_batch(0);  // each micro-batch's own comes in 2
         std::vector<std::int64_t> first_items;
         std::int64_t first_item = begun.first_item;
         const auto before = [&](std::size_t k) {  // what its layers leave there is left in 2
-            Pass apart = begun.again(first_items[k], micro_batches[k].count());
+            ForwardPass apart = begun.again(first_items[k], micro_batches[k].count());
             return through(model, 0, at, input(micro_batches[k]), apart);
         };
         Entered<S> entered;
@@ -131,7 +131,7 @@ template <class S> void add_with_exact_batch_norm(
         // 2: as if they were constants. Leaves of their own for gain and bias gather the two sums.
         const V gain(norm.weight.value(), detail::State::leaf), bias(norm.bias.value(), detail::State::leaf);
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
-            Pass& pass = window.pass(micro_batches[k].count());
+            ForwardPass& pass = window.begin_micro_batch(micro_batches[k].count());
             if (k == 0) norm.leave(pass, all);
             V x = entered.expect(k, through(model, 0, at, input(micro_batches[k]), pass));
             V y = batch_norm(std::move(x), gain, bias, fixed, norm.eps());
@@ -153,7 +153,7 @@ template <class S> void add_with_exact_batch_norm(
             total(zip(functor::Mul{}, factor, bias.grad()));
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
             const V x = entered.expect(k, before(k));
-            if (!x.wants_grad()) return;
+            if (!x.requires_grad()) return;
             const Array<S> rest = batch_norm(detach(x), along, total, fixed, norm.eps()).value();
             window.backward([&] { x.backward(rest); });
         }

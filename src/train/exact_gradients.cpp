@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "tally/train/require.hpp"
+#include "tally/train/state_reader.hpp"
 
 namespace tally::detail {
 
@@ -19,7 +19,7 @@ template <class S> typename ExactGradients<S>::Sums ExactGradients<S>::empty_sum
 }
 
 template <class S> void ExactGradients<S>::begin() {
-    for (const V& parameter : parameters_) parameter.node()->untouch();
+    for (const V& parameter : parameters_) parameter.node()->clear_gradient();
 }
 
 template <class S> void ExactGradients<S>::take_in() {
@@ -44,10 +44,10 @@ template <class S> void ExactGradients<S>::round() {
         ValueNode<Array<S>>& node = *parameters_[i].node();
         const Into<Array<S>> into = node.into();
         if (node.value.device() == Device::cpu)
-            sums_[i].round_to(destination(into).dst);
+            sums_[i].round_to(output_buffer(into).dst);
         else
-            take(into, sums_[i].rounded().to(node.value.device()));
-        settle(node.gradient, MemoryClass::gradient);
+            accumulate_into(into, sums_[i].rounded().to(node.value.device()));
+        account_as(node.gradient, MemoryClass::gradient);
     }
 }
 
@@ -76,7 +76,8 @@ template <class S> void ExactGradients<S>::save(TrainingState& state, const std:
 }
 
 template <class S>
-typename ExactGradients<S>::Sums ExactGradients<S>::read(Reading& saved, std::int64_t micro_batches) const {
+typename ExactGradients<S>::Sums ExactGradients<S>::read(StateReader& saved,
+                                                         std::int64_t micro_batches) const {
     Sums sums = empty_sums();
     for (std::size_t i = 0; i < sums.size(); ++i) {
         const std::string at = "sums/" + std::to_string(i);
@@ -86,7 +87,7 @@ typename ExactGradients<S>::Sums ExactGradients<S>::read(Reading& saved, std::in
         if (width > 0) range = {lowest, lowest + width - 1, range.marks};
         const Array<double>& digits = saved.get<Array<double>>(at + "/digits");
         const std::size_t size = sums[i].shape().size() * range.width();
-        if (!ready(digits) || digits.shape() != Shape{static_cast<std::int64_t>(size)})
+        if (!has_memory(digits) || digits.shape() != Shape{static_cast<std::int64_t>(size)})
             saved.refuse("'" + saved.name_of(at) + "' are digits of " + to_string(digits.shape()) + "; (" +
                          std::to_string(size) + ") expected");
         sums[i].widen(range);

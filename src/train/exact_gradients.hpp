@@ -12,7 +12,7 @@
 
 namespace tally {
 
-class Reading;
+class StateReader;
 
 namespace detail {
 
@@ -31,7 +31,7 @@ public:
     void count(const V& loss, const V& counted);
     V loss() const { return total(0); }  // so far, rounded once
     V counted() const { return total(1); }
-    void round();  // each sum becomes its parameter's gradient; inside Lift
+    void round();  // each sum becomes its parameter's gradient; inside UnlockScope
     void clear();
 
     // Those of the parameters, then that of the losses and that of the counts.
@@ -39,7 +39,7 @@ public:
 
     void save(TrainingState& state, const std::string& under) const;
     // What was saved, of a window with so many micro-batches; then sums() can be exchanged for it.
-    Sums read(Reading& saved, std::int64_t micro_batches) const;
+    Sums read(StateReader& saved, std::int64_t micro_batches) const;
 
 private:
     V total(std::size_t which) const;

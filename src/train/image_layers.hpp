@@ -23,7 +23,7 @@ struct Conv2dOptions {
 // size * size).
 template <class S> class Conv2d : public Layer<S> {
 public:
-    Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, Stream stream, Conv2dOptions options = {})
+    Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, RngStream stream, Conv2dOptions options = {})
         : options_(options) {
         const auto seen = static_cast<double>(in * size * size);
         const double bound = seen > 0 ? 1 / std::sqrt(seen) : 0;
@@ -38,7 +38,7 @@ public:
     Var<Array<S>> weight, bias;
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override {
         return bias ? conv2d(std::move(x), weight, bias, options_.stride, options_.padding)
                     : conv2d(std::move(x), weight, options_.stride, options_.padding);
     }
@@ -54,7 +54,7 @@ public:
     void list(Members<S>&) override {}
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override {
         return max_pool2d(std::move(x), size_, stride_);
     }
 
@@ -86,8 +86,8 @@ public:
         members.buffer("running_var", running.variance);
         members.counter("num_batches_tracked", updates);
     }
-    std::unique_ptr<detail::Effect> saved_effect(const TrainingState& state,
-                                                 const std::string& under) override {
+    std::unique_ptr<detail::SideEffect> saved_effect(const TrainingState& state,
+                                                     const std::string& under) override {
         if (!state.has(under + "count")) return nullptr;
         BatchStatistics<S> seen{state.get<Array<S>>(under + "mean").to(running.mean.device()),
                                 state.get<Array<S>>(under + "variance").to(running.mean.device()),
@@ -102,9 +102,9 @@ public:
     }
 
     // A batch that the running statistics will take in when the window finishes.
-    void leave(Pass& pass, BatchStatistics<S> batch) {
+    void leave(ForwardPass& pass, BatchStatistics<S> batch) {
         by_hand_ = by_hand_ || !pass.items;
-        pass.effects.leave(this, std::make_unique<Seen>(*this, std::move(batch)));
+        pass.effects.add(this, std::make_unique<Seen>(*this, std::move(batch)));
     }
     double eps() const { return eps_; }
 
@@ -113,7 +113,7 @@ public:
     Array<std::int32_t> updates = Array<std::int32_t>::zeros({});
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass& pass) override {
         if (!detail::trains("batch norm", pass)) {
             expect_committed();
             return batch_norm(std::move(x), weight, bias, running, eps_);
@@ -124,10 +124,10 @@ protected:
     }
 
 private:
-    struct Seen : detail::Effect {
+    struct Seen : detail::SideEffect {
         Seen(BatchNorm& of, BatchStatistics<S> batch) : place(of.place()), seen(std::move(batch)) {}
         BatchNorm* layer() const { return static_cast<BatchNorm*>(*place); }  // null when it is gone
-        void join(const detail::Effect& later) override {
+        void join(const detail::SideEffect& later) override {
             seen = pooled(seen, static_cast<const Seen&>(later).seen);
         }
         void prepare() override {
@@ -155,7 +155,8 @@ private:
     void expect_committed() const {
         if (by_hand_ && updates.item() == 0)
             throw Error(
-                "[batch_norm] the layer trained in a Pass that you made, but its running statistics were "
+                "[batch_norm] the layer trained in a ForwardPass that you made, but its running statistics "
+                "were "
                 "never updated; call pass.effects.commit() after each update");
     }
 

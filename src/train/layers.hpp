@@ -11,14 +11,14 @@
 #include "tally/base/random.hpp"
 #include "tally/base/text.hpp"
 #include "tally/checkpoint/chain.hpp"
-#include "tally/tools/here.hpp"
+#include "tally/tools/scope_name.hpp"
 #include "tally/train/module.hpp"
 
 namespace tally {
 
 // Uniform in [-bound, bound): the numbers of a stream, from number `first` on.
 template <class S>
-Var<Array<S>> uniform_parameter(const Shape& shape, double bound, Stream stream, std::uint64_t first = 0) {
+Var<Array<S>> uniform_parameter(const Shape& shape, double bound, RngStream stream, std::uint64_t first = 0) {
     Array<S> values = Array<S>::empty(shape);
     const auto b = static_cast<S>(bound);
     random::detail::fill_uniform<S>(std::span(values.raw(), values.size()), stream.seed, stream.number, -b, b,
@@ -34,12 +34,13 @@ struct LinearOptions {
 // x (..., in) · weight (in, out) + bias (out); all initially uniform within 1/sqrt(in).
 template <class S> class Linear : public Layer<S> {
 public:
-    Linear(std::int64_t in, std::int64_t out, Stream stream, const LinearOptions& options = {}) {
+    Linear(std::int64_t in, std::int64_t out, RngStream stream, const LinearOptions& options = {}) {
         const double bound = in > 0 ? 1 / std::sqrt(static_cast<double>(in)) : 0;
         weight = uniform_parameter<S>({in, out}, bound, stream);
         if (options.bias) bias = uniform_parameter<S>({out}, bound, stream, weight.value().size());
     }
-    Linear(std::int64_t, std::int64_t, Stream, detail::Bare auto) = delete;  // write {.bias = false}
+    Linear(std::int64_t, std::int64_t, RngStream,
+           detail::BoolOrNumberLiteral auto) = delete;  // write {.bias = false}
     void list(Members<S>& members) override {
         members.weight("weight", weight);
         members.parameter("bias", bias);
@@ -48,7 +49,7 @@ public:
     Var<Array<S>> weight, bias;
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override {
         return bias ? linear(std::move(x), weight, bias) : linear(std::move(x), weight);
     }
 };
@@ -59,7 +60,7 @@ public:
     void list(Members<S>&) override {}
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return relu(std::move(x)); }
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override { return relu(std::move(x)); }
 };
 
 // tanh(x).
@@ -68,7 +69,7 @@ public:
     void list(Members<S>&) override {}
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return tanh(std::move(x)); }
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override { return tanh(std::move(x)); }
 };
 
 // gelu(x).
@@ -77,7 +78,7 @@ public:
     void list(Members<S>&) override {}
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override { return gelu(std::move(x)); }
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override { return gelu(std::move(x)); }
 };
 
 // Each item, whatever its axes, becomes a row.
@@ -86,7 +87,7 @@ public:
     void list(Members<S>&) override {}
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override {
         const Shape& shape = x.shape();
         if (shape.rank() == 0) throw Error("[flatten] a single number is no batch of items");
         std::int64_t width = 1;
@@ -110,7 +111,7 @@ public:
     Var<Array<S>> weight, bias;
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override {
         return layer_norm(std::move(x), weight, bias, eps_);
     }
 
@@ -128,13 +129,13 @@ public:
             throw Error("[dropout] the probability must be between 0 and 1; it is " + detail::in_words(p));
     }
     void list(Members<S>&) override {}
-    detail::LayerStream* stream() override { return &stream_; }
+    detail::LayerRng* stream() override { return &stream_; }
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass& pass) override {
         if (!detail::trains("dropout", pass)) return x;
         const std::int64_t rows = rows_per_item(x.shape(), pass);
-        if (!recomputing())
+        if (!is_recomputing())
             pass.draws.draw(stream_.number(), stream_.layer(), pass.seed, pass.first_item, rows);
         const auto first = static_cast<std::uint64_t>(pass.first_item * rows);
         return dropout(std::move(x), p_, {pass.seed, stream_.number(), first});
@@ -142,24 +143,25 @@ protected:
 
 private:
     // An item may be several rows, as after reshape(x, {items * places, width}).
-    static std::int64_t rows_per_item(const Shape& shape, const Pass& pass) {
+    static std::int64_t rows_per_item(const Shape& shape, const ForwardPass& pass) {
         if (!pass.items || shape.rank() == 0 || shape[0] == *pass.items) return 1;
         if (*pass.items > 0 && shape[0] % *pass.items == 0) return shape[0] / *pass.items;
         throw Error("[dropout] " + to_string(shape) + " has " + std::to_string(shape[0]) +
-                    " rows, but pass() was given " + std::to_string(*pass.items) +
-                    " items; give pass() the number of items, which must divide the rows");
+                    " rows, but begin_micro_batch() was given " + std::to_string(*pass.items) +
+                    " items; give begin_micro_batch() the number of items, which must divide the rows");
     }
 
     double p_;
-    detail::LayerStream stream_;
+    detail::LayerRng stream_;
 };
 
 // A row of a table (entries, width) for each index; all initially normal. The row `padding` begins as zeros
 // and stays as it is; a negative one counts from the end.
 template <class S> class Embedding : public Module<S> {
 public:
-    Embedding(std::int64_t, std::int64_t, Stream, std::floating_point auto) = delete;  // a padding is a row
-    Embedding(std::int64_t entries, std::int64_t width, Stream stream,
+    Embedding(std::int64_t, std::int64_t, RngStream,
+              std::floating_point auto) = delete;  // a padding is a row
+    Embedding(std::int64_t entries, std::int64_t width, RngStream stream,
               std::optional<std::int64_t> padding = {})
         : padding_(padding) {
         const Shape shape{entries, width};
@@ -195,7 +197,7 @@ struct SelfAttentionOptions {
 // that comes later.
 template <class S> class SelfAttention : public Layer<S> {
 public:
-    SelfAttention(std::int64_t width, std::int64_t heads, Stream stream,
+    SelfAttention(std::int64_t width, std::int64_t heads, RngStream stream,
                   const SelfAttentionOptions& options = {})
         : width_(width), heads_(heads), causal_(options.causal) {
         if (heads < 1 || width < 1 || width % heads != 0)
@@ -208,7 +210,8 @@ public:
             uniform_parameter<S>({width, width}, 1 / std::sqrt(in), stream, in_weight.value().size());
         out_bias = parameter(Array<S>::zeros({width}));
     }
-    SelfAttention(std::int64_t, std::int64_t, Stream, detail::Bare auto) = delete;  // write {.causal = true}
+    SelfAttention(std::int64_t, std::int64_t, RngStream,
+                  detail::BoolOrNumberLiteral auto) = delete;  // write {.causal = true}
     void list(Members<S>& members) override {
         members.weight("in_proj_weight", in_weight);
         members.parameter("in_proj_bias", in_bias);
@@ -220,7 +223,7 @@ public:
     Var<Array<S>> out_weight, out_bias;
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass&) override {
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override {
         const Shape shape = x.shape();
         if (shape.rank() != 3 || shape[2] != width_)
             throw Error("[attention] wants (items, places, " + std::to_string(width_) + "); it got " +
@@ -263,7 +266,7 @@ public:
     }
     template <std::derived_from<Layer<S>> Added> void add(Added layer) {
         layers_.push_back(std::make_shared<Added>(std::move(layer)));
-        detail::listed(*this);
+        detail::collect_members(*this);
         if (how_) checkpoint(Checkpointing(*how_));
     }
     std::size_t size() const { return layers_.size(); }
@@ -276,14 +279,14 @@ public:
 
     // Its layers as functions of what comes in, for checkpoints: each has what the pass says now, and only
     // the first time leaves its effects there.
-    Chain<Array<S>> chain(Pass& pass) const {
+    Chain<Array<S>> chain(ForwardPass& pass) const {
         Chain<Array<S>> functions;
         for (std::size_t i = 0; i < layers_.size(); ++i)
             functions.push_back([i, layer = layers_[i], of = &pass,
-                                 same = std::make_shared<const Pass>(pass.again())](Var<Array<S>> x) {
-                Pass own = same->again();
+                                 same = std::make_shared<const ForwardPass>(pass.again())](Var<Array<S>> x) {
+                ForwardPass own = same->again();
                 x = run(i, *layer, std::move(x), own);
-                if (!recomputing()) {
+                if (!is_recomputing()) {
                     of->effects.join(std::move(own.effects));
                     of->draws.join(own.draws);
                 }
@@ -319,7 +322,7 @@ public:
     }
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass& pass) override {
         if (detail::context.recording && bytes_ > 0) measure(x, pass);
         if (detail::context.recording && !sizes_.empty())
             return tally::checkpoint_segments(chain(pass), sizes_, std::move(x));
@@ -328,14 +331,15 @@ protected:
     }
 
 private:
-    static Var<Array<S>> run(std::size_t i, Layer<S>& layer, Var<Array<S>> x, Pass& pass) {
-        std::optional<Here> here;  // for who looks on
+    static Var<Array<S>> run(std::size_t i, Layer<S>& layer, Var<Array<S>> x, ForwardPass& pass) {
+        std::optional<ScopeName> here;  // for who looks on
         if (watching::detail::observer)
-            here.emplace(std::to_string(i) + " " + detail::kind_of(typeid(layer)), detail::nowhere);
+            here.emplace(std::to_string(i) + " " + detail::layer_type_name(typeid(layer)),
+                         detail::no_location);
         return layer(std::move(x), pass);
     }
-    void measure(const Var<Array<S>>& x, const Pass& pass) {
-        Pass unseen = pass.again();
+    void measure(const Var<Array<S>>& x, const ForwardPass& pass) {
+        ForwardPass unseen = pass.again();
         segmentation_ = fit_into(chain(unseen), x, bytes_);
         sizes_ = segmentation_->sizes;
         bytes_ = 0;

@@ -18,9 +18,9 @@ public:
     explicit Before(const Window<S>& window)
         : window_(window),
           in_use_(memory::in_use(device())),
-          remembered_(window.optimizer().remembered().now) {
+          remembered_(window.optimizer().state_size().now) {
         for (const Var<Array<S>>& parameter : parameters())
-            there_.push_back(detail::ready(gradient(parameter)));
+            there_.push_back(detail::has_memory(gradient(parameter)));
     }
 
     // What the failure tells, as long as the gradients that the try has made are there.
@@ -31,10 +31,10 @@ public:
             values += bytes;
             if (there_[i])
                 gradients_before += bytes;
-            else if (detail::ready(gradient(parameters()[i])))
+            else if (detail::has_memory(gradient(parameters()[i])))
                 gradients_made += bytes;
         }
-        const std::size_t optimizer = window_.optimizer().remembered().whole,
+        const std::size_t optimizer = window_.optimizer().state_size().whole,
                           known = values + gradients_before + remembered_,
                           others = in_use_ - std::min(in_use_, known),
                           beyond = failure.in_use + failure.asked -
@@ -73,14 +73,15 @@ MicroBatchSize::MicroBatchSize(std::int64_t begin, std::int64_t retries) : size_
                     " are asked for");
 }
 
-template <class S> Finished<S> MicroBatchSize::update(Window<S>& window, std::int64_t items,
-                                                      const std::function<void(std::int64_t)>& fill) {
+template <class S> UpdateResult<S> MicroBatchSize::update(Window<S>& window, std::int64_t items,
+                                                          const std::function<void(std::int64_t)>& fill) {
     if (!window.empty())
         throw Error(
             "[micro_batch] the window holds something already, which could not be tried again; "
             "finish() or discard() it first");
-    if (window.planned() > 0)
-        throw Error("[micro_batch] the window is planned for " + std::to_string(window.planned()) +
+    if (window.planned_micro_batches() > 0)
+        throw Error("[micro_batch] the window is planned for " +
+                    std::to_string(window.planned_micro_batches()) +
                     " micro-batches, but how many there will be is what is to be found; plan(0)");
     for (;;) {
         const Before<S> before(window);
@@ -108,9 +109,9 @@ template <class S> Finished<S> MicroBatchSize::update(Window<S>& window, std::in
     }
 }
 
-template Finished<float> MicroBatchSize::update(Window<float>&, std::int64_t,
-                                                const std::function<void(std::int64_t)>&);
-template Finished<double> MicroBatchSize::update(Window<double>&, std::int64_t,
-                                                 const std::function<void(std::int64_t)>&);
+template UpdateResult<float> MicroBatchSize::update(Window<float>&, std::int64_t,
+                                                    const std::function<void(std::int64_t)>&);
+template UpdateResult<double> MicroBatchSize::update(Window<double>&, std::int64_t,
+                                                     const std::function<void(std::int64_t)>&);
 
 }  // namespace tally

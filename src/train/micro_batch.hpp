@@ -5,7 +5,7 @@
 //     for (const Items& batch : split(shuffled(count, seed, epoch), 256))
 //         size.update(window, batch.count(), [&](std::int64_t most) {
 //             for (const Items& micro : split(batch, most))
-//                 window.add(loss(micro, window.pass(micro.count())));
+//                 window.add(loss(micro, window.begin_micro_batch(micro.count())));
 //         });
 #pragma once
 
@@ -32,16 +32,16 @@ public:
     //
     // The window must be empty and have no planned number of micro-batches. Masks belong to the items, so
     // they stay; whatever else fill() changes outside the window happens with every try.
-    template <class S>
-    Finished<S> update(Window<S>& window, std::int64_t items, const std::function<void(std::int64_t)>& fill);
+    template <class S> UpdateResult<S> update(Window<S>& window, std::int64_t items,
+                                              const std::function<void(std::int64_t)>& fill);
 
 private:
     std::int64_t size_, retries_;
 };
 
-extern template Finished<float> MicroBatchSize::update(Window<float>&, std::int64_t,
-                                                       const std::function<void(std::int64_t)>&);
-extern template Finished<double> MicroBatchSize::update(Window<double>&, std::int64_t,
-                                                        const std::function<void(std::int64_t)>&);
+extern template UpdateResult<float> MicroBatchSize::update(Window<float>&, std::int64_t,
+                                                           const std::function<void(std::int64_t)>&);
+extern template UpdateResult<double> MicroBatchSize::update(Window<double>&, std::int64_t,
+                                                            const std::function<void(std::int64_t)>&);
 
 }  // namespace tally

@@ -33,19 +33,21 @@ void detail::expect_made_in_pass(const std::string& what, const Node& graph) {
         if (!node || node->id < oldest || !seen.insert(node).second) continue;
         const auto found = std::ranges::find(unpassed, node->id, &MadeWithoutPass::id);
         if (found != unpassed.end())
-            throw Error(
-                what + ": " + found->layer +
-                " was called without a pass, so it did not train; write model(x, window.pass(items)) for "
-                "each micro-batch, or make evaluation explicit: Pass evaluation; model(x, evaluation)");
+            throw Error(what + ": " + found->layer +
+                        " was called without a pass, so it did not train; write model(x, "
+                        "window.begin_micro_batch(items)) for "
+                        "each micro-batch, or make evaluation explicit: ForwardPass evaluation; model(x, "
+                        "evaluation)");
         for (const Node* input : node->inputs()) waiting.push_back(input);
     }
 }
 
-bool detail::trains(const char* layer, const Pass& pass) {
+bool detail::trains(const char* layer, const ForwardPass& pass) {
     if (pass.implied && context.recording) called_without_pass = layer;
     if (pass.training && pass.over)
-        throw Error("[" + std::string(layer) +
-                    "] this pass belongs to a finished window; call window.pass() for each micro-batch");
+        throw Error(
+            "[" + std::string(layer) +
+            "] this pass belongs to a finished window; call window.begin_micro_batch() for each micro-batch");
     return pass.training;
 }
 

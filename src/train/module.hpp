@@ -16,7 +16,7 @@
 
 #include "tally/array/array.hpp"
 #include "tally/autograd/var.hpp"
-#include "tally/checkpoint/block.hpp"
+#include "tally/checkpoint/trace.hpp"
 #include "tally/io/training_state.hpp"
 
 namespace tally {
@@ -24,10 +24,10 @@ namespace tally {
 namespace detail {
 // Something that every micro-batch contributes to and that happens once per update, such as batch
 // norm's running statistics.
-class Effect {
+class SideEffect {
 public:
-    virtual ~Effect() = default;
-    virtual void join(const Effect& later) = 0;  // what the same layer left in a later micro-batch
+    virtual ~SideEffect() = default;
+    virtual void join(const SideEffect& later) = 0;  // what the same layer left in a later micro-batch
     virtual void prepare() {}  // takes the memory that commit() needs: memory must not run out there
     virtual void commit() = 0;
     // For a window that is saved before it happens; Module::saved_effect() reads it back.
@@ -38,13 +38,13 @@ public:
 }  // namespace detail
 
 // Collected while a window runs; whoever closes it commits them, or lets them go unseen.
-class Effects {
+class SideEffects {
 public:
-    template <class Owner> void leave(Owner* owner, std::unique_ptr<detail::Effect> effect) {
+    template <class Owner> void add(Owner* owner, std::unique_ptr<detail::SideEffect> effect) {
         add(key(owner), std::move(effect));
     }
     // Takes over those of a later micro-batch.
-    void join(Effects later) {
+    void join(SideEffects later) {
         for (auto& [owner, effect] : later.all_) add(std::move(owner), std::move(effect));
     }
     void prepare() {
@@ -56,7 +56,7 @@ public:
     }
     bool empty() const { return all_.empty(); }
     std::size_t size() const { return all_.size(); }
-    template <class Owner> const detail::Effect* of(Owner* owner) const {
+    template <class Owner> const detail::SideEffect* of(Owner* owner) const {
         const Key wanted = key(owner);
         for (const auto& [present, effect] : all_)
             if (present == wanted) return effect.get();
@@ -73,23 +73,23 @@ private:
         else
             return Key(Key(), owner);
     }
-    void add(Key owner, std::unique_ptr<detail::Effect> effect) {
-        if (recomputing()) return;  // it was left the first time
+    void add(Key owner, std::unique_ptr<detail::SideEffect> effect) {
+        if (is_recomputing()) return;  // it was left the first time
         for (auto& [present, joined] : all_)
             if (present == owner) return joined->join(*effect);
         all_.emplace_back(std::move(owner), std::move(effect));
     }
 
-    std::vector<std::pair<Key, std::unique_ptr<detail::Effect>>> all_;  // in the order in which they came
+    std::vector<std::pair<Key, std::unique_ptr<detail::SideEffect>>> all_;  // in the order in which they came
 };
 
 namespace detail {
 // Which numbers a layer draws while it trains: those of the stream it was told, or of its place among the
 // layers of its model that were told none. The place is a function of the model's structure: of the largest
 // model that has listed the layer, whoever was listed first.
-class LayerStream {
+class LayerRng {
 public:
-    explicit LayerStream(std::optional<std::uint64_t> told) : told_(told) {}
+    explicit LayerRng(std::optional<std::uint64_t> told) : told_(told) {}
     const std::optional<std::uint64_t>& told() const { return told_; }
     std::uint64_t number() const { return told_ ? *told_ : number_; }
     std::uint64_t layer() const { return layer_; }
@@ -112,7 +112,7 @@ private:
 
 // Records which layers drew in a pass. No two layers may share a stream, and a layer draws equally many rows for each
 // item in all passes of a window, since an item's number gives its rows' numbers.
-class Draws {
+class RngUse {
 public:
     void draw(std::uint64_t stream, std::uint64_t layer, std::uint64_t seed, std::int64_t first_item,
               std::int64_t rows_per_item = 1) {
@@ -132,7 +132,7 @@ public:
             " in another, so rows of different items would drop the same; keep the items as the first "
             "axis: (items, places, width) instead of (items * places, width)");
     }
-    void join(const Draws& later) {
+    void join(const RngUse& later) {
         for (const auto& [stream, layer] : later.by_stream_)
             for (const std::int64_t rows : later.rows_.at(stream).second)
                 draw(stream, layer, later.for_.first, later.for_.second, rows);
@@ -150,26 +150,26 @@ private:
 
 // One way forward through a model. Whatever is random in it is a function of (seed, stream of
 // the layer, item).
-struct Pass {
+struct ForwardPass {
     bool training = false;
     std::uint64_t seed = 0;       // of this window
     std::int64_t first_item = 0;  // where this micro-batch begins in its window
-    Effects effects{};
-    detail::Draws draws{};
+    SideEffects effects{};
+    detail::RngUse draws{};
     std::optional<std::int64_t> items = {};  // of this micro-batch, where a window knows it
     bool over = false;                       // the window of this pass is finished or discarded
     bool implied = false;                    // the layer was called without a pass
 
     // The same items and randomness, for a second run or another part of the model; without effects and draws.
-    Pass again() const {
-        Pass same{training, seed, first_item};
+    ForwardPass again() const {
+        ForwardPass same{training, seed, first_item};
         same.items = items;
         same.over = over;
         same.implied = implied;
         return same;
     }
-    Pass again(std::int64_t first, std::int64_t count) const {  // with other items
-        Pass other = again();
+    ForwardPass again(std::int64_t first, std::int64_t count) const {  // with other items
+        ForwardPass other = again();
         other.first_item = first;
         other.items = count;
         return other;
@@ -184,11 +184,11 @@ void note_made_without_pass(const Node& result);
 void expect_made_in_pass(const std::string& what, const Node& graph);
 
 // Asked by a layer that does something else in training. Says whether it trains.
-bool trains(const char* layer, const Pass& pass);
+bool trains(const char* layer, const ForwardPass& pass);
 }  // namespace detail
 
 // Where a layer's randomness comes from. No two layers of a model share a stream.
-struct Stream {
+struct RngStream {
     std::uint64_t seed = 0, number = 0;
 };
 
@@ -236,7 +236,7 @@ public:
     // All that are children, with a dot after their names.
     const std::vector<std::pair<std::string, Module<S>*>>& modules() const { return modules_; }
     // Gives each layer that draws and was not told a stream the first that nobody else has.
-    void place_streams(Module<S>& model);
+    void assign_rng_streams(Module<S>& model);
 
 private:
     void add(detail::Member<S> member) {
@@ -282,13 +282,14 @@ public:
         return place_;
     }
     // What an effect of this module's own has saved; null where there is none.
-    virtual std::unique_ptr<detail::Effect> saved_effect(const TrainingState&, const std::string& /*under*/) {
+    virtual std::unique_ptr<detail::SideEffect> saved_effect(const TrainingState&,
+                                                             const std::string& /*under*/) {
         return nullptr;
     }
     // Says whether it is a chain, which from now on is checkpointed so.
     virtual bool checkpoint(const Checkpointing&) { return false; }
     // Of a layer that draws while it trains.
-    virtual detail::LayerStream* stream() { return nullptr; }
+    virtual detail::LayerRng* stream() { return nullptr; }
 
 private:
     void point_here() {
@@ -298,12 +299,12 @@ private:
     std::shared_ptr<Module*> place_;
 };
 
-template <class S> void Members<S>::place_streams(Module<S>& model) {
+template <class S> void Members<S>::assign_rng_streams(Module<S>& model) {
     std::map<std::uint64_t, std::string> told;
-    std::vector<std::pair<std::size_t, detail::LayerStream*>> untold;
-    std::set<const detail::LayerStream*> seen;
+    std::vector<std::pair<std::size_t, detail::LayerRng*>> untold;
+    std::set<const detail::LayerRng*> seen;
     const auto visit = [&](const std::string& name, Module<S>& module) {
-        detail::LayerStream* const stream = module.stream();
+        detail::LayerRng* const stream = module.stream();
         if (!stream || !seen.insert(stream).second) return;
         if (!stream->told())
             return void(untold.emplace_back(std::count(name.begin(), name.end(), '.'), stream));
@@ -326,41 +327,41 @@ template <class S> void Members<S>::place_streams(Module<S>& model) {
 // A module of one input and one output.
 template <class S> class Layer : public Module<S> {
 public:
-    Var<Array<S>> operator()(Var<Array<S>> x, Pass& pass) { return forward(std::move(x), pass); }
+    Var<Array<S>> operator()(Var<Array<S>> x, ForwardPass& pass) { return forward(std::move(x), pass); }
     // Without a pass: as it is used when training is over.
     Var<Array<S>> operator()(Var<Array<S>> x) {
-        Pass pass;
+        ForwardPass pass;
         pass.implied = true;
         const char* const before = std::exchange(detail::called_without_pass, nullptr);
         Var<Array<S>> y = forward(std::move(x), pass);
         if (!detail::called_without_pass)
             detail::called_without_pass = before;
-        else if (y.wants_grad())
+        else if (y.requires_grad())
             detail::note_made_without_pass(*y.node());
         return y;
     }
 
 protected:
-    virtual Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) = 0;
+    virtual Var<Array<S>> forward(Var<Array<S>> x, ForwardPass& pass) = 0;
 };
 
 namespace detail {
 // All that a model tells of itself; from now on its layers know their places.
-template <class S> Members<S> listed(Module<S>& model) {
+template <class S> Members<S> collect_members(Module<S>& model) {
     Members<S> members;
     model.list(members);
-    members.place_streams(model);
+    members.assign_rng_streams(model);
     return members;
 }
 }  // namespace detail
 
 template <class S> std::vector<detail::Member<S>> members(Module<S>& model) {
-    return detail::listed(model).all();
+    return detail::collect_members(model).all();
 }
 
 // The model, by no name, and all its parts.
 template <class S> std::vector<std::pair<std::string, Module<S>*>> modules(Module<S>& model) {
-    const Members<S> members = detail::listed(model);
+    const Members<S> members = detail::collect_members(model);
     std::vector<std::pair<std::string, Module<S>*>> all{{"", &model}};
     all.insert(all.end(), members.modules().begin(), members.modules().end());
     return all;
@@ -407,10 +408,10 @@ template <class S> void assign(const Var<Array<S>>& parameter, const Array<S>& v
         throw Error("[assign] a parameter of " + to_string(held.shape()) + " was given a value of " +
                     to_string(value.shape()));
     Var<Array<S>>::check_thread("assign", *parameter.node());
-    detail::expect_free("assign", *parameter.node());
-    detail::expect_own_value("assign", parameter.node()->touched);
+    detail::require_unlocked("assign", *parameter.node());
+    detail::require_own_value("assign", parameter.node()->grad_flags);
     if (!value.storage()) detail::fail_without_memory("assign");
-    detail::changing(held);
+    detail::before_in_place_update(held);
     S* const place = held.writable();
     detail::device_copy::bytes(place, held.device(), value.data(), value.device(), value.size() * sizeof(S));
 }
@@ -418,21 +419,21 @@ template <class S> void assign(const Var<Array<S>>& parameter, const Array<S>& v
 namespace detail {
 // What a parameter, a buffer or a counter will hold. It is made with all the memory that is needed, so that
 // of many either all are committed or none: commit() cannot fail.
-template <class S> class NewNumbers {
+template <class S> class PendingValue {
 public:
-    NewNumbers(const Var<Array<S>>& parameter, Array<S> numbers) : parameter_(parameter) {
+    PendingValue(const Var<Array<S>>& parameter, Array<S> numbers) : parameter_(parameter) {
         const ValueNode<Array<S>>& node = parameter_.checked("load");
         Var<Array<S>>::check_thread("load", node);
-        detail::expect_free("assign", node);
-        detail::expect_own_value("load", node.touched);
-        if (node.state != detail::State::leaf || !detail::same_form(node.value, numbers))
-            throw Error("[load] a '" + std::string(node.op()) + "' of " + detail::form(node.value) +
-                        " cannot be given a value of " + detail::form(numbers));
-        detail::own(numbers);  // it will be stepped in place
+        detail::require_unlocked("assign", node);
+        detail::require_own_value("load", node.grad_flags);
+        if (node.state != detail::State::leaf || !detail::same_shape_and_device(node.value, numbers))
+            throw Error("[load] a '" + std::string(node.op()) + "' of " + detail::describe(node.value) +
+                        " cannot be given a value of " + detail::describe(numbers));
+        detail::make_unique_buffer(numbers);  // it will be stepped in place
         numbers_ = std::move(numbers);
     }
-    NewNumbers(Array<S>& buffer, Array<S> numbers) : buffer_(&buffer), numbers_(std::move(numbers)) {}
-    NewNumbers(Array<std::int32_t>& counter, Array<std::int32_t> numbers)
+    PendingValue(Array<S>& buffer, Array<S> numbers) : buffer_(&buffer), numbers_(std::move(numbers)) {}
+    PendingValue(Array<std::int32_t>& counter, Array<std::int32_t> numbers)
         : counter_(&counter), whole_(std::move(numbers)) {}
 
     void commit() noexcept {
@@ -441,11 +442,11 @@ public:
         else if (buffer_)
             std::swap(*buffer_, numbers_);
         else
-            take_over();
+            swap_in();
     }
 
 private:
-    void take_over() noexcept {
+    void swap_in() noexcept {
         Array<S>& held = parameter_.node()->value;
         std::swap(held, numbers_);
         if (memory::detail::Storage* const before =
@@ -453,7 +454,7 @@ private:
             memory::detail::raise_version(before);
             if (held.storage()) held.storage()->version.store(before->version.load());
         }
-        detail::settle(held, MemoryClass::parameter);
+        detail::account_as(held, MemoryClass::parameter);
     }
 
     Var<Array<S>> parameter_;
@@ -472,7 +473,7 @@ template <class S> void to(Module<S>& model, Device device) {
     for (const detail::Member<S>& member : all) {
         if (member.parameter) {
             member.parameter.check_thread("to", *member.parameter.node());
-            detail::expect_free("to", *member.parameter.node());
+            detail::require_unlocked("to", *member.parameter.node());
         }
         moved.push_back(member.buffer      ? member.buffer->to(device)
                         : member.parameter ? member.parameter.value().to(device)
@@ -486,8 +487,8 @@ template <class S> void to(Module<S>& model, Device device) {
             member.parameter.free_grad();
             detail::ValueNode<Array<S>>& node = *member.parameter.node();
             node.value = std::move(moved[i]);
-            detail::settle(node.value, MemoryClass::parameter);
-            node.gradient = detail::unwritten_like(node.value);
+            detail::account_as(node.value, MemoryClass::parameter);
+            node.gradient = detail::like_without_memory(node.value);
         }
     }
 }

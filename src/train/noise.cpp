@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "tally/autograd/ops/elementwise.hpp"
-#include "tally/train/require.hpp"
+#include "tally/train/state_reader.hpp"
 
 namespace tally {
 
@@ -58,10 +58,11 @@ detail::NoiseParts& detail::NoiseParts::operator+=(const detail::NoiseParts& mor
 
 namespace detail {
 
-template <class S> NoiseMeter<S>::NoiseMeter(const std::vector<V>& parameters, double total, V zero)
+template <class S>
+NoiseScaleEstimator<S>::NoiseScaleEstimator(const std::vector<V>& parameters, double total, V zero)
     : parameters_(parameters), total_(total), zero_(std::move(zero)), squares_(zero_) {}
 
-template <class S> void NoiseMeter<S>::restart() {
+template <class S> void NoiseScaleEstimator<S>::restart() {
     ++zero_.node()->handles;  // another thread may discard a window that it alone uses now
     squares_ = V(zero_.node());
     first_ = {};
@@ -69,7 +70,7 @@ template <class S> void NoiseMeter<S>::restart() {
 }
 
 // What counts nothing is no first one: then the next is, beside it.
-template <class S> void NoiseMeter<S>::take_in(const V& counted, double each, const V& so_far) {
+template <class S> void NoiseScaleEstimator<S>::take_in(const V& counted, double each, const V& so_far) {
     const NoGrad off;
     squares_ = squares_ + (each == 1 ? counted : counted * each);
     if (first_.firsts > 0) return;
@@ -82,16 +83,16 @@ template <class S> void NoiseMeter<S>::take_in(const V& counted, double each, co
               .shares = static_cast<double>(squares_.item()) / (count * count)};
 }
 
-template <class S> void NoiseMeter<S>::tell(Standing& here) const {
+template <class S> void NoiseScaleEstimator<S>::report_to(WindowTotals& here) const {
     here.noise = first_;
     here.noise.squared_weights = static_cast<double>(squares_.item());
 }
 
-template <class S> void NoiseMeter<S>::measured(double norm) {
+template <class S> void NoiseScaleEstimator<S>::set_norm(double norm) {
     if (!norm_) norm_ = norm;
 }
 
-template <class S> Noise NoiseMeter<S>::estimate(const Standing& all, bool divided) {
+template <class S> Noise NoiseScaleEstimator<S>::estimate(const WindowTotals& all, bool divided) {
     const auto firsts = static_cast<double>(all.noise.firsts);
     const double length = norm_.value() / (divided ? 1 : all.count), square = length * length,
                  share = all.noise.squared_weights / (all.count * all.count),
@@ -106,7 +107,7 @@ template <class S> Noise NoiseMeter<S>::estimate(const Standing& all, bool divid
     return found;
 }
 
-template <class S> void NoiseMeter<S>::save(TrainingState& state, const std::string& under) const {
+template <class S> void NoiseScaleEstimator<S>::save(TrainingState& state, const std::string& under) const {
     const std::string at = under + "/noise/";
     state.put(at + "windows", noise_.windows);
     state.put(at + "without", noise_.without);
@@ -119,7 +120,8 @@ template <class S> void NoiseMeter<S>::save(TrainingState& state, const std::str
 }
 
 template <class S>
-typename NoiseMeter<S>::Saved NoiseMeter<S>::read(Reading& saved, std::int64_t micro_batches) const {
+typename NoiseScaleEstimator<S>::Saved NoiseScaleEstimator<S>::read(StateReader& saved,
+                                                                    std::int64_t micro_batches) const {
     const auto number = [&](const std::string& name, double from, bool unknown = false) {
         const auto is = saved.get<double>("noise/" + name);
         if (std::isinf(is) || !(is >= from || (unknown && std::isnan(is))))
@@ -143,25 +145,25 @@ typename NoiseMeter<S>::Saved NoiseMeter<S>::read(Reading& saved, std::int64_t m
     return found;
 }
 
-template <class S> void NoiseMeter<S>::take(Saved saved) {
+template <class S> void NoiseScaleEstimator<S>::take(Saved saved) {
     restart();
     noise_ = saved.noise;
     first_ = saved.first;
     squares_ = std::move(saved.squares);
 }
 
-template <class S> void NoiseMeter<S>::refuse_rest() const {
+template <class S> void NoiseScaleEstimator<S>::refuse_rest() const {
     throw Error(
         "[window] backward: noise() has measured this micro-batch's gradient already, and assumes that its "
         "items do not see each other; leave it off");
 }
 
-void refuse_noise() {
+void throw_noise_not_estimated() {
     throw Error("[window] noise: it is not measured; make the window with {.noise = true}");
 }
 
-template class NoiseMeter<float>;
-template class NoiseMeter<double>;
+template class NoiseScaleEstimator<float>;
+template class NoiseScaleEstimator<double>;
 
 }  // namespace detail
 }  // namespace tally

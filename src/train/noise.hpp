@@ -9,12 +9,12 @@
 #include "tally/array/array.hpp"
 #include "tally/autograd/var.hpp"
 #include "tally/io/training_state.hpp"
-#include "tally/train/across.hpp"
 #include "tally/train/clip.hpp"
+#include "tally/train/gradient_reducer.hpp"
 
 namespace tally {
 
-class Reading;
+class StateReader;
 
 // A mean gradient of b items has the expected square |G|^2 + tr(Sigma)/b, so the squares for two numbers of
 // items tell both terms (docs/mathematics.md, 8). Each window gives an estimate that is rough and not biased. A
@@ -36,24 +36,24 @@ struct Noise {
 
 namespace detail {
 
-[[noreturn]] void refuse_noise();  // it was not asked for
+[[noreturn]] void throw_noise_not_estimated();  // it was not asked for
 
 // What a window measures for it. Where items weigh w, b of them shrink the variance as 1/b would by their
 // share, sum(w^2) / sum(w)^2.
-template <class S> class NoiseMeter {
+template <class S> class NoiseScaleEstimator {
 public:
     using V = Var<Array<S>>;
 
     // `total`: by what gradients are divided as they come, or 0. `zero`: on the parameters' device.
-    NoiseMeter(const std::vector<V>& parameters, double total, V zero);
+    NoiseScaleEstimator(const std::vector<V>& parameters, double total, V zero);
 
     // A micro-batch has come, each item of which weighs so much: what it counts, and what all count so far.
     void take_in(const V& counted, double each, const V& so_far);
-    void tell(Standing& here) const;
+    void report_to(WindowTotals& here) const;
     // How long the window's gradient is, as it will be stepped. Only the first call counts.
-    void measured(double norm);
+    void set_norm(double norm);
     // Of this window, whose update has been made, from what all have told; `divided`: its gradient is a mean.
-    Noise estimate(const Standing& all, bool divided);
+    Noise estimate(const WindowTotals& all, bool divided);
     const Noise& noise() const { return noise_; }
     void restart();                         // the next window
     [[noreturn]] void refuse_rest() const;  // of a micro-batch whose gradient has been measured
@@ -65,7 +65,7 @@ public:
         V squares;
     };
     // What was saved, of a window with so many micro-batches. One that did not measure gives no estimate.
-    Saved read(Reading& saved, std::int64_t micro_batches) const;
+    Saved read(StateReader& saved, std::int64_t micro_batches) const;
     void take(Saved saved);
 
 private:
@@ -77,8 +77,8 @@ private:
     Noise noise_;
 };
 
-extern template class NoiseMeter<float>;
-extern template class NoiseMeter<double>;
+extern template class NoiseScaleEstimator<float>;
+extern template class NoiseScaleEstimator<double>;
 
 }  // namespace detail
 }  // namespace tally

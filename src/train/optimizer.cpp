@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "tally/train/require.hpp"
+#include "tally/train/state_reader.hpp"
 
 namespace tally {
 
@@ -20,7 +20,7 @@ Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning
     options_.emplace_back("learning_rate", learning_rate);
     Arrays unwritten;
     for (const Var<Array<S>>& parameter : parameters_)
-        unwritten.push_back(detail::unwritten_like(parameter.value()));
+        unwritten.push_back(detail::like_without_memory(parameter.value()));
     for (const std::string& each : remembers) arrays_.emplace_back(each, unwritten);
     for (const std::string& each : counts) counts_.emplace_back(each, Counts(parameters_.size(), 0));
 }
@@ -42,12 +42,12 @@ template <class S> void Optimizer<S>::schedule_learning_rate(double rate) {
 
 template <class S> void Optimizer<S>::step() {
     expect_finished();
-    expect_free("step");
+    require_unlocked("step");
     expect_current();
     try {
         update();
     } catch (...) {
-        let_go_of_unused();
+        drop_unused_state();
         throw;
     }
     rate_was_set_ = false;
@@ -72,7 +72,7 @@ template <class S> void Optimizer<S>::expect_current(const Parameters& also) con
     had_variable_.resize(parameters_.size());
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         const Node* const node = parameters_[i].node();
-        if (node->touched & touch::lent) detail::refuse_lent(name_.c_str(), i);
+        if (node->grad_flags & grad_flag::holds_average) detail::throw_holds_average(name_.c_str(), i);
         if (node->handles > 1 && node->handles > 1 + std::ranges::count(also, node, &Var<Array<S>>::node)) {
             had_variable_[i] = true;
             continue;
@@ -86,9 +86,9 @@ template <class S> void Optimizer<S>::expect_current(const Parameters& also) con
     }
 }
 
-template <class S> void Optimizer<S>::expect_free(const char* what) const {
+template <class S> void Optimizer<S>::require_unlocked(const char* what) const {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-        if (detail::is_held(parameters_[i].node()->touched))
+        if (detail::is_locked(parameters_[i].node()->grad_flags))
             throw Error(
                 std::string("[") + what + "] a window is open, with micro-batches in it, and parameter " +
                 std::to_string(i) + " of " + to_string(parameters_[i].shape()) +
@@ -99,36 +99,36 @@ template <class S> void Optimizer<S>::prepare() {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         parameters_[i].update([&](Array<S>& value, const Array<S>&) {
             value.writable();
-            remembering(i, arrays_.size());
+            state_of(i, arrays_.size());
         });
 }
 
-template <class S> void Optimizer<S>::let_go_of_unused() {
+template <class S> void Optimizer<S>::drop_unused_state() {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-        if (!remembers(i))
-            for (auto& [name, arrays] : arrays_) arrays[i].let_go();
+        if (!has_state(i))
+            for (auto& [name, arrays] : arrays_) arrays[i].reset();
 }
 
-template <class S> bool Optimizer<S>::remembers(std::size_t i) const {
+template <class S> bool Optimizer<S>::has_state(std::size_t i) const {
     return std::any_of(counts_.begin(), counts_.end(), [i](const auto& each) { return each.second[i] > 0; });
 }
 
-template <class S> typename Optimizer<S>::Bytes Optimizer<S>::remembered() const {
+template <class S> typename Optimizer<S>::Bytes Optimizer<S>::state_size() const {
     Bytes bytes;
     for (const auto& [name, arrays] : arrays_)
         for (const Array<S>& array : arrays) {
             bytes.whole += array.size() * sizeof(S);
-            if (detail::ready(array)) bytes.now += array.size() * sizeof(S);
+            if (detail::has_memory(array)) bytes.now += array.size() * sizeof(S);
         }
     return bytes;
 }
 
 template <class S> void Optimizer<S>::zero_grad() const {
-    expect_free("zero_grad");
+    require_unlocked("zero_grad");
     for (const Var<Array<S>>& parameter : parameters_) parameter.zero_grad();
 }
 
-template <class S> detail::Update<S> Optimizer<S>::remembering(std::size_t i, std::size_t arrays) {
+template <class S> detail::Update<S> Optimizer<S>::state_of(std::size_t i, std::size_t arrays) {
     const Array<S>& value = parameters_[i].value();
     // to() may have brought part of them elsewhere.
     if (const Device first = parameters_[0].value().device(); value.device() != first)
@@ -136,26 +136,26 @@ template <class S> detail::Update<S> Optimizer<S>::remembering(std::size_t i, st
     const auto place = [&](std::size_t which) {
         Array<S>& array = arrays_[which].second[i];
         if (array.device() != value.device())  // to() has brought the parameter there
-            array = detail::ready(array) ? array.to(value.device()) : detail::unwritten_like(value);
-        if (detail::ready(array)) return array.writable();
-        array.materialise();
+            array = detail::has_memory(array) ? array.to(value.device()) : detail::like_without_memory(value);
+        if (detail::has_memory(array)) return array.writable();
+        array.allocate();
         return array.raw();
     };
     detail::Update<S> update;
     update.size = value.size();
     if (arrays > 0) update.first = place(0);
     if (arrays > 1) update.second = place(1);
-    if (remembers(i)) update.state = Write::add;
+    if (has_state(i)) update.state = Write::add;
     return update;
 }
 
 template <class S> template <class Launch>
-void Optimizer<S>::update_reached(std::size_t arrays, Launch launch) {
+void Optimizer<S>::update_with_gradients(std::size_t arrays, Launch launch) {
     std::map<std::int64_t, std::vector<detail::Update<S>>> lists;
     std::vector<std::size_t> reached;
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         parameters_[i].update([&](Array<S>& value, const Array<S>& gradient) {
-            detail::Update<S> change = remembering(i, arrays);
+            detail::Update<S> change = state_of(i, arrays);
             change.value = value.writable();
             change.gradient = gradient.data();
             lists[count(0)[i] + 1].push_back(change);
@@ -176,13 +176,13 @@ template <class S> void Optimizer<S>::save(TrainingState& state, const std::stri
         const std::string which = "/" + std::to_string(i);
         for (const auto& [name, counts] : counts_) state.put(under + "/" + name + which, counts[i]);
         for (const auto& [name, arrays] : arrays_)
-            if (remembers(i)) state.put(under + "/" + name + which, arrays[i]);
+            if (has_state(i)) state.put(under + "/" + name + which, arrays[i]);
     }
 }
 
 template <class S>
-detail::Commit Optimizer<S>::prepare_load(const TrainingState& state, const std::string& under) {
-    Reading saved(name_, state, under);
+detail::ApplyState Optimizer<S>::validate_state(const TrainingState& state, const std::string& under) {
+    StateReader saved(name_, state, under);
     const std::string kind = saved.template get<std::string>("name");
     if (kind != name_) saved.refuse("what is saved under '" + under + "' is of " + kind);
     saved.expect_parameters(parameters_.size());
@@ -210,7 +210,7 @@ detail::Commit Optimizer<S>::prepare_load(const TrainingState& state, const std:
         }
         for (auto& [name, loaded] : arrays)
             loaded[i] = remembered ? saved.array(name + which, parameters_[i].value())
-                                   : detail::unwritten_like(parameters_[i].value());
+                                   : detail::like_without_memory(parameters_[i].value());
     }
     saved.expect_all_read();
     return [this, rate, counts = std::move(counts), arrays = std::move(arrays)]() mutable {
@@ -253,8 +253,8 @@ template <class S> detail::SgdStep<S> Sgd<S>::numbers() const {
 }
 
 template <class S> void Sgd<S>::update() {
-    this->update_reached(options_.momentum != 0 ? 1 : 0,
-                         [&](std::int64_t, const auto& list) { this->kernel().sgd(list, numbers()); });
+    this->update_with_gradients(options_.momentum != 0 ? 1 : 0,
+                                [&](std::int64_t, const auto& list) { this->kernel().sgd(list, numbers()); });
 }
 
 // ---- Adam and its kin ----
@@ -295,7 +295,7 @@ template <class S> detail::AdamStep<S> Adam<S>::numbers(std::int64_t update) con
 }
 
 template <class S> void Adam<S>::update() {
-    this->update_reached(
+    this->update_with_gradients(
         moments, [&](std::int64_t number, const auto& list) { this->kernel().adam(list, numbers(number)); });
 }
 

@@ -1,6 +1,6 @@
 // Optimizers: from gradients to updated parameters, one launch for all of them; SGD, Adam, AdamW.
 //
-// PyTorch's formulas in PyTorch's order of operations (kernels/updates.hpp). Whatever depends on the options
+// PyTorch's formulas in PyTorch's order of operations (kernels/optimizer_steps.hpp). Whatever depends on the options
 // alone (1 - beta, Adam's corrections, lr over a correction) is computed in double and rounded once to the
 // type of the parameters.
 #pragma once
@@ -47,7 +47,7 @@ public:
     struct Bytes {
         std::size_t now = 0, whole = 0;
     };
-    Bytes remembered() const;
+    Bytes state_size() const;
 
     const std::string& name() const { return name_; }
     const Parameters& parameters() const { return parameters_; }
@@ -57,16 +57,16 @@ public:
 
     // ---- for a window across processes ----
 
-    void prepare();           // has all memory that the next step needs
-    void let_go_of_unused();  // what nothing has been written to, where that step was not made
+    void prepare();            // has all memory that the next step needs
+    void drop_unused_state();  // what nothing has been written to, where that step was not made
 
     // All that a resumed training needs, under names like "optimizer/momentum/0". What is loaded must come
     // from an optimizer of the same kind, options and shapes; else nothing changes. It is brought to the
     // parameters' device. The learning rate is then the saved one: who wants another makes the optimizer with
     // the same as before, and calls set_learning_rate() after load().
     void save(TrainingState& state, const std::string& under) const;
-    void load(const TrainingState& state, const std::string& under) { prepare_load(state, under)(); }
-    detail::Commit prepare_load(const TrainingState& state, const std::string& under);
+    void load(const TrainingState& state, const std::string& under) { validate_state(state, under)(); }
+    detail::ApplyState validate_state(const TrainingState& state, const std::string& under);
 
 protected:
     using Options = std::vector<std::pair<std::string, double>>;
@@ -82,20 +82,20 @@ protected:
     Counts& count(std::size_t which) { return counts_[which].second; }
 
     // An update of parameter i that brings `arrays` of what is remembered of it, to be written.
-    detail::Update<S> remembering(std::size_t i, std::size_t arrays);
+    detail::Update<S> state_of(std::size_t i, std::size_t arrays);
 
     virtual void update() = 0;
 
     // launch(number, list): the parameters that a gradient has reached; each counts its own updates, and
     // those with the same number, from 1, go together.
-    template <class Launch> void update_reached(std::size_t arrays, Launch launch);
+    template <class Launch> void update_with_gradients(std::size_t arrays, Launch launch);
 
 protected:
-    void expect_free(const char* what) const;  // of any window's hold
+    void require_unlocked(const char* what) const;  // of any window's hold
 
 private:
     void require_learning_rate(double rate) const;
-    bool remembers(std::size_t i) const;  // of parameter i anything
+    bool has_state(std::size_t i) const;  // of parameter i anything
 
     std::string name_;
     Parameters parameters_;

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "tally/train/require.hpp"
+#include "tally/train/state_reader.hpp"
 
 namespace tally {
 

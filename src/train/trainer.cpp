@@ -13,8 +13,8 @@
 #include "tally/base/write_file.hpp"
 #include "tally/io/state_file.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/train/course.hpp"
-#include "tally/train/require.hpp"
+#include "tally/train/option_names.hpp"
+#include "tally/train/state_reader.hpp"
 
 namespace tally {
 namespace {
@@ -118,7 +118,7 @@ Array<double> as_array(const std::vector<UpdateRecord>& records) {
     return Array<double>({static_cast<std::int64_t>(records.size()), record_width}, numbers);
 }
 
-std::vector<UpdateRecord> as_records(const Reading& saved, const Array<double>& numbers) {
+std::vector<UpdateRecord> as_records(const StateReader& saved, const Array<double>& numbers) {
     if (numbers.shape().rank() != 2 || numbers.shape()[1] != record_width)
         saved.refuse("records of " + to_string(numbers.shape()) + "; (n, 7) expected");
     std::vector<UpdateRecord> records;
@@ -134,8 +134,9 @@ std::vector<UpdateRecord> as_records(const Reading& saved, const Array<double>& 
 
 }  // namespace
 
-template <class S> Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items,
-                                       LossOf loss, TrainerOptions<S> options, detail::Across<S>* across)
+template <class S>
+Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss,
+                    TrainerOptions<S> options, detail::GradientReducer<S>* across)
     : model_(model),
       optimizer_(optimizer),
       items_(items),
@@ -172,7 +173,7 @@ template <class S> Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer
     require_files(options_);
     stepped_ = stepped_of(model, optimizer, options_.frozen);
     const std::string before = options_.checkpoint;
-    if (across_ && !across_->writes()) {  // another one writes for all
+    if (across_ && !across_->is_main_process()) {  // another one writes for all
         for (std::string* path :
              {&options_.checkpoint, &options_.metrics_csv, &options_.metrics_jsonl, &options_.loss_curve})
             path->clear();
@@ -193,15 +194,15 @@ template <class S> bool Trainer<S>::train_epoch() {
     looked_ = false;
     open_metrics();
     begun_ = Clock::now();
-    window_.plan(in_whole_windows() ? 0 : options_.gradient_accumulation_steps.at(epoch_));
-    if (window_.full()) finished(window_.finish());  // carried from an epoch that planned for more
+    window_.plan_micro_batches(in_whole_windows() ? 0 : options_.gradient_accumulation_steps.at(epoch_));
+    if (window_.full()) on_window_end(window_.finish());  // carried from an epoch that planned for more
     const Items order = options_.shuffle ? shuffled(items_, options_.seed, epoch_) : in_order(items_);
     while (position_ < items_)
         if (in_whole_windows())
             whole_window(order);
         else
             micro_batch(order.part(position_, std::min(items_, position_ + options_.per_device_batch_size)));
-    finished(window_.flush());
+    on_window_end(window_.flush());
     ++epoch_;
     position_ = 0;
     const bool drawable = std::any_of(records_.begin(), records_.end(),
@@ -210,7 +211,7 @@ template <class S> bool Trainer<S>::train_epoch() {
         write_file_atomically(options_.loss_curve, detail::loss_curve_svg(records_));
     if (!options_.checkpoint.empty()) save(options_.checkpoint);  // last: whoever resumes has all the rest
     // The checkpoint does not know of this line: where training goes on, its updates are in a later one.
-    if (epoch_ >= options_.num_train_epochs && since_.count > 0) log();
+    if (epoch_ >= options_.num_train_epochs && current_record_.count > 0) log();
     if (options_.progress && options_.terminal && shown_ > 0) {
         *options_.progress << "\n" << std::flush;
         shown_ = 0;
@@ -247,7 +248,7 @@ template <class S> void Trainer<S>::expect_listed(std::vector<const Node*> waiti
         if (!node || !seen.insert(node).second) continue;
         if (node->state == detail::State::leaf && known.count(node) == 0)
             throw Error("[trainer] the loss depends on a parameter of " +
-                        detail::form(static_cast<const detail::ValueNode<Array<S>>*>(node)->value) +
+                        detail::describe(static_cast<const detail::ValueNode<Array<S>>*>(node)->value) +
                         " that the model does not list, so it would not be trained; name it in its module's "
                         "list(), or set .frozen = true to leave the parameter as it is");
         for (const Node* input : node->inputs()) waiting.push_back(input);
@@ -258,8 +259,8 @@ template <class S> void Trainer<S>::add(const Items& items) {
     std::vector<const Node*> read;
     const bool look = !std::exchange(looked_, true) && !options_.frozen;  // once an epoch
     const Loss<Array<S>> loss = [&] {
-        const detail::Meanwhile reading(detail::read_in_blocks, look ? &read : nullptr);
-        return loss_(items, window_.pass(items.count()));
+        const detail::ScopedValue reading(detail::read_in_blocks, look ? &read : nullptr);
+        return loss_(items, window_.begin_micro_batch(items.count()));
     }();
     read.push_back(loss.sum.node());
     if (look) expect_listed(std::move(read));
@@ -268,13 +269,13 @@ template <class S> void Trainer<S>::add(const Items& items) {
 
 template <class S> void Trainer<S>::micro_batch(const Items& items) {
     add(items);
-    came(items.count(), 1);
+    count_items(items.count(), 1);
     const std::int64_t before = window_.updates();
-    if (window_.full()) finished(window_.finish());
+    if (window_.full()) on_window_end(window_.finish());
     save_if_due(window_.updates() > before);
 }
 
-template <class S> void Trainer<S>::came(std::int64_t items, std::int64_t micro_batches) {
+template <class S> void Trainer<S>::count_items(std::int64_t items, std::int64_t micro_batches) {
     position_ += items;
     samples_ += items;
     samples_since_ += items;
@@ -294,9 +295,9 @@ template <class S> void Trainer<S>::whole_window(const Items& order) {
         for (const Items& micro : window_.share(split(items, max_items))) add(micro);
     };
     if (across_) fill(size);
-    const Finished<S> done = across_ ? window_.finish() : size_.update(window_, items.count(), fill);
-    came(items.count(), done.micro_batches);
-    finished(done);
+    const UpdateResult<S> done = across_ ? window_.finish() : size_.update(window_, items.count(), fill);
+    count_items(items.count(), done.micro_batches);
+    on_window_end(done);
     save_if_due(done.stepped);
 }
 
@@ -308,15 +309,15 @@ template <class S> void Trainer<S>::save_if_due(bool updated) {
         save(options_.checkpoint);
 }
 
-template <class S> void Trainer<S>::finished(const Finished<S>& done) {
+template <class S> void Trainer<S>::on_window_end(const UpdateResult<S>& done) {
     if (!done.stepped) {
         if (window_.micro_batches() == 0) dropped_ += done.micro_batches;
         return;
     }
     dropped_ += done.dropped;
-    since_.sum += static_cast<double>(done.sum.item());
-    since_.count += done.count;
-    since_.norm = done.norm;
+    current_record_.sum += static_cast<double>(done.sum.item());
+    current_record_.count += done.count;
+    current_record_.norm = done.norm;
     if (window_.updates() % options_.logging_steps == 0) log();
 }
 
@@ -341,13 +342,14 @@ template <class S> void Trainer<S>::open_metrics() {
 
 template <class S> void Trainer<S>::log() {
     const double now = seconds(), passed = now - logged_at_;
-    since_.update = window_.updates();
-    since_.epoch = static_cast<double>(epoch_) + static_cast<double>(position_) / static_cast<double>(items_);
-    since_.learning_rate = optimizer_.learning_rate();
-    since_.samples_per_second = passed > 0 ? static_cast<double>(samples_since_) / passed : 0;
+    current_record_.update = window_.updates();
+    current_record_.epoch =
+        static_cast<double>(epoch_) + static_cast<double>(position_) / static_cast<double>(items_);
+    current_record_.learning_rate = optimizer_.learning_rate();
+    current_record_.samples_per_second = passed > 0 ? static_cast<double>(samples_since_) / passed : 0;
     logged_at_ = now;
     samples_since_ = 0;
-    records_.push_back(std::exchange(since_, {}));
+    records_.push_back(std::exchange(current_record_, {}));
     const UpdateRecord& record = records_.back();
     if (csv_.is_open() && !(csv_ << detail::csv_line(record) << std::flush))
         throw Error("[trainer] cannot write '" + options_.metrics_csv + "'");
@@ -384,7 +386,7 @@ template <class S> TrainingSummary Trainer<S>::summary() const {
             .micro_batch_size = size_.now(),
             .retries = size_.retries(),
             .peak = report.peak,
-            .beyond = report.peak - std::min(report.peak, kept),
+            .peak_without_model = report.peak - std::min(report.peak, kept),
             .saved = peak(MemoryClass::saved)};
 }
 
@@ -399,14 +401,14 @@ template <class S> void Trainer<S>::save(const std::string& path) const {
     state.put("trainer/micro_batch_size", size_.now());
     state.put("trainer/retries", size_.retries());
     state.put("trainer/records", as_array(records_));
-    state.put("trainer/since", as_array({since_}));
+    state.put("trainer/since", as_array({current_record_}));
     window_.save(state, "window", &model_);
     save_state(path, state);
 }
 
 template <class S> void Trainer<S>::load(const std::string& path) {
     const TrainingState state = load_state(path);
-    Reading saved("trainer", state, "trainer");
+    StateReader saved("trainer", state, "trainer");
     for (const auto& [name, here] : course(options_, items_))
         if (const auto& before = saved.get<std::string>("options/" + name); before != here)
             saved.refuse("'" + path + "' was saved with " + name + " " + before + ", here it is " + here);
@@ -426,7 +428,7 @@ template <class S> void Trainer<S>::load(const std::string& path) {
         throw Error("[trainer] '" + path + "' holds no place in this training");
     saved.expect_all_read();
     // How many micro-batches its window had planned follows from the epoch.
-    const detail::Commit window = window_.prepare_load(state, "window", &model_, std::nullopt);
+    const detail::ApplyState window = window_.validate_state(state, "window", &model_, std::nullopt);
     // From here on nothing is refused.
     window();
     epoch_ = epoch;
@@ -434,7 +436,7 @@ template <class S> void Trainer<S>::load(const std::string& path) {
     micro_batches_ = micro_batches;
     if (options_.auto_find_batch_size) size_ = size;
     records_ = std::move(records);
-    since_ = since[0];
+    current_record_ = since[0];
 }
 
 // ---- evaluation ----
@@ -457,7 +459,7 @@ template <class S>
 double evaluate(std::int64_t items, std::int64_t batch_size, const typename Trainer<S>::LossOf& loss) {
     double sum = 0, count = 0;
     in_batches(items, batch_size, [&](const Items& batch) {
-        Pass pass;
+        ForwardPass pass;
         const Loss<Array<S>> found = loss(batch, pass);
         sum += static_cast<double>(found.sum.item());
         count += static_cast<double>(found.count.item());

@@ -1,6 +1,6 @@
 // Trainer: epochs of windows over a data set, with checkpoints, metrics and a line of progress.
 //
-//     Trainer<float> trainer(model, optimizer, data.count(), [&](const Items& items, Pass& pass) {
+//     Trainer<float> trainer(model, optimizer, data.count(), [&](const Items& items, ForwardPass& pass) {
 //         return cross_entropy(model(constant(rows(data.images, items)), pass), rows(data.labels, items));
 //     }, {.per_device_batch_size = 16, .gradient_accumulation_steps = 4, .checkpoint = "run.state"});
 //     trainer.train();
@@ -67,7 +67,7 @@ template <class S> struct TrainerOptions {
 template <class S> class Trainer {
 public:
     // The loss over some items of the data set. Whatever is random or counted in the model asks the pass.
-    using LossOf = std::function<Loss<Array<S>>(const Items& items, Pass& pass)>;
+    using LossOf = std::function<Loss<Array<S>>(const Items& items, ForwardPass& pass)>;
 
     // Over a data set of so many items. Takes up training where a checkpoint left it; one that was saved with
     // other options is an Error that names the option and both values (docs/options.md lists those that may
@@ -77,7 +77,7 @@ public:
     // is in one process. The first of them writes all files; checkpoints are made between windows only, and may be
     // resumed by any number of processes that read the same file.
     Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss,
-            TrainerOptions<S> options = {}, detail::Across<S>* across = nullptr);
+            TrainerOptions<S> options = {}, detail::GradientReducer<S>* across = nullptr);
 
     bool train_epoch();  // to the end of the epoch that is on its way; false when all are done
     void train() {
@@ -106,8 +106,8 @@ private:
     void micro_batch(const Items& items);
     bool in_whole_windows() const { return options_.auto_find_batch_size || across_; }
     void whole_window(const Items& order);
-    void came(std::int64_t items, std::int64_t micro_batches);
-    void finished(const Finished<S>& done);
+    void count_items(std::int64_t items, std::int64_t micro_batches);
+    void on_window_end(const UpdateResult<S>& done);
     void log();
     void open_metrics();
     void save_if_due(bool updated);
@@ -119,15 +119,15 @@ private:
     std::int64_t items_;
     LossOf loss_;
     TrainerOptions<S> options_;
-    detail::Across<S>* across_;
+    detail::GradientReducer<S>* across_;
     std::vector<std::pair<std::string, const void*>> stepped_;  // of the model's parameters, by name
     Window<S> window_;
     MicroBatchSize size_;
     std::int64_t epoch_ = 0, position_ = 0;  // how many items of this epoch have come
     std::int64_t micro_batches_ = 0;         // of the whole training
     std::vector<UpdateRecord> records_;
-    UpdateRecord since_;   // the last record
-    bool looked_ = false;  // for a parameter that the model does not list
+    UpdateRecord current_record_;  // the last record
+    bool looked_ = false;          // for a parameter that the model does not list
 
     std::ofstream csv_, jsonl_;
     std::int64_t samples_ = 0, samples_since_ = 0, dropped_ = 0;

@@ -9,7 +9,7 @@
 #include "tally/base/text.hpp"
 #include "tally/memory/memory.hpp"
 #include "tally/tools/svg.hpp"
-#include "tally/train/require.hpp"
+#include "tally/train/state_reader.hpp"
 
 namespace tally {
 namespace {
@@ -65,7 +65,7 @@ std::string to_string(const TrainingSummary& s) {
     if (s.retries > 0)
         text += "memory ran out " + std::to_string(s.retries) + " times, down to " +
                 std::to_string(s.micro_batch_size) + " items a micro-batch\n";
-    return text + "memory: " + bytes_in_words(s.peak) + " at most, " + bytes_in_words(s.beyond) +
+    return text + "memory: " + bytes_in_words(s.peak) + " at most, " + bytes_in_words(s.peak_without_model) +
            " of it beyond parameters and gradients; saved for backward " + bytes_in_words(s.saved) +
            " at most\n";
 }

@@ -52,7 +52,7 @@ struct TrainingSummary {
     std::int64_t micro_batch_size = 0;       // items at most
     std::int64_t retries = 0;                // of windows for which memory had run out, in the whole training
     std::size_t peak = 0;                    // bytes in the ledger at most: with the data set, if it is there
-    std::size_t beyond = 0;                  // without parameters and gradients
+    std::size_t peak_without_model = 0;      // without parameters and gradients
     std::size_t saved = 0;                   // at most kept for backward
 
     double samples_per_second() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }

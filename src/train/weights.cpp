@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "tally/array/turned.hpp"
+#include "tally/array/transpose_cache.hpp"
 #include "tally/io/safetensors.hpp"
 
 namespace tally {
@@ -96,7 +96,7 @@ void load_weights(const std::string& path, Module<S>& model, std::optional<Weigh
     if (!wrong.empty())
         throw Error("[load_weights] '" + path + "' does not fit the model: " + wrong.substr(2));
 
-    std::vector<detail::NewNumbers<S>> all;  // with all the memory that they need
+    std::vector<detail::PendingValue<S>> all;  // with all the memory that they need
     std::map<const void*, std::pair<std::string, Array<S>>> tied;
     for (const auto& [member, numbers] : found) {
         if (member.counter) {
@@ -119,7 +119,7 @@ void load_weights(const std::string& path, Module<S>& model, std::optional<Weigh
         else
             all.emplace_back(member.parameter, std::move(fresh));
     }
-    for (detail::NewNumbers<S>& each : all) each.commit();
+    for (detail::PendingValue<S>& each : all) each.commit();
 }
 
 template void save_weights(const std::string&, Module<float>&, WeightOrder);

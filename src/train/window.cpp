@@ -7,7 +7,7 @@
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/base/random.hpp"
 #include "tally/train/clip.hpp"
-#include "tally/train/require.hpp"
+#include "tally/train/state_reader.hpp"
 
 namespace tally {
 
@@ -27,24 +27,25 @@ template <class S> Var<Array<S>> shared(const Var<Array<S>>& constant) {
     return Var<Array<S>>(constant.node());
 }
 
-// Inside Lift.
+// Inside UnlockScope.
 template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
     parameter.zero_grad();
-    take(parameter.node()->into(), gradient);
-    detail::settle(parameter.node()->gradient, MemoryClass::gradient);
+    accumulate_into(parameter.node()->into(), gradient);
+    detail::account_as(parameter.node()->gradient, MemoryClass::gradient);
 }
 
 }  // namespace
 
-template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options,
-                                     detail::Across<S>* across, typename detail::Across<S>::Named also)
+template <class S>
+Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options, detail::GradientReducer<S>* across,
+                  typename detail::GradientReducer<S>::Named also)
     : optimizer_(optimizer),
       options_(std::move(options)),
       across_(across),
       zero_(number<S>(0, device_of(optimizer))),
       denominator_(options_.reduction, options_.weigh, options_.total, device_of(optimizer)),
-      hold_(optimizer.parameters()) {
-    plan(options_.micro_batches);
+      lock_(optimizer.parameters()) {
+    plan_micro_batches(options_.micro_batches);
     expect_bound("max_norm", options_.max_norm);
     expect_bound("max_value", options_.max_value);
     if (options_.average) average_in_use_ = options_.average->use(optimizer.parameters());
@@ -63,12 +64,12 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> o
     before_there_.resize(before_.size());
     if (options_.noise) meter_.emplace(parameters(), options_.total, zero_);
     reset();
-    opened_ = 0;
+    window_index_ = 0;
     if (!across_) return;
-    auto lines = course(true);
+    auto lines = options_as_text(true);
     lines.insert(lines.end(), also.begin(), also.end());
     across_->open(optimizer_, lines);
-    hold_.note_values();
+    lock_.note_values();
 }
 
 template <class S> void Window<S>::expect_bound(const char* option, std::optional<double> bound) {
@@ -80,27 +81,27 @@ template <class S> const std::vector<Var<Array<S>>>& Window<S>::averaged() const
     return options_.average ? options_.average->parameters_ : none;
 }
 
-template <class S> void Window<S>::plan(std::int64_t micro_batches) {
+template <class S> void Window<S>::plan_micro_batches(std::int64_t micro_batches) {
     if (micro_batches < 0)
         throw Error("[window] cannot hold " + std::to_string(micro_batches) + " micro-batches");
     options_.micro_batches = micro_batches;
 }
 
 template <class S> Window<S>::~Window() {
-    if (!hold_.on()) return;
+    if (!lock_.on()) return;
     if (!saved_ && !broken_ && std::uncaught_exceptions() <= exceptions_)
         optimizer_.unfinished(micro_batches_);
-    hold_.untouch();
-    hold_.release();
+    lock_.clear_gradients();
+    lock_.release();
 }
 
 template <class S> void Window<S>::expect_untouched() const {
     for (std::size_t i = 0; i < parameters().size(); ++i) {
-        const std::uint8_t touched = parameters()[i].node()->touched;
-        if (touched & touch::lent) detail::refuse_lent("window", i);
-        if (!(touched & (touch::held | touch::arrived))) continue;
+        const std::uint8_t grad_flags = parameters()[i].node()->grad_flags;
+        if (grad_flags & grad_flag::holds_average) detail::throw_holds_average("window", i);
+        if (!(grad_flags & (grad_flag::locked | grad_flag::present))) continue;
         const std::string which = std::to_string(i) + " of " + to_string(parameters()[i].shape());
-        if (touched & touch::held)
+        if (grad_flags & grad_flag::locked)
             throw Error(
                 "[window] parameter " + which +
                 " belongs to another window with micro-batches in it; finish() or discard() that first");
@@ -110,18 +111,18 @@ template <class S> void Window<S>::expect_untouched() const {
     }
 }
 
-template <class S> void Window<S>::expect_whole(const char* what) const {
-    if (detail::context.sweeps) detail::refuse_in_sweep(what);
+template <class S> void Window<S>::require_not_broken(const char* what) const {
+    if (detail::context.backward_passes) detail::throw_during_backward(what);
     if (broken_)
         throw Error(std::string("[window] ") + what +
                     ": an error has left its gradients unfinished; discard() it and begin anew");
 }
 
 template <class S>
-void Window<S>::expect_one_way(const char* what, typename detail::Hold<S>::Sweeps sweeps) const {
-    if (hold_.on() && hold_.sweeps() != sweeps)
+void Window<S>::require_same_mode(const char* what, typename detail::ParameterLock<S>::Mode mode) const {
+    if (lock_.on() && lock_.mode() != mode)
         throw Error(std::string("[window] ") + what + ": its micro-batches so far came by " +
-                    (sweeps == detail::Hold<S>::Sweeps::own ? "after_backward()" : "add()") +
+                    (mode == detail::ParameterLock<S>::Mode::internal ? "after_backward()" : "add()") +
                     ", and another way would count some backward() twice or not at all; finish() it first");
 }
 
@@ -131,47 +132,49 @@ template <class S> void Window<S>::expect_not_full(const char* what) const {
         throw Error(std::string("[window] ") + what + ": it is full with its " +
                     std::to_string(micro_batches_) + " micro-batches; finish() it first");
     expect_reached(what);
-    hold_.expect_as_left(what);
+    lock_.require_unchanged(what);
 }
 
 // A micro-batch is booked on the pass that it went forward in.
 template <class S> void Window<S>::expect_own_pass(const V& sum) const {
     const Node& node = sum.checked("add");
-    if (node.thread == detail::this_thread() && node.id < since_)
+    if (node.thread_id == detail::this_thread_id() && node.id < min_loss_id_)
         throw Error(
-            "[window] add: this loss was recorded before the last pass() began, or in a window that is over; "
-            "add() each micro-batch's loss before the next pass()");
-    if (passed_ && !pending_)
+            "[window] add: this loss was recorded before the last begin_micro_batch() began, or in a window "
+            "that is over; "
+            "add() each micro-batch's loss before the next begin_micro_batch()");
+    if (passed_ && !pending_items_)
         throw Error(
-            "[window] add: this micro-batch has no pass() of its own, as those before had; call pass() "
+            "[window] add: this micro-batch has no begin_micro_batch() of its own, as those before had; call "
+            "begin_micro_batch() "
             "before each forward");
     detail::expect_made_in_pass("[window] add", node);
 }
 
 template <class S> void Window<S>::expect_pass() const {
     if (!detail::called_without_pass) return;
-    throw Error(
-        std::string("[window] after_backward: ") + detail::called_without_pass +
-        " was called without a pass, so it did not train; write model(x, window.pass(items)) for each "
-        "micro-batch, or make evaluation explicit: Pass evaluation; model(x, evaluation)");
+    throw Error(std::string("[window] after_backward: ") + detail::called_without_pass +
+                " was called without a pass, so it did not train; write model(x, "
+                "window.begin_micro_batch(items)) for each "
+                "micro-batch, or make evaluation explicit: ForwardPass evaluation; model(x, evaluation)");
 }
 
 template <class S> void Window<S>::add(const Loss<Array<S>>& loss, const MicroBatchOptions& options) {
     const double weight = options.weight;
     expect_loss(loss, weight);
-    const Loss<Array<S>> share = denominator_.share(loss, weight);
+    const Loss<Array<S>> share = denominator_.contribution(loss, weight);
     remember();
-    attempt([&] {
-        if (!hold_.on()) hold_.take(detail::Hold<S>::Sweeps::own);
+    mark_broken_on_error([&] {
+        if (!lock_.on()) lock_.lock(detail::ParameterLock<S>::Mode::internal);
         if (exact_) exact_->begin();
-        sweep([&] { denominator_.divided(share.sum).backward(); });
-        unreached_ = !hold_.met();
+        allow_backward([&] { denominator_.divided(share.sum).backward(); });
+        unreached_ = !lock_.is_dirty();
         ++micro_batches_;
         if (dropped(share.sum))
             pass_.effects = {};
         else
-            count(share, denominator_.each(loss, weight));
-        come();
+            count(share, denominator_.item_weight(loss, weight));
+        end_micro_batch();
     });
 }
 
@@ -185,61 +188,61 @@ template <class S> void Window<S>::expect_reached(const char* what) const {
 }
 
 template <class S> void Window<S>::expect_loss(const Loss<Array<S>>& loss, double weight) const {
-    expect_whole("add");
-    expect_one_way("add", detail::Hold<S>::Sweeps::own);
+    require_not_broken("add");
+    require_same_mode("add", detail::ParameterLock<S>::Mode::internal);
     expect_not_full("add");
     if (!std::isfinite(weight) || weight < 0)
         throw Error("[window] add: a micro-batch cannot weigh " + detail::in_words(weight));
     expect_own_pass(loss.sum);
     if (loss.count.value().device() == Device::cpu)
         expect_count("add", static_cast<double>(loss.count.item()));
-    if (!loss.sum.wants_grad())
+    if (!loss.sum.requires_grad())
         throw Error(
             "[window] add: the loss depends on no parameter; was it made inside NoGrad, or detached?");
-    if (hold_.on()) return;
+    if (lock_.on()) return;
     optimizer_.expect_finished();
     expect_untouched();
 }
 
 // The pass of the micro-batch that was counted has happened.
-template <class S> void Window<S>::come() {
-    items_ += pending_.value_or(0);
+template <class S> void Window<S>::end_micro_batch() {
+    items_ += pending_items_.value_or(0);
     detail::called_without_pass = nullptr;
-    passed_ = passed_ || pending_;
-    pending_.reset();
+    passed_ = passed_ || pending_items_;
+    pending_items_.reset();
     saved_ = false;
-    hold_.look();
+    lock_.snapshot();
 }
 
-template <class S> void Window<S>::once(V term) {
-    expect_whole("once");
-    if (once_.empty()) once_at_ = micro_batches_;
-    if (once_at_ != micro_batches_)
-        throw Error(
-            "[window] once: called after " + std::to_string(once_at_) + " micro-batches and again after " +
-            std::to_string(micro_batches_) +
-            ", so the update would count its term once for each micro-batch; call once() at one place, "
-            "outside the loop over the micro-batches");
-    once_.push_back(std::move(term));
+template <class S> void Window<S>::add_regularizer(V term) {
+    require_not_broken("add_regularizer");
+    if (regularizers_.empty()) regularizer_added_at_ = micro_batches_;
+    if (regularizer_added_at_ != micro_batches_)
+        throw Error("[window] add_regularizer: called after " + std::to_string(regularizer_added_at_) +
+                    " micro-batches and again after " + std::to_string(micro_batches_) +
+                    ", so the update would count its term once for each micro-batch; call add_regularizer() "
+                    "at one place, "
+                    "outside the loop over the micro-batches");
+    regularizers_.push_back(std::move(term));
 }
 
 template <class S> void Window<S>::after_backward(double counted, std::int64_t items) {
     expect_a_backward(counted);
-    attempt([&] {  // its gradient is there already, and cannot be left out any more
+    mark_broken_on_error([&] {  // its gradient is there already, and cannot be left out any more
         expect_countable(counted, items);
-        if (!hold_.on()) hold_.take(detail::Hold<S>::Sweeps::theirs);
-        if (!pending_) items_ += items;
+        if (!lock_.on()) lock_.lock(detail::ParameterLock<S>::Mode::external);
+        if (!pending_items_) items_ += items;
         ++micro_batches_;
         count({zero_, number<S>(counted, zero_.value().device())}, 1);
-        come();
+        end_micro_batch();
     });
 }
 
 template <class S> void Window<S>::expect_a_backward(double counted) const {
-    expect_whole("after_backward");
-    expect_one_way("after_backward", detail::Hold<S>::Sweeps::theirs);
+    require_not_broken("after_backward");
+    require_same_mode("after_backward", detail::ParameterLock<S>::Mode::external);
     expect_pass();
-    if (!hold_.met() && counted > 0)
+    if (!lock_.is_dirty() && counted > 0)
         throw Error(
             "[window] after_backward: no gradient has arrived since the last micro-batch; "
             "call backward() first");
@@ -262,7 +265,7 @@ template <class S> void Window<S>::expect_all_stages() const {
     throw Error("[window] after_backward: a pipe of " + std::to_string(processes) +
                 " processes went backward, and " + option +
                 " would look at the gradients of this process's stages only; give the window "
-                "Stages(processes), or leave that option out");
+                "PipelineParallel(processes), or leave that option out");
 }
 
 template <class S> void Window<S>::expect_countable(double counted, std::int64_t items) const {
@@ -282,30 +285,33 @@ template <class S> void Window<S>::expect_countable(double counted, std::int64_t
 }
 
 template <class S> std::uint64_t Window<S>::seed() const {
-    const auto words = random::detail::words(options_.seed, across_ ? across_->draws_apart() : 0,
+    const auto words = random::detail::words(options_.seed, across_ ? across_->rng_offset() : 0,
                                              static_cast<std::uint64_t>(updates_));
     return random::detail::join(words[0], words[1]);
 }
 
-template <class S> Pass& Window<S>::pass(std::int64_t items) {
-    if (detail::context.sweeps) detail::refuse_in_sweep("pass");
+template <class S> ForwardPass& Window<S>::begin_micro_batch(std::int64_t items) {
+    if (detail::context.backward_passes) detail::throw_during_backward("begin_micro_batch");
     pass_.effects = {};  // of one whose loss was looked at and left out
     pass_.draws.begin_pass();
-    pending_ = 0;
-    since_ = detail::context.next_id;
+    pending_items_ = 0;
+    min_loss_id_ = detail::context.next_id;
     detail::called_without_pass = nullptr;
-    return part(items);
+    return begin_part(items);
 }
 
-template <class S> Pass& Window<S>::part(std::int64_t items) {
-    if (items < 0) throw Error("[window] pass: there are no " + std::to_string(items) + " items");
-    if (!pending_) throw Error("[window] part: of no micro-batch; call pass() for the first part");
+template <class S> ForwardPass& Window<S>::begin_part(std::int64_t items) {
+    if (items < 0)
+        throw Error("[window] begin_micro_batch: there are no " + std::to_string(items) + " items");
+    if (!pending_items_)
+        throw Error("[window] begin_part: of no micro-batch; call begin_micro_batch() for the first part");
     pass_.training = true;
     pass_.over = false;
     pass_.items = items;
     pass_.seed = seed();
-    pass_.first_item = items_ + *pending_ + (across_ ? across_->first_item(optimizer_, opened_) : 0);
-    *pending_ += items;
+    pass_.first_item =
+        items_ + *pending_items_ + (across_ ? across_->first_item(optimizer_, window_index_) : 0);
+    *pending_items_ += items;
     return pass_;
 }
 
@@ -326,7 +332,7 @@ template <class S> void Window<S>::remember() {
 template <class S> bool Window<S>::dropped(const V& sum) {
     if (options_.non_finite != NonFinite::drop_micro) return false;
     if (detail::count_non_finite(parameters()) == 0 && std::isfinite(sum.item())) return false;
-    const detail::Lift own(touch::held | touch::sealed);
+    const detail::UnlockScope own(grad_flag::locked | grad_flag::backward_locked);
     for (std::size_t i = 0; i < before_.size(); ++i) {
         if (before_there_[i])
             set_gradient(parameters()[i], before_[i]);
@@ -355,27 +361,27 @@ template <class S> void Window<S>::count(const Loss<Array<S>>& share, double eac
 // ---- the gate ----
 
 // How far it has come: here, or on all who share it.
-template <class S> detail::Standing Window<S>::standing(const char* what) {
+template <class S> detail::WindowTotals Window<S>::totals(const char* what) {
     const bool planned = options_.micro_batches > 0;
-    detail::Standing here{.micro_batches = micro_batches_,
-                          .dropped = dropped_,
-                          .once = std::ssize(once_),
-                          .count = static_cast<double>(denominator_.counted().item()),
-                          .planned = planned,
-                          .full = !planned || full(),
-                          .learning_rate = optimizer_.learning_rate(),
-                          .updates = updates_};
-    if (meter_) meter_->tell(here);
+    detail::WindowTotals here{.micro_batches = micro_batches_,
+                              .dropped = dropped_,
+                              .regularizers = std::ssize(regularizers_),
+                              .count = static_cast<double>(denominator_.counted().item()),
+                              .planned = planned,
+                              .full = !planned || full(),
+                              .learning_rate = optimizer_.learning_rate(),
+                              .updates = updates_};
+    if (meter_) meter_->report_to(here);
     if (!across_) return here;
     expect_count(what, here.count);
     here.sum = static_cast<double>(sum_.item());
-    for (const V& term : once_) here.once_value += static_cast<double>(term.item());
-    here.written = hold_.written();
-    return across_->gather(optimizer_, what, opened_, here, exact_sums());
+    for (const V& term : regularizers_) here.regularizer_value += static_cast<double>(term.item());
+    here.written = lock_.written();
+    return across_->gather(optimizer_, what, window_index_, here, exact_sums());
 }
 
 // Whether all that was planned has come.
-template <class S> bool Window<S>::complete(const detail::Standing& all, bool tail) const {
+template <class S> bool Window<S>::complete(const detail::WindowTotals& all, bool tail) const {
     if (!denominator_.announced()) return all.full;
     if (denominator_.reached(all.count)) return true;
     const bool short_of = all.planned ? !all.full : all.count < options_.total;
@@ -394,27 +400,27 @@ template <class S> void Window<S>::expect_count(const char* what, double counted
 }
 
 // Says whether all gradients are numbers, and the loss is.
-template <class S> bool Window<S>::finite_after_clipping(Finished<S>& done) {
+template <class S> bool Window<S>::finite_after_clipping(UpdateResult<S>& done) {
     detail::MeasuredGradients all = detail::measure_gradients(parameters(), options_.max_norm || meter_);
     if (!std::isfinite(static_cast<double>(done.sum.item()))) ++all.non_finite;  // all stages hear of it
     if (across_) all = across_->measured(all);
     if (options_.max_norm) done.norm = all.norm;
     if (all.non_finite > 0 || !std::isfinite(done.norm.value_or(0)))
         return false;  // here, or of all together
-    if (meter_) meter_->measured(all.norm);
+    if (meter_) meter_->set_norm(all.norm);
     if (options_.max_norm) detail::clip_measured(parameters(), all.norm, *options_.max_norm);
     if (options_.max_value) clip_grad_value(parameters(), *options_.max_value);
     return true;
 }
 
-template <class S> void Window<S>::expect_told(const char* what) const {
-    if (hold_.on() && hold_.sweeps() == detail::Hold<S>::Sweeps::theirs && hold_.met())
+template <class S> void Window<S>::require_loss_added(const char* what) const {
+    if (lock_.on() && lock_.mode() == detail::ParameterLock<S>::Mode::external && lock_.is_dirty())
         throw Error(
             std::string("[window] ") + what +
             ": a backward() has come since the last micro-batch that after_backward() was not told of");
 }
 
-template <class S> std::string Window<S>::not_finite(const Finished<S>& done) const {
+template <class S> std::string Window<S>::not_finite(const UpdateResult<S>& done) const {
     const auto sum = static_cast<double>(done.sum.item());
     if (const std::int64_t elements = detail::count_non_finite(parameters()))
         return std::to_string(elements) + " elements of the gradients are infinite or NaN";
@@ -424,7 +430,7 @@ template <class S> std::string Window<S>::not_finite(const Finished<S>& done) co
     return "the norm of the gradients is " + detail::in_words(*done.norm) + ", though each element is finite";
 }
 
-template <class S> void Window<S>::drop_or_raise(Finished<S>& done) const {
+template <class S> void Window<S>::drop_or_raise(UpdateResult<S>& done) const {
     switch (options_.non_finite) {
         case NonFinite::raise:
             throw Error("[window] finish: " + not_finite(done) +
@@ -443,31 +449,31 @@ template <class S> void Window<S>::expect_gradients(const char* what) const {
                     " parameters; is the loss of another model, or the optimizer? discard() it");
 }
 
-template <class S> Finished<S> Window<S>::close(const char* what, bool tail) {
-    if (!across_) return close_together(what, tail);
+template <class S> UpdateResult<S> Window<S>::close(const char* what, bool tail) {
+    if (!across_) return try_close(what, tail);
     try {
-        return close_together(what, tail);
+        return try_close(what, tail);
     } catch (const std::exception& error) {  // so that nobody waits for it
-        across_->fail(what, opened_, error.what());
+        across_->fail(what, window_index_, error.what());
         throw;
     }
 }
 
-template <class S> Finished<S> Window<S>::close_together(const char* what, bool tail) {
-    expect_whole(what);
+template <class S> UpdateResult<S> Window<S>::try_close(const char* what, bool tail) {
+    require_not_broken(what);
     if (micro_batches_ == 0 && !across_) throw Error("[window] finish: no micro-batch has come");
-    expect_told(what);
-    hold_.expect_as_left(what);
+    require_loss_added(what);
+    lock_.require_unchanged(what);
     if (micro_batches_ > 1) expect_reached(what);
-    const detail::Standing all = standing(what);
+    const detail::WindowTotals all = totals(what);
     if (all.micro_batches == 0) {
         if (tail) return {};
         throw Error("[window] finish: no micro-batch has come, to any process");
     }
-    Finished<S> done{.micro_batches = all.micro_batches,
-                     .dropped = all.dropped,
-                     .count = all.count,
-                     .sum = across_ ? number<S>(all.sum, zero_.value().device()).value() : sum_.value()};
+    UpdateResult<S> done{.micro_batches = all.micro_batches,
+                         .dropped = all.dropped,
+                         .count = all.count,
+                         .sum = across_ ? number<S>(all.sum, zero_.value().device()).value() : sum_.value()};
     expect_count(what, done.count);
     if (!complete(all, tail)) {
         switch (options_.tail) {
@@ -487,58 +493,59 @@ template <class S> Finished<S> Window<S>::close_together(const char* what, bool 
         discard();  // nothing is left of it
         return done;
     }
-    if (across_) attempt([&] { reduce(); });
-    if (exact_) attempt([&] { own([&] { exact_->round(); }); });
+    if (across_) mark_broken_on_error([&] { reduce(); });
+    if (exact_) mark_broken_on_error([&] { allow_changes([&] { exact_->round(); }); });
     expect_gradients(what);
     optimizer_.expect_current(averaged());
-    attempt([&] { update(done, all); });
+    mark_broken_on_error([&] { update(done, all); });
     discard();
     return done;
 }
 
 // From here on its gradients and effects are those of all who share it.
 template <class S> void Window<S>::reduce() {
-    if (!hold_.on()) hold_.take(detail::Hold<S>::Sweeps::own);  // nothing has come to this one
-    own([&] { across_->reduce(effects_, exact_sums()); });
+    if (!lock_.on()) lock_.lock(detail::ParameterLock<S>::Mode::internal);  // nothing has come to this one
+    allow_changes([&] { across_->reduce(effects_, exact_sums()); });
 }
 
-template <class S> void Window<S>::update(Finished<S>& done, const detail::Standing& all) {
-    own([&] { denominator_.divide(parameters(), done.count); });
-    if (meter_ && !once_.empty()) meter_->measured(grad_norm(parameters()));  // of the items, not of those
-    sweep([&] {
-        for (const V& term : std::exchange(once_, {})) {
-            hold_.look();
+template <class S> void Window<S>::update(UpdateResult<S>& done, const detail::WindowTotals& all) {
+    allow_changes([&] { denominator_.divide(parameters(), done.count); });
+    if (meter_ && !regularizers_.empty())
+        meter_->set_norm(grad_norm(parameters()));  // of the items, not of those
+    allow_backward([&] {
+        for (const V& term : std::exchange(regularizers_, {})) {
+            lock_.snapshot();
             term.backward();
-            if (!hold_.met())
-                throw Error("[window] finish: a term of once() has reached none of the " +
+            if (!lock_.is_dirty())
+                throw Error("[window] finish: a term of add_regularizer() has reached none of the " +
                             std::to_string(parameters().size()) +
                             " parameters; discard() the window, and add a term of this model");
         }
     });
-    turned_.forget();
+    transpose_cache_.clear();
     bool finite = true;
-    own([&] { finite = finite_after_clipping(done); });
+    allow_changes([&] { finite = finite_after_clipping(done); });
     if (finite)
         step(done, all);
     else
         drop_or_raise(done);
 }
 
-template <class S> void Window<S>::step(Finished<S>& done, const detail::Standing& all) {
+template <class S> void Window<S>::step(UpdateResult<S>& done, const detail::WindowTotals& all) {
     if (options_.average) options_.average->prepare();
     effects_.prepare();
     const double rate_before = optimizer_.learning_rate();
     if (options_.schedule) optimizer_.schedule_learning_rate(options_.schedule->at(updates_));
     try {
         if (across_) {
-            own([&] { optimizer_.prepare(); });
-            across_->ready();
+            allow_changes([&] { optimizer_.prepare(); });
+            across_->barrier_before_step();
         }
-        own([&] { optimizer_.step(); });
-        if (across_) hold_.note_values();
+        allow_changes([&] { optimizer_.step(); });
+        if (across_) lock_.note_values();
     } catch (...) {  // nothing was updated: the rate is no other, either
         optimizer_.schedule_learning_rate(rate_before);
-        optimizer_.let_go_of_unused();
+        optimizer_.drop_unused_state();
         throw;
     }
     if (options_.average) options_.average->follow_update();
@@ -550,17 +557,17 @@ template <class S> void Window<S>::step(Finished<S>& done, const detail::Standin
 }
 
 template <class S> void Window<S>::discard() {
-    if (detail::context.sweeps) detail::refuse_in_sweep("discard");
-    hold_.untouch();
+    if (detail::context.backward_passes) detail::throw_during_backward("discard");
+    lock_.clear_gradients();
     if (broken_)  // a rule that failed may have left a gradient that is not counted as one
-        own([&] {
+        allow_changes([&] {
             for (const V& parameter : parameters()) {
                 const memory::detail::Storage* const storage = parameter.node()->gradient.storage();
-                if (storage && memory::detail::held_as(storage) != MemoryClass::gradient)
+                if (storage && memory::detail::memory_class(storage) != MemoryClass::gradient)
                     parameter.free_grad();
             }
         });
-    hold_.release();
+    lock_.release();
     reset();
 }
 
@@ -570,11 +577,11 @@ template <class S> void Window<S>::reset() {
     denominator_.restart(shared(zero_));
     if (exact_) exact_->clear();
     if (meter_) meter_->restart();
-    turned_.forget();
-    once_.clear();
-    if (pending_ || passed_) since_ = detail::context.next_id;
+    transpose_cache_.clear();
+    regularizers_.clear();
+    if (pending_items_ || passed_) min_loss_id_ = detail::context.next_id;
     passed_ = false;
-    pending_.reset();
+    pending_items_.reset();
     detail::called_without_pass = nullptr;
     detail::piped = 0;
     pass_.over = true;
@@ -582,7 +589,7 @@ template <class S> void Window<S>::reset() {
     pass_.draws = {};
     effects_ = {};
     broken_ = saved_ = unreached_ = false;
-    ++opened_;
+    ++window_index_;
 }
 
 template class Window<float>;

@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "tally/train/course.hpp"
-#include "tally/train/require.hpp"
+#include "tally/train/option_names.hpp"
+#include "tally/train/state_reader.hpp"
 #include "tally/train/window.hpp"
 
 namespace tally {
@@ -25,7 +25,7 @@ template <class S> Names names_of(Module<S>* model) {
 
 // A schedule is a function, which a file cannot hold: but what it said for updates 0, 1, 2, 4, 8, ... and the
 // last one, in rows (update, rate).
-Array<double> said_by(const Schedule& schedule, std::int64_t updates) {
+Array<double> sample_schedule(const Schedule& schedule, std::int64_t updates) {
     std::vector<double> rows;
     const auto ask = [&](std::int64_t update) {
         rows.push_back(static_cast<double>(update));
@@ -37,9 +37,9 @@ Array<double> said_by(const Schedule& schedule, std::int64_t updates) {
     return Array<double>({static_cast<std::int64_t>(rows.size()) / 2, 2}, rows);
 }
 
-void expect_same(const Reading& saved, const Schedule& schedule, const Array<double>& said,
+void expect_same(const StateReader& saved, const Schedule& schedule, const Array<double>& said,
                  std::int64_t updates) {
-    const Array<double> here = said_by(schedule, updates);
+    const Array<double> here = sample_schedule(schedule, updates);
     if (said.shape() != here.shape())
         saved.refuse("what the schedule said is " + to_string(said.shape()) + " after " +
                      std::to_string(updates) + " updates; " + to_string(here.shape()) + " expected");
@@ -55,23 +55,24 @@ void expect_same(const Reading& saved, const Schedule& schedule, const Array<dou
 
 // A saved window once all of it has been looked at.
 template <class S> struct SavedWindow {
-    std::vector<detail::NewNumbers<S>> numbers;
+    std::vector<detail::PendingValue<S>> numbers;
     std::vector<std::pair<detail::ValueNode<Array<S>>*, Array<S>>> gradients;
     std::int64_t micro_batches, dropped, items, updates;
-    typename detail::Hold<S>::Sweeps sweeps;
+    typename detail::ParameterLock<S>::Mode mode;
     Var<Array<S>> sum, count;
     std::vector<ExactSum<S>> exact;
-    typename detail::NoiseMeter<S>::Saved noise;
-    Effects effects;
+    typename detail::NoiseScaleEstimator<S>::Saved noise;
+    SideEffects effects;
     bool buffers = false;  // the model has some
-    detail::Commit optimizer, average;
+    detail::ApplyState optimizer, average;
 };
 
-template <class S> void read_totals(Reading& saved, const Array<S>& like, SavedWindow<S>& to) {
+template <class S> void read_totals(StateReader& saved, const Array<S>& like, SavedWindow<S>& to) {
     to.micro_batches = saved.count("micro_batches");
     to.dropped = saved.count("dropped", to.micro_batches);
     to.items = saved.count("items");
-    to.sweeps = saved.count("swept", 1) == 1 ? detail::Hold<S>::Sweeps::theirs : detail::Hold<S>::Sweeps::own;
+    to.mode = saved.count("swept", 1) == 1 ? detail::ParameterLock<S>::Mode::external
+                                           : detail::ParameterLock<S>::Mode::internal;
     to.updates = saved.count("updates");
     to.sum = Var<Array<S>>(saved.number("sum", like));
     to.count = Var<Array<S>>(saved.number("count", like));
@@ -81,7 +82,7 @@ template <class S> void read_totals(Reading& saved, const Array<S>& like, SavedW
                      std::to_string(to.micro_batches) + " micro-batches");
 }
 
-template <class S> void read_parameters(Reading& saved, const Names& names,
+template <class S> void read_parameters(StateReader& saved, const Names& names,
                                         const std::vector<Var<Array<S>>>& parameters, SavedWindow<S>& to) {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         const std::string number = std::to_string(i);
@@ -105,8 +106,8 @@ template <class S> void read_parameters(Reading& saved, const Names& names,
 }
 
 // Its buffers, and the effects that have not happened yet.
-template <class S>
-void save_model(TrainingState& state, const std::string& under, Module<S>& model, const Effects& effects) {
+template <class S> void save_model(TrainingState& state, const std::string& under, Module<S>& model,
+                                   const SideEffects& effects) {
     for (const detail::Member<S>& member : members(model)) {
         if (member.buffer) state.put(under + "/buffers/" + member.name, *member.buffer);
         if (member.counter)
@@ -114,7 +115,7 @@ void save_model(TrainingState& state, const std::string& under, Module<S>& model
     }
     std::size_t saved = 0;
     for (const auto& [name, module] : modules(model))
-        if (const detail::Effect* const effect = effects.of(module)) {
+        if (const detail::SideEffect* const effect = effects.of(module)) {
             effect->save(state, under + "/effects/" + name);
             ++saved;
         }
@@ -124,7 +125,7 @@ void save_model(TrainingState& state, const std::string& under, Module<S>& model
 }
 
 template <class S>
-void read_model(Reading& saved, const TrainingState& state, Module<S>& model, SavedWindow<S>& to) {
+void read_model(StateReader& saved, const TrainingState& state, Module<S>& model, SavedWindow<S>& to) {
     const std::int64_t largest = std::numeric_limits<std::int32_t>::max();
     for (const detail::Member<S>& member : members(model)) {
         const std::string name = "buffers/" + member.name;
@@ -141,7 +142,7 @@ void read_model(Reading& saved, const TrainingState& state, Module<S>& model, Sa
         TrainingState its;
         effect->save(its, "effects/" + name);
         for (const auto& [entry, value] : its.entries()) saved.leave(entry);
-        to.effects.leave(module, std::move(effect));
+        to.effects.add(module, std::move(effect));
     }
     const auto effects = saved.count("effects", to.micro_batches > 0 ? 1 << 30 : 0);
     saved.expect_present(effects, "effects", std::ssize(to.effects));
@@ -152,31 +153,31 @@ void read_model(Reading& saved, const TrainingState& state, Module<S>& model, Sa
 // What decides the course of training, in words that a saved window is compared by. It names every option, so
 // that none is added without a thought of it; only how many micro-batches are planned is compared apart.
 // Whether noise is measured decides nothing, but those who share a window all measure it, or none.
-template <class S> typename detail::Across<S>::Named Window<S>::course(bool shared) const {
+template <class S> typename detail::GradientReducer<S>::Named Window<S>::options_as_text(bool shared) const {
     [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
                                   max_value, schedule, average, seed, noise] = options_;
-    typename detail::Across<S>::Named words{{"total", detail::in_words(total)},
-                                            {"reduction", detail::in_words(reduction)},
-                                            {"weigh", detail::in_words(weigh)},
-                                            {"sum", detail::in_words(sum)},
-                                            {"tail", detail::in_words(tail)},
-                                            {"non_finite", detail::in_words(non_finite)},
-                                            {"max_norm", detail::in_words(max_norm)},
-                                            {"max_value", detail::in_words(max_value)},
-                                            {"schedule", schedule ? "given" : "none"},
-                                            {"average", average ? "given" : "none"},
-                                            {"seed", std::to_string(seed)}};
+    typename detail::GradientReducer<S>::Named words{{"total", detail::in_words(total)},
+                                                     {"reduction", detail::in_words(reduction)},
+                                                     {"weigh", detail::in_words(weigh)},
+                                                     {"sum", detail::in_words(sum)},
+                                                     {"tail", detail::in_words(tail)},
+                                                     {"non_finite", detail::in_words(non_finite)},
+                                                     {"max_norm", detail::in_words(max_norm)},
+                                                     {"max_value", detail::in_words(max_value)},
+                                                     {"schedule", schedule ? "given" : "none"},
+                                                     {"average", average ? "given" : "none"},
+                                                     {"seed", std::to_string(seed)}};
     if (shared) words.emplace_back("noise", detail::in_words(noise));
     return words;
 }
 
 template <class S>
 void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* model) const {
-    expect_whole("save");
-    expect_told("save");
+    require_not_broken("save");
+    require_loss_added("save");
     expect_reached("save");
     if (micro_batches_ == 0) expect_untouched();
-    if (!once_.empty() || (!model && !effects_.empty()))
+    if (!regularizers_.empty() || (!model && !effects_.empty()))
         throw Error(
             "[window] save: terms counted once cannot be saved, nor effects that have not happened yet "
             "unless the model is given; save after finish()");
@@ -201,32 +202,32 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
     state.put(under + "/micro_batches", micro_batches_);
     state.put(under + "/dropped", dropped_);
     state.put(under + "/items", items_);
-    const bool swept = hold_.on() && hold_.sweeps() == detail::Hold<S>::Sweeps::theirs;
+    const bool swept = lock_.on() && lock_.mode() == detail::ParameterLock<S>::Mode::external;
     state.put(under + "/swept", std::int64_t{swept});
     state.put(under + "/updates", updates_);
     state.put(under + "/sum", sum_.value());
     state.put(under + "/count", denominator_.counted().value());
-    for (auto& [name, value] : course()) state.put(under + "/options/" + name, value);
+    for (auto& [name, value] : options_as_text()) state.put(under + "/options/" + name, value);
     if (exact_) exact_->save(state, under);
     if (meter_) meter_->save(state, under);
-    if (options_.schedule) state.put(under + "/schedule", said_by(*options_.schedule, updates_));
+    if (options_.schedule) state.put(under + "/schedule", sample_schedule(*options_.schedule, updates_));
     optimizer_.save(state, under + "/optimizer");
     if (options_.average) options_.average->save(state, under + "/average");
     if (model) save_model(state, under, *model, effects_);
     saved_ = true;
 }
 
-template <class S> detail::Commit Window<S>::prepare_load(const TrainingState& state,
-                                                          const std::string& under, Module<S>* model,
-                                                          std::optional<std::int64_t> planned) {
-    if (detail::context.sweeps) detail::refuse_in_sweep("load");
+template <class S> detail::ApplyState Window<S>::validate_state(const TrainingState& state,
+                                                                const std::string& under, Module<S>* model,
+                                                                std::optional<std::int64_t> planned) {
+    if (detail::context.backward_passes) detail::throw_during_backward("load");
     // What this window holds, not another one's.
-    const detail::Lift own(hold_.on() ? touch::held : std::uint8_t{0});
-    Reading saved("window", state, under);
+    const detail::UnlockScope own(lock_.on() ? grad_flag::locked : std::uint8_t{0});
+    StateReader saved("window", state, under);
     const std::int64_t planned_before = saved.count("planned");
     if (planned && *planned != planned_before)
         saved.refuse_option("micro_batches", std::to_string(planned_before), std::to_string(*planned), "");
-    saved.expect_options(course());
+    saved.expect_options(options_as_text());
 
     const auto loaded = std::make_shared<SavedWindow<S>>();
     read_totals(saved, zero_.value(), *loaded);
@@ -239,25 +240,25 @@ template <class S> detail::Commit Window<S>::prepare_load(const TrainingState& s
     read_parameters(saved, names_of(model), parameters(), *loaded);
     if (model) read_model(saved, state, *model, *loaded);
     if (!model) saved.leave("names/");
-    loaded->optimizer = optimizer_.prepare_load(state, saved.name_of("optimizer"));
+    loaded->optimizer = optimizer_.validate_state(state, saved.name_of("optimizer"));
     saved.leave("optimizer/");
     if (options_.average) {
-        loaded->average = options_.average->prepare_load(state, saved.name_of("average"));
+        loaded->average = options_.average->validate_state(state, saved.name_of("average"));
         saved.leave("average/");
     }
     saved.expect_all_read();
 
     return [this, loaded] {
         discard();
-        for (detail::NewNumbers<S>& each : loaded->numbers) each.commit();
+        for (detail::PendingValue<S>& each : loaded->numbers) each.commit();
         for (auto& [node, gradient] : loaded->gradients) {
             std::swap(node->gradient, gradient);
-            node->touched |= touch::arrived;  // into() would count a backward()
-            detail::settle(node->gradient, MemoryClass::gradient);
+            node->grad_flags |= grad_flag::present;  // into() would count a backward()
+            detail::account_as(node->gradient, MemoryClass::gradient);
         }
         if (loaded->micro_batches > 0) {
-            hold_.take(loaded->sweeps);
-            hold_.look();
+            lock_.lock(loaded->mode);
+            lock_.snapshot();
         }
         saved_ = true;
         micro_batches_ = loaded->micro_batches;
@@ -275,13 +276,13 @@ template <class S> detail::Commit Window<S>::prepare_load(const TrainingState& s
     };
 }
 
-template detail::Across<float>::Named Window<float>::course(bool) const;
-template detail::Across<double>::Named Window<double>::course(bool) const;
+template detail::GradientReducer<float>::Named Window<float>::options_as_text(bool) const;
+template detail::GradientReducer<double>::Named Window<double>::options_as_text(bool) const;
 template void Window<float>::save(TrainingState&, const std::string&, Module<float>*) const;
 template void Window<double>::save(TrainingState&, const std::string&, Module<double>*) const;
-template detail::Commit Window<float>::prepare_load(const TrainingState&, const std::string&, Module<float>*,
-                                                    std::optional<std::int64_t>);
-template detail::Commit Window<double>::prepare_load(const TrainingState&, const std::string&,
-                                                     Module<double>*, std::optional<std::int64_t>);
+template detail::ApplyState Window<float>::validate_state(const TrainingState&, const std::string&,
+                                                          Module<float>*, std::optional<std::int64_t>);
+template detail::ApplyState Window<double>::validate_state(const TrainingState&, const std::string&,
+                                                           Module<double>*, std::optional<std::int64_t>);
 
 }  // namespace tally

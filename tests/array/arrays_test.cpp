@@ -11,7 +11,7 @@
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
-#include "tally/device/peer.hpp"
+#include "tally/device/backend.hpp"
 
 using namespace tally;
 using namespace tally::test;
@@ -70,11 +70,11 @@ TEST_CASE("every write raises the version, and what a rule has saved is written 
     a.writable();
     CHECK(a.storage()->version == 1);
     const detail::Saved<Array<float>> saved(&a);
-    CHECK(memory::detail::rules(a.storage()) == 1);
-    CHECK(memory::detail::holders(a.storage()) == 2);
+    CHECK(memory::detail::saved_count(a.storage()) == 1);
+    CHECK(memory::detail::ref_count(a.storage()) == 2);
     const detail::Saved<Array<float>> once_more(&a);
-    CHECK(memory::detail::rules(a.storage()) == 2);
-    CHECK(memory::detail::holders(a.storage()) == 3);
+    CHECK(memory::detail::saved_count(a.storage()) == 2);
+    CHECK(memory::detail::ref_count(a.storage()) == 3);
     CHECK(saved.get("op").data() == a.data());
     memory::detail::Storage* shared = a.storage();
     {
@@ -91,7 +91,7 @@ TEST_CASE("every write raises the version, and what a rule has saved is written 
     CHECK(a.storage()->version == 2);
     CHECK(saved.get("op").to_vector() == std::vector<float>{1, 2});
     a = saved.get("op");
-    detail::changing(a);  // as an optimizer does: elsewhere, too, but the rule notices
+    detail::before_in_place_update(a);  // as an optimizer does: elsewhere, too, but the rule notices
     CHECK(a.storage() != shared);
     CHECK(a.storage()->version == 1);
     CHECK_THROWS_WITH(
@@ -101,12 +101,12 @@ TEST_CASE("every write raises the version, and what a rule has saved is written 
 
 TEST_CASE("a parameter that has to be copied stays a parameter in the ledger") {
     Array<float> a({16}, std::vector<float>(16, 1));
-    detail::settle(a, MemoryClass::parameter);
+    detail::account_as(a, MemoryClass::parameter);
     const std::size_t before = in_use(MemoryClass::parameter);
     const Array<float> copy = a;
     a.writable();
     CHECK(in_use(MemoryClass::parameter) == before + 64);
-    CHECK(memory::detail::held_as(a.storage()) == MemoryClass::parameter);
+    CHECK(memory::detail::memory_class(a.storage()) == MemoryClass::parameter);
 }
 
 TEST_CASE("what was moved from has its shape and no memory") {
@@ -128,14 +128,14 @@ TEST_CASE("reshaped arrays and leading rows share the buffer") {
     const Array<float> vector = x.reshaped({6});
     CHECK(vector.data() == x.data());
     CHECK(vector.to_vector() == x.to_vector());
-    const Array<float> rows = x.leading(1, 3);
+    const Array<float> rows = x.slice_rows(1, 3);
     CHECK(rows.data() == x.data() + 2);
     CHECK(rows.shape() == Shape{2, 2});
     CHECK(rows.to_vector() == std::vector<float>{3, 4, 5, 6});
-    CHECK(rows.leading(1, 2).to_vector() == std::vector<float>{5, 6});
+    CHECK(rows.slice_rows(1, 2).to_vector() == std::vector<float>{5, 6});
     CHECK(rows.clone().to_vector() == rows.to_vector());
-    CHECK(x.leading(3, 3).shape() == Shape{0, 2});
-    Array<float> written = x.leading(2, 3);
+    CHECK(x.slice_rows(3, 3).shape() == Shape{0, 2});
+    Array<float> written = x.slice_rows(2, 3);
     written.writable()[0] = 50;
     CHECK(x.to_vector() == std::vector<float>{1, 2, 3, 4, 5, 6});
     CHECK(written.to_vector() == std::vector<float>{50, 6});
@@ -209,14 +209,14 @@ TEST_CASE("what an array refuses") {
     CHECK_THROWS_WITH(Array<float>().to_vector(), contains("[to_vector] this array has no memory"));
     CHECK_THROWS_WITH(nothing.writable(), contains("[writable] this array has no memory"));
     CHECK_THROWS_WITH((Array<float>{1, 2}.reshaped({3})), "[reshape] (2) has 2 elements, (3) has 3");
-    CHECK_THROWS_WITH((Array<float>{1, 2}.leading(1, 3)), "[slice] rows 1 to 3 are not within (2)");
-    CHECK_THROWS_WITH((Array<float>{1, 2}.leading(-1, 1)), "[slice] rows -1 to 1 are not within (2)");
-    CHECK_THROWS_WITH((Array<float>{1, 2}.leading(2, 1)), "[slice] rows 2 to 1 are not within (2)");
-    CHECK_THROWS_WITH(Array<float>::zeros({}).leading(0, 0), "[slice] a single number has no rows");
+    CHECK_THROWS_WITH((Array<float>{1, 2}.slice_rows(1, 3)), "[slice] rows 1 to 3 are not within (2)");
+    CHECK_THROWS_WITH((Array<float>{1, 2}.slice_rows(-1, 1)), "[slice] rows -1 to 1 are not within (2)");
+    CHECK_THROWS_WITH((Array<float>{1, 2}.slice_rows(2, 1)), "[slice] rows 2 to 1 are not within (2)");
+    CHECK_THROWS_WITH(Array<float>::zeros({}).slice_rows(0, 0), "[slice] a single number has no rows");
     for (const Device device : {Device::cpu, Device::cuda})
         CHECK_THROWS_WITH(Array<float>().to(device), contains("[to] an operand has no memory"));
     if (!available(Device::cuda)) {
-        CHECK_THROWS_WITH((Array<float>{1}.to(Device::cuda)), "[to] " + peer::absent());
+        CHECK_THROWS_WITH((Array<float>{1}.to(Device::cuda)), "[to] " + peer::unavailable_reason());
         CHECK_THROWS_AS(Array<float>::zeros({2}, Device::cuda), Error);
     }
     CHECK(Array<float>{1, 2}.to(Device::cpu).to_vector() == std::vector<float>{1, 2});

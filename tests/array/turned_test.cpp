@@ -1,5 +1,5 @@
 // Weights kept turned: made at the fourth use, never stale, and no bit of a product is another.
-#include "tally/array/turned.hpp"
+#include "tally/array/transpose_cache.hpp"
 
 #include <utility>
 #include <vector>
@@ -13,11 +13,11 @@ namespace tally::test {
 
 namespace {
 
-using detail::Meanwhile;
 using detail::multiply;
 using detail::Product;
-using detail::TurnedWeights;
-using detail::Turning;
+using detail::ScopedValue;
+using detail::TransposeCache;
+using detail::UseTransposeCache;
 
 std::int64_t extent(std::size_t n) { return static_cast<std::int64_t>(n); }
 
@@ -35,22 +35,22 @@ struct Weights {
 
     Array<float> made() {
         auto weight = random.array<float>({extent(in), extent(out)});
-        detail::settle(weight, MemoryClass::parameter);
+        detail::account_as(weight, MemoryClass::parameter);
         return weight;
     }
     Array<float> rows(std::int64_t count) { return random.array<float>({count, extent(out)}); }
 
     // dy · Wᵀ, by what is kept where there is something.
-    Array<float> back(const Array<float>& dy, TurnedWeights<float>* kept, const Array<float>& weight) const {
+    Array<float> back(const Array<float>& dy, TransposeCache<float>* kept, const Array<float>& weight) const {
         const Product p{dy.size() / out, in, out, false, true};
         Array<float> dx = Array<float>::empty({extent(p.m), extent(in)});
-        const Meanwhile<TurnedWeights<float>*> asked(detail::turned_weights<float>, kept);
+        const ScopedValue<TransposeCache<float>*> asked(detail::transpose_cache<float>, kept);
         multiply(p, dy, weight, {dx.raw(), Write::set});
         return dx;
     }
     // What stands in the ledger after as many uses as it takes.
     std::size_t kept_of(const Array<float>& weight, std::int64_t count) {
-        TurnedWeights<float> kept;
+        TransposeCache<float> kept;
         const Array<float> dy = rows(count);
         const std::size_t before = memory::in_use();
         for (int use = 0; use < 4; ++use) back(dy, &kept, weight);
@@ -75,7 +75,7 @@ TEST_CASE("A matrix turned has its rows as columns, and turned again it is itsel
 TEST_CASE("Weights kept turned change no bit, whatever happens to them in between") {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
         Weights made(seed);
-        TurnedWeights<float> kept;
+        TransposeCache<float> kept;
         for (int use = 0; use < 20; ++use) {
             INFO("seed " << seed << ", use " << use);
             const Array<float> dy = made.rows(made.random.whole(1, 14));
@@ -99,10 +99,10 @@ TEST_CASE("Weights kept turned change no bit, whatever happens to them in betwee
 
 TEST_CASE("Several weights of one size, and parts of them, are told apart") {
     Weights made(11);
-    TurnedWeights<float> kept;
+    TransposeCache<float> kept;
     const Array<float> other = made.made();
     --made.in;
-    const Array<float> part = made.w.leading(0, extent(made.in)), dy = made.rows(3);
+    const Array<float> part = made.w.slice_rows(0, extent(made.in)), dy = made.rows(3);
     const Array<float> want_of_part = made.back(dy, nullptr, part);
     for (int use = 0; use < 6; ++use) {
         CHECK(same_bits(made.back(dy, &kept, part), want_of_part));
@@ -115,7 +115,7 @@ TEST_CASE("Several weights of one size, and parts of them, are told apart") {
 
 TEST_CASE("The same weights in another shape are turned anew") {
     Weights made(7);
-    TurnedWeights<float> kept;
+    TransposeCache<float> kept;
     for (int use = 0; use < 4; ++use) made.back(made.rows(2), &kept, made.w);
     std::swap(made.in, made.out);
     const Array<float> other = made.w.reshaped({extent(made.in), extent(made.out)}), dz = made.rows(2);
@@ -127,8 +127,8 @@ TEST_CASE("Half of the weights, with as many rows, is not the whole") {
     Weights made(8);
     made.in = 64, made.out = 256;
     made.w = made.made();
-    TurnedWeights<float> kept;
-    const Array<float> half = made.w.leading(0, 32).reshaped({64, 128}), dy = made.rows(2);
+    TransposeCache<float> kept;
+    const Array<float> half = made.w.slice_rows(0, 32).reshaped({64, 128}), dy = made.rows(2);
     for (int use = 0; use < 4; ++use) made.back(dy, &kept, made.w);
     made.out = 128;
     const Array<float> dz = made.rows(2);
@@ -138,21 +138,21 @@ TEST_CASE("Half of the weights, with as many rows, is not the whole") {
 
 TEST_CASE("Turned weights stand in the ledger from their fourth use on, until they are forgotten") {
     Weights made(3);
-    TurnedWeights<float> kept;
+    TransposeCache<float> kept;
     const Array<float> dy = made.rows(2);
     const std::size_t before = memory::in_use(), bytes = made.w.storage()->bytes;
     for (const std::size_t copy : {std::size_t{0}, std::size_t{0}, std::size_t{0}, bytes, bytes}) {
         made.back(dy, &kept, made.w);
         CHECK(memory::in_use() == before + copy);
     }
-    kept.forget();
+    kept.clear();
     CHECK(memory::in_use() == before);
-    CHECK(memory::detail::holders(made.w.storage()) == 1);
+    CHECK(memory::detail::ref_count(made.w.storage()) == 1);
 }
 
 TEST_CASE("A weight that nobody has any more goes with its copy when the next one is used") {
     Weights made(4);
-    TurnedWeights<float> kept;
+    TransposeCache<float> kept;
     const Array<float> dy = made.rows(2);
     const std::size_t before = memory::in_use();
     for (int use = 0; use < 4; ++use) made.back(dy, &kept, made.w);
@@ -170,7 +170,7 @@ TEST_CASE("Only weights are kept turned, for few rows, and not for a product of 
     CHECK(made.kept_of(made.w, 40) == 0);
     CHECK(made.kept_of(made.random.array<float>({extent(made.in), extent(made.out)}), 2) == 0);
     {
-        const Meanwhile<bool> resting(detail::kernels_rest, true);
+        const ScopedValue<bool> resting(detail::skip_compute, true);
         CHECK(made.kept_of(made.w, 2) == 0);
     }
     set_products(Products::blas);
@@ -186,7 +186,7 @@ TEST_CASE("With a budget nothing is kept turned") {
 
 TEST_CASE("Nothing is kept turned where memory runs out, and the product is the same") {
     Weights made(5);
-    TurnedWeights<float> kept;
+    TransposeCache<float> kept;
     const Array<float> dy = made.rows(3), want = made.back(dy, nullptr, made.w);
     for (int use = 0; use < 3; ++use) made.back(dy, &kept, made.w);
     const std::size_t before = memory::in_use();

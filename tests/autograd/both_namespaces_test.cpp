@@ -103,12 +103,12 @@ TEST_CASE("both namespaces can be used at once: memory, checkpoints, training an
     const SavedValues saved;
     const Profile profile;
     const Timeline timeline;
-    const Here here("both");
+    const ScopeName here("both");
     for (const Tensor& micro : split(x, 2)) {
-        Pass& pass = window.pass(2);
+        ForwardPass& pass = window.begin_micro_batch(2);
         window.add(mse(model(matmul(micro, e), pass), zeros({2, 2})));
     }
-    const Finished<float> done = window.finish();
+    const UpdateResult<float> done = window.finish();
     CHECK(done.stepped);
     {
         const NoGrad off;

@@ -29,25 +29,25 @@ template <class Rule> Tensor with_rule(Rule rule, Tensor x) {
 TEST_CASE("a rule that names an input which is not there is told how many there are") {
     const Tensor x = parameter({1.0f, 2.0f});
     const std::string told = "[gradient] the rule of 'own' names input 1; it has 1 input, numbered from 0";
-    const auto gives = [](Pull<A> to, const A& dy, const A&, const A&) { to.give(1, dy); };
-    const auto asks = [](Pull<A> to, const A&, const A&, const A&) { to.into(1); };
-    const auto wonders = [](Pull<A> to, const A&, const A&, const A&) { (void)to.wants(1); };
+    const auto gives = [](GradInputs<A> to, const A& dy, const A&, const A&) { to.add(1, dy); };
+    const auto asks = [](GradInputs<A> to, const A&, const A&, const A&) { to.into(1); };
+    const auto wonders = [](GradInputs<A> to, const A&, const A&, const A&) { (void)to.needs_grad(1); };
     CHECK_THROWS_WITH(sum(with_rule(gives, x)).backward(), told);
     CHECK_THROWS_WITH(sum(with_rule(asks, x)).backward(), told);
     CHECK_THROWS_WITH(sum(with_rule(wonders, x)).backward(), told);
-    const auto sweeps = [&](Pull<A> to, const A& dy, const A&,
+    const auto sweeps = [&](GradInputs<A> to, const A& dy, const A&,
                             const A&) {  // another graph, and then the mistake
         const Tensor other = parameter({1.0f});
         (other * 2).backward();
-        to.give(1, dy);
+        to.add(1, dy);
     };
     CHECK_THROWS_WITH(sum(with_rule(sweeps, x)).backward(), told);
 }
 
 TEST_CASE("a rule that throws before it has written leaves no gradient") {
     const Tensor w = parameter(A::full({4}, 1));
-    const auto throws = [](Pull<A> to, const A&, const A&, const A&) {
-        destination(to.into(0));
+    const auto throws = [](GradInputs<A> to, const A&, const A&, const A&) {
+        output_buffer(to.into(0));
         throw Error("boom");
     };
     CHECK_THROWS_WITH(sum(with_rule(throws, w)).backward(), "boom");
@@ -64,11 +64,12 @@ TEST_CASE("a rule that throws before it has written leaves no gradient") {
 TEST_CASE("what other rules have written stays when one throws, or who looks on") {
     const Tensor w = parameter(A::full({4}, 1));
     const std::vector<float> written(4, 3.f);
-    const Tensor older = with_rule([](Pull<A>, const A&, const A&, const A&) { throw Error("boom"); }, w);
+    const Tensor older =
+        with_rule([](GradInputs<A>, const A&, const A&, const A&) { throw Error("boom"); }, w);
     const Tensor loss = sum(older) + sum(w * 3);
     SECTION("the rule") { CHECK_THROWS_WITH(loss.backward(), "boom"); }
     SECTION("who looks on") {
-        const auto throws = [&](const detail::Visit<A>& visit) {
+        const auto throws = [&](const detail::VisitedNode<A>& visit) {
             if (&visit.node == older.node()) throw Error("seen");
         };
         CHECK_THROWS_WITH(loss.backward(throws), "seen");
@@ -83,7 +84,7 @@ TEST_CASE("a long chain of rules that hold their inputs is let go without a stac
         Tensor h = x;
         for (int i = 0; i < 300'000; ++i) {
             const Tensor held = h;
-            h = with_rule([held](Pull<A> to, const A& dy, const A&, const A&) { to.give(0, dy); }, h);
+            h = with_rule([held](GradInputs<A> to, const A& dy, const A&, const A&) { to.add(0, dy); }, h);
         }
         if (sweep) {
             h.backward();

@@ -14,7 +14,7 @@
 #include "tally/autograd/ops/where.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/tools/picture.hpp"
+#include "tally/tools/graph_picture.hpp"
 
 using namespace tally;
 using namespace tally::test;
@@ -44,7 +44,7 @@ template <class T> Var<T> fragile_square(Var<T> x, int throws_after) {
     Var<T> twin = x;
     return custom(
         "fragile", [](const T& a, const T& b) { return zip(functor::Mul{}, a, b); },
-        [throws_after](Pull<T> to, const T& dy, const T&, const T& a, const T& b) {
+        [throws_after](GradInputs<T> to, const T& dy, const T&, const T& a, const T& b) {
             if (throws_after == 0) throw std::runtime_error("the rule gave up");
             zip_back_a(functor::Mul{}, dy, a, b, dy, to.into(0));
             if (throws_after == 1) throw std::runtime_error("the rule gave up");
@@ -141,7 +141,7 @@ TEMPLATE_TEST_CASE("grad gives gradients and touches no leaf", "", KINDS) {
         const Var<T> v = parameter(value<T>(2));
         CHECK(number(grad(below * v, {v})[0]) == 12);  // although below is spent
     }
-    const std::string what = detail::form(x.value());
+    const std::string what = detail::describe(x.value());
     CHECK_THROWS_WITH(grad(x * x, {alone}), "[grad] no gradient arrived at input 0 of " + what +
                                                 ": the result does not depend on it");
     CHECK_THROWS_WITH(grad(x * x, {x, x}), "[grad] input 1 of " + what + " is asked for twice");
@@ -161,13 +161,13 @@ TEMPLATE_TEST_CASE("NoGrad and detach record nothing", "", KINDS) {
         const NoGrad off;
         const std::int64_t before = live_nodes();
         const Var<T> y = x * x;
-        CHECK_FALSE(y.wants_grad());
+        CHECK_FALSE(y.requires_grad());
         CHECK(number(y.value()) == 9);
         CHECK(live_nodes() == before + 1);
         { const NoGrad nested; }
-        CHECK_FALSE((x * x).wants_grad());
+        CHECK_FALSE((x * x).requires_grad());
     }
-    CHECK((x * x).wants_grad());
+    CHECK((x * x).requires_grad());
     (detach(x * x) * x).backward();
     CHECK(number(x.grad()) == 9);
     CHECK_THROWS_WITH(detach(x).backward(), contains("depends on no parameter"));
@@ -199,7 +199,7 @@ TEMPLATE_TEST_CASE("an observer that throws leaves leaves usable", "", KINDS) {
     const Balance balance;
     const Var<T> x = parameter(detail::ones_like(value<T>(0)));
     const Var<T> inner = x * 2;
-    CHECK_THROWS_WITH((inner * inner).backward([](const detail::Visit<T>& visit) {
+    CHECK_THROWS_WITH((inner * inner).backward([](const detail::VisitedNode<T>& visit) {
         if (std::string(visit.node.op()) == "mul_number") throw std::runtime_error("seen enough");
     }),
                       "seen enough");
@@ -253,19 +253,19 @@ TEST_CASE("an array without memory is refused in words", "[engine]") {
 TEST_CASE("a rule that does not ask is told, and what it gives to a constant is dropped", "[engine]") {
     using A = Array<float>;
     const auto product = [](const A& a, const A& b) { return zip(functor::Mul{}, a, b); };
-    const auto gives = [](Pull<A> to, const A& dy, const A&, const A& a, const A& b) {
-        to.give(0, zip(functor::Mul{}, dy, b));
-        to.give(1, zip(functor::Mul{}, dy, a));
+    const auto gives = [](GradInputs<A> to, const A& dy, const A&, const A& a, const A& b) {
+        to.add(0, zip(functor::Mul{}, dy, b));
+        to.add(1, zip(functor::Mul{}, dy, a));
     };
     const Tensor x = parameter({1.f, 2.f}), w = constant({3.f, 4.f});
     sum(custom("product", product, gives, x, w)).backward();
     CHECK(x.grad().to_vector() == std::vector<float>{3, 4});
-    const auto asks_for_all = [](Pull<A> to, const A&, const A&, const A&, const A&) { to.into(1); };
+    const auto asks_for_all = [](GradInputs<A> to, const A&, const A&, const A&, const A&) { to.into(1); };
     CHECK_THROWS_AS(sum(custom("product", product, asks_for_all, x, w)).backward(), Error);
 }
 
 TEST_CASE("a picture of a parameter that nobody holds any more", "[engine]") {
-    Watch watch;
+    KeepValues keep_values;
     Picture picture;
     picture.backward(mean(parameter({1.f, 2.f}) * 2));
     CHECK(picture.dot().find("1.0000") != std::string::npos);  // its gradient

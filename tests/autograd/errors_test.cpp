@@ -14,7 +14,7 @@
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/ops/shape.hpp"
 #include "tally/autograd/ops/where.hpp"
-#include "tally/autograd/step.hpp"
+#include "tally/autograd/sgd_step.hpp"
 #include "tally/autograd/tensor.hpp"
 
 using namespace tally;

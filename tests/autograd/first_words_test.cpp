@@ -35,17 +35,17 @@ TEST_CASE("Tensors are made by name, of a shape, a type and a seed") {
     CHECK(randn({5}, {.seed = 7}).value().to_vector() != randn({5}, {.seed = 8}).value().to_vector());
     CHECK(uniform({9}, 2, 3, {.seed = 1, .stream = 4}).value().to_vector() ==
           random_uniform<float>({9}, {.seed = 1, .stream = 4}, 2, 3).to_vector());
-    CHECK_FALSE(zeros({2}).wants_grad());
+    CHECK_FALSE(zeros({2}).requires_grad());
     CHECK_THROWS_WITH(eye(-1), "[shape] negative extent: (-1, -1)");
     CHECK_THROWS_AS(eye(std::int64_t{1} << 33), Error);
     CHECK_THROWS_WITH(arange(-3), "[shape] negative extent: (-3)");
-    CHECK_FALSE(constant(parameter(ones({2}))).wants_grad());
+    CHECK_FALSE(constant(parameter(ones({2}))).requires_grad());
 }
 
 TEST_CASE("A parameter is made of a tensor, and does not share its numbers") {
     const Tensor start = ones({2});
     Tensor w = parameter(start);
-    CHECK(w.wants_grad());
+    CHECK(w.requires_grad());
     sum(w * w).backward();
     sgd_step({w}, 0.5f);
     CHECK(w.value().to_vector() == F{0, 0});

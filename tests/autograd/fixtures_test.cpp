@@ -136,7 +136,7 @@ template <class S> std::string disagreement(const Fixture& f) {
     std::string found;
     const auto gradients = [&](const Inputs<Array<S>>& from, const std::string& when, double times) {
         for (const auto& [name, want] : f.gradients) {
-            if (!found.empty() || !from[name.c_str()].wants_grad()) continue;
+            if (!found.empty() || !from[name.c_str()].requires_grad()) continue;
             if (!from[name.c_str()].has_grad())
                 found = "no gradient arrived at " + name + when;
             else

@@ -20,7 +20,7 @@
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/ops/shape.hpp"
 #include "tally/autograd/ops/where.hpp"
-#include "tally/autograd/step.hpp"
+#include "tally/autograd/sgd_step.hpp"
 #include "tally/autograd/tensor.hpp"
 
 using namespace tally;
@@ -189,9 +189,8 @@ std::vector<Row> table() {
          [] {
              return custom(
                  "copy", [](const Array<float>& a) { return a.clone(); },
-                 [](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
-                     to.give(0, Array<float>(dy));
-                 },
+                 [](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&,
+                    const Array<float>&) { to.add(0, Array<float>(dy)); },
                  made());
          }},
     };
@@ -281,7 +280,7 @@ TEST_CASE("invariant 6: a result computed over its operand takes no more than it
     }
     {
         const Tensor y = -reshape(w, {32, 32});  // nor over a parameter
-        CHECK(memory::detail::held_as(y.value().storage()) == MemoryClass::temporary);
+        CHECK(memory::detail::memory_class(y.value().storage()) == MemoryClass::temporary);
         CHECK(w.value().span()[0] == 0.5f);
     }
     Tensor y = (w + 1) * 3;
@@ -297,8 +296,8 @@ TEST_CASE("invariant 6: a result is computed over no operand that somebody reads
     sum(log(x * 2)).backward();  // its rule reads its operand
     CHECK(x.grad().to_vector() == V{1, 0.5, 0.25, 0.125});
     int seen = 0;
-    const Watch watch;  // on each value on the way
-    sum(-(x * 2)).backward([&](const detail::Visit<Array<float>>& visit) {
+    const KeepValues keep_values;  // on each value on the way
+    sum(-(x * 2)).backward([&](const detail::VisitedNode<Array<float>>& visit) {
         if (visit.node.op() != std::string("mul_number")) return;
         CHECK(visit.value.to_vector() == V{2, 4, 8, 16});
         ++seen;

@@ -13,7 +13,7 @@
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/ops/shape.hpp"
-#include "tally/autograd/step.hpp"
+#include "tally/autograd/sgd_step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/base/random.hpp"
 
@@ -41,7 +41,7 @@ TEST_CASE("invariant 1: backward visits newest first and each node once") {
     Scalar total = nodes[0];
     for (const Scalar& node : nodes) total = total + node;
     std::vector<std::uint64_t> order;
-    total.backward([&](const detail::Visit<double>& visit) { order.push_back(visit.node.id); });
+    total.backward([&](const detail::VisitedNode<double>& visit) { order.push_back(visit.node.id); });
     CHECK(order.size() > 600);
     CHECK(std::is_sorted(order.rbegin(), order.rend()));
     CHECK(std::adjacent_find(order.begin(), order.end()) == order.end());
@@ -54,7 +54,7 @@ TEST_CASE("invariant 1: a node waits until the last of those who read it has bee
     for (int i = 0; i < 40; ++i) late = late + 0.0;
     const Scalar y = late * old;  // old is read by the newest node and by one much older
     double arrived = 0;
-    y.backward([&](const detail::Visit<double>& visit) {
+    y.backward([&](const detail::VisitedNode<double>& visit) {
         if (visit.node.id == old.node()->id) arrived = visit.gradient;
     });
     CHECK(arrived == 8);
@@ -88,7 +88,7 @@ TEST_CASE("invariant 1: 2^60 paths cost 60 visits") {
     Scalar y = x;
     for (int level = 0; level < 60; ++level) y = y + y;
     int visits = 0;
-    y.backward([&](const detail::Visit<double>&) { ++visits; });
+    y.backward([&](const detail::VisitedNode<double>&) { ++visits; });
     CHECK(visits == 60);
     CHECK(x.grad() == 0x1p60);
 }
@@ -102,11 +102,11 @@ TEST_CASE("invariant 1: more nodes wait than the near list holds, in any order o
         std::swap(terms[i], terms[static_cast<std::size_t>(random.whole(0, static_cast<int>(i)))]);
     const Scalar all = custom(
         "all", [](double first) { return first; },
-        [](Pull<double> to, double dy, double, double) { to.give(0, double(dy)); }, terms[0]);
+        [](GradInputs<double> to, double dy, double, double) { to.add(0, double(dy)); }, terms[0]);
     Scalar total = all;
     for (std::size_t i = 1; i < terms.size(); ++i) total = terms[i] + total;
     std::vector<std::uint64_t> order;
-    total.backward([&](const detail::Visit<double>& visit) { order.push_back(visit.node.id); });
+    total.backward([&](const detail::VisitedNode<double>& visit) { order.push_back(visit.node.id); });
     CHECK(std::is_sorted(order.rbegin(), order.rend()));
     CHECK(x.grad() == 199 * 200 / 2);
 }
@@ -124,7 +124,7 @@ TEST_CASE("invariant 2: interior gradients and saved values go as soon as their 
     const std::size_t before = memory::in_use();
     memory::reset_peak();
     std::vector<std::size_t> saved;
-    loss.backward([&](const detail::Visit<Array<float>>&) {
+    loss.backward([&](const detail::VisitedNode<Array<float>>&) {
         saved.push_back(in_use(MemoryClass::saved) - saved_before);
     });
     REQUIRE(saved.size() == 9);
@@ -153,20 +153,20 @@ TEST_CASE("invariant 2: a result that is still held keeps its value and loses it
 }
 
 TEST_CASE("invariant 2: the observer sees node, value and gradient") {
-    const Watch watch;
+    const KeepValues keep_values;
     const Tensor w = parameter({1.0f, 2.0f});
     std::vector<std::string> seen;
-    sum(w * w).backward([&](const detail::Visit<Array<float>>& visit) {
+    sum(w * w).backward([&](const detail::VisitedNode<Array<float>>& visit) {
         seen.push_back(visit.node.op() + to_string(visit.value, 1) + to_string(visit.gradient, 1));
     });
     CHECK(seen == std::vector<std::string>{"sum5.01.0", "mul[1.0 4.0][1.0 1.0]"});
 }
 
-TEST_CASE("invariant 2: without a Watch the observer finds values let go, never stale") {
+TEST_CASE("invariant 2: without KeepValues the observer finds values let go, never stale") {
     const Tensor w = parameter({1.0f, 2.0f});
     int without = 0;
     sum(w * w).backward(
-        [&](const detail::Visit<Array<float>>& visit) { without += !detail::ready(visit.value); });
+        [&](const detail::VisitedNode<Array<float>>& visit) { without += !detail::has_memory(visit.value); });
     CHECK(without == 1);  // the sum itself is held by this very expression
 }
 
@@ -178,7 +178,7 @@ TEST_CASE("invariant 3: one variable as both operands gets both contributions") 
     const Tensor w = parameter({3.0f, -2.0f});
     const Tensor y = custom(
         "twice", [](const Array<float>& a, const Array<float>& b) { return zip(functor::Mul{}, a, b); },
-        [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>& a,
+        [&](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>& a,
             const Array<float>& b) {
             const auto first = to.into(0);
             asked.push_back(first.how);
@@ -203,10 +203,11 @@ TEST_CASE("invariant 3: a buffer handed over is adopted when it is the first, an
     const auto hand_over = [&](const Tensor& x) {
         return custom(
             "hand_over", [](const Array<float>& a) { return a.clone(); },
-            [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+            [&](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&,
+                const Array<float>&) {
                 Array<float> gradient = dy.clone();
                 handed = gradient.data();
-                to.give(0, std::move(gradient));
+                to.add(0, std::move(gradient));
             },
             x);
     };
@@ -229,9 +230,10 @@ TEST_CASE("invariant 3: a gradient that is shared is not adopted by a leaf") {
     const auto share = [&] {
         sum(custom(
                 "share", [](const Array<float>& a) { return a.clone(); },
-                [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+                [&](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&,
+                    const Array<float>&) {
                     kept = dy.clone();
-                    to.give(0, kept);
+                    to.add(0, kept);
                 },
                 w))
             .backward();
@@ -271,8 +273,8 @@ TEST_CASE("invariant 5: a gradient of another shape is refused, naming both") {
     const Tensor w = parameter({1.0f, 2.0f, 3.0f});
     const Tensor y = custom(
         "wrong", [](const Array<float>& a) { return a.clone(); },
-        [](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
-            to.give(0, dy.reshaped({3, 1}));
+        [](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+            to.add(0, dy.reshaped({3, 1}));
         },
         w);
     CHECK_THROWS_WITH(

@@ -129,8 +129,8 @@ TEMPLATE_TEST_CASE("running sums: adding in two calls equals adding in one", "",
         const auto gradient = [&](std::int64_t rows_at_a_time) {
             const auto w = parameter(Array<S>::full(shape, S(0.25), here()));
             for (std::int64_t from = 0; from < 64; from += rows_at_a_time)
-                build(w, constant(data.leading(from, from + rows_at_a_time)),
-                      index.leading(from, from + rows_at_a_time))
+                build(w, constant(data.slice_rows(from, from + rows_at_a_time)),
+                      index.slice_rows(from, from + rows_at_a_time))
                     .backward();
             return w.grad().clone();
         };
@@ -162,8 +162,8 @@ TEMPLATE_TEST_CASE("larger products: the sum of micro-batches stays within the b
         w.zero_grad();
         const std::int64_t b = rows_in_all / n;
         for (std::int64_t k = 0; k < n; ++k)
-            sum(matmul(constant(data.leading(k * b, k * b + b)), w) *
-                constant(weight.leading(k * b, k * b + b)))
+            sum(matmul(constant(data.slice_rows(k * b, k * b + b)), w) *
+                constant(weight.slice_rows(k * b, k * b + b)))
                 .backward();
         return w.grad().clone();
     };
@@ -194,7 +194,7 @@ TEST_CASE("dyadic data: every split agrees bit for bit whatever the kernel") {
     for (const std::int64_t b : {64, 32, 16, 8, 1}) {
         w.zero_grad();
         for (std::int64_t from = 0; from < 64; from += b)
-            sum(matmul(constant(x.leading(from, from + b)), w) * constant(g.leading(from, from + b)))
+            sum(matmul(constant(x.slice_rows(from, from + b)), w) * constant(g.slice_rows(from, from + b)))
                 .backward();
         if (b == 64) whole = w.grad().clone();
         CHECK(same_bits(whole, w.grad()));

@@ -90,7 +90,9 @@ TEST_CASE("invariant 11: the mask of an element does not depend on how long its 
 
 TEST_CASE("seed, layer and item each draw another mask, and a float's is a double's") {
     const Array<double> ones = Array<double>::full({1, 200}, 1);
-    const auto mask = [&](const MaskKey& of) { return dropout(Tensor64(ones), 0.5, of).value().to_vector(); };
+    const auto mask = [&](const DropoutSeed& of) {
+        return dropout(Tensor64(ones), 0.5, of).value().to_vector();
+    };
     const Numbers first = mask({1, 2, 3});
     CHECK(mask({1, 2, 3}) == first);
     CHECK(mask({2, 2, 3}) != first);

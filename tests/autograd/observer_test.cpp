@@ -22,23 +22,23 @@ using namespace tally::test;
 namespace {
 
 struct Diary : Observer {
-    void computed(const Computed& operation) override {
+    void on_forward(const ForwardEvent& operation) override {
         lines.push_back(std::string(operation.op) + (operation.node ? "" : " unrecorded"));
         kept.emplace_back(operation.kept.begin(), operation.kept.end());
         results.push_back(operation.value);
         in_use.push_back(memory::in_use());
     }
-    void pulling(const Node& node) override { lines.push_back(std::string("> ") + node.op()); }
-    void pulled(const Node& node) override { lines.push_back(std::string("< ") + node.op()); }
+    void before_backward(const Node& node) override { lines.push_back(std::string("> ") + node.op()); }
+    void after_backward(const Node& node) override { lines.push_back(std::string("< ") + node.op()); }
 
     std::vector<std::string> lines;
-    std::vector<std::vector<detail::ObservedValue>> kept;  // of each operation computed
-    std::vector<detail::ObservedValue> results;
+    std::vector<std::vector<detail::ValueInfo>> kept;  // of each operation computed
+    std::vector<detail::ValueInfo> results;
     std::vector<std::size_t> in_use;
 };
 
 struct Bored : Observer {
-    void computed(const Computed&) override {
+    void on_forward(const ForwardEvent&) override {
         if (--patience == 0) throw std::runtime_error("enough");
     }
     int patience = 1;
@@ -54,7 +54,7 @@ TEST_CASE("an observer is told of each operation and of each rule in their order
     const Tensor w = weights(), x = constant(Array<float>::full({4, 8}, 1.0f));
     Diary diary;
     {
-        const Observing looking(diary);
+        const ObserverScope looking(diary);
         sum(tanh(matmul(x, w))).backward();
     }
     sum(w).backward();  // after it stopped looking
@@ -65,7 +65,7 @@ TEST_CASE("an observer is told of each operation and of each rule in their order
 TEST_CASE("an observer is told of operations that record nothing") {
     const Tensor w = weights(), x = constant(Array<float>::full({8, 16}, 1.0f));
     Diary diary;
-    const Observing looking(diary);
+    const ObserverScope looking(diary);
     x + x;
     concat<float>({x, x});
     {
@@ -76,7 +76,7 @@ TEST_CASE("an observer is told of operations that record nothing") {
     concat<float>({w, w});
     CHECK(diary.lines ==
           Lines{"add unrecorded", "concat unrecorded", "tanh unrecorded", "concat unrecorded", "concat"});
-    for (const std::vector<detail::ObservedValue>& kept : diary.kept) CHECK(kept.empty());
+    for (const std::vector<detail::ValueInfo>& kept : diary.kept) CHECK(kept.empty());
 }
 
 TEST_CASE("an observer sees the result and what the rule keeps") {
@@ -85,7 +85,7 @@ TEST_CASE("an observer sees the result and what the rule keeps") {
     const memory::detail::Storage* const of_x = x.value().storage();
     Diary diary;
     {
-        const Observing looking(diary);
+        const ObserverScope looking(diary);
         Tensor y = tanh(std::move(x) * w);
         REQUIRE(diary.results.size() == 2);
         CHECK(diary.results[1].shape == Shape{8, 16});
@@ -94,7 +94,7 @@ TEST_CASE("an observer sees the result and what the rule keeps") {
         REQUIRE(diary.kept[0].size() == 2);
         CHECK(diary.kept[0][0].storage == of_x);
         CHECK(diary.kept[0][1].storage == w.value().storage());
-        CHECK(memory::detail::held_as(diary.kept[0][1].storage) == MemoryClass::parameter);
+        CHECK(memory::detail::memory_class(diary.kept[0][1].storage) == MemoryClass::parameter);
         REQUIRE(diary.kept[1].size() == 1);
         CHECK(diary.kept[1][0].storage == diary.results[1].storage);
         y.backward(y.value());
@@ -105,7 +105,7 @@ TEST_CASE("when an observer is told the operands have not gone yet") {
     const Tensor w = weights(), x = constant(Array<float>::full({8, 16}, 1.0f));
     const std::size_t before = memory::in_use();
     Diary diary;
-    const Observing looking(diary);
+    const ObserverScope looking(diary);
     const Tensor y = matmul(w + 1, x, {.transpose_a = true});
     CHECK(diary.in_use == std::vector<std::size_t>{before + 512, before + 512 + y.value().storage()->bytes});
     {
@@ -118,7 +118,7 @@ TEST_CASE("when an observer is told the operands have not gone yet") {
 TEST_CASE("an observer sees numbers without a buffer and only those that are kept") {
     const Scalar a = parameter(3.0), b = constant(4.0);
     Diary diary;
-    const Observing looking(diary);
+    const ObserverScope looking(diary);
     a* b;
     a + b;
     REQUIRE(diary.kept.size() == 2);
@@ -131,10 +131,10 @@ TEST_CASE("an observer sees numbers without a buffer and only those that are kep
 TEST_CASE("an observer is told the name of an operation from outside") {
     const Tensor w = weights();
     Diary diary;
-    const Observing looking(diary);
+    const ObserverScope looking(diary);
     const auto copy = [](const Array<float>& x) { return x.clone(); };
-    const auto back = [](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&,
-                         const Array<float>&) { to.give(0, dy); };
+    const auto back = [](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&,
+                         const Array<float>&) { to.add(0, dy); };
     const std::string name = "a name too long to be kept inside of a string";
     custom(name, copy, back, w);
     custom(name, copy, back, constant(w.value()));
@@ -146,18 +146,18 @@ TEST_CASE("several observers are told in the order in which they came") {
     Lines heard;
     struct Echo : Observer {
         Echo(Lines& all, std::string who) : heard(all), name(std::move(who)) {}
-        void computed(const Computed&) override { heard.push_back(name + " computed"); }
-        void pulling(const Node&) override { heard.push_back(name + " pulling"); }
-        void pulled(const Node&) override { heard.push_back(name + " pulled"); }
+        void on_forward(const ForwardEvent&) override { heard.push_back(name + " computed"); }
+        void before_backward(const Node&) override { heard.push_back(name + " pulling"); }
+        void after_backward(const Node&) override { heard.push_back(name + " pulled"); }
         Lines& heard;
         std::string name;
     };
     Echo first(heard, "first"), second(heard, "second"), third(heard, "third");
-    const Observing outer(first);
+    const ObserverScope outer(first);
     {
-        const Observing middle(second);
+        const ObserverScope middle(second);
         {
-            const Observing inner(third);
+            const ObserverScope inner(third);
             -w;
         }
         sum(w).backward();
@@ -174,7 +174,7 @@ TEST_CASE("observers may end in any order") {
                  std::vector<int>{1, 2, 0}, std::vector<int>{2, 0, 1}, std::vector<int>{2, 1, 0});
     const Tensor w = weights();
     Diary diaries[3];
-    std::optional<Observing> looking[3];
+    std::optional<ObserverScope> looking[3];
     for (std::size_t i = 0; i < 3; ++i) looking[i].emplace(diaries[i]);
     for (const int next : order) {
         -w;
@@ -193,7 +193,7 @@ TEST_CASE("an observer that throws leaves nothing behind") {
     for (int patience = 1; patience <= 3; ++patience) {
         Bored bored;
         bored.patience = patience;
-        const Observing looking(bored);
+        const ObserverScope looking(bored);
         CHECK_THROWS_AS(concat<float>({tanh(w * w), w}), std::runtime_error);
         CHECK(live_nodes() == nodes);
         CHECK(memory::in_use() == before);
@@ -205,8 +205,8 @@ TEST_CASE("an observer that throws leaves nothing behind") {
 
 TEST_CASE("a backward pass that is looked at leaves nothing behind, however it ends") {
     struct Touchy : Observer {
-        void pulling(const Node&) override { throw_if(before); }
-        void pulled(const Node&) override { throw_if(after); }
+        void before_backward(const Node&) override { throw_if(before); }
+        void after_backward(const Node&) override { throw_if(after); }
         static void throw_if(bool yes) {
             if (yes) throw std::runtime_error("enough");
         }
@@ -222,12 +222,12 @@ TEST_CASE("a backward pass that is looked at leaves nothing behind, however it e
         Touchy touchy;
         touchy.before = before;
         touchy.after = after;
-        const Observing looking(touchy);
+        const ObserverScope looking(touchy);
         const auto copy = [](const Array<float>& x) { return x.clone(); };
-        const auto back = [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&,
+        const auto back = [&](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&,
                               const Array<float>&) {
             Touchy::throw_if(rule);
-            to.give(0, dy);
+            to.add(0, dy);
         };
         Tensor y = custom("copy", copy, back, w * w), loss = sum(y);
         if (!held) y = {};

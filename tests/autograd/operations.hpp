@@ -298,7 +298,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
              Shape shape = r.shape(3);
              while (shape.rank() == 0) shape = r.shape(3);
              const double p = r.whole(0, 5) == 0 ? 1 : r.between(0, 0.9);
-             const MaskKey items{7, 1, static_cast<std::uint64_t>(r.whole(0, 9))};
+             const DropoutSeed items{7, 1, static_cast<std::uint64_t>(r.whole(0, 9))};
              return Problem<S>{{r.array<S>(shape)}, [=](const Vars& v) { return dropout(v[0], p, items); }};
          }});
     const auto normed = [&](const char* name, auto f) {
@@ -351,12 +351,12 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
                                                   zip(functor::Add{}, zip(functor::Mul{}, a, a),
                                                       zip(functor::Mul{}, b, b)));
                                    },
-                                   [](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& y,
+                                   [](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& y,
                                       const Array<S>& a, const Array<S>& b) {
-                                       if (to.wants(0))
-                                           to.give(0, zip(functor::Div{}, zip(functor::Mul{}, dy, a), y));
-                                       if (to.wants(1))
-                                           to.give(1, zip(functor::Div{}, zip(functor::Mul{}, dy, b), y));
+                                       if (to.needs_grad(0))
+                                           to.add(0, zip(functor::Div{}, zip(functor::Mul{}, dy, a), y));
+                                       if (to.needs_grad(1))
+                                           to.add(1, zip(functor::Div{}, zip(functor::Mul{}, dy, b), y));
                                    },
                                    v[0], v[1]);
                            }};

@@ -57,8 +57,8 @@ public:
             case 10:
                 return add(custom(
                     "halves", [](const Array<float>& x) { return zip(functor::Add{}, x, x); },
-                    [](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&,
-                       const Array<float>&) { to.give(0, zip(functor::Add{}, dy, dy)); },
+                    [](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&,
+                       const Array<float>&) { to.add(0, zip(functor::Add{}, dy, dy)); },
                     any()));
             default:
                 return add(layer_norm(any(), constant(Array<float>::full({shape_[1]}, 1)),

@@ -39,9 +39,9 @@ TEST_CASE("a shape counts negative axes from the end, and rejects an axis that i
 Tensor product(Tensor a, Tensor b, std::vector<std::size_t> to_inputs) {
     return custom(
         "product", [](const A& p, const A& q) { return A({1}, {p.item() * q.item()}); },
-        [to_inputs](Pull<A> to, const A& dy, const A&, const A& p, const A& q) {
+        [to_inputs](GradInputs<A> to, const A& dy, const A&, const A& p, const A& q) {
             for (const std::size_t i : to_inputs)
-                if (to.wants(i)) to.give(i, A({1}, {dy.item() * (i == 0 ? q : p).item()}));
+                if (to.needs_grad(i)) to.add(i, A({1}, {dy.item() * (i == 0 ? q : p).item()}));
         },
         std::move(a), std::move(b));
 }
@@ -62,8 +62,8 @@ TEST_CASE("a custom backward function may set where it should add") {
     const auto twice = [](Tensor x) {
         return custom(
             "twice", [](const A& in) { return A({1}, {2 * in.item()}); },
-            [](Pull<A> to, const A& dy, const A&, const A&) {
-                destination(to.into(0)).dst[0] = 2 * dy.item();
+            [](GradInputs<A> to, const A& dy, const A&, const A&) {
+                output_buffer(to.into(0)).dst[0] = 2 * dy.item();
             },
             std::move(x));
     };
@@ -80,12 +80,12 @@ TEST_CASE("a custom backward function may set where it should add") {
 TEST_CASE("a custom forward function that returns no memory is an Error") {
     const Tensor w = parameter({1.f});
     const auto empty = [](const A&) { return A(); };
-    const auto nothing = [](Pull<A>, const A&, const A&, const A&) {};
+    const auto nothing = [](GradInputs<A>, const A&, const A&, const A&) {};
     CHECK_THROWS_WITH(custom("mine", empty, nothing, w),
                       "[mine] its forward function returned an array without memory; return a new array");
 }
 
-TEST_CASE("a function of change_value that takes the memory away leaves NaN, and says so") {
+TEST_CASE("a function of modify_value that takes the memory away leaves NaN, and says so") {
     for (const bool assigns : {false, true}) {
         const Tensor w = parameter({1.f, 2.f});
         const auto take = [&](A& v) {
@@ -95,8 +95,8 @@ TEST_CASE("a function of change_value that takes the memory away leaves NaN, and
                 const A out = std::move(v);
         };
         CHECK_THROWS_WITH(
-            w.change_value(take),
-            contains("[change_value] the function left the parameter of shape (2) without a value"));
+            w.modify_value(take),
+            contains("[modify_value] the function left the parameter of shape (2) without a value"));
         CHECK(std::isnan((w * 2).value().to_vector()[1]));
         assign(w, A{5, 6});
         CHECK((w * 2).value().to_vector() == V{10, 12});

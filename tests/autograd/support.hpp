@@ -92,8 +92,8 @@ template <class F> std::string message_of(F f) {
     return "no error";
 }
 
-inline std::size_t in_use(MemoryClass held_as) {
-    return memory::report().in_use_by[static_cast<std::size_t>(held_as)];
+inline std::size_t in_use(MemoryClass memory_class) {
+    return memory::report().in_use_by[static_cast<std::size_t>(memory_class)];
 }
 
 }  // namespace tally::test

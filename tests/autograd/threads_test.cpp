@@ -17,7 +17,7 @@
 #include "tally/autograd/ops/loss.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/ops/shape.hpp"
-#include "tally/autograd/step.hpp"
+#include "tally/autograd/sgd_step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/base/random.hpp"
 #include "tally/checkpoint/checkpoint.hpp"
@@ -39,7 +39,7 @@ template <class F> std::string elsewhere(F f) {
 TEST_CASE("invariant 11: a graph used from another thread is an error that names both") {
     const Scalar x = parameter(3.0);
     const Scalar y = x * x;
-    const std::string here = std::to_string(detail::this_thread());
+    const std::string here = std::to_string(detail::this_thread_id());
     const auto expected = [&](const std::string& what, const std::string& op) {
         return "[" + what + "] '" + op + "' was recorded in thread " + here + " and is used in thread ";
     };
@@ -78,9 +78,9 @@ TEST_CASE("threads record and sweep graphs of their own at the same time") {
 TEST_CASE("NoGrad is of one thread") {
     const NoGrad off;
     bool recorded = false;
-    std::thread([&] { recorded = (parameter(1.0) * 2).wants_grad(); }).join();
+    std::thread([&] { recorded = (parameter(1.0) * 2).requires_grad(); }).join();
     CHECK(recorded);
-    CHECK_FALSE((parameter(1.0) * 2).wants_grad());
+    CHECK_FALSE((parameter(1.0) * 2).requires_grad());
 }
 
 namespace {
@@ -90,10 +90,10 @@ std::vector<float> trained(const Array<float>& data, const Array<std::int32_t>& 
     const Tensor w = parameter(random_normal<float>({8, 4}, {.seed = seed, .stream = 1}));
     for (int step = 0; step < 300; ++step) {
         const std::int64_t from = step * 8 % 504;
-        const Tensor x = constant(data.leading(from, from + 8));
+        const Tensor x = constant(data.slice_rows(from, from + 8));
         const Array<float> whole = data;
-        auto loss = cross_entropy(matmul(x * constant(whole.leading(from, from + 8)), w),
-                                  labels.leading(from, from + 8));
+        auto loss = cross_entropy(matmul(x * constant(whole.slice_rows(from, from + 8)), w),
+                                  labels.slice_rows(from, from + 8));
         w.zero_grad();
         loss.mean().backward();
         sgd_step({w}, 0.1);
@@ -118,8 +118,8 @@ TEST_CASE("trainings in several threads share one data set and get the bits of o
     for (std::thread& thread : running) thread.join();
     CHECK(together == alone);
     CHECK(data.to_vector() == before);
-    CHECK(memory::detail::holders(data.storage()) == 1);
-    CHECK(memory::detail::held_as(data.storage()) == MemoryClass::temporary);
+    CHECK(memory::detail::ref_count(data.storage()) == 1);
+    CHECK(memory::detail::memory_class(data.storage()) == MemoryClass::temporary);
 }
 
 TEST_CASE("threads that copy and drop one array at the same time leave its count as it was") {
@@ -133,7 +133,7 @@ TEST_CASE("threads that copy and drop one array at the same time leave its count
                 --waiting;
                 while (waiting > 0) std::this_thread::yield();  // all at once
                 for (int i = 0; i < 20'000; ++i) {
-                    const Array<float> rows = data.leading(i % 900, i % 900 + 4);
+                    const Array<float> rows = data.slice_rows(i % 900, i % 900 + 4);
                     const detail::Saved<Array<float>> saved(&rows);
                     const Array<float> copy = rows;
                 }
@@ -141,7 +141,7 @@ TEST_CASE("threads that copy and drop one array at the same time leave its count
                     const Array<float> copy = data;  // for longer than a busy core runs one of them
             });
         for (std::thread& thread : running) thread.join();
-        CHECK(memory::detail::holders(data.storage()) == 1);
+        CHECK(memory::detail::ref_count(data.storage()) == 1);
         data.writable()[0] = 7;  // alone again: in place
         CHECK(data.storage()->version == 1);
     }
@@ -202,7 +202,7 @@ TEST_CASE("A snapshot that another thread has put into a graph is its own when t
         if (x.has_grad()) found = x.grad().to_vector();
     });
     recorded.get_future().wait();
-    w.change_value([](Array<double>& value) { value.writable()[0] = 30; });
+    w.modify_value([](Array<double>& value) { value.writable()[0] = 30; });
     stepped.set_value();
     other.join();
     CHECK(message == "no error");

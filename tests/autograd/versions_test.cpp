@@ -15,7 +15,7 @@
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/ops/shape.hpp"
 #include "tally/autograd/ops/where.hpp"
-#include "tally/autograd/step.hpp"
+#include "tally/autograd/sgd_step.hpp"
 #include "tally/autograd/tensor.hpp"
 
 using namespace tally;
@@ -61,7 +61,7 @@ TEST_CASE("invariant 10: and parameters made of one array are stepped apart") {
     sgd_step({a}, 1);
     CHECK_NOTHROW(loss.backward());
     CHECK(b.grad().to_vector() == std::vector<float>{2, 4});
-    CHECK(memory::detail::held_as(start.storage()) == MemoryClass::temporary);
+    CHECK(memory::detail::memory_class(start.storage()) == MemoryClass::temporary);
 }
 
 TEST_CASE("invariant 10: but writing to a copy is no change of the original") {
@@ -99,13 +99,13 @@ TEST_CASE("invariant 10: what a rule keeps is a reader, whether or not a handle 
     const auto own_sigmoid = [](Tensor64 of) {  // its rule writes to copies of what it keeps, and reads on
         return custom(
             "own_sigmoid", [](const A& x) { return map(functor::Sigmoid{}, x); },
-            [](Pull<A> to, const A& dy, const A& y, const A& x) {
+            [](GradInputs<A> to, const A& dy, const A& y, const A& x) {
                 A rest = y, slope = x;
                 for (std::size_t i = 0; i < y.size(); ++i) {
                     rest.writable()[i] = 1 - y.span()[i];
                     slope.writable()[i] = dy.span()[i] * y.span()[i] * rest.span()[i] + 0 * x.span()[i];
                 }
-                to.give(0, slope);
+                to.add(0, slope);
             },
             std::move(of));
     };
@@ -122,10 +122,10 @@ TEST_CASE("invariant 10: a parameter that is given another buffer between forwar
     const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
     const Tensor loss = sum(w * x);
     const std::size_t parameters = in_use(MemoryClass::parameter);
-    w.change_value([](Array<float>& value) { value = Array<float>{30, 40}; });
+    w.modify_value([](Array<float>& value) { value = Array<float>{30, 40}; });
     CHECK_THROWS_WITH(loss.backward(), contains("'mul' saved version 0 of an array of (2)"));
     const Tensor again = sum(w * x);
-    w.change_value([](Array<float>& value) { value.writable()[0] = 3; });
+    w.modify_value([](Array<float>& value) { value.writable()[0] = 3; });
     CHECK(w.value().to_vector() == std::vector<float>{3, 40});
     CHECK(again.item() == 30 * 3 + 40 * 4);
     CHECK_THROWS_WITH(again.backward(), contains("'mul' saved version"));

@@ -40,7 +40,7 @@ template <class S> std::uint64_t one_training() {
     Window<S> window(adam, {.max_norm = 1.0, .schedule = Schedule::cosine(3e-3, 5, 1e-4), .seed = 11});
     for (int update = 0; update < 5; ++update) {
         for (const Items& micro : split(in_order(items), {7, 1, 12, 10})) {
-            Pass& pass = window.pass(micro.count());
+            ForwardPass& pass = window.begin_micro_batch(micro.count());
             Var<Array<S>> h = pixels(constant(rows(images, micro)), pass);
             h = permute(reshape(h, detail::Axes{micro.count(), 16, -1}), {0, 2, 1});
             h = head(attention(sigmoid(h) * 2, pass), pass);

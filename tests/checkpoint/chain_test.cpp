@@ -74,7 +74,8 @@ template <class S> struct Layers {
 
 template <class S> bool same(const std::vector<Array<S>>& a, const std::vector<Array<S>>& b) {
     for (std::size_t i = 0; i < a.size(); ++i)
-        if (detail::ready(a[i]) != detail::ready(b[i]) || (detail::ready(a[i]) && !same_bits(a[i], b[i])))
+        if (detail::has_memory(a[i]) != detail::has_memory(b[i]) ||
+            (detail::has_memory(a[i]) && !same_bits(a[i], b[i])))
             return false;
     return a.size() == b.size();
 }
@@ -169,7 +170,7 @@ TEST_CASE("Revolve refuses nothing to begin from, an empty chain, and to be insi
           }).find("[revolve] inside a checkpointed function") == 0);
     {
         const NoGrad off;
-        CHECK_FALSE(revolve(layers.leaves[0]).wants_grad());
+        CHECK_FALSE(revolve(layers.leaves[0]).requires_grad());
     }
 }
 
@@ -200,7 +201,7 @@ TEST_CASE("what happens once happens once in the steps of Revolve, on the way to
     int happened = 0, runs = 0;
     const Chain<Array<double>> steps(6, [&](Tensor64 h) {
         ++runs;
-        if (!recomputing()) ++happened;
+        if (!is_recomputing()) ++happened;
         return sin(std::move(h));
     });
     sum(Revolve<Array<double>>(steps, 2)(x)).backward();
@@ -330,7 +331,7 @@ TEST_CASE("a cut for a number of bytes needs no more, and runs as little again a
             layer.input = state;
             layer.result = state = static_cast<std::size_t>(random.whole(1, 9)) * 64;
             layer.inside = static_cast<std::size_t>(random.whole(0, 9)) * 64;
-            layer.passing = static_cast<std::size_t>(random.whole(0, 5)) * 64;
+            layer.transient = static_cast<std::size_t>(random.whole(0, 5)) * 64;
             layer.keeps_input = random.coin();
             layer.keeps_result = random.coin();
             layers.push_back(layer);

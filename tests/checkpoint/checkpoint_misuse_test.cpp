@@ -29,7 +29,7 @@ TEST_CASE("a block that gives other values when it runs again is named operation
     const Tensor64 y =
         checkpoint([&](const Tensor64& h) { return tanh(matmul(tanh(h) * (drawn += 1), w)) * 3; }, x);
     CHECK(message_of([&] { sum(y).backward(); }) ==
-          "[checkpoint] operation 2 'mul_number', of " + detail::form(x.value()) +
+          "[checkpoint] operation 2 'mul_number', of " + detail::describe(x.value()) +
               ", gave other values than the first time; a checkpointed function must be a function of its "
               "inputs: give randomness a seed and an index, keep what it captures by reference alive until "
               "backward() "
@@ -37,7 +37,7 @@ TEST_CASE("a block that gives other values when it runs again is named operation
     CHECK_FALSE(w.has_grad());
     const auto changing = [&](const Tensor64& h) { return tanh(h * (drawn += 1)); };
     {
-        const Unverified off;
+        const NoCheckpointVerification off;
         std::thread([] { CHECK(detail::verifying); }).join();  // every thread for itself
         sum(checkpoint(changing, x)).backward();
     }
@@ -92,8 +92,8 @@ TEST_CASE("a result that comes in another shape the second time is noticed altho
         const auto data = [&] { return constant(runs++ == 0 ? once : again); };
         const Tensor64 y = checkpoint([&](const Tensor64& h) { return h + data(); }, x);
         CHECK(message_of([&] { sum(y).backward(); }) == "[checkpoint] the function gave a result of " +
-                                                            detail::form(once) + ", and now one of " +
-                                                            detail::form(again));
+                                                            detail::describe(once) + ", and now one of " +
+                                                            detail::describe(again));
         CHECK_FALSE(x.has_grad());
     }
 }
@@ -104,11 +104,11 @@ TEST_CASE("whether values are compared is decided when a function runs first") {
     const auto changing = [&](const Tensor64& h) { return tanh(h * (drawn += 1)); };
     const Tensor64 compared = checkpoint(changing, x);
     const auto not_compared = [&] {
-        const Unverified off;
+        const NoCheckpointVerification off;
         return checkpoint(changing, x);
     }();
     {
-        const Unverified off;
+        const NoCheckpointVerification off;
         CHECK_THROWS_AS(sum(compared).backward(), Error);
     }
     sum(not_compared).backward();
@@ -199,10 +199,10 @@ TEST_CASE("a block within a block that returns its argument leaves kernels at re
 
 TEST_CASE("invariant 10: a step is noticed also when the parameter's buffer was shared") {
     const Tensor64 w = square(1), x = square(2);
-    w.change_value([](Array<double>& value) { value.writable(); });
+    w.modify_value([](Array<double>& value) { value.writable(); });
     const Array<double> best = w.value();
     const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return linear(h, w); }, x));
-    w.change_value([](Array<double>& value) { value.writable(); });
+    w.modify_value([](Array<double>& value) { value.writable(); });
     CHECK(message_of([&] { y.backward(); }).find("changed in place between forward and backward") !=
           std::string::npos);
 }
@@ -239,15 +239,15 @@ TEST_CASE("a block that does something else when it runs again is named") {
 TEST_CASE(
     "invariant 10: a parameter that is stepped between forward and backward is noticed by a checkpoint") {
     const Tensor64 w = square(1), x = square(2);
-    const Unverified off;
+    const NoCheckpointVerification off;
     const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return tanh(matmul(h, w)); }, x));
-    w.change_value([](Array<double>& value) { value.writable(); });
+    w.modify_value([](Array<double>& value) { value.writable(); });
     CHECK(
         message_of([&] { y.backward(); }) ==
         "[checkpoint] operation 1 'matmul' reads parameters or constants that were changed in place between "
         "forward and backward (versions 0 and 1); step the optimizer after backward()");
     const Tensor64 z = sum(checkpoint([&](const Tensor64& h) { return tanh(h); }, x));
-    x.change_value([](Array<double>& value) { value.writable(); });
+    x.modify_value([](Array<double>& value) { value.writable(); });
     CHECK(message_of([&] { z.backward(); }).find("[backward] 'checkpoint' saved version 0") == 0);
 }
 
@@ -282,7 +282,7 @@ TEST_CASE("an error in a block that runs again leaves parameters usable and noth
             },
             x);
         CHECK(message_of([&] { sum(y).backward(); }) == "the second time");
-        CHECK_FALSE(recomputing());
+        CHECK_FALSE(is_recomputing());
         CHECK(message_of([&] { sum(y).backward(); }).find("'checkpoint' a second time") != std::string::npos);
     }
     w.free_grad(), x.free_grad();
@@ -310,7 +310,7 @@ void expect_noticed(Make make, Change change, const std::string& expected) {
     const auto try_it = [&](const char* how, auto forward, bool is_kept = false) {
         for (const bool verified : {true, false}) {
             const Tensor64 x = parameter(two(1, 2)), captured = make();
-            std::optional<Unverified> off;
+            std::optional<NoCheckpointVerification> off;
             if (!verified) off.emplace();
             const Tensor64 y =
                 sum(forward(x, captured, Layer([captured](const Tensor64& h) { return h * captured; })));
@@ -347,7 +347,7 @@ void expect_noticed(Make make, Change change, const std::string& expected) {
 
 TEST_CASE("invariant 10: a parameter that got another buffer is noticed by every checkpoint") {
     expect_noticed([] { return parameter(two(3, 4)); },
-                   [](const Tensor64& w) { w.change_value([](A& value) { value = two(30, 40); }); },
+                   [](const Tensor64& w) { w.modify_value([](A& value) { value = two(30, 40); }); },
                    other_value);
 }
 
@@ -360,7 +360,7 @@ TEST_CASE("invariant 10: a constant that is written in place is noticed by every
 TEST_CASE("a parameter that is one number is noticed by a checkpoint") {
     const Scalar w = parameter(3.0), x = parameter(2.0);
     const Scalar y = checkpoint([&](const Scalar& h) { return h * w; }, x);
-    w.change_value([](double& value) { value = 30; });
+    w.modify_value([](double& value) { value = 30; });
     CHECK(message_of([&] { y.backward(); }) == "[checkpoint] operation 1 'mul" + other_value);
 }
 
@@ -369,7 +369,7 @@ TEST_CASE("a buffer that a checkpoint has read is not given to another while it 
     const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return h * w; }, x));
     const memory::detail::Storage* const before = w.value().storage();
     for (int i = 0; i < 20; ++i) {
-        w.change_value([](A& value) { value = two(30, 40); });
+        w.modify_value([](A& value) { value = two(30, 40); });
         CHECK(w.value().storage() != before);
     }
     CHECK_THROWS_AS(y.backward(), Error);
@@ -390,6 +390,6 @@ TEST_CASE("what a swept checkpoint has read may be changed and is changed where 
     const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return h * w; }, x));
     y.backward();
     const double* const place = w.value().data();
-    w.change_value([](A& value) { value.writable(); });
+    w.modify_value([](A& value) { value.writable(); });
     CHECK(w.value().data() == place);
 }

@@ -159,8 +159,8 @@ TEMPLATE_TEST_CASE("invariant 11: a program with checkpoints has the gradients o
             const auto plain = model.gradients(*program, false), again = model.gradients(*program, true);
             for (std::size_t i = 0; i < plain.size(); ++i) {
                 INFO("leaf " << i << ": " << plain[i] << " and " << again[i]);
-                REQUIRE(detail::ready(plain[i]) == detail::ready(again[i]));
-                if (detail::ready(plain[i])) REQUIRE(same_bits(plain[i], again[i]));
+                REQUIRE(detail::has_memory(plain[i]) == detail::has_memory(again[i]));
+                if (detail::has_memory(plain[i])) REQUIRE(same_bits(plain[i], again[i]));
             }
         }
         REQUIRE(live_nodes() == nodes);
@@ -282,7 +282,7 @@ TEST_CASE("what no rule reads is not computed again") {
     std::vector<std::pair<bool, bool>> there;  // by run: whether the two products have values
     const auto block = [&](const Tensor64& a) {
         const Tensor64 first = linear(a, w, b), second = linear(tanh(first), w, b);
-        there.emplace_back(detail::ready(first.value()), detail::ready(second.value()));
+        there.emplace_back(detail::has_memory(first.value()), detail::has_memory(second.value()));
         return relu(second);
     };
     sum(checkpoint(block, x)).backward();
@@ -333,7 +333,7 @@ TEST_CASE("the gradients are of the same bits also where nothing is verified") {
     const Array<double> verified = w.grad().clone();
     w.zero_grad();
     {
-        const Unverified off;
+        const NoCheckpointVerification off;
         sum(checkpoint([&](const Tensor64& h) { return two_layers(h, w); }, x)).backward();
     }
     CHECK(same_bits(verified, w.grad()));
@@ -369,7 +369,7 @@ TEST_CASE("without recording a checkpoint is its function") {
     {
         const NoGrad off;
         const Tensor64 y = checkpoint([](const Tensor64& h) { return tanh(h); }, x);
-        CHECK_FALSE(y.wants_grad());
+        CHECK_FALSE(y.requires_grad());
     }
     CHECK(live_nodes() == nodes);
     const Tensor64 y = sum(checkpoint([](const Tensor64& h) { return tanh(h); }, x));
@@ -385,10 +385,10 @@ TEST_CASE("a block knows that it runs again, also from within another") {
     std::vector<bool> inner, outer;
     const Tensor64 y = checkpoint(
         [&](const Tensor64& h) {
-            outer.push_back(recomputing());
+            outer.push_back(is_recomputing());
             return checkpoint(
                        [&](const Tensor64& a) {
-                           inner.push_back(recomputing());
+                           inner.push_back(is_recomputing());
                            return tanh(a);
                        },
                        exp(h)) *
@@ -398,14 +398,15 @@ TEST_CASE("a block knows that it runs again, also from within another") {
     sum(y).backward();
     CHECK(outer == std::vector<bool>{false, true});
     CHECK(inner == std::vector<bool>{false, true, true});
-    CHECK_FALSE(recomputing());
+    CHECK_FALSE(is_recomputing());
 }
 
 TEST_CASE("an observer sees what runs again, and a picture draws a block as one operation") {
     const Tensor64 x = square(2);
     std::vector<std::string> seen;
     sum(checkpoint([&](const Tensor64& h) { return exp(sin(h)); }, x))
-        .backward([&](const detail::Visit<Array<double>>& visit) { seen.emplace_back(visit.node.op()); });
+        .backward(
+            [&](const detail::VisitedNode<Array<double>>& visit) { seen.emplace_back(visit.node.op()); });
     CHECK(seen == std::vector<std::string>{"sum", "checkpoint", "exp", "sin"});
     Picture picture;
     picture.name(x, "x");

@@ -74,10 +74,10 @@ Step small_network() {
     const auto s = std::make_shared<State>();
     return {"small-network", [s] {
                 for (std::int64_t from = 0; from < 8; from += 4) {
-                    Tensor x =
-                        linear_relu(constant(s->x.leading(from, from + 4)), s->first.weight, s->first.bias);
+                    Tensor x = linear_relu(constant(s->x.slice_rows(from, from + 4)), s->first.weight,
+                                           s->first.bias);
                     x = linear(std::move(x), s->last.weight, s->last.bias);
-                    s->window.add(cross_entropy(std::move(x), s->labels.leading(from, from + 4)));
+                    s->window.add(cross_entropy(std::move(x), s->labels.slice_rows(from, from + 4)));
                 }
                 s->window.finish();
             }};
@@ -86,9 +86,9 @@ Step small_network() {
 // Bytes of the results that operations write, and of what rules keep of them.
 struct Moved : Observer {
     std::size_t written = 0, kept = 0;
-    void computed(const Computed& operation) override {
-        written += detail::made(operation);
-        kept += detail::newly_kept(operation);
+    void on_forward(const ForwardEvent& operation) override {
+        written += detail::output_bytes(operation);
+        kept += detail::newly_saved_bytes(operation);
     }
 };
 
@@ -101,7 +101,7 @@ void count(const Step& step) {
     const memory::Report after = memory::report();
     Moved moved;
     {
-        const Observing looking(moved);
+        const ObserverScope looking(moved);
         step.run();
     }
     const auto print = [&](const char* what, std::uint64_t number) {

@@ -269,13 +269,13 @@ TEMPLATE_TEST_CASE("Edges give what std:: gives: zeros and their sign, infinitie
 
     // every pair of edges
     each_functor<BinaryOps>([&](std::size_t slot, auto f) {
-        Walk<2> walk;
+        StridedIndex<2> walk;
         walk.rank = 2;
         walk.extent = {edges.size(), edges.size()};
         walk.size = edges.size() * edges.size();
         walk.stride[0] = {1, 0};
         walk.stride[1] = {0, 1};
-        walk.reach = {edges.size(), edges.size()};
+        walk.operand_size = {edges.size(), edges.size()};
         const Buffer<S> x(edges.size()), y(walk.size), want(walk.size);
         std::copy(edges.begin(), edges.end(), x.begin());
         fast<S>().zip[slot](&f, walk, x.data(), x.data(), y.data());
@@ -301,8 +301,8 @@ TEMPLATE_TEST_CASE("zip and zip_back agree with the plain loop, broadcast and pe
             using F = decltype(f);
             const auto [low, high] = domain<F>();
             INFO(std::string_view(F::name) << ", " << dice.text() << ", size " << walk.size);
-            const auto a = dice.numbers<S>(walk.reach[0], low, high),
-                       b = dice.numbers<S>(walk.reach[1], low, high), dy = dice.numbers<S>(walk.size);
+            const auto a = dice.numbers<S>(walk.operand_size[0], low, high),
+                       b = dice.numbers<S>(walk.operand_size[1], low, high), dy = dice.numbers<S>(walk.size);
             const Buffer<S> y(walk.size, dice.upto(5)), want(walk.size);
             fast<S>().zip[slot](&f, walk, a.data(), b.data(), y.data());
             plain<S>().zip[slot](&f, walk, a.data(), b.data(), want.data());
@@ -314,16 +314,17 @@ TEMPLATE_TEST_CASE("zip and zip_back agree with the plain loop, broadcast and pe
                 const auto& back = operand == 0 ? fast<S>().zip_back_a : fast<S>().zip_back_b;
                 const auto& plain_back = operand == 0 ? plain<S>().zip_back_a : plain<S>().zip_back_b;
                 const Write how = dice.how();
-                INFO("operand " << operand << ", reach " << walk.reach[operand] << ", "
+                INFO("operand " << operand << ", reach " << walk.operand_size[operand] << ", "
                                 << write_names[static_cast<int>(how)]);
-                const auto d = dice.destination<S>(walk.reach[operand], how);
+                const auto d = dice.destination<S>(walk.operand_size[operand], how);
                 const Buffer<S> want_d = d;
                 back[slot](&f, walk, dy.data(), kept(keeps.a, a), kept(keeps.b, b), kept(keeps.y, want),
                            into(d, how));
                 plain_back[slot](&f, walk, dy.data(), kept(keeps.a, a), kept(keeps.b, b), kept(keeps.y, want),
                                  into(want_d, how));
-                const double terms = static_cast<double>(walk.size) /
-                                     static_cast<double>(std::max<std::size_t>(walk.reach[operand], 1));
+                const double terms =
+                    static_cast<double>(walk.size) /
+                    static_cast<double>(std::max<std::size_t>(walk.operand_size[operand], 1));
                 CHECK(difference(d, want_d, 64, 1 + terms) == "");
             }
         });
@@ -340,12 +341,12 @@ TEMPLATE_TEST_CASE("zip gives the same bits alone, in a row and broadcast", "", 
         const auto a = dice.numbers<S>(n, low, high), b = dice.numbers<S>(1, low, high);
         const Buffer<S> together(n), one_by_one(n), strided(n);
         const auto walk = [](std::size_t size, std::ptrdiff_t step_a) {
-            Walk<2> made;
+            StridedIndex<2> made;
             made.rank = 1;
             made.extent[0] = made.size = size;
             made.stride[0][0] = step_a;
             made.stride[1][0] = 0;
-            made.reach = {size, 1};
+            made.operand_size = {size, 1};
             return made;
         };
         fast<S>().zip[slot](&f, walk(n, 1), a.data(), b.data(), together.data());
@@ -367,7 +368,7 @@ TEMPLATE_TEST_CASE("A gradient summed in two calls has the bits of one call", ""
         // an operand of `width`, or a single number, repeated over the rows
         const bool single = dice.coin();
         const auto walk = [&](std::size_t of) {
-            Walk<2> made;
+            StridedIndex<2> made;
             made.rank = single ? 1 : 2;
             made.size = of * width;
             if (single) {
@@ -378,7 +379,7 @@ TEMPLATE_TEST_CASE("A gradient summed in two calls has the bits of one call", ""
                 made.stride[0] = {static_cast<std::ptrdiff_t>(width), 1};
                 made.stride[1] = {0, 1};
             }
-            made.reach = {of * width, single ? 1 : width};
+            made.operand_size = {of * width, single ? 1 : width};
             return made;
         };
         each_functor<BinaryOps>([&](std::size_t slot, auto f) {
@@ -387,7 +388,7 @@ TEMPLATE_TEST_CASE("A gradient summed in two calls has the bits of one call", ""
             INFO(std::string_view(F::name) << ", " << dice.text() << ": " << rows << " rows of " << width
                                            << ", cut after " << cut << (single ? ", one number" : ""));
             const auto a = dice.numbers<S>(rows * width, low, high), dy = dice.numbers<S>(rows * width);
-            const auto b = dice.numbers<S>(walk(rows).reach[1], low, high);
+            const auto b = dice.numbers<S>(walk(rows).operand_size[1], low, high);
             const Buffer<S> y(rows * width);
             fast<S>().zip[slot](&f, walk(rows), a.data(), b.data(), y.data());
             const Buffer<S> once(b.size()), twice(b.size());
@@ -411,8 +412,8 @@ TEMPLATE_TEST_CASE("where and where_back agree with the plain loop", "", float, 
         Dice dice(seed);
         const auto walk = dice.walk<3>(dice.extents(1 + dice.upto(5)), dice.coin());
         INFO(dice.text() << ", size " << walk.size);
-        const auto c = dice.integers(walk.reach[0], 2);
-        const auto a = dice.numbers<S>(walk.reach[1]), b = dice.numbers<S>(walk.reach[2]),
+        const auto c = dice.integers(walk.operand_size[0], 2);
+        const auto a = dice.numbers<S>(walk.operand_size[1]), b = dice.numbers<S>(walk.operand_size[2]),
                    dy = dice.numbers<S>(walk.size);
         const Buffer<S> y(walk.size, dice.upto(5)), want(walk.size);
         fast<S>().where(walk, c.data(), a.data(), b.data(), y.data());
@@ -420,7 +421,7 @@ TEMPLATE_TEST_CASE("where and where_back agree with the plain loop", "", float, 
         CHECK(bit_difference(y, want) == "");
         for (std::size_t place : {1u, 2u}) {
             const Write how = dice.how();
-            const auto d = dice.destination<S>(walk.reach[place], how);
+            const auto d = dice.destination<S>(walk.operand_size[place], how);
             const Buffer<S> want_d = d;
             fast<S>().where_back(walk, c.data(), dy.data(), static_cast<int>(place), into(d, how));
             plain<S>().where_back(walk, c.data(), dy.data(), static_cast<int>(place), into(want_d, how));

@@ -39,15 +39,15 @@ TEMPLATE_TEST_CASE("A square of lanes is turned, and a part of one", "", float, 
                           width = seed == 0 ? L : 1 + dice.upto(L - 1);
         INFO(dice.text() << ", " << height << " x " << width);
         const auto rows = dice.numbers<S>(L * pitch);
-        const auto expect = [&](const cpu::Square<S>& square, std::size_t down, std::size_t right) {
+        const auto expect = [&](const cpu::LaneMatrix<S>& square, std::size_t down, std::size_t right) {
             const Buffer<S> turned(L * L);
             for (std::size_t i = 0; i < L; ++i) square[i].store_unaligned(turned.data() + i * L);
             for (std::size_t i = 0; i < right; ++i)
                 for (std::size_t j = 0; j < down; ++j)
                     CHECK(same_bits(turned[i * L + j], rows[j * pitch + i]));
         };
-        expect(cpu::load_turned<S>(rows.data(), pitch), L, L);
-        expect(cpu::load_turned<S>(rows.data(), pitch, height, width), height, width);
+        expect(cpu::load_transposed<S>(rows.data(), pitch), L, L);
+        expect(cpu::load_transposed<S>(rows.data(), pitch, height, width), height, width);
     }
 }
 

@@ -114,8 +114,8 @@ public:
 
     // A walk over `extents`: each operand repeats along random axes and lies in a random order of the others.
     template <int Operands>
-    Walk<Operands> walk(const std::vector<std::size_t>& extents, bool permuted, bool repeats = true) {
-        Walk<Operands> made;
+    StridedIndex<Operands> walk(const std::vector<std::size_t>& extents, bool permuted, bool repeats = true) {
+        StridedIndex<Operands> made;
         made.rank = static_cast<int>(extents.size());
         made.size = 1;
         for (std::size_t axis = 0; axis < extents.size(); ++axis)
@@ -131,7 +131,7 @@ public:
                 made.stride[o][order[i]] = repeated ? 0 : step;
                 if (!repeated) step *= static_cast<std::ptrdiff_t>(extents[order[i]]);
             }
-            made.reach[o] = static_cast<std::size_t>(step);
+            made.operand_size[o] = static_cast<std::size_t>(step);
         }
         return made;
     }

@@ -148,9 +148,9 @@ TEMPLATE_TEST_CASE("A formula has one value wherever its number stands", "", flo
     });
     const Buffer<S> p = neighbours_mixed(x), y(n), want(n);
     const functor::Pow pow;
-    Walk<2> walk;
+    StridedIndex<2> walk;
     walk.rank = 1;
-    walk.size = walk.extent[0] = walk.reach[0] = walk.reach[1] = n;
+    walk.size = walk.extent[0] = walk.operand_size[0] = walk.operand_size[1] = n;
     walk.stride[0][0] = walk.stride[1][0] = 1;
     for (std::size_t i = 0; i < n; ++i) want[i] = pow.value(x[i], p[i]);
     fast<S>().zip[slot<functor::Pow, BinaryOps>](&pow, walk, x.data(), p.data(), y.data());

@@ -236,9 +236,9 @@ TEMPLATE_TEST_CASE("linear_relu agrees with the plain loop in both directions", 
 }
 
 // The same walk over memory of which only each step-th element is used.
-static Walk<1> stretched(Walk<1> walk, std::size_t step) {
+static StridedIndex<1> stretched(StridedIndex<1> walk, std::size_t step) {
     for (auto& stride : walk.stride[0]) stride *= static_cast<std::ptrdiff_t>(step);
-    walk.reach[0] *= step;
+    walk.operand_size[0] *= step;
     return walk;
 }
 
@@ -250,10 +250,11 @@ TEMPLATE_TEST_CASE("Moved memory agrees with the plain loop", "", float, double)
         const auto walk = stretched(dice.walk<1>(dice.extents(1 + dice.upto(5)), true, repeats),
                                     gaps ? 2 + dice.upto(3) : 1);
         const Write how = dice.how();
-        INFO(dice.text() << ", size " << walk.size << ", reach " << walk.reach[0] << ", "
+        INFO(dice.text() << ", size " << walk.size << ", reach " << walk.operand_size[0] << ", "
                          << write_names[static_cast<int>(how)]);
-        const auto x = dice.numbers<S>(walk.reach[0]), dy = dice.numbers<S>(walk.size);
-        const auto y = dice.destination<S>(walk.size, how), dx = dice.destination<S>(walk.reach[0], how);
+        const auto x = dice.numbers<S>(walk.operand_size[0]), dy = dice.numbers<S>(walk.size);
+        const auto y = dice.destination<S>(walk.size, how),
+                   dx = dice.destination<S>(walk.operand_size[0], how);
         const bool all_minus_zero = dice.upto(3) == 0;  // their sum keeps the sign
         if (all_minus_zero) std::fill(dy.begin(), dy.end(), -S(0));
         const Buffer<S> want = y, want_dx = dx;

@@ -6,10 +6,10 @@
 namespace tally::test {
 namespace {
 
-detail::Fold random_fold(Dice& dice, std::size_t least_reduced = 0) {
+detail::ReduceAxes random_fold(Dice& dice, std::size_t least_reduced = 0) {
     const std::vector<std::size_t> long_ones{0, 1, 2, 3, 7, 16, 17, 64, 65, 255, 256, 257, 1023, 1025, 3000},
         short_ones{0, 1, 2, 3, 5};
-    detail::Fold fold{dice.pick(short_ones), std::max(least_reduced, dice.pick(long_ones)), 1};
+    detail::ReduceAxes fold{dice.pick(short_ones), std::max(least_reduced, dice.pick(long_ones)), 1};
     if (dice.coin())
         fold = {dice.pick(short_ones), std::max(least_reduced, dice.pick(short_ones)), dice.pick(long_ones)};
     if (dice.upto(9) == 0)
@@ -17,7 +17,7 @@ detail::Fold random_fold(Dice& dice, std::size_t least_reduced = 0) {
     return fold;
 }
 
-std::string text(const detail::Fold& fold) {
+std::string text(const detail::ReduceAxes& fold) {
     return std::to_string(fold.outer) + " x " + std::to_string(fold.reduced) + " x " +
            std::to_string(fold.inner);
 }
@@ -28,7 +28,7 @@ TEMPLATE_TEST_CASE("sum, mean, spread and max agree with the plain loop", "", fl
     using S = TestType;
     for (unsigned seed = 0; seed < 500; ++seed) {
         Dice dice(seed);
-        detail::Fold fold = random_fold(dice);
+        detail::ReduceAxes fold = random_fold(dice);
         fold.in_order = dice.coin();
         const Write how = dice.how();
         INFO(dice.text() << ", " << text(fold) << ", " << write_names[static_cast<int>(how)]);
@@ -80,7 +80,7 @@ TEMPLATE_TEST_CASE("cumsum, prod and argmax have the bits of the plain loop", ""
     using S = TestType;
     for (unsigned seed = 0; seed < 300; ++seed) {
         Dice dice(seed);
-        const detail::Fold fold = random_fold(dice);
+        const detail::ReduceAxes fold = random_fold(dice);
         const Write how = dice.how();
         INFO(dice.text() << ", " << text(fold) << ", " << write_names[static_cast<int>(how)]);
         const std::size_t size = fold.outer * fold.reduced * fold.inner, results = fold.outer * fold.inner;
@@ -145,13 +145,14 @@ TEMPLATE_TEST_CASE("A sum over samples in two calls has the bits of one call", "
 TEST_CASE("A sum of one term is that term, also when it is -0", "") {
     const Buffer<double> x(40), y(40);
     std::fill(x.begin(), x.end(), -0.0);
-    for (detail::Fold fold : {detail::Fold{1, 1, 40}, detail::Fold{40, 1, 1}, detail::Fold{1, 2, 20},
-                              detail::Fold{8, 5, 1}, detail::Fold{1, 40, 1}}) {
+    for (detail::ReduceAxes fold :
+         {detail::ReduceAxes{1, 1, 40}, detail::ReduceAxes{40, 1, 1}, detail::ReduceAxes{1, 2, 20},
+          detail::ReduceAxes{8, 5, 1}, detail::ReduceAxes{1, 40, 1}}) {
         INFO(text(fold));
         fast<double>().sum(x.data(), into(y, Write::set), fold);
         for (std::size_t i = 0; i < fold.outer * fold.inner; ++i) CHECK(std::signbit(y[i]));
     }
-    fast<double>().sum(x.data(), into(y, Write::set), detail::Fold{1, 0, 40});
+    fast<double>().sum(x.data(), into(y, Write::set), detail::ReduceAxes{1, 0, 40});
     CHECK(std::none_of(y.begin(), y.end(), [](double v) { return std::signbit(v); }));
 }
 
@@ -161,7 +162,7 @@ TEMPLATE_TEST_CASE("softmax, log_softmax and logsumexp agree with the plain loop
     const S inf = std::numeric_limits<S>::infinity(), nan = std::numeric_limits<S>::quiet_NaN();
     for (unsigned seed = 0; seed < 400; ++seed) {
         Dice dice(seed);
-        const detail::Fold fold = random_fold(dice);
+        const detail::ReduceAxes fold = random_fold(dice);
         const Write how = dice.how();
         INFO(dice.text() << ", " << text(fold) << ", " << write_names[static_cast<int>(how)]);
         const std::size_t size = fold.outer * fold.reduced * fold.inner, results = fold.outer * fold.inner;
@@ -277,8 +278,8 @@ TEMPLATE_TEST_CASE("batch_norm agrees with the plain loop, both ways", "", float
     using S = TestType;
     for (unsigned seed = 0; seed < 300; ++seed) {
         Dice dice(seed);
-        const detail::Fold fold{dice.upto(9), dice.pick<std::size_t>({1, 2, 3, 8, 16, 17, 65}),
-                                dice.pick<std::size_t>({1, 1, 2, 9, 16, 33, 300})};
+        const detail::ReduceAxes fold{dice.upto(9), dice.pick<std::size_t>({1, 2, 3, 8, 16, 17, 65}),
+                                      dice.pick<std::size_t>({1, 1, 2, 9, 16, 33, 300})};
         const Write how = dice.how();
         INFO(dice.text() << ", " << fold.outer << " x " << fold.reduced << " x " << fold.inner << ", "
                          << write_names[static_cast<int>(how)]);

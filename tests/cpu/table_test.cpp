@@ -2,7 +2,7 @@
 // are not there.
 #include "count_allocations.hpp"
 #include "kernel_testing.hpp"
-#include "tally/device/peer.hpp"
+#include "tally/device/backend.hpp"
 #include "tally/kernels/kernel_slots.hpp"
 
 namespace tally::test {
@@ -14,8 +14,8 @@ TEMPLATE_TEST_CASE("Every slot of the table is filled", "", float, double, Dual<
 
 TEST_CASE("A device that is not there is an error", "[alone]") {
     if (available(Device::cuda)) TALLY_SKIP("there is a CUDA device");
-    CHECK_THROWS_WITH(kernels<float>(Device::cuda), "[kernels] " + peer::absent());
-    CHECK_THAT(peer::absent(), contains("no CUDA"));
+    CHECK_THROWS_WITH(kernels<float>(Device::cuda), "[kernels] " + peer::unavailable_reason());
+    CHECK_THAT(peer::unavailable_reason(), contains("no CUDA"));
     CHECK(available(Device::cpu));
     CHECK(waits(Device::cuda) == 0);
     CHECK(waits(Device::cpu) == 0);
@@ -70,25 +70,25 @@ TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
                y = dice.numbers<S>(n, 0.1, 0.9);
     const auto mean = dice.numbers<S>(n), rstd = dice.numbers<S>(n);
     const auto index = dice.integers(n, rows), place = dice.integers(n, rows);
-    Walk<2> bias;
+    StridedIndex<2> bias;
     bias.rank = 2;
     bias.extent = {rows, width};
     bias.size = n;
     bias.stride[0] = {width, 1};
     bias.stride[1] = {0, 1};
-    bias.reach = {n, width};
-    Walk<1> transposed;
+    bias.operand_size = {n, width};
+    StridedIndex<1> transposed;
     transposed.rank = 2;
     transposed.extent = {width, rows};
     transposed.size = n;
     transposed.stride[0] = {1, width};
-    transposed.reach = {n};
-    Walk<3> three;
+    transposed.operand_size = {n};
+    StridedIndex<3> three;
     three.rank = 1;
     three.extent = {n};
     three.size = n;
     three.stride = {{{1}, {1}, {1}}};
-    three.reach = {n, n, n};
+    three.operand_size = {n, n, n};
 
     k.matmul({rows, width, 70, false, false}, x.data(), y.data(),
              into(d, Write::set));  // a thread's first takes room
@@ -113,7 +113,8 @@ TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
         k.block(x.data(), width, to, width, rows, width - 1);
         k.rows(x.data(), index.data(), d.data(), rows, width);
         k.rows_back(dy.data(), index.data(), to, rows, rows, width);
-        for (detail::Fold fold : {detail::Fold{rows, width, 1}, detail::Fold{1, rows, width}}) {
+        for (detail::ReduceAxes fold :
+             {detail::ReduceAxes{rows, width, 1}, detail::ReduceAxes{1, rows, width}}) {
             k.sum(x.data(), to, fold);
             k.spread(dy.data(), S(2), to, fold);
             k.max(x.data(), d.data(), fold);
@@ -145,7 +146,8 @@ TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
         k.average(both, {});
         k.limit(both, {});
         k.measure(both, true, std::array<double, 2>().data());
-        for (detail::Fold fold : {detail::Fold{rows, width, 1}, detail::Fold{2, rows / 2, width}}) {
+        for (detail::ReduceAxes fold :
+             {detail::ReduceAxes{rows, width, 1}, detail::ReduceAxes{2, rows / 2, width}}) {
             k.batch_moments(x.data(), mean.data(), rstd.data(), fold);
             k.batch_norm(x.data(), mean.data(), rstd.data(), y.data(), y.data(), d.data(), fold);
             k.batch_norm_back_sums(dy.data(), x.data(), y.data(), y.data(), mean.data(), rstd.data(), fold);

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "kernel_testing.hpp"
-#include "tally/cpu/cores.hpp"
+#include "tally/cpu/affinity.hpp"
 #include "tally/cpu/pool.hpp"
 #include "tally/memory/memory.hpp"
 
@@ -38,7 +38,7 @@ TEST_CASE("Every part runs once, with room of its own") {
         const Threads some(threads);
         for (std::size_t parts = 0; parts <= 9; ++parts) {
             std::array<std::atomic<int>, 9> ran{};
-            cpu::share_out(parts, [&](std::size_t part, const cpu::Workspace& room) {
+            cpu::parallel_for(parts, [&](std::size_t part, const cpu::Workspace& room) {
                 room.a<float>()[0] = static_cast<float>(part);
                 room.b<double>()[0] = static_cast<double>(part);
                 ran.at(part) += room.a<float>()[0] == static_cast<float>(part) &&
@@ -57,7 +57,7 @@ TEST_CASE("Every part runs once, whoever is late to take one") {
         const Threads some(1 + round % 4);
         const auto parts = static_cast<std::size_t>(1 + round / 4 % 5);
         std::array<std::atomic<int>, 5> ran{};
-        cpu::share_out(parts, [&](std::size_t part, const cpu::Workspace&) {
+        cpu::parallel_for(parts, [&](std::size_t part, const cpu::Workspace&) {
             ++ran.at(part);
             ++parts_run;
         });
@@ -75,7 +75,7 @@ TEST_CASE("Nobody waits for a part that no thread has begun, and everybody for t
         std::atomic<int> others_done{0};
         std::atomic<bool> slow_done{true};
         std::atomic<int> too_long{0};
-        cpu::share_out(4, [&](std::size_t, const cpu::Workspace&) {
+        cpu::parallel_for(4, [&](std::size_t, const cpu::Workspace&) {
             if (std::this_thread::get_id() !=
                 caller) {  // it ends only when the caller has done all other parts
                 slow_done = false;
@@ -128,7 +128,8 @@ TEST_CASE("The ledger's report knows the packing buffer of each thread that mult
     const std::size_t before = memory::report().packing;
     std::size_t meanwhile = 0;
     std::thread([&] {
-        cpu::share_out(1, [&](std::size_t, const cpu::Workspace&) { meanwhile = memory::report().packing; });
+        cpu::parallel_for(1,
+                          [&](std::size_t, const cpu::Workspace&) { meanwhile = memory::report().packing; });
     }).join();
     CHECK(meanwhile == before + cpu::Workspace::bytes);
     const memory::Report after = memory::report();

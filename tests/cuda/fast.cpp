@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "tally/device/peer.hpp"
+#include "tally/device/backend.hpp"
 #include "tally/kernels/kernels.hpp"
 #include "under_test.hpp"
 
@@ -35,7 +35,7 @@ void* grab(std::size_t bytes) {
         memory = spare.back();
         spare.pop_back();
     } else {
-        memory = peer::seen_by_both(bytes);
+        memory = peer::pinned_alloc(bytes);
         blocks().size_of[memory] = bytes;
     }
     return memory;

@@ -8,7 +8,7 @@
 #include "autograd/operations.hpp"
 #include "catch.hpp"
 #include "memory/memory_helpers.hpp"
-#include "tally/autograd/step.hpp"
+#include "tally/autograd/sgd_step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/clip.hpp"
@@ -71,9 +71,9 @@ TEST_CASE("A group of micro-batches runs without a wait and without fresh memory
         parameter(random.array<float>({32, 10})), parameter(random.array<float>({10}))};
     const auto update = [&] {
         for (std::int64_t from = 0; from < 64; from += 16) {
-            const Tensor hidden = relu(linear(Tensor(x.leading(from, from + 16)), w[0], w[1]));
+            const Tensor hidden = relu(linear(Tensor(x.slice_rows(from, from + 16)), w[0], w[1]));
             const Tensor logits = linear(hidden, w[2], w[3]);
-            (cross_entropy(logits, labels.leading(from, from + 16)).sum / 64).backward();
+            (cross_entropy(logits, labels.slice_rows(from, from + 16)).sum / 64).backward();
         }
         sgd_step(w, 0.1);
         for (const Tensor& each : w) each.zero_grad();

@@ -8,8 +8,8 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "memory/memory_helpers.hpp"
-#include "tally/train/cached.hpp"
 #include "tally/train/exact_batch_norm.hpp"
+#include "tally/train/grad_cache.hpp"
 #include "tally/train/image_layers.hpp"
 
 namespace tally::test {
@@ -32,14 +32,14 @@ struct Net {
     }
     // Items in a row, which need not be copied.
     Tensor64 input(const Items& items) const {
-        return constant(x.leading(items[0], items[0] + items.count()));
+        return constant(x.slice_rows(items[0], items[0] + items.count()));
     }
     Loss<Array<double>> loss(const Tensor64& y, const Items& items) const {
-        return mse(y, constant(target.leading(items[0], items[0] + items.count())));
+        return mse(y, constant(target.slice_rows(items[0], items[0] + items.count())));
     }
     void fill(std::int64_t most) {
         for (const Items& micro : split(in_order(32), most))
-            window.add(loss(model(input(micro), window.pass(micro.count())), micro));
+            window.add(loss(model(input(micro), window.begin_micro_batch(micro.count())), micro));
     }
     std::vector<double> numbers() {
         std::vector<double> all;
@@ -118,12 +118,13 @@ TEST_CASE("Exact batch norm and cached gradients are the full batch's on a devic
 
     const auto contrasted = [](Device device, std::int64_t most) {
         Net net(device);
-        add_cached<double>(net.window, split(in_order(32), most),
-                           {[&](const Items& items, Pass& pass) { return net.model(net.input(items), pass); },
-                            [&](const Items& items, Pass&) {
-                                return constant(net.target.leading(items[0], items[0] + items.count()));
-                            }},
-                           [](const auto& r) { return info_nce(r[0], r[1]); });
+        add_cached<double>(
+            net.window, split(in_order(32), most),
+            {[&](const Items& items, ForwardPass& pass) { return net.model(net.input(items), pass); },
+             [&](const Items& items, ForwardPass&) {
+                 return constant(net.target.slice_rows(items[0], items[0] + items.count()));
+             }},
+            [](const auto& r) { return info_nce(r[0], r[1]); });
         net.window.finish();
         return net.numbers();
     };

@@ -20,9 +20,9 @@ TEST_CASE("xtensor is refused what lies on the device") {
     CHECK(as_xtensor(x.to(Device::cpu))(1, 2) == 6);
     const Tensor w = parameter(x);
     const auto same = [](const Array<float>& in) { return in.clone(); };
-    const auto ones = [](Pull<Array<float>> to, const Array<float>&, const Array<float>&,
+    const auto ones = [](GradInputs<Array<float>> to, const Array<float>&, const Array<float>&,
                          const Array<float>&) {
-        take(to.into(0), xt::ones<float>({2, 3}));
+        accumulate_into(to.into(0), xt::ones<float>({2, 3}));
     };
     const Tensor loss = sum(custom("ones", same, ones, w));
     CHECK_THROWS_WITH(loss.backward(), contains("[take] the array of (2, 3) is on cuda"));

@@ -14,9 +14,9 @@ class CommonFolder {
 public:
     CommonFolder() {
         if (me() == 0) folder_.emplace();
-        path_ = world().meet("a folder", folder_ ? *folder_ / "" : "")[0];
+        path_ = world().all_gather("a folder", folder_ ? *folder_ / "" : "")[0];
     }
-    ~CommonFolder() { world().meet("the folder's end"); }
+    ~CommonFolder() { world().all_gather("the folder's end"); }
     std::string operator/(const std::string& name) const { return path_ + name; }
 
 private:

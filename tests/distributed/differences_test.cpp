@@ -20,7 +20,7 @@ std::string last_rank() { return "rank " + std::to_string(ranks() - 1); }
 struct One {
     Tensor w = parameter(Array<float>::full({3}, 1));
     Sgd<float> sgd{{w}, {.learning_rate = 0.1}};
-    Ranks<float> across{world()};
+    DataParallel<float> across{world()};
     Window<float> window{sgd, {}, &across};
 
     void add() { window.add({sum(w), constant(Array<float>::full({}, 1))}); }
@@ -50,7 +50,7 @@ struct Alone {
 
 }  // namespace
 
-TEST_CASE("A pipe's window that looks at gradients as a whole is refused without Stages") {
+TEST_CASE("A pipe's window that looks at gradients as a whole is refused without PipelineParallel") {
     const auto said = [](WindowOptions<float> options) { return Alone(options).said(); };
     const auto refused = [](const std::string& option) {
         return ranks() == 1 ? ""
@@ -75,16 +75,16 @@ TEST_CASE("A pipe's window that looks at gradients as a whole is refused without
 TEST_CASE("Processes that number no items draw dropout each for itself") {
     const Tensor w = parameter(Array<float>::full({8, 64}, 1));
     Sgd<float> sgd({w}, {.learning_rate = 0.1});
-    Ranks<float> across(world());
+    DataParallel<float> across(world());
     Window<float> window(sgd, {.seed = 3}, &across);
     Dropout<float> drop(0.5, 1);
-    const Tensor dropped = drop(w, window.pass(8));
-    const auto sums = world().meet("masks", std::to_string(detail::checksum(dropped.value())));
+    const Tensor dropped = drop(w, window.begin_micro_batch(8));
+    const auto sums = world().all_gather("masks", std::to_string(detail::checksum(dropped.value())));
     for (std::size_t rank = 1; rank < ranks(); ++rank) CHECK(sums[rank] != sums[0]);
     window.add({sum(dropped), constant(Array<float>::full({}, 8))});
     CHECK(window.finish().stepped);
     across.share(split(in_order(16), 2));  // from now on numbered, so the seed is one
-    const auto seeds = world().meet("seeds", std::to_string(window.pass(2).seed));
+    const auto seeds = world().all_gather("seeds", std::to_string(window.begin_micro_batch(2).seed));
     for (const std::string& seed : seeds) CHECK(seed == seeds[0]);
 }
 
@@ -122,11 +122,11 @@ TEST_CASE("Trainers that differ in an option, or in the number of items, are not
     const auto made = [](std::int64_t items, TrainerOptions<float> options) {
         Linear<float> model(2, 1, {1, 0});
         Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
-        Ranks<float> across(world(), {.model = &model});
+        DataParallel<float> across(world(), {.model = &model});
         return message_of([&] {
             Trainer<float> trainer(
                 model, sgd, items,
-                [](const Items&, Pass&) -> Loss<Array<float>> { throw Error("not reached"); }, options,
+                [](const Items&, ForwardPass&) -> Loss<Array<float>> { throw Error("not reached"); }, options,
                 &across);
         });
     };
@@ -173,12 +173,12 @@ TEST_CASE("Terms that are counted once are compared by what they are") {
     if (ranks() == 1) return;
     One one;
     one.add();
-    one.window.once(sum(one.w) * (last() ? 2.F : 1.F));
+    one.window.add_regularizer(sum(one.w) * (last() ? 2.F : 1.F));
     CHECK_THAT(one.said(), contains("[processes] finish of window 0: " + last_rank() +
-                                    " has terms of once() with the sum 6, rank 0 has 3"));
+                                    " has terms of add_regularizer() with the sum 6, rank 0 has 3"));
     one.window.discard();
     one.add();
-    one.window.once(sum(one.w));
+    one.window.add_regularizer(sum(one.w));
     CHECK(one.said() == "no error");
 }
 

@@ -144,7 +144,7 @@ template <class S> struct Drawn {
     }
 
     // Two updates by this process's `mine`, or by one process that has all of them.
-    Shown<S> updated(const std::vector<std::size_t>& mine, detail::Across<S>* across) const {
+    Shown<S> updated(const std::vector<std::size_t>& mine, detail::GradientReducer<S>* across) const {
         const Leaves<S> own = leaves();
         std::unique_ptr<Optimizer<S>> optimizer;
         if (adam)
@@ -157,7 +157,7 @@ template <class S> struct Drawn {
             for (const std::size_t i : mine) window.add(loss(own, micros[i]), {.weight = micros[i].weight});
             bool all_came = false;  // else a gradient's place may hold what has not counted
             const std::string error = message_of([&] {
-                const Finished<S> done = window.finish();
+                const UpdateResult<S> done = window.finish();
                 for (const double number :
                      {double(done.stepped), double(done.micro_batches), double(done.dropped), done.count,
                       done.norm.value_or(-1), static_cast<double>(done.sum.item())})
@@ -201,7 +201,7 @@ template <class S> void an_update_is_exact(std::uint64_t seed, Met& met) {
     const Shown<S> alone = drawn.updated(all, nullptr);
     for (int share = 0; share < 2; ++share) {
         const std::vector<std::size_t> mine = drawn_share(r, drawn.micros.size());
-        Ranks<S> across(world(), {.bucket = drawn.bucket});
+        DataParallel<S> across(world(), {.bucket = drawn.bucket});
         CHECK(drawn.updated(mine, &across).difference(alone) == "");
         met.without += mine.empty();
     }
@@ -240,7 +240,7 @@ template <class S> void sums_of_all_are_exact(std::uint64_t seed) {
     const Leaves<S> leaves{parameter(Array<S>::zeros(summed_shapes[0])),
                            parameter(Array<S>::zeros(summed_shapes[1]))};
     Sgd<S> sgd(leaves, {.learning_rate = 1});
-    Ranks<S> across(world(), {.bucket = static_cast<std::size_t>(r.whole(1, 300))});
+    DataParallel<S> across(world(), {.bucket = static_cast<std::size_t>(r.whole(1, 300))});
     across.open(sgd, {});
     CAPTURE(seed, world().size());
     const bool zeros = r.whole(0, 3) == 0;  // nothing but -0 is -0
@@ -252,12 +252,12 @@ template <class S> void sums_of_all_are_exact(std::uint64_t seed) {
         if (rank == me()) mine = std::move(sums);
     }
     const Array<S> own_loss = mine[2].rounded();
-    const detail::Standing all = across.gather(sgd, "finish", 0, {}, mine);
+    const detail::WindowTotals all = across.gather(sgd, "finish", 0, {}, mine);
     const auto said = [](double number) { return Array<S>::full({}, static_cast<S>(number)); };
     CHECK(same_bits(said(all.sum), expected[2].rounded()));
     CHECK(same_bits(said(all.count), expected[3].rounded()));
     CHECK(same_bits(mine[2].rounded(), own_loss));
-    Effects none;
+    SideEffects none;
     across.reduce(none, mine);
     for (std::size_t i = 0; i < mine.size(); ++i) {
         CHECK(mine[i].empty() == expected[i].empty());
@@ -266,14 +266,14 @@ template <class S> void sums_of_all_are_exact(std::uint64_t seed) {
         expected[i].add(Array<S>::full(summed_shapes[i], S(-0.0)));
         CHECK(same_bits(mine[i].rounded(), expected[i].rounded()));
     }
-    across.ready();
+    across.barrier_before_step();
 }
 
 // One weight, and losses whose gradients and counts are chosen.
 struct One {
     Tensor weight;
     Sgd<float> sgd;
-    Ranks<float> across{world()};
+    DataParallel<float> across{world()};
     Window<float> window;
 
     One(float begin, WindowOptions<float> options)
@@ -332,7 +332,7 @@ TEST_CASE("Infinities that each have come a million times are one, and both are 
             std::swap(sums[0], other);
         }
         one.across.gather(one.sgd, "finish", 0, {}, sums);
-        Effects none;
+        SideEffects none;
         one.across.reduce(none, sums);
         const float all = sums[0].rounded().item();
         CHECK((both && ranks() > 1 ? std::isnan(all) : all == inf));
@@ -346,7 +346,7 @@ TEST_CASE("Losses, counts and gradients of which one process alone would round e
     const float sign = me() % 2 == 0 ? 1 : -1;
     one.add(sign * 0x1p30F, sign * 0x1p30F, 0x1p24F);
     one.add(1, 1, 1);
-    const Finished<float> done = one.window.finish();
+    const UpdateResult<float> done = one.window.finish();
     const double n = static_cast<double>(ranks()), odd = ranks() % 2 == 1 ? 0x1p30 : 0;
     CHECK(done.sum.item() == static_cast<float>(odd + n));
     CHECK(one.weight.value().item() == -static_cast<float>(odd + n));
@@ -357,9 +357,9 @@ TEST_CASE("What is sent of exact sums is 8 bytes a digit, once, and micro-batche
     for (const int micros : {1, 6}) {
         Linear<float> model(7, 3, {1, 0});
         Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
-        Ranks<float> across(world());
+        DataParallel<float> across(world());
         Window<float> window(sgd, {.sum = Sum::exact}, &across);
-        const detail::Sent before = world().sent();
+        const detail::CommStats before = world().sent();
         for (int micro = 0; micro < micros; ++micro)  // gradients of 1 and of 2, and two numbers of scalars
             window.add({sum(model.weight) + sum(model.bias) * 2, constant(Array<float>::full({}, 1))});
         CHECK(world().sent().numbers == before.numbers);
@@ -396,13 +396,13 @@ TEST_CASE("A tail of exact sums is dropped, or stays each process's own and is f
     carried.add(1, 1);
     if (!last()) carried.add(0x1p-30F, 0x1p30F);
     for (int tries = 0; tries < 2; ++tries) {
-        const Finished<float> open = tries ? carried.window.flush() : carried.window.finish();
+        const UpdateResult<float> open = tries ? carried.window.flush() : carried.window.finish();
         CHECK(!open.stepped);
         CHECK(open.micro_batches == static_cast<std::int64_t>(2 * ranks() - 1));
         CHECK(carried.window.micro_batches() == (last() ? 1 : 2));
     }
     if (last()) carried.add(-0x1p-30F * static_cast<float>(ranks() - 1), -0x1p30F);
-    const Finished<float> done = carried.window.finish();
+    const UpdateResult<float> done = carried.window.finish();
     CHECK(done.stepped);
     const auto n = static_cast<double>(ranks());
     CHECK(carried.weight.value().item() == -static_cast<float>(n));
@@ -430,7 +430,7 @@ TEST_CASE("Where one process fails amid exact sums all say so, and nothing is up
         const std::string said = message_of([&] { one.window.finish(); });
         memory::fail_allocation(0);
         const bool stepped = said == no_error;
-        const auto all = world().meet("whether it stepped", stepped ? "yes" : "no");
+        const auto all = world().all_gather("whether it stepped", stepped ? "yes" : "no");
         CHECK(std::ranges::count(all, all[0]) == std::ssize(all));
         refused += !stepped;
         finished = stepped;

@@ -31,9 +31,9 @@ def expect(holds, what):
         faults.append(what)
 
 
-def run(ranks, path, patience=8, fate=()):
+def run(ranks, path, timeout=8, fate=()):
     """What it printed, and how long it took; ranks 0: not by mpirun."""
-    command = ([MPIEXEC, "-n", str(ranks)] if ranks and MPIEXEC else []) + [PROGRAM, str(path), UPDATES, ROUND, patience, *fate]
+    command = ([MPIEXEC, "-n", str(ranks)] if ranks and MPIEXEC else []) + [PROGRAM, str(path), UPDATES, ROUND, timeout, *fate]
     begun = time.monotonic()
     try:
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=4 * IN_TIME)
@@ -49,16 +49,16 @@ def bits(out, ranks):
     return found[0][1] if len(found) == ranks and len(set(found)) == 1 and found[0][0] == str(ranks) else None
 
 
-def resume(ranks, path, patience=8, fate=()):
+def resume(ranks, path, timeout=8, fate=()):
     """By as many as had saved it where another number is refused; by how many, what it printed, and how long it took."""
-    out, took = run(ranks, path, patience, fate)
+    out, took = run(ranks, path, timeout, fate)
     refused = re.search(r"was saved in the middle of a window by (\d) process(?:es)?, and here are (\d)", out)
     if not refused:
         return ranks, out, took
     saved, here = int(refused[1]), int(refused[2])
     expect(saved != ranks and here == ranks and not bits(out, ranks), f"{ranks} do not resume what as many had saved: {out}")
     print(f"{here} resume no window of {saved}")
-    return saved, *run(saved, path, patience, fate)
+    return saved, *run(saved, path, timeout, fate)
 
 
 def files(folder):

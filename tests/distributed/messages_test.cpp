@@ -27,7 +27,7 @@ CountedSends of_the_study(std::size_t bytes) {
 // A number of each process, added up.
 std::uint64_t of_all(std::uint64_t mine) {
     std::uint64_t sum = 0;
-    for (const std::string& one : world().meet("a number of all", std::to_string(mine)))
+    for (const std::string& one : world().all_gather("a number of all", std::to_string(mine)))
         sum += std::stoull(one);
     return sum;
 }
@@ -36,9 +36,9 @@ CountedSends of_all(const CountedSends& mine) { return {of_all(mine.messages), o
 // Sends of nothing but one sum, and what tally says of it.
 template <class S> CountedSends sends_of_a_sum(std::size_t size) {
     std::vector<S> numbers(size, S(1)), scratch(size + ranks());
-    world().meet("a sum of " + std::to_string(size));
+    world().all_gather("a sum of " + std::to_string(size));
     const CountedSends before = counted_sends();
-    const detail::Sent said = world().sent();
+    const detail::CommStats said = world().sent();
     world().template sum<S>(AllReduce::rank_order, numbers, scratch);
     const CountedSends sends = counted_sends() - before;
     CHECK(sends ==
@@ -91,10 +91,10 @@ TEST_CASE(
         CAPTURE(in, out, bucket, ranks());
         Linear<float> model(in, out, {.seed = 1});
         Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
-        Ranks<float> across(world(), {.bucket = bucket});
+        DataParallel<float> across(world(), {.bucket = bucket});
         Window<float> window(sgd, {}, &across);
         const CountedSends before = counted_sends();
-        const detail::Sent said = world().sent();
+        const detail::CommStats said = world().sent();
         for (std::int64_t micro = r.whole(1, 3); micro-- > 0;)
             window.add(mse(model(constant(Array<float>::full({2, in}, 1))),
                            constant(Array<float>::zeros({2, out}))));

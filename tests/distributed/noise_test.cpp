@@ -40,7 +40,7 @@ TEST_CASE("The noise of processes is the same everywhere, and what two equations
 
         const Tensor64 w = parameter(Array<double>::zeros({d}));
         Sgd<double> sgd({w}, {.learning_rate = 0.1});
-        Ranks<double> across(world());
+        DataParallel<double> across(world());
         Window<double> window(sgd, {.sum = r.coin() ? Sum::exact : Sum::running, .noise = true}, &across);
         for (const Micro& micro : micros[me()])
             window.add({sum(w * constant(Array<double>({d}, micro.gradient))),
@@ -73,7 +73,7 @@ TEST_CASE("Processes of which only some measure noise are not opened") {
     if (ranks() == 1) return;
     const Tensor64 w = parameter(Array<double>::zeros({2}));
     Sgd<double> sgd({w}, {.learning_rate = 0.1});
-    Ranks<double> across(world());
+    DataParallel<double> across(world());
     const std::string said =
         message_of([&] { Window<double>(sgd, {.noise = me() + 1 == ranks()}, &across); });
     CHECK_THAT(said, contains("has option noise yes, rank 0 has no"));

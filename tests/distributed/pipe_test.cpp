@@ -115,7 +115,7 @@ template <class S> struct Drawn {
             });
         return Pipe<S>(world(), own, {.schedule = schedule});
     }
-    Piped run(Pipe<S>& pipe) const {
+    PipelineResult run(Pipe<S>& pipe) const {
         return pipe.run(
             micro_batches(), [this](int k) { return inputs[static_cast<std::size_t>(k)]; },
             [this](const V& y, int k) { return loss(y, k); });
@@ -124,7 +124,8 @@ template <class S> struct Drawn {
 
 std::uint64_t passed_by_all() {
     std::uint64_t sum = 0;
-    for (const std::string& passed : world().meet("bytes passed", std::to_string(world().sent().passed)))
+    for (const std::string& passed :
+         world().all_gather("bytes passed", std::to_string(world().sent().passed)))
         sum += std::stoull(passed);
     return sum;
 }
@@ -150,7 +151,7 @@ template <class S> void a_run_is_right(std::uint64_t seed) {
     const Timetable table = timetable(drawn.schedule, stages, m);
     for (int run = 0; run < 2; ++run) {  // the second adds to what the first has left
         const std::uint64_t before = passed_by_all();
-        const Piped done = drawn.run(pipe);
+        const PipelineResult done = drawn.run(pipe);
         CHECK(passed_by_all() - before == drawn.passed() * sizeof(S));
         CHECK(done.loss == drawn.alone(theirs));
         CHECK(same_gradients(mine, theirs, drawn.begin[me()], drawn.begin[me() + 1]));
@@ -225,7 +226,7 @@ Pipe<float> chain(const Tensor& weight, PipeOptions options = {}) {
 // What all hear when the last process does otherwise.
 template <class F> std::string heard(F run) {
     const std::string said = message_of([&] { run(me() + 1 == ranks()); });
-    for (const std::string& other : world().meet("what was heard", said)) CHECK(other == said);
+    for (const std::string& other : world().all_gather("what was heard", said)) CHECK(other == said);
     return said;
 }
 
@@ -246,7 +247,7 @@ TEST_CASE("Every stage is one process's, neighbours are together, and no process
         for (const int stage : own_stages(world(), stages)) own += std::to_string(stage) + " ";
         std::string all, expected;
         std::size_t fewest = 1000, most = 0;
-        for (const std::string& one : world().meet("own stages", own)) {
+        for (const std::string& one : world().all_gather("own stages", own)) {
             all += one;
             const auto count = static_cast<std::size_t>(std::ranges::count(one, ' '));
             fewest = std::min(fewest, count);
@@ -363,7 +364,7 @@ TEST_CASE("Pipes that differ, and runs of other numbers of micro-batches, are re
                     2, [&](int) { return Array<float>({1}); }, [](const Tensor& y, int) { return sum(y); });
             }),
             contains("[pipe] no gradient has reached the input of backward of micro-batch 0 in stage"));
-        CHECK_THAT(message_of([&] { last ? void(world().meet("another call")) : run(2); }),
+        CHECK_THAT(message_of([&] { last ? void(world().all_gather("another call")) : run(2); }),
                    contains(last_rank() + " calls another call"));
     }
     Pipe<float> one = chain(weight), another = chain(weight);
@@ -418,7 +419,7 @@ TEST_CASE("Where memory runs out on one process all hear it, and go on") {
             ran = true;
         });
         memory::fail_allocation(0);
-        const auto all = world().meet("whether it ran", ran ? "yes" : "no");
+        const auto all = world().all_gather("whether it ran", ran ? "yes" : "no");
         CHECK(std::count(all.begin(), all.end(), all[0]) == static_cast<std::ptrdiff_t>(ranks()));
         refused += ran ? 0 : 1;
     }

@@ -23,24 +23,24 @@ std::vector<Tensor> two(bool swapped = false, float first = 1) {
 // What all hear when the last one opens its window otherwise.
 template <class F> std::string heard(F open) {
     const std::string said = message_of([&] { open(last()); });
-    for (const std::string& other : world().meet("what was heard", said)) CHECK(other == said);
+    for (const std::string& other : world().all_gather("what was heard", said)) CHECK(other == said);
     return said;
 }
 
 }  // namespace
 
 TEST_CASE("A patience that is none is refused") {
-    const auto said = [](double patience) { return message_of([&] { Processes({.patience = patience}); }); };
-    CHECK(said(0) == "[processes] a patience of 0 s is none; give it some seconds");
-    CHECK(said(-0.25) == "[processes] a patience of -0.25 s is none; give it some seconds");
+    const auto said = [](double timeout) { return message_of([&] { ProcessGroup({.timeout = timeout}); }); };
+    CHECK(said(0) == "[processes] a timeout of 0 s is none; give it some seconds");
+    CHECK(said(-0.25) == "[processes] a timeout of -0.25 s is none; give it some seconds");
 }
 
 TEST_CASE("Windows that differ are not opened, and all hear which rank has what") {
     if (ranks() == 1) return;
     const auto open = [](const std::vector<Tensor>& parameters, WindowOptions<float> options = {},
-                         double rate = 0.1, RanksOptions<float> how = {}) {
+                         double rate = 0.1, DataParallelOptions<float> how = {}) {
         Sgd<float> sgd(parameters, {.learning_rate = rate});
-        Ranks<float> across(world(), how);
+        DataParallel<float> across(world(), how);
         Window<float> window(sgd, options, &across);
     };
     const std::string who = "[processes] the opening of a window: " + last_rank() + " has ";
@@ -62,7 +62,7 @@ TEST_CASE("Windows that differ are not opened, and all hear which rank has what"
                    const auto parameters = two();
                    Sgd<float> sgd(parameters, {.learning_rate = 0.1});
                    Adam<float> adam(parameters, {.learning_rate = 0.1});
-                   Ranks<float> across(world());
+                   DataParallel<float> across(world());
                    Window<float> window(other ? static_cast<Optimizer<float>&>(adam) : sgd, {}, &across);
                }),
                contains(last_rank() + " has "));
@@ -76,7 +76,7 @@ TEST_CASE("Names of a model's parameters are compared, too") {
         std::vector<Tensor> all = parameters(model);
         if (other) std::swap(all[0], all[2]);  // two of one shape, and of one value
         Sgd<float> sgd(all, {.learning_rate = 0.1});
-        Ranks<float> across(world(), {.model = &model});
+        DataParallel<float> across(world(), {.model = &model});
         Window<float> window(sgd, {}, &across);
     });
     CHECK_THAT(said, contains("parameter "));
@@ -86,7 +86,7 @@ TEST_CASE("Names of a model's parameters are compared, too") {
 TEST_CASE("Who comes to another call, or window, is named on each process, and after discard() all go on") {
     const auto parameters = two();
     Sgd<float> sgd(parameters, {.learning_rate = 0.1});
-    Ranks<float> across(world());
+    DataParallel<float> across(world());
     Window<float> window(sgd, {}, &across);
     const auto add = [&] {
         window.add({sum(parameters[0]) + sum(parameters[1]), constant(Array<float>::full({}, 2))});
@@ -114,7 +114,7 @@ TEST_CASE(
     if (ranks() == 1) return;
     const auto parameters = two();
     Adam<float> adam(parameters);
-    Ranks<float> across(world());
+    DataParallel<float> across(world());
     Window<float> window(adam, {}, &across);
     const auto add = [&] { window.add({sum(parameters[0]), constant(Array<float>::full({}, 2))}); };
     add();
@@ -129,7 +129,7 @@ TEST_CASE(
     CHECK(parameters[0].value().data()[0] == 1);
     // Terms counted once are everybody's or nobody's.
     add();
-    if (last()) window.once(sum(parameters[0]));
+    if (last()) window.add_regularizer(sum(parameters[0]));
     CHECK_THAT(message_of([&] { window.finish(); }),
                contains(last_rank() + " has terms that are counted once: 1, rank 0 has 0"));
     window.discard();
@@ -161,7 +161,7 @@ TEST_CASE("Where memory runs out on one process nothing is updated on any") {
         const auto parameters = two();
         Adam<float> adam(parameters, {.learning_rate = 0.1});
         MovingAverage<float> average(parameters, {.decay = 0.9});
-        Ranks<float> across(world());
+        DataParallel<float> across(world());
         Window<float> window(adam, {.average = &average}, &across);
         if (!last()) window.add({sum(parameters[0]), constant(Array<float>::full({}, 2))});
         const Array<float> held =
@@ -170,12 +170,12 @@ TEST_CASE("Where memory runs out on one process nothing is updated on any") {
         bool stepped = false;
         const std::string said = message_of([&] { stepped = window.finish().stepped; });
         memory::fail_allocation(0);
-        const auto all = world().meet("whether it stepped", stepped ? "yes" : "no");
+        const auto all = world().all_gather("whether it stepped", stepped ? "yes" : "no");
         CHECK(std::count(all.begin(), all.end(), all[0]) == static_cast<std::ptrdiff_t>(ranks()));
         refused += stepped ? 0 : 1;
         if (!stepped) {
             CHECK(parameters[0].value().data()[0] == 1);
-            CHECK(adam.remembered().now == 0);
+            CHECK(adam.state_size().now == 0);
             window.discard();
         }
         CHECK(held.data()[0] == 1);
@@ -190,7 +190,7 @@ TEST_CASE("Memory that the sums need is had before the first of them") {
     for (std::uint64_t nth = 1; nth < 4; ++nth) {
         const auto parameters = two();
         Sgd<float> sgd(parameters, {.learning_rate = 0.1});
-        Ranks<float> across(world(), {.bucket = 2});
+        DataParallel<float> across(world(), {.bucket = 2});
         Window<float> window(sgd, {}, &across);
         window.add({sum(parameters[0]) + sum(parameters[1]), constant(Array<float>::full({}, 2))});
         const Array<float> held = parameters[1].grad();  // what the last of the buckets brings
@@ -206,12 +206,12 @@ TEST_CASE("Memory that the sums need is had before the first of them") {
     }
 }
 
-TEST_CASE("Who ends another window than the others, which shares one Ranks with it, is named") {
+TEST_CASE("Who ends another window than the others, which shares one DataParallel with it, is named") {
     if (ranks() == 1) return;
     const auto parameters = two(), more = two();
     Sgd<float> first({parameters[0]}, {.learning_rate = 0.1}),
         second({more[0]}, {.learning_rate = 0.1});  // of the same shape
-    Ranks<float> across(world());
+    DataParallel<float> across(world());
     Window<float> one(first, {}, &across), other(second, {}, &across);
     one.add({sum(parameters[0]), constant(Array<float>::full({}, 1))});
     other.add({sum(more[0]), constant(Array<float>::full({}, 1))});
@@ -228,11 +228,11 @@ TEST_CASE("What is done when a letter is seen was done before it: the letter is 
         const int failing = world().size() - 1;
         REQUIRE(world().wire().wait(8, [&] { return world().wire().next(failing) != nullptr; }));
         int asked = 0;  // not done at first; done once the letter has been seen
-        world().await("a wait", "", "it is not done", [&] { return ++asked == 2; });
+        world().wait_or_fail("a wait", "", "it is not done", [&] { return ++asked == 2; });
         CHECK(asked == 2);
-        CHECK_THAT(message_of([] { world().meet("a meeting"); }), contains("it cannot go on"));
+        CHECK_THAT(message_of([] { world().all_gather("a meeting"); }), contains("it cannot go on"));
     }
-    world().meet("all go on");
+    world().all_gather("all go on");
 }
 
 }  // namespace tally::test

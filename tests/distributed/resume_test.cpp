@@ -83,11 +83,11 @@ template <class S> struct Training {
     std::vector<Var<Array<S>>> leaves;
     std::unique_ptr<Optimizer<S>> optimizer;
     std::unique_ptr<MovingAverage<S>> average;
-    std::unique_ptr<Ranks<S>> across;
+    std::unique_ptr<DataParallel<S>> across;
     std::unique_ptr<Window<S>> window;
 
     // `far`: its weights are others, and will be those of a file.
-    Training(const Drawn<S>& of, Processes* processes, bool far = false) : drawn(of) {
+    Training(const Drawn<S>& of, ProcessGroup* processes, bool far = false) : drawn(of) {
         for (const Array<S>& value : drawn.values)
             leaves.push_back(parameter(far ? Array<S>::full(value.shape(), 7) : value.clone()));
         if (drawn.adam)
@@ -98,7 +98,8 @@ template <class S> struct Training {
             average = std::make_unique<MovingAverage<S>>(leaves, AverageOptions{.decay = 0.9});
         WindowOptions<S> options = drawn.options;
         options.average = average.get();
-        if (processes) across = std::make_unique<Ranks<S>>(*processes, RanksOptions<S>{.bucket = 50});
+        if (processes)
+            across = std::make_unique<DataParallel<S>>(*processes, DataParallelOptions<S>{.bucket = 50});
         window = std::make_unique<Window<S>>(*optimizer, options, across.get());
     }
     void add(std::int64_t number) {
@@ -111,7 +112,7 @@ template <class S> struct Training {
     }
     // Everything that a later update could depend on, and what the window was; bit for bit.
     std::string finished() {
-        const Finished<S> done = window->finish();
+        const UpdateResult<S> done = window->finish();
         std::string shown = std::to_string(done.stepped) + " " + std::to_string(done.micro_batches) + " " +
                             std::to_string(done.dropped) + " " + bits(done.count) + " " +
                             bits(done.norm.value_or(-1)) + " " + bits(done.sum.item());
@@ -192,7 +193,7 @@ template <class S> void a_resumed_window_is_exact(std::uint64_t seed, const Comm
             CHECK(other.window->updates() == 1);
         }
     }
-    world().meet("the next processes");
+    world().all_gather("the next processes");
     for (std::int64_t hop = 0; hop <= hops; ++hop) {
         if (const auto group = first_processes(static_cast<int>(second), false)) {
             Training<S> training(drawn, group.get(), true);
@@ -212,7 +213,7 @@ template <class S> void a_resumed_window_is_exact(std::uint64_t seed, const Comm
                 training.across->expect_same_weights();
             }
         }
-        world().meet("the next processes");
+        world().all_gather("the next processes");
     }
 }
 
@@ -220,10 +221,10 @@ template <class S> void a_resumed_window_is_exact(std::uint64_t seed, const Comm
 struct One {
     Tensor weight = parameter(Array<float>({1}));
     Sgd<float> sgd{{weight}, {.learning_rate = 1}};
-    Ranks<float> across;
+    DataParallel<float> across;
     Window<float> window;
 
-    One(Processes& processes, WindowOptions<float> options)
+    One(ProcessGroup& processes, WindowOptions<float> options)
         : across(processes), window(sgd, options, &across) {}
     void add(float gradient) { window.add({sum(weight) * gradient, constant(Array<float>::full({}, 1))}); }
     std::string message(const std::string& path) {
@@ -280,7 +281,7 @@ TEST_CASE("As many processes resume in mid-window, and any number between two wi
             CHECK(other.window.updates() == 1);
             CHECK(same_bits(other.weight.value(), undisturbed.weight.value()));
         }
-        world().meet("the end of fewer");
+        world().all_gather("the end of fewer");
     }
 }
 
@@ -300,7 +301,7 @@ TEST_CASE("What one process has saved in mid-window more do not resume, nor what
         plain.put("processes/count", static_cast<std::int64_t>(ranks()));
         save_state(joined, plain);
     }
-    world().meet("the files");
+    world().all_gather("the files");
     if (ranks() == 1) return;
     One all(world(), {.sum = Sum::exact});
     CHECK_THAT(all.message(path), contains("was saved in the middle of a window by 1 process, and here are " +
@@ -319,7 +320,8 @@ TEST_CASE("A file that does not fit is refused on all processes, which have then
         saved.across.save(exact, saved.window);
     }
     const auto on_all = [](const std::string& said, const std::string& what) {
-        for (const std::string& one : world().meet("what was said", said)) CHECK_THAT(one, contains(what));
+        for (const std::string& one : world().all_gather("what was said", said))
+            CHECK_THAT(one, contains(what));
     };
     One one(world(), {.total = 4, .sum = Sum::exact});
     on_all(one.message(folder / "none.state"), "none.state");
@@ -366,7 +368,7 @@ TEST_CASE("What a save that fails has left on its way is in no later sum, and in
     const CommonFolder folder;
     const Tensor weight = parameter(Array<float>::zeros({3000}));
     Sgd<float> sgd({weight}, {.learning_rate = 1});
-    Ranks<float> across(world(), {.reduce = AllReduce::rank_order});
+    DataParallel<float> across(world(), {.reduce = AllReduce::rank_order});
     Window<float> window(sgd, {.reduction = Reduction::sum}, &across);
     const auto add = [&] { window.add({sum(weight), constant(Array<float>::full({}, 1))}); };
     int refused = 0, updates = 0;
@@ -408,7 +410,7 @@ TEST_CASE("Where memory runs out on one process nobody resumes") {
         const std::string said = message_of([&] { one.across.load(path, one.window); });
         memory::fail_allocation(0);
         const bool resumed = said == no_error;
-        const auto all = world().meet("whether it resumed", resumed ? "yes" : "no");
+        const auto all = world().all_gather("whether it resumed", resumed ? "yes" : "no");
         CHECK(std::count(all.begin(), all.end(), all[0]) == static_cast<std::ptrdiff_t>(ranks()));
         CHECK(one.window.micro_batches() == (resumed ? 1 : 0));
         refused += resumed ? 0 : 1;
@@ -426,7 +428,7 @@ TEST_CASE("Running statistics that have not happened yet are saved, and each pro
     std::vector<Array<double>> x;
     for (std::size_t i = 0; i < 2 * ranks(); ++i) x.push_back(r.array<double>({r.whole(2, 5), 3}));
     const auto add = [](Window<double>& window, Sequential<double>& model, const Array<double>& of) {
-        Pass& pass = window.pass(of.shape()[0]);
+        ForwardPass& pass = window.begin_micro_batch(of.shape()[0]);
         window.add(mse(model(constant(of), pass), constant(Array<double>::zeros({of.shape()[0], 2}))));
     };
     Sequential<double> alone = make();
@@ -437,7 +439,7 @@ TEST_CASE("Running statistics that have not happened yet are saved, and each pro
     for (const bool resumes : {false, true}) {
         Sequential<double> model = make();
         Sgd<double> sgd(parameters(model), {.learning_rate = 0.1});
-        Ranks<double> across(world(), {.model = &model});
+        DataParallel<double> across(world(), {.model = &model});
         Window<double> window(sgd, {.sum = Sum::exact}, &across);
         if (resumes)
             across.load(path, window);

@@ -25,11 +25,11 @@ namespace {
 
 // A training of three windows of two micro-batches. In window 1, after its first one, the last process does
 // what the scene says.
-void train(Processes& processes, const std::string& scene) {
+void train(ProcessGroup& processes, const std::string& scene) {
     const bool last = processes.rank() + 1 == processes.size();
     Linear<float> model(3, 2, {1, 0});
     Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
-    Ranks<float> ranks(processes);
+    DataParallel<float> ranks(processes);
     WindowOptions<float> options;
     if (scene == "late")  // asked after the sums, just before all are ready
         options.schedule = Schedule([&](std::int64_t update) {
@@ -72,7 +72,7 @@ void train(Processes& processes, const std::string& scene) {
 }
 
 // A pipe of one stage each, whose last one does what the scene says at its third micro-batch of the second run.
-void pipe(Processes& processes, const std::string& scene) {
+void pipe(ProcessGroup& processes, const std::string& scene) {
     const Tensor weight = parameter(Array<float>::full({2, 2}, 0.5F));
     const bool last = processes.rank() + 1 == processes.size();
     int run = 0;
@@ -95,10 +95,10 @@ void pipe(Processes& processes, const std::string& scene) {
 }
 
 // The last process meets the others for a sum of exact gradients, and then does not come to it.
-void lose_one_amid_a_sum(Processes& processes) {
+void lose_one_amid_a_sum(ProcessGroup& processes) {
     const auto weight = parameter(Array<float>({1, 2}));
     Sgd<float> sgd({weight}, {.learning_rate = 0.1});
-    Ranks<float> ranks(processes);
+    DataParallel<float> ranks(processes);
     Window<float> window(sgd, {.sum = Sum::exact}, &ranks);
     window.add({sum(weight), constant(Array<float>::full({}, 1))});
     if (processes.rank() + 1 == processes.size()) {
@@ -106,15 +106,16 @@ void lose_one_amid_a_sum(Processes& processes) {
         for (const Shape& shape : {Shape{2}, Shape{}, Shape{}})
             sums.emplace_back(shape).add(Array<float>::full(shape, 1));
         ranks.gather(sgd, "finish", 0, {.learning_rate = sgd.learning_rate()}, sums);
-        processes.meet("effects, finish of window 0", detail::state_bytes({}));
+        processes.all_gather("effects, finish of window 0", detail::state_bytes({}));
         raise(SIGSTOP);
     }
     window.finish();
 }
 
 int run(const std::string& scene) try {
-    const char* const patience = std::getenv("TALLY_PATIENCE");
-    Processes processes(patience ? ProcessesOptions{.patience = std::atof(patience)} : ProcessesOptions{});
+    const char* const timeout = std::getenv("TALLY_PATIENCE");
+    ProcessGroup processes(timeout ? ProcessGroupOptions{.timeout = std::atof(timeout)}
+                                   : ProcessGroupOptions{});
     try {
         if (scene == "lost in a sum")
             lose_one_amid_a_sum(processes);
@@ -139,10 +140,10 @@ int run(const std::string& scene) try {
 #if TALLY_HAS_MPI
 // A program that ends MPI before its processes end, which are then not to call it any more.
 int run_beyond_mpi() {
-    Processes processes;
+    ProcessGroup processes;
     MPI_Finalize();
     try {
-        processes.meet("a call");
+        processes.all_gather("a call");
     } catch (const Error& error) {
         std::cout << std::string(error.what()) + "\n" << std::flush;
     }
@@ -157,7 +158,7 @@ int run_in_halves() {
     MPI_Comm half;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
     {
-        Processes processes({.communicator = &half});
+        ProcessGroup processes({.communicator = &half});
         train(processes, "in halves");
     }
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

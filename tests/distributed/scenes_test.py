@@ -12,7 +12,7 @@ import time
 
 PROGRAM, MPIEXEC = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
 IN_TIME = 10  # seconds from the moment that a process is missing, as promised
-SOON = 7  # less than their patience of 8
+SOON = 7  # less than their timeout of 8
 
 
 class Scene:
@@ -26,9 +26,9 @@ class Scene:
         self.lines.append(("holds: " if holds else "FAILS: ") + what)
         self.failed |= not holds
 
-    def run(self, ranks, scene, patience=None, **variables):
-        if patience:
-            variables["TALLY_PATIENCE"] = str(patience)
+    def run(self, ranks, scene, timeout=None, **variables):
+        if timeout:
+            variables["TALLY_PATIENCE"] = str(timeout)
         command = ([MPIEXEC, "-n", str(ranks)] if ranks else []) + [PROGRAM, scene]
         begun = time.monotonic()
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | variables, timeout=60)
@@ -70,7 +70,7 @@ WHO = r"\[processes\] finish of window 1, after 2 micro-batches: rank 2 "
 
 
 def stops(scene):
-    code, out, took = scene.run(3, "stops")  # with the patience that a program has if it says nothing
+    code, out, took = scene.run(3, "stops")  # with the timeout that a program has if it says nothing
     scene.expect(code != 0 and took < IN_TIME + 2, f"a process that stops ends all within {IN_TIME} s, and 2 to start and end")
     scene.expect(re.search("^" + WHO + r"has not come in 8 s, and was last heard of at the step, finish of window 0, after 2 micro-batches", out, re.M),
                  "the message says who has not come, where they are, and where it was last")
@@ -79,34 +79,34 @@ def stops(scene):
 def leaves(scene):
     code, out, took = scene.run(3, "throws")
     scene.expect(code != 0 and took < SOON and len(re.findall(WHO + "has left", out)) == 2 and "a file has not been found" in out,
-                 "one that throws has left, which both others hear at once, not after their patience")
+                 "one that throws has left, which both others hear at once, not after their timeout")
     code, out, took = scene.run(3, "leaves")
     scene.expect(len(re.findall(WHO + "has left", out)) == 2 and out.count("has saved") == 2,
                  "who has left waits for those whom that is an error, and who save")
 
 
 def comes_late(scene):
-    code, out, took = scene.run(3, "late", patience=2)
+    code, out, took = scene.run(3, "late", timeout=2)
     scene.expect(code != 0 and took < IN_TIME and out.count("has made update 0") == 3 and "has made update 1" not in out,
-                 "one that comes to the step after the others' patience makes no update, either")
+                 "one that comes to the step after the others' timeout makes no update, either")
     scene.expect(re.search(r"^\[processes\] the step, finish of window 1, .*: rank 2 has not come in 2 s", out, re.M), "and the message names it")
 
 
 def calls_differ(scene):
-    code, out, took = scene.run(3, "skips", patience=3)
+    code, out, took = scene.run(3, "skips", timeout=3)
     scene.expect(code != 0 and took < IN_TIME and len(re.findall(r"rank 0 calls finish of window 1, after 2 micro-batches, and rank 2 calls "
                  r"finish of window 2, after 2 micro-batches", out)) == 3, "a window that one leaves out is named on all three")
-    code, out, took = scene.run(3, "extra", patience=3)
+    code, out, took = scene.run(3, "extra", timeout=3)
     scene.expect(code != 0 and took < IN_TIME and len(re.findall(r"^\[processes\] ", out, re.M)) >= 3,
                  "a call too many is an error on all three")
 
 
 def is_lost(scene):
-    code, out, took = scene.run(3, "lost in a sum", patience=2)
+    code, out, took = scene.run(3, "lost in a sum", timeout=2)
     scene.expect(code != 0 and took < IN_TIME and re.search(r"^\[processes\] sum: the numbers of others did not come in 2 s, and rank 2 has not come in 1 s", out, re.M),
                  "one that is lost amid a sum of exact gradients is named")
     for how in ("exits", "killed"):
-        code, out, took = scene.run(3, how, patience=3)
+        code, out, took = scene.run(3, how, timeout=3)
         scene.expect((code != 0 or how == "exits") and took < IN_TIME, f"one that {how} ends all")  # MPICH's launcher then says 0
         scene.expect(not trained(out), "and none of them says that it has trained")
 
@@ -119,13 +119,13 @@ def in_a_pipe(scene):
     scene.expect(code == 0 and out.count("has come through") == 3, "three come through a pipe together")
     code, out, took = scene.run(3, "throws in a pipe")
     scene.expect(code != 0 and took < SOON and len(re.findall(AT + r"\d: rank 2 has failed at " + AT + "2: a file has not been found", out)) == 2,
-                 "a stage that throws is heard by both others at once, not after their patience")
-    code, out, took = scene.run(3, "killed in a pipe", patience=3)
+                 "a stage that throws is heard by both others at once, not after their timeout")
+    code, out, took = scene.run(3, "killed in a pipe", timeout=3)
     scene.expect(code != 0 and took < IN_TIME and "has come through" not in out, "one that is killed in a pipe ends all")
 
 
 def stops_in_a_pipe(scene):
-    code, out, took = scene.run(3, "stops in a pipe", patience=6)
+    code, out, took = scene.run(3, "stops in a pipe", timeout=6)
     scene.expect(code != 0 and took < IN_TIME + 2, f"a stage that stops ends all within {IN_TIME} s, and 2 to start and end")
     scene.expect(re.search(r"^\[processes\] " + AT + r"[01]: .*rank 2 has not come in 1 s, and was last heard of at run 1 of the pipe, of 4 micro-batches$", out, re.M),
                  "the message says who has not come, where they wait, and where it was last")

@@ -50,13 +50,13 @@ struct Trained {
 };
 
 // As many epochs as are left, by all processes or by each alone.
-Trained trained(const Training& t, const TrainerOptions<float>& options, Ranks<float>* ranks) {
+Trained trained(const Training& t, const TrainerOptions<float>& options, DataParallel<float>* ranks) {
     Sequential<float> model(Linear<float>(4, 6, {t.seed, 0}), Tanh<float>(), Dropout<float>(0.3, 7),
                             Linear<float>(6, 2, {t.seed, 1}));
     AdamW<float> adam(parameters(model), {.learning_rate = 0.01});
     Trainer<float> trainer(
         model, adam, t.items,
-        [&](const Items& items, Pass& pass) {
+        [&](const Items& items, ForwardPass& pass) {
             return mse(model(constant(rows(t.x, items)), pass), constant(rows(t.y, items)));
         },
         options, ranks);
@@ -80,7 +80,7 @@ TEST_CASE("A Trainer over processes has the weights and losses of one, bit for b
     std::int64_t updates = 0;
     for (int i = 0; i < 6; ++i) {
         const Training t(r);
-        Ranks<float> ranks(world());
+        DataParallel<float> ranks(world());
         const Trained together = trained(t, t.options, &ranks), alone = trained(t, t.options, nullptr);
         INFO("training " << i << ": " << t.items << " items, " << t.options.per_device_batch_size
                          << " at a time");
@@ -97,29 +97,29 @@ TEST_CASE("A Trainer's checkpoint is written by one process, and resumed by all 
     for (int i = 0; i < 3; ++i) {
         Training t(r);
         t.options.noise = false;
-        const auto last = [&](const TrainerOptions<float>& options, Ranks<float>* ranks) {
+        const auto last = [&](const TrainerOptions<float>& options, DataParallel<float>* ranks) {
             return trained(t, options, ranks).weights.back().to_vector();
         };
         const std::vector<float> whole = last(t.options, nullptr);
 
         std::optional<Folder> folder;
         if (me() == 0) folder.emplace();
-        const std::string path = world().meet("the folder", folder ? *folder / "run.state" : "")[0];
+        const std::string path = world().all_gather("the folder", folder ? *folder / "run.state" : "")[0];
         TrainerOptions<float> half = t.options, rest = t.options, alone = t.options;
         half.num_train_epochs = 1;
         half.checkpoint = me() == 0 ? path : path + " of another";
         rest.checkpoint = path;
         alone.checkpoint = path + std::to_string(me());
-        Ranks<float> ranks(world());
+        DataParallel<float> ranks(world());
         trained(t, half, &ranks);
-        world().meet("it is saved");
+        world().all_gather("it is saved");
         if (me() == 0) CHECK(folder->files() == 1);
-        world().meet("it is looked at");
+        world().all_gather("it is looked at");
         std::filesystem::copy_file(path, alone.checkpoint);
-        world().meet("it is copied");
+        world().all_gather("it is copied");
         CHECK(last(rest, &ranks) == whole);
         CHECK(last(alone, nullptr) == whole);
-        world().meet("it is resumed");
+        world().all_gather("it is resumed");
     }
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("A Trainer over processes refuses what is not one whole window, before
     const auto said = [&](auto change) {
         TrainerOptions<float> options = t.options;
         change(options);
-        Ranks<float> ranks(world());
+        DataParallel<float> ranks(world());
         return message_of([&] { trained(t, options, &ranks); });
     };
     CHECK_THAT(said([](auto& o) { o.tail = Tail::carry; }),

@@ -53,7 +53,7 @@ struct Part {
     const Chain& chain;
     std::vector<V> leaves;
     Sgd<double> sgd;
-    Stages<double> all;
+    PipelineParallel<double> all;
     Window<double> window;
     Pipe<double> pipe;
     double factor = 1;  // of the losses
@@ -94,13 +94,13 @@ TEST_CASE("Stages are clipped by the norm of all gradients, as one process with 
         for (int update = 0; update < 3; ++update) {
             part.run();
             part.window.after_backward(chain.items());
-            const Finished<double> done = part.window.finish();
+            const UpdateResult<double> done = part.window.finish();
             for (const Numbers& input : chain.inputs) {
                 V h = constant(input);
                 for (const V& weight : leaves) h = tanh(matmul(h, weight));
                 window.add({sum(h * h), constant(Numbers::full({}, static_cast<double>(input.shape()[0])))});
             }
-            const Finished<double> alone = window.finish();
+            const UpdateResult<double> alone = window.finish();
             REQUIRE(done.stepped);
             CHECK(std::abs(*done.norm - *alone.norm) <= 1e-12 * *alone.norm);
             CHECK(same_everywhere(Numbers::full({}, *done.norm)));
@@ -124,7 +124,7 @@ TEST_CASE("A gradient of one stage that is no number keeps all stages from stepp
             const Numbers before = part.leaves[0].value().clone();
             part.run();
             if (last()) {  // behind the pipe's back, and no other stage's
-                part.leaves[0].change_grad([](Numbers& gradient) {
+                part.leaves[0].modify_grad([](Numbers& gradient) {
                     gradient.writable()[0] = std::numeric_limits<double>::infinity();
                 });
             }

@@ -51,7 +51,7 @@ private:
     long count_ = 0;
 };
 
-void train(Processes& processes, const std::string& path, std::int64_t updates, std::int64_t round,
+void train(ProcessGroup& processes, const std::string& path, std::int64_t updates, std::int64_t round,
            const Fate& fate) {
     Events events(fate, processes.rank());
     const Array<float> x = random_uniform<float>({48, 6}, {.seed = 1, .stream = 0}, -1, 1),
@@ -59,10 +59,11 @@ void train(Processes& processes, const std::string& path, std::int64_t updates, 
     Sequential<float> model{Linear<float>(6, 16, {.seed = 1, .number = 0}), Tanh<float>(),
                             Dropout<float>(0.5), Linear<float>(16, 3, {.seed = 1, .number = 1})};
     Adam<float> adam(parameters(model), {.learning_rate = 0.01});
-    Ranks<float> ranks(processes, {.model = &model});
+    DataParallel<float> ranks(processes, {.model = &model});
     Window<float> window(adam, {.sum = Sum::exact, .seed = 3}, &ranks);
     const bool there = processes.rank() == 0 && std::filesystem::exists(path);
-    if (processes.meet("whether there is a file", there ? "yes" : "no")[0] == "yes") ranks.load(path, window);
+    if (processes.all_gather("whether there is a file", there ? "yes" : "no")[0] == "yes")
+        ranks.load(path, window);
     while (window.updates() < updates) {
         const std::vector<Items> parts = split(shuffled(48, 5, window.updates()), 4);
         // Dealt out like cards. All have as many, so all save in the middle of the window at the same places.
@@ -71,7 +72,7 @@ void train(Processes& processes, const std::string& path, std::int64_t updates, 
             events.one();
             const Items& items = parts[static_cast<std::size_t>(k)];
             ranks.begin_at(4 * k - window.items());
-            Pass& pass = window.pass(items.count());
+            ForwardPass& pass = window.begin_micro_batch(items.count());
             window.add(mse(model(constant(rows(x, items)), pass), constant(rows(y, items))));
             events.one();
             if (window.micro_batches() % round != 0 || k + processes.size() >= std::ssize(parts)) continue;
@@ -96,7 +97,7 @@ int main(int argc, char** argv) try {
     const std::vector<std::string> words(argv + 1, argv + argc);
     Fate fate;
     if (words.size() > 4) fate = {std::stoi(words[4]), std::stol(words[5]), words[6], std::stol(words[7])};
-    Processes processes({.patience = words.size() > 3 ? std::stod(words[3]) : 8});
+    ProcessGroup processes({.timeout = words.size() > 3 ? std::stod(words[3]) : 8});
     try {
         train(processes, words.at(0), std::stoll(words.at(1)), std::stoll(words.at(2)), fate);
     } catch (const Error& error) {

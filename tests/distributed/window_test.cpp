@@ -121,9 +121,9 @@ template <class S> void an_update_is_right(std::uint64_t seed) {
     CAPTURE(seed, world().size(), drawn.bucket, drawn.kind, drawn.options.total);
     const Leaves<S> mine = drawn.leaves();
     const auto optimizer = drawn.stepper(mine);
-    Ranks<S> across(world(), {.bucket = drawn.bucket});
+    DataParallel<S> across(world(), {.bucket = drawn.bucket});
     Window<S> window(*optimizer, drawn.options, &across);
-    Finished<S> done;
+    UpdateResult<S> done;
     constexpr int updates = 2;
     for (int update = 0; update < updates; ++update) {
         for (const auto& micro : drawn.micros[me()]) window.add(drawn.loss(mine, micro.with, micro.count));
@@ -170,7 +170,7 @@ TEST_CASE("With AllReduce::fast all processes have one result, within the bound 
         const Drawn<double> drawn(r);
         const Leaves<double> mine = drawn.leaves();
         Sgd<double> sgd(mine, {.learning_rate = 1});
-        Ranks<double> across(world(), {.reduce = AllReduce::fast, .bucket = drawn.bucket});
+        DataParallel<double> across(world(), {.reduce = AllReduce::fast, .bucket = drawn.bucket});
         Window<double> window(sgd, {.reduction = Reduction::sum}, &across);
         for (const auto& micro : drawn.micros[me()]) window.add(drawn.loss(mine, micro.with, micro.count));
         window.finish();
@@ -196,7 +196,7 @@ TEST_CASE("A process to which no gradient has come adds nothing, and not a zero"
     // A weight of -0 that is stepped by -0 becomes 0, and one that is stepped by 0 stays -0.
     const Tensor weight = parameter(Array<float>({-0.0F}));
     Sgd<float> sgd({weight}, {.learning_rate = 0.5});
-    Ranks<float> across(world());
+    DataParallel<float> across(world());
     Window<float> window(sgd, {}, &across);
     if (me() == 0)
         window.add({sum(weight * constant(Array<float>({-0.0F}))), constant(Array<float>::full({}, 1))});
@@ -204,11 +204,11 @@ TEST_CASE("A process to which no gradient has come adds nothing, and not a zero"
     CHECK(!std::signbit(weight.value().item()));
 }
 
-TEST_CASE("Several windows, each with parameters of its own, share one Ranks") {
+TEST_CASE("Several windows, each with parameters of its own, share one DataParallel") {
     const std::vector<Tensor> weights = {parameter(Array<float>::zeros({2, 3})),
                                          parameter(Array<float>::zeros({5}))};
     Sgd<float> first({weights[0]}, {.learning_rate = 1}), second({weights[1]}, {.learning_rate = 1});
-    Ranks<float> across(world(), {.bucket = 4});
+    DataParallel<float> across(world(), {.bucket = 4});
     Window<float> one(first, {.reduction = Reduction::sum}, &across),
         other(second, {.reduction = Reduction::sum}, &across);
     const auto add = [&](Window<float>& window, const Tensor& weight, float factor) {
@@ -227,10 +227,10 @@ TEST_CASE("Several windows, each with parameters of its own, share one Ranks") {
 TEST_CASE("Gradients that are finite on each process and not together are not stepped with") {
     const Tensor weight = parameter(Array<float>({1.0F}));
     Sgd<float> sgd({weight}, {.learning_rate = 0.1});
-    Ranks<float> across(world());
+    DataParallel<float> across(world());
     Window<float> window(sgd, {.reduction = Reduction::sum, .non_finite = NonFinite::drop_micro}, &across);
     window.add({sum(weight) * 2e38 - 2e38, constant(Array<float>::full({}, 1))});
-    const Finished<float> done = window.finish();
+    const UpdateResult<float> done = window.finish();
     CHECK(done.stepped == (ranks() == 1));
     CHECK(done.dropped == (ranks() == 1 ? 0 : static_cast<std::int64_t>(ranks())));
     CHECK(std::isfinite(weight.value().item()));
@@ -238,14 +238,14 @@ TEST_CASE("Gradients that are finite on each process and not together are not st
 
 TEST_CASE("Terms that are counted once, clipping and the rate act once, on what all have summed") {
     Line line;
-    Ranks<float> across(world());
+    DataParallel<float> across(world());
     Window<float> window(
         line.sgd,
         {.total = static_cast<double>(ranks()), .max_norm = 0.25, .schedule = Schedule::constant(0.5)},
         &across);
     window.add(line.loss({3}));
-    window.once(sum(line.weight) * 1000);
-    const Finished<float> done = window.finish();
+    window.add_regularizer(sum(line.weight) * 1000);
+    const UpdateResult<float> done = window.finish();
     CHECK(std::abs(*done.norm - (3 * 2 * 0.5 + 1000)) < 1e-2);
     CHECK(std::abs(line.weight.value().item() - (0.5 - 0.5 * 0.25)) < 1e-6);
 }
@@ -253,13 +253,13 @@ TEST_CASE("Terms that are counted once, clipping and the rate act once, on what 
 TEST_CASE("A gradient of one process that is no number is everybody's") {
     for (const bool drops : {true, false}) {
         Line line;
-        Ranks<float> across(world());
+        DataParallel<float> across(world());
         Window<float> window(line.sgd, {.non_finite = drops ? NonFinite::drop_window : NonFinite::raise},
                              &across);
         const bool last = me() + 1 == ranks();
         window.add(line.loss({last ? std::numeric_limits<float>::infinity() : 1}));
         if (drops) {
-            const Finished<float> done = window.finish();
+            const UpdateResult<float> done = window.finish();
             CHECK(!done.stepped);
             CHECK(done.dropped == static_cast<std::int64_t>(ranks()));
         } else {
@@ -273,11 +273,11 @@ TEST_CASE("A gradient of one process that is no number is everybody's") {
     }
     // A micro-batch that is dropped is one of all.
     Line line;
-    Ranks<float> across(world());
+    DataParallel<float> across(world());
     Window<float> window(line.sgd, {.non_finite = NonFinite::drop_micro}, &across);
     window.add(line.loss({me() + 1 == ranks() ? std::numeric_limits<float>::quiet_NaN() : 1}));
     window.add(line.loss({1}));
-    const Finished<float> done = window.finish();
+    const UpdateResult<float> done = window.finish();
     CHECK(done.dropped == 1);
     CHECK(done.count == static_cast<double>(2 * ranks() - 1));
 }
@@ -290,13 +290,13 @@ TEST_CASE("Running statistics are pooled over all processes, in the order of ran
         for (std::size_t micro = 0; micro < (rank == 1 ? 0 : rank + 1); ++micro)
             x[rank].push_back(r.array<double>({r.whole(2, 5), 3}));
     const auto add = [](Window<double>& window, Sequential<double>& model, const Array<double>& of) {
-        Pass& pass = window.pass(of.shape()[0]);
+        ForwardPass& pass = window.begin_micro_batch(of.shape()[0]);
         window.add(mse(model(constant(of), pass), constant(Array<double>::zeros({of.shape()[0], 2}))));
     };
     Sequential<double> model = make(), alone = make();
     Sgd<double> sgd(parameters(model), {.learning_rate = 0.1}),
         sgd_alone(parameters(alone), {.learning_rate = 0.1});
-    Ranks<double> across(world(), {.model = &model});
+    DataParallel<double> across(world(), {.model = &model});
     Window<double> window(sgd, {}, &across), window_alone(sgd_alone);
     for (const auto& of : x[me()]) add(window, model, of);
     for (const auto& rank : x)
@@ -320,17 +320,17 @@ TEST_CASE("Processes that share a batch draw for its items as one process alone 
     for (int i = 0; i < 20; ++i) {
         const std::vector<Items> parts = split(in_order(r.whole(1, 40)), r.whole(1, 9));
         Line line;
-        Ranks<float> across(world());
+        DataParallel<float> across(world());
         Window<float> window(line.sgd, {}, &across);
         std::string mine;
         for (const Items& part : across.share(parts)) {
-            const Pass& pass = window.pass(part.count());
+            const ForwardPass& pass = window.begin_micro_batch(part.count());
             CHECK(pass.first_item == part[0]);
             window.add(line.loss({1}));
             mine += std::to_string(part[0]) + " ";
         }
         std::string all, expected;
-        for (const std::string& one : world().meet("shares", mine)) all += one;
+        for (const std::string& one : world().all_gather("shares", mine)) all += one;
         for (const Items& part : parts) expected += std::to_string(part[0]) + " ";
         CHECK(all == expected);
         window.finish();
@@ -340,32 +340,33 @@ TEST_CASE("Processes that share a batch draw for its items as one process alone 
 TEST_CASE("A second share() in one window, which would draw again what the first one drew, is an Error") {
     const std::vector<Items> parts = split(in_order(3 * std::int64_t(ranks())), 3);
     Line line, more;
-    Ranks<float> across(world());
+    DataParallel<float> across(world());
     Window<float> window(line.sgd, {}, &across), other(more.sgd, {}, &across);
     const auto add = [&](Window<float>& to, const Line& of, const std::vector<Items>& shared) {
-        for (const Items& part : shared) to.pass(part.count()), to.add(of.loss({1}));
+        for (const Items& part : shared) to.begin_micro_batch(part.count()), to.add(of.loss({1}));
     };
     for (int update = 0; update < 3; ++update) {  // one in each window, also where a window is discarded
         add(window, line, across.share(parts));
         if (update == 1) window.discard(), add(window, line, across.share(parts));
         across.share(parts);  // of micro-batches that only go forward
         window.finish();
-        add(other, more, across.share(parts));  // of windows that share one Ranks, too
+        add(other, more, across.share(parts));  // of windows that share one DataParallel, too
         other.finish();
     }
     const std::vector<Items> shared = across.share(parts);
     add(window, line, shared);
     across.share(parts);
-    CHECK_THAT(message_of([&] { window.pass(3); }), contains("share() was called again in this window"));
+    CHECK_THAT(message_of([&] { window.begin_micro_batch(3); }),
+               contains("share() was called again in this window"));
     across.begin_at(100);
-    CHECK(window.pass(3).first_item == 100 + shared[0].count());
+    CHECK(window.begin_micro_batch(3).first_item == 100 + shared[0].count());
     window.add(line.loss({1}));
     CHECK(window.finish().stepped);
 }
 
 TEST_CASE("A tail is one when it is one anywhere, and flush() of nothing is nothing") {
     Line line;
-    Ranks<float> across(world());
+    DataParallel<float> across(world());
     Window<float> window(line.sgd, {.micro_batches = 2, .tail = Tail::drop}, &across);
     CHECK(window.flush().micro_batches == 0);
     window.add(line.loss({1}));

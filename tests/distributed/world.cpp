@@ -1,4 +1,4 @@
-// One Processes for the whole program, which ends when the program does; and where it computes.
+// One ProcessGroup for the whole program, which ends when the program does; and where it computes.
 #include "distributed/world.hpp"
 
 #if TALLY_HAS_MPI
@@ -13,23 +13,24 @@ namespace tally::test {
 
 Device here() { return Device::cpu; }
 
-Processes& world() {
-    static Processes processes({.patience = 60});
+ProcessGroup& world() {
+    static ProcessGroup processes({.timeout = 60});
     return processes;
 }
 
 #if TALLY_HAS_MPI
-std::unique_ptr<Processes> first_processes(int count, bool backwards) {
+std::unique_ptr<ProcessGroup> first_processes(int count, bool backwards) {
     const int rank = world().rank();
     MPI_Comm some = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, rank < count ? 0 : MPI_UNDEFINED, backwards ? -rank : rank, &some);
     if (some == MPI_COMM_NULL) return nullptr;
-    auto processes = std::make_unique<Processes>(ProcessesOptions{.patience = 60, .communicator = &some});
+    auto processes =
+        std::make_unique<ProcessGroup>(ProcessGroupOptions{.timeout = 60, .communicator = &some});
     MPI_Comm_free(&some);  // they have a copy
     return processes;
 }
 #else
-std::unique_ptr<Processes> first_processes(int, bool) { return std::make_unique<Processes>(); }
+std::unique_ptr<ProcessGroup> first_processes(int, bool) { return std::make_unique<ProcessGroup>(); }
 #endif
 
 }  // namespace tally::test

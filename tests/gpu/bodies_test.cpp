@@ -55,7 +55,7 @@ TEMPLATE_TEST_CASE("A team adds in the order that it promises", "", float, doubl
     for (std::size_t n : awkward_sizes) {
         const auto x = dice.numbers<S>(n);
         const auto term = [&](std::size_t i) { return x[i]; };
-        gpu::Alone alone;
+        gpu::SingleThread alone;
         gpu::HostTeam<gpu::warp> warp;
         gpu::HostTeam<gpu::block> block;
         CHECK(same_bits(gpu::sum_in_team<S>(alone, n, term), tree_sum(x.data(), n, 1)));
@@ -114,26 +114,27 @@ TEMPLATE_TEST_CASE("Broadcast and permuted gradients have the bits of the plain 
         const auto walk = dice.walk<2>(extents, dice.coin());
         const auto choice = dice.walk<3>(extents, dice.coin());
         INFO(dice.text() << ", size " << walk.size << ", " << write_names[static_cast<int>(how)]);
-        const auto a = dice.numbers<S>(walk.reach[0], 0.1, 0.9), b = dice.numbers<S>(walk.reach[1], 0.1, 0.9),
-                   dy = dice.numbers<S>(walk.size), y = dice.numbers<S>(walk.size, 0.1, 0.9);
-        const auto c = dice.integers(choice.reach[0], 2);
+        const auto a = dice.numbers<S>(walk.operand_size[0], 0.1, 0.9),
+                   b = dice.numbers<S>(walk.operand_size[1], 0.1, 0.9), dy = dice.numbers<S>(walk.size),
+                   y = dice.numbers<S>(walk.size, 0.1, 0.9);
+        const auto c = dice.integers(choice.operand_size[0], 2);
         each_functor<BinaryOps>([&](std::size_t slot, auto f) {
             INFO(static_cast<const char*>(f.name));
             const auto kept = [](bool is, const Buffer<S>& of) { return is ? of.data() : nullptr; };
             CHECK(in_both<S>(dice, walk.size, Write::set, [&](const Kernels<S>& k, Into<S[]> to) {
                       k.zip[slot](&f, walk, a.data(), b.data(), to.dst);
                   }) == "");
-            CHECK(in_both<S>(dice, walk.reach[0], how, [&](const Kernels<S>& k, Into<S[]> d) {
+            CHECK(in_both<S>(dice, walk.operand_size[0], how, [&](const Kernels<S>& k, Into<S[]> d) {
                       k.zip_back_a[slot](&f, walk, dy.data(), kept(f.for_a.a, a), kept(f.for_a.b, b),
                                          kept(f.for_a.y, y), d);
                   }) == "");
-            CHECK(in_both<S>(dice, walk.reach[1], how, [&](const Kernels<S>& k, Into<S[]> d) {
+            CHECK(in_both<S>(dice, walk.operand_size[1], how, [&](const Kernels<S>& k, Into<S[]> d) {
                       k.zip_back_b[slot](&f, walk, dy.data(), kept(f.for_b.a, a), kept(f.for_b.b, b),
                                          kept(f.for_b.y, y), d);
                   }) == "");
         });
         for (int place : {1, 2})
-            CHECK(in_both<S>(dice, choice.reach[static_cast<std::size_t>(place)], how,
+            CHECK(in_both<S>(dice, choice.operand_size[static_cast<std::size_t>(place)], how,
                              [&](const Kernels<S>& k, Into<S[]> d) {
                                  k.where_back(choice, c.data(), dy.data(), place, d);
                              }) == "");
@@ -146,7 +147,7 @@ TEMPLATE_TEST_CASE("Columns have the bits of the plain loop at any length", "", 
         for (std::size_t inner : {2u, 31u, 33u})
             for (Write how : {Write::set, Write::add}) {
                 Dice dice(static_cast<unsigned>(reduced));
-                const detail::Fold fold{2, reduced, inner};
+                const detail::ReduceAxes fold{2, reduced, inner};
                 INFO(dice.text() << ", " << reduced << " rows of " << inner << ", "
                                  << write_names[static_cast<int>(how)]);
                 const std::size_t size = 2 * reduced * inner, results = 2 * inner;
@@ -196,14 +197,14 @@ TEMPLATE_TEST_CASE("Samples in two calls have the bits of one, also where a team
             INFO(dice.text() << ", " << samples << " x " << heads << " x " << length << ", cut after "
                              << cut);
             const auto walk = [&](std::size_t of) {  // operand b: one number a head
-                Walk<2> made;
+                StridedIndex<2> made;
                 made.rank = 3;
                 made.extent = {of, heads, length};
                 made.size = of * heads * length;
                 made.stride[0] = {static_cast<std::ptrdiff_t>(heads * length),
                                   static_cast<std::ptrdiff_t>(length), 1};
                 made.stride[1] = {0, 1, 0};
-                made.reach = {made.size, heads};
+                made.operand_size = {made.size, heads};
                 return made;
             };
             const std::size_t sample = heads * length;
@@ -251,14 +252,14 @@ TEMPLATE_TEST_CASE("A walk with a step scatters to every second place and leaves
         Dice dice(static_cast<unsigned>(n));
         const Write how = dice.how();
         INFO(dice.text() << ", " << n << " numbers, " << write_names[static_cast<int>(how)]);
-        Walk<1> walk;
+        StridedIndex<1> walk;
         walk.rank = 1;
         walk.extent = {n};
         walk.size = n;
         walk.stride[0] = {2};
-        walk.reach = {2 * n + 4};
+        walk.operand_size = {2 * n + 4};
         const auto dy = dice.numbers<S>(n);
-        const auto x = dice.destination<S>(walk.reach[0], how);
+        const auto x = dice.destination<S>(walk.operand_size[0], how);
         const Buffer<S> want = x;
         fast<S>().scatter(walk, dy.data(), into(x, how));
         plain<S>().scatter(walk, dy.data(), into(want, how));

@@ -1,8 +1,8 @@
 // The device of this program's tests.
 #include "here.hpp"
 
-#include "tally/device/peer.hpp"
+#include "tally/device/backend.hpp"
 
-[[maybe_unused]] static const bool chosen = (tally::peer::choose("pretend"), true);
+[[maybe_unused]] static const bool chosen = (tally::peer::select_backend("pretend"), true);
 
 tally::Device tally::test::here() { return Device::cuda; }

@@ -4,7 +4,7 @@
 
 #include "catch.hpp"
 #include "tally/array/array.hpp"
-#include "tally/device/peer.hpp"
+#include "tally/device/backend.hpp"
 #include "tally/gpu/on_host.hpp"
 #include "tally/kernels/kernel_slots.hpp"
 #include "tally/memory/memory.hpp"
@@ -16,12 +16,12 @@ using namespace detail;
 // The first: the others ask for the device.
 TEST_CASE("A device that the environment names is the one that is in use", "[alone]") {
     if (peer::name() == "pretend") TALLY_SKIP("another case has asked for the device");
-    peer::choose("cuda");
+    peer::select_backend("cuda");
     setenv("TALLY_GPU_MODULE", "pretend", 0);
     CHECK(available(Device::cuda));
     CHECK(peer::name() == "pretend");
-    peer::choose("pretend");
-    CHECK_THROWS_WITH(peer::choose("cuda"), contains("'cuda' comes too late"));
+    peer::select_backend("pretend");
+    CHECK_THROWS_WITH(peer::select_backend("cuda"), contains("'cuda' comes too late"));
 }
 
 TEMPLATE_TEST_CASE("Every slot of the GPU's table is filled", "", float, double) {
@@ -63,8 +63,8 @@ TEST_CASE("What the ledger refuses a kernel reaches the caller as it was thrown"
 TEST_CASE("A device that is in use is not exchanged for another") {
     CHECK(available(Device::cuda));
     CHECK(peer::name() == "pretend");
-    peer::choose("pretend");
-    CHECK_THROWS_WITH(peer::choose("cuda"), contains("'cuda' comes too late"));
+    peer::select_backend("pretend");
+    CHECK_THROWS_WITH(peer::select_backend("cuda"), contains("'cuda' comes too late"));
 }
 
 }  // namespace tally::test

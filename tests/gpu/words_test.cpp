@@ -1,5 +1,5 @@
 // What an error of a launch says about the kernel's shapes.
-#include "tally/gpu/words.hpp"
+#include "tally/gpu/format.hpp"
 
 #include "catch.hpp"
 #include "tally/gpu/elementwise.hpp"
@@ -12,17 +12,17 @@ using namespace detail;
 
 TEST_CASE("An error of a launch carries the shapes of its kernel") {
     const auto said = [](const auto& body) { return gpu::sizes_of(body, 12, "warps"); };
-    CHECK(said(gpu::MaxBody<float>{nullptr, nullptr, detail::Fold{2, 3, 4}}) == "(2, 3, 4)");
+    CHECK(said(gpu::MaxBody<float>{nullptr, nullptr, detail::ReduceAxes{2, 3, 4}}) == "(2, 3, 4)");
     CHECK(said(gpu::ProductBody<float>{
               {2, 3, 4, false, false}, nullptr, nullptr, nullptr, {nullptr, Write::set}}) ==
           "(2, 4) x (4, 3)");
-    Walk<2> walk;
+    StridedIndex<2> walk;
     walk.rank = 2;
     walk.size = 6;
     walk.extent[0] = 2;
     walk.extent[1] = 3;
     walk.stride = {{{3, 1}, {1, 0}}};
-    walk.reach = {6, 2};
+    walk.operand_size = {6, 2};
     CHECK(said(gpu::ZipBody<functor::Add, float>{{}, walk, nullptr, nullptr, nullptr}) == "(2, 3)");
     const gpu::SlopeTerm<functor::Add, 1, float> term{};
     CHECK(said(gpu::MeetingBody<2, float, gpu::SlopeTerm<functor::Add, 1, float>>{

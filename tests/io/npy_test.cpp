@@ -95,7 +95,7 @@ TEST_CASE("what is no number survives, too") {
 TEST_CASE("a slice of rows is saved as it looks") {
     const Folder folder;
     const Array<float> whole({3, 2}, {1, 2, 3, 4, 5, 6});
-    save_npy(folder / "rows.npy", whole.leading(1, 3));
+    save_npy(folder / "rows.npy", whole.slice_rows(1, 3));
     CHECK(load_npy<float>(folder / "rows.npy").to_vector() == std::vector<float>{3, 4, 5, 6});
 }
 

@@ -55,7 +55,7 @@ void train(const std::string& folder, int variant) {
                               .metrics_jsonl = folder + "/run.jsonl",
                               .loss_curve = folder + "/run.svg"};
     if (checkpointed) options.gradient_checkpointing = Checkpointing{};
-    const auto loss = [&](const Items& some, Pass& pass) {
+    const auto loss = [&](const Items& some, ForwardPass& pass) {
         return cross_entropy(model(constant(rows(x, some)), pass), rows(labels, some));
     };
     Trainer<S>(model, *optimizer, items, loss, options).train();

@@ -19,7 +19,7 @@
 #include "tally/autograd/ops/norm.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/ops/shape.hpp"
-#include "tally/autograd/step.hpp"
+#include "tally/autograd/sgd_step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/memory/arena.hpp"
 
@@ -116,7 +116,7 @@ TEST_CASE("invariant 9: no tensor byte is allocated outside the ledger during a 
                 matmul(transpose(reshape(sum(reshape(wide, {32, 2, 64}), {1}), {32, 64}), 0, 1), w2,
                        {.transpose_a = true});
             cross_entropy(logits * max(logits, {1}, {.keepdims = true}) + log_softmax(logits),
-                          labels.leading(0, 32))
+                          labels.slice_rows(0, 32))
                 .mean()
                 .backward();
         }
@@ -174,7 +174,7 @@ TEST_CASE("an arena whose host has no memory loses none of its own", "[alone]") 
 TEST_CASE("with a budget no byte of it is lost where the host has no memory", "[alone]") {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     const Budget budget(MiB);
-    const auto places = refuse_each([] { memory::detail::forget(allocate(64 * KiB)); },
+    const auto places = refuse_each([] { memory::detail::unref(allocate(64 * KiB)); },
                                     [] {
                                         memory::drop_cache();
                                         CHECK(memory::in_use() == 0);
@@ -184,7 +184,7 @@ TEST_CASE("with a budget no byte of it is lost where the host has no memory", "[
     memory::detail::Storage* const before = allocate(64 * KiB);
     memory::detail::Storage* const between = allocate(128 * KiB);
     memory::detail::Storage* const after = allocate(64 * KiB);
-    memory::detail::forget(between);
+    memory::detail::unref(between);
     bool asked = false;
     {
         const Refusal refusal(1);
@@ -193,7 +193,7 @@ TEST_CASE("with a budget no byte of it is lost where the host has no memory", "[
     }
     CHECK_FALSE(asked);
     CHECK(memory::report().cached == 0);
-    memory::detail::forget(before);
-    memory::detail::forget(after);
+    memory::detail::unref(before);
+    memory::detail::unref(after);
     CHECK(memory::report().largest_free == MiB);
 }

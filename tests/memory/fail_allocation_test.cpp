@@ -14,7 +14,7 @@ using namespace tally;
 using namespace tally::test;
 
 TEST_CASE("The n-th buffer from now on is refused, also where one waits to be used again") {
-    memory::detail::forget(allocate(1000));  // it waits
+    memory::detail::unref(allocate(1000));  // it waits
     for (const std::uint64_t n : {1u, 2u, 5u}) {
         const std::size_t in_use = memory::in_use();
         std::vector<memory::detail::Storage*> held;
@@ -23,14 +23,14 @@ TEST_CASE("The n-th buffer from now on is refused, also where one waits to be us
         CHECK(message_of_failed(1000).find("[memory] out of memory on cpu: asked 1000 B") == 0);
         held.push_back(allocate(1000));  // the next is served
         CHECK(memory::in_use() == in_use + n * 1024);
-        for (memory::detail::Storage* storage : held) memory::detail::forget(storage);
+        for (memory::detail::Storage* storage : held) memory::detail::unref(storage);
         CHECK(memory::in_use() == in_use);
     }
     memory::fail_allocation(1);
-    memory::detail::forget(allocate(0));  // takes no memory, hence is no failure
-    std::thread([] { memory::detail::forget(allocate(1000)); }).join();  // nor is what others ask for
+    memory::detail::unref(allocate(0));  // takes no memory, hence is no failure
+    std::thread([] { memory::detail::unref(allocate(1000)); }).join();  // nor is what others ask for
     memory::fail_allocation(0);
-    memory::detail::forget(allocate(1000));
+    memory::detail::unref(allocate(1000));
 }
 
 TEST_CASE("What was asked for and what was in use can be read from the error") {
@@ -45,7 +45,7 @@ TEST_CASE("What was asked for and what was in use can be read from the error") {
         CHECK(error.in_use == in_use);
         CHECK(error.device == Device::cpu);
     }
-    memory::detail::forget(here);
+    memory::detail::unref(here);
 }
 
 TEST_CASE("While a failure is awaited the ledger counts and classifies as ever") {

@@ -30,10 +30,10 @@ TEST_CASE("beyond the budget an allocation fails with all the sizes and a way ou
     CHECK(memory::report().largest_free == 0);
     CHECK_THROWS_AS(allocate(1), OutOfMemory);
     CHECK_THROWS_AS(allocate(std::numeric_limits<std::size_t>::max()), OutOfMemory);
-    memory::detail::forget(rest);
-    memory::detail::forget(most);
+    memory::detail::unref(rest);
+    memory::detail::unref(most);
     memory::detail::Storage* all = allocate(100 * MiB);
-    memory::detail::forget(all);
+    memory::detail::unref(all);
     CHECK(memory::in_use() == 0);
 }
 
@@ -41,19 +41,19 @@ TEST_CASE("free memory in pieces cannot hold what would fit in one: fragmentatio
     const Budget budget(10 * MiB);
     std::vector<memory::detail::Storage*> blocks;
     for (int i = 0; i < 10; ++i) blocks.push_back(allocate(MiB));
-    for (std::size_t i = 0; i < 10; i += 2) memory::detail::forget(blocks[i]);  // 5 MiB free, none adjacent
+    for (std::size_t i = 0; i < 10; i += 2) memory::detail::unref(blocks[i]);  // 5 MiB free, none adjacent
     CHECK(memory::in_use() == 5 * MiB);
     CHECK(memory::report().largest_free == MiB);
     const std::string message = message_of_failed(2 * MiB);
     CHECK_THAT(message,
                contains("asked 2.0 MiB (2097152 bytes), budget 10.0 MiB, in use 5.0 MiB, cached 0 B, largest "
                         "free block 1.0 MiB; 5.0 MiB are free, but fragmented; "));
-    memory::detail::forget(blocks[1]);  // joins its two neighbours
+    memory::detail::unref(blocks[1]);  // joins its two neighbours
     CHECK(memory::report().largest_free == 3 * MiB);
     memory::detail::Storage* joined = allocate(3 * MiB);
     CHECK(joined->data != nullptr);
-    memory::detail::forget(joined);
-    for (std::size_t i = 3; i < 10; i += 2) memory::detail::forget(blocks[i]);
+    memory::detail::unref(joined);
+    for (std::size_t i = 3; i < 10; i += 2) memory::detail::unref(blocks[i]);
     CHECK(memory::report().largest_free == 10 * MiB);
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("cached blocks count against the budget, and are dropped before an all
     const Budget budget(8 * MiB);
     std::vector<memory::detail::Storage*> blocks;
     for (int i = 0; i < 8; ++i) blocks.push_back(allocate(MiB));
-    for (memory::detail::Storage* block : blocks) memory::detail::forget(block);
+    for (memory::detail::Storage* block : blocks) memory::detail::unref(block);
     CHECK(memory::report().cached == 8 * MiB);
     CHECK(memory::report().largest_free == 8 * MiB);
     const memory::Report before = memory::report();
@@ -70,15 +70,15 @@ TEST_CASE("cached blocks count against the budget, and are dropped before an all
         allocate(8 * MiB);  // fits only because the eight were dropped and joined
     CHECK(memory::report().cached == 0);
     CHECK(memory::report().reused == before.reused);
-    memory::detail::forget(whole);
+    memory::detail::unref(whole);
 }
 
 TEST_CASE("with a budget every thread reaches what any thread has let go") {
     const Budget budget(2 * MiB);
     for (int i = 0; i < 3; ++i) {
-        std::thread([] { memory::detail::forget(allocate(2 * MiB)); }).join();
+        std::thread([] { memory::detail::unref(allocate(2 * MiB)); }).join();
         memory::detail::Storage* here = allocate(MiB + 64);
-        std::thread([here] { memory::detail::forget(here); }).join();
+        std::thread([here] { memory::detail::unref(here); }).join();
     }
     CHECK(memory::in_use() == 0);
 }
@@ -90,12 +90,12 @@ TEST_CASE("a budget is set on an idle device only") {
         "[memory] cannot set a budget of 1048576 bytes on cpu while 1024 bytes are in use; let go of every "
         "array first");
     CHECK(memory::report().budget == 0);
-    memory::detail::forget(storage);
+    memory::detail::unref(storage);
     const Budget budget(MiB);
     storage = allocate(64);
     CHECK_THROWS_AS(memory::set_budget(0), Error);
     CHECK_THROWS_AS(memory::set_budget(2 * MiB), Error);
-    memory::detail::forget(storage);
+    memory::detail::unref(storage);
     memory::set_budget(2 * MiB);
     CHECK(memory::report().largest_free == 2 * MiB);
     CHECK_THROWS_AS(memory::set_budget(std::numeric_limits<std::size_t>::max()), OutOfMemory);
@@ -110,7 +110,7 @@ TEST_CASE("a budget is refused while another thread holds cached blocks", "[alon
     if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
     std::atomic<int> stage{0};
     std::thread other([&] {
-        memory::detail::forget(allocate(64));
+        memory::detail::unref(allocate(64));
         stage = 1;
         stage.notify_all();
         stage.wait(1);

@@ -34,7 +34,7 @@ struct Budget {
 
 inline std::string message_of_failed(std::size_t bytes) {
     try {
-        memory::detail::forget(allocate(bytes));
+        memory::detail::unref(allocate(bytes));
     } catch (const OutOfMemory& error) {
         return error.what();
     }

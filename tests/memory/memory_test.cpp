@@ -17,14 +17,14 @@
 #include "catch.hpp"
 #include "memory_helpers.hpp"
 #include "tally/base/text.hpp"
-#include "tally/device/peer.hpp"
+#include "tally/device/backend.hpp"
 
 using namespace tally;
 using namespace tally::test;
 
 namespace {
 
-constexpr std::size_t row(MemoryClass held_as) { return static_cast<std::size_t>(held_as); }
+constexpr std::size_t row(MemoryClass memory_class) { return static_cast<std::size_t>(memory_class); }
 
 }  // namespace
 
@@ -34,14 +34,14 @@ TEST_CASE("a fresh buffer is aligned, rounded to 64 bytes, temporary and counted
         memory::detail::Storage* storage = allocate(bytes);
         CHECK(reinterpret_cast<std::uintptr_t>(storage->data) % 64 == 0);
         CHECK(storage->bytes == (bytes + 63) / 64 * 64);
-        CHECK(memory::detail::holders(storage) == 1);
-        CHECK(memory::detail::rules(storage) == 0);
+        CHECK(memory::detail::ref_count(storage) == 1);
+        CHECK(memory::detail::saved_count(storage) == 0);
         CHECK(storage->version == 0);
-        CHECK(memory::detail::held_as(storage) == MemoryClass::temporary);
+        CHECK(memory::detail::memory_class(storage) == MemoryClass::temporary);
         CHECK(storage->device == Device::cpu);
         CHECK(memory::in_use() == before + storage->bytes);
         std::memset(storage->data, 1, bytes);
-        memory::detail::forget(storage);
+        memory::detail::unref(storage);
         CHECK(memory::in_use() == before);
     }
 }
@@ -49,19 +49,19 @@ TEST_CASE("a fresh buffer is aligned, rounded to 64 bytes, temporary and counted
 TEST_CASE("a buffer used again starts afresh") {
     memory::detail::Storage* storage = allocate(100);
     storage->version = 7;
-    memory::detail::keep(storage);
-    memory::detail::save(storage);
+    memory::detail::ref(storage);
+    memory::detail::ref_saved(storage);
     memory::detail::reclassify(storage, MemoryClass::gradient);
-    CHECK(memory::detail::holders(storage) == 3);
-    memory::detail::forget(storage);
-    memory::detail::forget(storage);
-    memory::detail::unsave(storage);
+    CHECK(memory::detail::ref_count(storage) == 3);
+    memory::detail::unref(storage);
+    memory::detail::unref(storage);
+    memory::detail::unref_saved(storage);
     storage = allocate(100);
-    CHECK(memory::detail::holders(storage) == 1);
-    CHECK(memory::detail::rules(storage) == 0);
+    CHECK(memory::detail::ref_count(storage) == 1);
+    CHECK(memory::detail::saved_count(storage) == 0);
     CHECK(storage->version == 0);
-    CHECK(memory::detail::held_as(storage) == MemoryClass::temporary);
-    memory::detail::forget(storage);
+    CHECK(memory::detail::memory_class(storage) == MemoryClass::temporary);
+    memory::detail::unref(storage);
 }
 
 TEST_CASE("nothing is a buffer without memory, and counts for nothing") {
@@ -70,7 +70,7 @@ TEST_CASE("nothing is a buffer without memory, and counts for nothing") {
     CHECK(storage->bytes == 0);
     CHECK(storage->bytes == 0);
     memory::detail::reclassify(storage, MemoryClass::parameter);
-    memory::detail::forget(storage);
+    memory::detail::unref(storage);
     const memory::Report after = memory::report();
     CHECK(after.allocations == before.allocations);
     CHECK(after.reused == before.reused);
@@ -80,8 +80,8 @@ TEST_CASE("nothing is a buffer without memory, and counts for nothing") {
 
 TEST_CASE("bytes are counted by class, and follow the buffer from class to class") {
     const memory::Report before = memory::report();
-    const auto held = [&](MemoryClass held_as) {
-        return memory::report().in_use_by[row(held_as)] - before.in_use_by[row(held_as)];
+    const auto held = [&](MemoryClass memory_class) {
+        return memory::report().in_use_by[row(memory_class)] - before.in_use_by[row(memory_class)];
     };
     memory::detail::Storage* weights = allocate(640);
     memory::detail::Storage* value = allocate(128);
@@ -89,27 +89,27 @@ TEST_CASE("bytes are counted by class, and follow the buffer from class to class
     CHECK(held(MemoryClass::parameter) == 640);
     CHECK(held(MemoryClass::temporary) == 128);
 
-    memory::detail::save(value);
-    memory::detail::save(value);
+    memory::detail::ref_saved(value);
+    memory::detail::ref_saved(value);
     CHECK(held(MemoryClass::saved) == 128);
     CHECK(held(MemoryClass::temporary) == 0);
-    memory::detail::unsave(value);
+    memory::detail::unref_saved(value);
     CHECK(held(MemoryClass::saved) == 128);
-    memory::detail::unsave(value);
+    memory::detail::unref_saved(value);
     CHECK(held(MemoryClass::saved) == 0);
     CHECK(held(MemoryClass::temporary) == 128);
 
-    memory::detail::save(weights);  // a parameter that a rule keeps remains a parameter
+    memory::detail::ref_saved(weights);  // a parameter that a rule keeps remains a parameter
     CHECK(held(MemoryClass::parameter) == 640);
-    memory::detail::unsave(weights);
+    memory::detail::unref_saved(weights);
     CHECK(held(MemoryClass::parameter) == 640);
 
-    memory::detail::save(value);
-    memory::detail::forget(value);
+    memory::detail::ref_saved(value);
+    memory::detail::unref(value);
     CHECK(held(MemoryClass::saved) == 128);  // a rule that keeps it holds it, too
-    memory::detail::unsave(value);
+    memory::detail::unref_saved(value);
     CHECK(held(MemoryClass::saved) == 0);  // taken from the class it was in
-    memory::detail::forget(weights);
+    memory::detail::unref(weights);
     CHECK(held(MemoryClass::parameter) == 0);
     CHECK(memory::in_use() == before.in_use);
 }
@@ -121,23 +121,23 @@ TEST_CASE("rules of many threads come and go while the class changes, and each b
     for (int thread = 0; thread < 4; ++thread)
         threads.emplace_back([storage] {
             for (int i = 0; i < 20000; ++i) {
-                memory::detail::save(storage);
-                if (i % 3) memory::detail::save(storage);
-                memory::detail::unsave(storage);
-                if (i % 3) memory::detail::unsave(storage);
+                memory::detail::ref_saved(storage);
+                if (i % 3) memory::detail::ref_saved(storage);
+                memory::detail::unref_saved(storage);
+                if (i % 3) memory::detail::unref_saved(storage);
             }
         });
     for (int i = 0; i < 20000; ++i)
         memory::detail::reclassify(storage, i % 2 ? MemoryClass::temporary : MemoryClass::gradient);
     for (std::thread& thread : threads) thread.join();
-    const auto held = [&](MemoryClass held_as) {
-        return memory::report().in_use_by[row(held_as)] - before.in_use_by[row(held_as)];
+    const auto held = [&](MemoryClass memory_class) {
+        return memory::report().in_use_by[row(memory_class)] - before.in_use_by[row(memory_class)];
     };
-    CHECK(memory::detail::held_as(storage) == MemoryClass::temporary);
+    CHECK(memory::detail::memory_class(storage) == MemoryClass::temporary);
     CHECK(held(MemoryClass::temporary) == 128);
     CHECK(held(MemoryClass::saved) == 0);
     CHECK(held(MemoryClass::gradient) == 0);
-    memory::detail::forget(storage);
+    memory::detail::unref(storage);
     CHECK(memory::in_use() == before.in_use);
 }
 
@@ -147,12 +147,12 @@ TEST_CASE("the peak is exact, over all and by class") {
     CHECK(memory::peak() == before);
     memory::detail::Storage* a = allocate(64 * 10);
     memory::detail::Storage* b = allocate(64 * 5);
-    memory::detail::forget(a);
+    memory::detail::unref(a);
     memory::detail::Storage* c = allocate(64 * 7);
     CHECK(memory::peak() == before + 64 * 15);
     memory::detail::reclassify(c, MemoryClass::gradient);
     CHECK(memory::peak() == before + 64 * 15);
-    memory::detail::forget(c);
+    memory::detail::unref(c);
     const memory::Report now = memory::report();
     CHECK(now.in_use == before + 64 * 5);
     CHECK(now.peak == before + 64 * 15);
@@ -162,16 +162,16 @@ TEST_CASE("the peak is exact, over all and by class") {
     CHECK(memory::peak() == before + 64 * 5);
     memory::detail::Storage* d = allocate(64);
     CHECK(memory::peak() == before + 64 * 6);
-    memory::detail::forget(b);
-    memory::detail::forget(d);
+    memory::detail::unref(b);
+    memory::detail::unref(d);
 }
 
 TEST_CASE("the peak is of all threads together") {
     const std::size_t before = memory::in_use();
-    memory::detail::forget(allocate(64 * 100));
+    memory::detail::unref(allocate(64 * 100));
     memory::reset_peak();
     memory::detail::Storage* here = allocate(64 * 50);
-    memory::detail::forget(here);
+    memory::detail::unref(here);
     here = allocate(64);
     memory::detail::Storage* left_behind = nullptr;
     std::atomic<int> stage{0};
@@ -191,7 +191,7 @@ TEST_CASE("the peak is of all threads together") {
     other.join();
     memory::detail::Storage* alone = allocate(64);  // what the ended thread has left still counts
     CHECK(memory::peak() == before + 64 * 62);
-    for (memory::detail::Storage* storage : {here, more, alone, left_behind}) memory::detail::forget(storage);
+    for (memory::detail::Storage* storage : {here, more, alone, left_behind}) memory::detail::unref(storage);
     CHECK(memory::in_use() == before);
 }
 
@@ -200,13 +200,13 @@ TEST_CASE("a thread that ends and gives its cache back raises no peak") {
     memory::reset_peak();
     std::atomic<bool> stop{false};
     std::thread busy([&] {
-        while (!stop) memory::detail::forget(allocate(64));
+        while (!stop) memory::detail::unref(allocate(64));
     });
     constexpr std::size_t large = 4 << 20;
     for (int round = 0; round < 200; ++round)
         std::thread([] {
-            memory::detail::forget(allocate(large));
-            memory::detail::forget(allocate(large - 64));
+            memory::detail::unref(allocate(large));
+            memory::detail::unref(allocate(large - 64));
         }).join();
     stop = true;
     busy.join();
@@ -222,7 +222,7 @@ TEST_CASE("buffers are used again, and that is counted", "[alone]") {
         memory::detail::Storage* first = allocate(bytes);
         void* const data = first->data;
         const std::size_t rounded = first->bytes;
-        memory::detail::forget(first);
+        memory::detail::unref(first);
         CHECK(memory::report().cached == rounded);
         CHECK(allocate(bytes) == first);
         CHECK(first->data == data);
@@ -231,8 +231,8 @@ TEST_CASE("buffers are used again, and that is counted", "[alone]") {
         CHECK(other->data != data);
         CHECK(memory::report().allocations - before.allocations == 3);
         CHECK(memory::report().reused - before.reused == 1);
-        memory::detail::forget(first);
-        memory::detail::forget(other);
+        memory::detail::unref(first);
+        memory::detail::unref(other);
         memory::drop_cache();
         CHECK(memory::report().cached == 0);
     }
@@ -242,7 +242,7 @@ TEST_CASE("the cache does not outgrow the peak when sizes keep changing") {
     memory::drop_cache();
     memory::reset_peak();
     for (std::size_t i = 0; i < 400; ++i) {
-        memory::detail::forget(allocate(MiB + 64 * i));
+        memory::detail::unref(allocate(MiB + 64 * i));
         REQUIRE(memory::report().cached <= std::max(64 * MiB, memory::peak()));
     }
     memory::drop_cache();
@@ -256,7 +256,7 @@ TEST_CASE("fresh bytes are NaN when poisoned, also of a buffer used again") {
             const auto* data = static_cast<unsigned char*>(storage->data);
             CHECK(std::all_of(data, data + bytes, [](unsigned char byte) { return byte == 0xFF; }));
             std::memset(storage->data, 0, bytes);
-            memory::detail::forget(storage);
+            memory::detail::unref(storage);
         }
     }
 }
@@ -277,7 +277,7 @@ TEST_CASE("a request that no machine can meet is refused, and nothing is lost") 
 
 TEST_CASE("a device that is not there is an error in words", "[alone]") {
     if (available(Device::cuda)) TALLY_SKIP("there is a CUDA device");
-    const std::string words = "[memory] " + peer::absent();
+    const std::string words = "[memory] " + peer::unavailable_reason();
     CHECK_THROWS_WITH(memory::detail::allocate(64, Device::cuda), words);
     CHECK_THROWS_WITH(memory::detail::allocate(0, Device::cuda), words);
     CHECK_THROWS_WITH(memory::set_budget(MiB, Device::cuda), words);
@@ -304,11 +304,11 @@ TEST_CASE("the ledger agrees with a plain model over random sequences") {
     std::size_t total = start.in_use, peak = total;
     std::uint64_t allocations = start.allocations;
     std::size_t refused = 0;
-    const auto count = [&](MemoryClass held_as, std::size_t bytes, bool plus) {
-        std::size_t& here = by[row(held_as)];
+    const auto count = [&](MemoryClass memory_class, std::size_t bytes, bool plus) {
+        std::size_t& here = by[row(memory_class)];
         here = plus ? here + bytes : here - bytes;
         total = plus ? total + bytes : total - bytes;
-        peak_by[row(held_as)] = std::max(peak_by[row(held_as)], here);
+        peak_by[row(memory_class)] = std::max(peak_by[row(memory_class)], here);
     };
     for (int step = 0; step < 20000; ++step) {
         const unsigned what = generator() % 8;
@@ -333,15 +333,15 @@ TEST_CASE("the ledger agrees with a plain model over random sequences") {
         if (what == 4 || what == 5) {
             const auto next = std::array{MemoryClass::parameter, MemoryClass::gradient,
                                          MemoryClass::temporary}[generator() % 3];
-            count(memory::detail::held_as(storage), storage->bytes, false);
+            count(memory::detail::memory_class(storage), storage->bytes, false);
             count(next, storage->bytes, true);
             memory::detail::reclassify(storage, next);
         } else if (what > 5 || held.size() > 300) {
             const auto* data = static_cast<const unsigned char*>(storage->data);
             REQUIRE(std::all_of(data, data + held.back().asked,
                                 [&](unsigned char byte) { return byte == held.back().mark; }));
-            count(memory::detail::held_as(storage), storage->bytes, false);
-            memory::detail::forget(storage);
+            count(memory::detail::memory_class(storage), storage->bytes, false);
+            memory::detail::unref(storage);
             held.pop_back();
         }
         if (step % 100 == 0) {
@@ -355,7 +355,7 @@ TEST_CASE("the ledger agrees with a plain model over random sequences") {
         }
     }
     if (budget_bytes > 0) CHECK(refused > 0);
-    for (const Held& each : held) memory::detail::forget(each.storage);
+    for (const Held& each : held) memory::detail::unref(each.storage);
     CHECK(memory::in_use() == start.in_use);
     if (budget_bytes > 0) CHECK(memory::report().largest_free == budget_bytes);
 }
@@ -368,15 +368,15 @@ TEST_CASE("many threads: the sums are right, and blocks may die where they were 
     constexpr std::size_t threads = 4, rounds = 3000, kept = 50;
     std::array<std::vector<memory::detail::Storage*>, threads> leftovers;
     const auto let_go = [](memory::detail::Storage* storage) {  // the array, then the rule that keeps it
-        memory::detail::forget(storage);
-        memory::detail::unsave(storage);
+        memory::detail::unref(storage);
+        memory::detail::unref_saved(storage);
     };
     std::vector<std::thread> running;
     for (std::size_t t = 0; t < threads; ++t) {
         running.emplace_back([&, t] {
             for (std::size_t i = 0; i < rounds; ++i) {
                 memory::detail::Storage* storage = allocate(64 + 64 * (i % 7));
-                memory::detail::save(storage);
+                memory::detail::ref_saved(storage);
                 if (i % 3 == 0) memory::detail::reclassify(storage, MemoryClass::gradient);
                 if (i < kept)
                     leftovers[t].push_back(storage);
@@ -410,7 +410,7 @@ TEST_CASE("a producer and a consumer do not fill the consumer's cache without bo
         std::thread([&made] {
             for (int k = 0; k < 4; ++k) made.push_back(allocate(MiB));
         }).join();
-        for (memory::detail::Storage* storage : made) memory::detail::forget(storage);
+        for (memory::detail::Storage* storage : made) memory::detail::unref(storage);
         REQUIRE(memory::report().cached <= std::max(64 * MiB, memory::peak()));
     }
     memory::drop_cache();
@@ -421,8 +421,8 @@ namespace {
 struct LastArray {
     memory::detail::Storage* storage = nullptr;
     ~LastArray() {
-        if (storage != nullptr) memory::detail::forget(storage);
-        memory::detail::forget(allocate(64));
+        if (storage != nullptr) memory::detail::unref(storage);
+        memory::detail::unref(allocate(64));
     }
 };
 LastArray at_exit;  // destroyed after the main thread's lists, too

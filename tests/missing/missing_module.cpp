@@ -6,7 +6,7 @@
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/device/peer.hpp"
+#include "tally/device/backend.hpp"
 
 namespace {
 
@@ -29,7 +29,7 @@ int main() {
     std::cout << "cpu: " << sum_on_the_cpu() << '\n';
     std::cout << "waits: " << tally::waits(Device::cuda) << '\n';
     std::cout << "loaded before it is asked for: " << has_loaded_a_module() << '\n';
-    std::cout << "absent: " << tally::peer::absent() << '\n';
+    std::cout << "absent: " << tally::peer::unavailable_reason() << '\n';
     try {
         const auto there = tally::Array<float>{1, 2, 3}.to(Device::cuda);
         std::cout << "there: " << there.to(Device::cpu).to_vector().size() << '\n';

@@ -1,7 +1,7 @@
 // Modules that are none, each in its own way: MODULE_IS says which.
 #include <algorithm>
 
-#include "tally/device/peer_table.hpp"
+#include "tally/device/backend_abi.hpp"
 
 // As numbered in tests/CMakeLists.txt.
 #define OTHER_VERSION 1
@@ -16,8 +16,8 @@ extern "C" int tally_test_lacking();
 namespace tally::peer {
 namespace {
 
-Stamp own_stamp() {
-    Stamp own = stamp;
+AbiVersion own_stamp() {
+    AbiVersion own = stamp;
     if (MODULE_IS == OTHER_VERSION) std::copy_n("0.0.9", 6, own.version);
     if (MODULE_IS == OTHER_BUILD) own.table += 8;
     return own;
@@ -27,9 +27,9 @@ Stamp own_stamp() {
 }  // namespace tally::peer
 
 extern "C" {
-extern const tally::peer::Stamp tally_module_stamp;
-const tally::peer::Stamp tally_module_stamp = tally::peer::own_stamp();
-const tally::peer::Table* tally_module_open(const tally::peer::Host* host) {
+extern const tally::peer::AbiVersion tally_module_stamp;
+const tally::peer::AbiVersion tally_module_stamp = tally::peer::own_stamp();
+const tally::peer::Table* tally_module_open(const tally::peer::HostApi* host) {
     const char* words = "this machine has no CUDA device (CUDA driver version is insufficient)";
 #if MODULE_IS == LACKS_LIBRARY
     if (tally_test_lacking() == 0) words = "";

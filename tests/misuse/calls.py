@@ -5,7 +5,7 @@ A row is a right call. To add one for a new public function:
     row("clamp", "tensor w.x", "number 2.", "number 4.", right=[2, 2, 3, 4, 4, 4])
 
 that is its name, "KIND VALUE" for each of its parameters (kinds are those of rules.py; values are C++, and `w.` is what world.hpp holds), and the
-numbers of the result, computed here or by hand; right="error" and right="compiler" are rows whose call itself is a mistake. call="w.window.pass" says how it is written where that is not NAME(...); each $ in it is
+numbers of the result, computed here or by hand; right="error" and right="compiler" are rows whose call itself is a mistake. call="w.window.begin_micro_batch" says how it is written where that is not NAME(...); each $ in it is
 replaced by one argument. all=False: the row does not write all parameters, so one more is no mistake. title= tells two rows of one name apart.
 A function for which a rule does not hold has a line in EXCEPT, with the reason; a name without a row one in LEFT_OUT.
 """
@@ -91,7 +91,7 @@ row("stack", "tensors list(w.x, w.y)", "axis 2", right=[v for pair in zip(X, Y) 
 row("split", "tensor w.x", "count 1", right=X)
 row("split", "tensor w.x", "as it is w.sizes", right=X, title="split in sizes")
 row("split", "as it is w.items", "count 3", right=[0, 1, 2, 3], title="split of items")
-row("rows", "operand w.x", "as it is w.labels.reshaped({2}).leading(0, 1)", right=[1, 2, 3])
+row("rows", "operand w.x", "as it is w.labels.reshaped({2}).slice_rows(0, 1)", right=[1, 2, 3])
 row("rows", "array w.array", "as it is Items(0, 1)", right=[1, 2, 3], title="rows of an array")
 
 # ---- products, layers, losses ----
@@ -101,12 +101,12 @@ row("linear", "tensor w.x", "tensor w.w32", "tensor w.bias2", right=[4, 6, 10, 1
 row("linear_relu", "tensor w.x", "tensor w.w32", "tensor w.bias2", right=[4, 6, 10, 12])
 row("conv2d", "tensor w.image", "tensor w.kernel", "operand w.bias1", "count 1", "size 0", right=[11])
 row("max_pool2d", "tensor w.image", "count 2", "count 1", right=[4])
-row("embedding", "operand w.x", "as it is w.labels.leading(0, 1)", "position 0", right=[1, 2, 3])
+row("embedding", "operand w.x", "as it is w.labels.slice_rows(0, 1)", "position 0", right=[1, 2, 3])
 row("layer_norm", "tensor w.x", "tensor w.gain3", "tensor w.bias3", "eps 1e-5", right=[v * math.sqrt(1.5) for v in (-1, 0, 1)] * 2)
 row("batch_norm", "tensor w.x", "tensor w.gain3", "tensor w.bias3", "eps 1e-5", right=[-1] * 3 + [1] * 3)
 row("batch_norm", "tensor w.x", "tensor w.gain3", "tensor w.bias3", "as it is w.running", "eps 1e-5", right=[v / math.sqrt(1 + 1e-5) for v in X], title="batch_norm in use")
-row("dropout", "operand w.x", "probability 0.", "as it is MaskKey{.seed = 1}", right=X)
-row("counted", "tensor w.x", right=[21, 6])
+row("dropout", "operand w.x", "probability 0.", "as it is DropoutSeed{.seed = 1}", right=X)
+row("make_loss", "tensor w.x", right=[21, 6])
 row("mse", "tensor w.x", "tensor w.y", right=[sum((a - b) ** 2 for a, b in zip(X, Y)), 6])
 row("binary_cross_entropy", "tensor w.u", "operand w.u", right=[-sum(p * math.log(p) + (1 - p) * math.log(1 - p) for p in U), 6])
 row("cross_entropy", "tensor w.x", "labels w.labels", "options {.smoothing = 0}", right=[2 * logsumexp([1, 2, 3]) - 1 - 3, 2])
@@ -143,7 +143,7 @@ row("randn", "shape Shape({2})", "options {.seed = 1}")
 row("uniform", "shape Shape({2})", "bound 0.", "bound 1.", "options {.seed = 1}")
 row("random_uniform", "shape Shape({2})", "options {.seed = 1}", "bound 0.f", "bound 1.f", call="random_uniform<float>")
 row("random_normal", "shape Shape({2})", "options {.seed = 1}", "number 0.f", "number 1.f", call="random_normal<float>")
-row("Array::leading", "array w.array", "position 0", "position 1", call="$.leading($, $)", right=[1, 2, 3])
+row("Array::slice_rows", "array w.array", "position 0", "position 1", call="$.slice_rows($, $)", right=[1, 2, 3])
 row("Array::reshaped", "array w.array", "shape Shape({3, 2})", call="$.reshaped($)", right=X)
 row("Array::item", "array w.one.value()", call="$.item()", right=[3])
 row("Array::to_vector", "array w.array", call="$.to_vector()", right=X)
@@ -181,9 +181,9 @@ row("Schedule", "as it is Schedule::Function()", right="error", title="Schedule 
 row("Schedule", "as it is [](std::int64_t) { return 0.5; }", call="Schedule($).at(1)", right=[0.5])
 row("Window::add", "as it is w.loss", "options {.weight = 2}", call="w.window.add")
 row("Window::add", "rate 1.", call="w.window.add(w.loss, {.weight = $})", title="Window::add weight")
-row("Window::once", "operand sum(w.z)", call="(w.window.add(w.loss), w.window.once($), w.window.finish())", right=[1, 6])
-row("Window::pass", "size 4", call="w.window.pass($).first_item", right=[0])
-row("Window::plan", "size 4", call="w.window.plan")
+row("Window::add_regularizer", "operand sum(w.z)", call="(w.window.add(w.loss), w.window.add_regularizer($), w.window.finish())", right=[1, 6])
+row("Window::begin_micro_batch", "size 4", call="w.window.begin_micro_batch($).first_item", right=[0])
+row("Window::plan_micro_batches", "size 4", call="w.window.plan_micro_batches")
 row("Window", "limit 1.", call="Window<float>(w.optimizer, {.max_norm = $})", title="Window max_norm")
 row("Window", "limit 1.", call="Window<float>(w.optimizer, {.max_value = $})", title="Window max_value")
 row("Window", "size 1", call="Window<float>(w.optimizer, {.micro_batches = $})", title="Window micro_batches")
@@ -246,17 +246,17 @@ row("Optimizer::step", call="(w.average.update(), w.average.swap(), w.optimizer.
 # ---- what a program seldom calls ----
 
 row("custom", "tensor w.x", right=X,
-    call='custom("mine", [](const A& p) { return p.clone(); }, [](Pull<A> to, const A& dy, const A&, const A&) { to.give(0, dy); }, $)')
+    call='custom("mine", [](const A& p) { return p.clone(); }, [](GradInputs<A> to, const A& dy, const A&, const A&) { to.add(0, dy); }, $)')
 row("custom", right="error", title="custom that returns no array",
-    call='custom("mine", [](const A&) { return A(); }, [](Pull<A> to, const A& dy, const A&, const A&) { to.give(0, dy); }, w.x) * 2')
-row("Var::change_value", right="error", call="w.z.change_value([](A& v) { const A out = std::move(v); })", title="Var::change_value that moves the array away")
+    call='custom("mine", [](const A&) { return A(); }, [](GradInputs<A> to, const A& dy, const A&, const A&) { to.add(0, dy); }, w.x) * 2')
+row("Var::modify_value", right="error", call="w.z.modify_value([](A& v) { const A out = std::move(v); })", title="Var::modify_value that moves the array away")
 row("checkpoint_segments", "as it is w.chain", "as it is {1, 1}", "operand w.x", right=[2 * v + 1 for v in X])
 row("Revolve", "count 1", call="Revolve<A>(w.chain, $)(w.x)", right=[2 * v + 1 for v in X])
 row("even_segments", "as it is 4", "count 2", right=[2, 2])
 row("fit_into", "as it is w.chain", "operand w.x", "as it is 1000000")
 row("add_cached", "parts split(w.items, 4)", right=None,
-    call="add_cached<float>(w.window, $, {[&](const Items&, Pass&) { return w.z * 1; }}, [](const auto& r) { return counted(r[0]); })")
-row("evaluate", "count 4", "count 2", "as it is [](const Items& i, Pass&) { return counted(ones({i.count()})); }", call="evaluate<float>", right=[1])
+    call="add_cached<float>(w.window, $, {[&](const Items&, ForwardPass&) { return w.z * 1; }}, [](const auto& r) { return make_loss(r[0]); })")
+row("evaluate", "count 4", "count 2", "as it is [](const Items& i, ForwardPass&) { return make_loss(ones({i.count()})); }", call="evaluate<float>", right=[1])
 row("Conv2d", "count 1", "size 1", "count 2", "as it is {.seed = 1}", "options {.bias = true}", call="Conv2d<float>($, $, $, $, $)(w.image)")
 row("Conv2d", "count 1", call="Conv2d<float>(1, 1, 2, {.seed = 1}, {.stride = $})(w.image)", title="Conv2d stride")
 row("Conv2d", "size 0", call="Conv2d<float>(1, 1, 2, {.seed = 1}, {.padding = $})(w.image)", title="Conv2d padding")
@@ -327,9 +327,9 @@ LEFT_OUT = {}
 for reason, names in {
     "for tests, and right with any argument": "memory::fail_allocation memory::set_poison",
     "its own tests make its mistakes: tests/checkpoint/chain_test.cpp": "run_chain segments_by_default",
-    "for operations of one's own, whose arguments the compiler checks: tests/autograd": "keep keep_if record on destination take add_scaled empty_like",
+    "for operations of one's own, whose arguments the compiler checks: tests/autograd": "save save_if record kernels_for output_buffer accumulate_into add_scaled empty_like",
     "its arguments are the functions of a program: its own tests make their mistakes": """
-        add_with_exact_batch_norm cached_backward measure_layers recomputing""",
+        add_with_exact_batch_norm cached_backward measure_layers is_recomputing""",
     "for several processes: tests/distributed makes the mistakes on several": "own_stages sum_of_all timetable",
     "xtensor's expressions: tests/xtensor and tests/train/does_not_compile.py": "array_of as_writable_xtensor as_xtensor",
     "prints anything": "operator<<",

@@ -45,7 +45,7 @@ struct World {
     Array<double> array64{{2}, {3., 4.}}, direction64{{2}, {1., 0.}};
     RunningStatistics<float> running{3};
     BatchStatistics<float> batch{A({3}, {1, 2, 3}), A({3}, {1, 1, 1}), 4};
-    Loss<A> loss = counted(z * 1);
+    Loss<A> loss = make_loss(z * 1);
     Linear<float> linear{3, 2, {.seed = 1}};
     Dropout<float> dropout{0.5, 3};
     BatchNorm<float> norm{3};
@@ -54,7 +54,7 @@ struct World {
     Adam<float> adam{{z}, {.learning_rate = 0.1}};
     MovingAverage<float> average{{z}, {.decay = 0.5}};
     Window<float> window{optimizer, {}};
-    Pass training{.training = true};
+    ForwardPass training{.training = true};
     TrainingState state;
     Items items = in_order(4);
     Schedule schedule = Schedule::constant(0.1);
@@ -112,7 +112,7 @@ template <class S> void put(Numbers& to, const BatchStatistics<S>& x) {
     put(to, x.mean), put(to, x.variance), put(to, x.count);
 }
 template <class S> void put(Numbers& to, const detail::BatchNormed<S>& x) { put(to, x.y); }
-template <class S> void put(Numbers& to, const Finished<S>& x) { put(to, x.stepped), put(to, x.count); }
+template <class S> void put(Numbers& to, const UpdateResult<S>& x) { put(to, x.stepped), put(to, x.count); }
 inline void put(Numbers& to, const Idx& x) {
     for (auto v : x.values) put(to, v);
 }

@@ -181,10 +181,10 @@ private:
                     for (S& v : y) v = v * v * v;
                     return Array<S>(a.shape(), y);
                 },
-                [](Pull<Array<S>> to, const Array<S>& dy, const Array<S>&, const Array<S>& a) {
+                [](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>&, const Array<S>& a) {
                     std::vector<S> da = dy.to_vector();
                     for (std::size_t i = 0; i < da.size(); ++i) da[i] *= 3 * a.span()[i] * a.span()[i];
-                    if (to.wants(0)) to.give(0, Array<S>(a.shape(), da));
+                    if (to.needs_grad(0)) to.add(0, Array<S>(a.shape(), da));
                 },
                 std::move(x[0]));
         return custom(
@@ -194,10 +194,11 @@ private:
                 for (std::size_t i = 0; i < y.size(); ++i) y[i] = y[i] * b.span()[i] + y[i];
                 return Array<S>(a.shape(), y);
             },
-            [](Pull<Array<S>> to, const Array<S>& dy, const Array<S>&, const Array<S>& a, const Array<S>& b) {
+            [](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>&, const Array<S>& a,
+               const Array<S>& b) {
                 for (const std::size_t operand : {std::size_t{0}, std::size_t{1}}) {
-                    if (!to.wants(operand)) continue;
-                    const Into<S[]> into = destination(to.into(operand));
+                    if (!to.needs_grad(operand)) continue;
+                    const Into<S[]> into = output_buffer(to.into(operand));
                     for (std::size_t i = 0; i < dy.size(); ++i) {
                         const S part = dy.span()[i] * (operand == 0 ? b.span()[i] + 1 : a.span()[i]);
                         into.dst[i] = into.how == Write::add ? into.dst[i] + part : part;
@@ -342,8 +343,8 @@ private:
             case Op::dropout:
                 return dropout(
                     a(), n,
-                    MaskKey{static_cast<std::uint64_t>(whole(0)), static_cast<std::uint64_t>(whole(1)),
-                            static_cast<std::uint64_t>(whole(2))});
+                    DropoutSeed{static_cast<std::uint64_t>(whole(0)), static_cast<std::uint64_t>(whole(1)),
+                                static_cast<std::uint64_t>(whole(2))});
             case Op::detach:
                 return detach(x[0]);
             default:

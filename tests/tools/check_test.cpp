@@ -20,7 +20,7 @@ using namespace tally::test;
 namespace {
 
 using A = Array<double>;
-using Rule = std::function<void(Pull<A>, const A& dy, const A& y, const A& x)>;
+using Rule = std::function<void(GradInputs<A>, const A& dy, const A& y, const A& x)>;
 
 double* behind_the_back(const A& x) { return const_cast<double*>(x.data()); }
 
@@ -29,7 +29,7 @@ Tensor64 doubled(Rule rule, Tensor64 x) {
         "doubled", [](const A& of) { return zip(functor::Add{}, of, of); }, std::move(rule), std::move(x));
 }
 
-void give_twice(Pull<A> to, const A& dy, const A&, const A&) { to.give(0, zip(functor::Add{}, dy, dy)); }
+void give_twice(GradInputs<A> to, const A& dy, const A&, const A&) { to.add(0, zip(functor::Add{}, dy, dy)); }
 
 std::string checked(const Rule& rule) {
     const CheckRules check;
@@ -57,15 +57,15 @@ std::string where_it_adds(const Rule& rule, const std::function<void(const Tenso
     });
 }
 
-const Rule assigns = [](Pull<A> to, const A& dy, const A&, const A&) {
-    const Into<double[]> dx = destination(to.into(0));
+const Rule assigns = [](GradInputs<A> to, const A& dy, const A&, const A&) {
+    const Into<double[]> dx = output_buffer(to.into(0));
     for (std::size_t i = 0; i < dy.size(); ++i) dx.dst[i] = 2 * dy.span()[i];
 };
-const Rule adds = [](Pull<A> to, const A& dy, const A&, const A&) {
-    const Into<double[]> dx = destination(to.into(0));
+const Rule adds = [](GradInputs<A> to, const A& dy, const A&, const A&) {
+    const Into<double[]> dx = output_buffer(to.into(0));
     for (std::size_t i = 0; i < dy.size(); ++i) dx.dst[i] += 2 * dy.span()[i];
 };
-const Rule asks_only = [](Pull<A> to, const A&, const A&, const A&) { to.into(0); };
+const Rule asks_only = [](GradInputs<A> to, const A&, const A&, const A&) { to.into(0); };
 
 constexpr const char* assigned_all =
     "[check] the rule of 'doubled' assigned 3 elements of the gradient of input 0, where into() said "
@@ -76,8 +76,8 @@ constexpr const char* assigned_all =
 TEST_CASE("a rule that changes what it was given is caught with its name") {
     CHECK(checked(give_twice) == "no error");
     const auto changes = [](int which) {
-        return [which](Pull<A> to, const A& dy, const A& y, const A& x) {
-            to.give(0, zip(functor::Add{}, dy, dy));
+        return [which](GradInputs<A> to, const A& dy, const A& y, const A& x) {
+            to.add(0, zip(functor::Add{}, dy, dy));
             *behind_the_back(which == 0 ? dy : which == 1 ? y : x) += 1;
         };
     };
@@ -91,13 +91,13 @@ TEST_CASE("a rule that changes what it was given is caught with its name") {
 }
 
 TEST_CASE("a rule that ignores how is caught, whichever way") {
-    const Rule leaves_out = [](Pull<A> to, const A& dy, const A&, const A&) {
-        const Into<double[]> dx = destination(to.into(0));
+    const Rule leaves_out = [](GradInputs<A> to, const A& dy, const A&, const A&) {
+        const Into<double[]> dx = output_buffer(to.into(0));
         for (std::size_t i = 1; i < dy.size(); ++i)
             dx.dst[i] = (dx.how == Write::add ? dx.dst[i] : 0) + 2 * dy.span()[i];
     };
-    const Rule obeys = [](Pull<A> to, const A& dy, const A&, const A&) {
-        const Into<double[]> dx = destination(to.into(0));
+    const Rule obeys = [](GradInputs<A> to, const A& dy, const A&, const A&) {
+        const Into<double[]> dx = output_buffer(to.into(0));
         for (std::size_t i = 0; i < dy.size(); ++i)
             dx.dst[i] = (dx.how == Write::add ? dx.dst[i] : 0) + 2 * dy.span()[i];
     };
@@ -115,7 +115,7 @@ TEST_CASE("a rule that ignores how is caught, whichever way") {
 }
 
 TEST_CASE("a rule that asks where to write and writes nothing is caught") {
-    const Rule room_only = [](Pull<A> to, const A&, const A&, const A&) { destination(to.into(0)); };
+    const Rule room_only = [](GradInputs<A> to, const A&, const A&, const A&) { output_buffer(to.into(0)); };
     CHECK(
         checked(asks_only) ==
         "[check] the rule of 'doubled' asked for the gradient of input 0 and wrote nothing; ask into() right "
@@ -166,8 +166,8 @@ TEST_CASE("CheckRules changes no gradient") {
     struct Found {
         std::vector<double> gradient, second;
     };
-    const Rule writes = [](Pull<A> to, const A& dy, const A&, const A& x) {
-        map_back(functor::Tanh{}, dy, x, to.into(0), to.spare());
+    const Rule writes = [](GradInputs<A> to, const A& dy, const A&, const A& x) {
+        map_back(functor::Tanh{}, dy, x, to.into(0), to.can_reuse_dy());
     };
     const auto find = [](const Rule& rule) {
         const Tensor64 x = parameter(A::full({1000}, 0.1)), z = parameter(A::full({1000}, 0.3));
@@ -176,9 +176,9 @@ TEST_CASE("CheckRules changes no gradient") {
         set.zero_grad();  // with a buffer that waits
         const Tensor64 twice = custom(
             "both", [](const A& a, const A& b) { return zip(functor::Mul{}, a, b); },
-            [](Pull<A> to, const A& dy, const A&, const A& a, const A& b) {
-                to.give(0, zip(functor::Mul{}, dy, b));
-                to.give(1, zip(functor::Mul{}, dy, a));
+            [](GradInputs<A> to, const A& dy, const A&, const A& a, const A& b) {
+                to.add(0, zip(functor::Mul{}, dy, b));
+                to.add(1, zip(functor::Mul{}, dy, a));
             },
             x, set);
         (sum(doubled(rule, x)) + sum(x + doubled(rule, x * z)) + sum(twice)).backward();
@@ -195,9 +195,9 @@ TEST_CASE("CheckRules changes no gradient") {
 
 TEST_CASE("a rule that sweeps a graph from outside is not tried and its other gradients come once") {
     const Tensor64 v = parameter({5.0});
-    const auto sweeps = [&v](Pull<A> to, const A& dy, const A&, const A&) {
+    const auto sweeps = [&v](GradInputs<A> to, const A& dy, const A&, const A&) {
         sum(v * 3).backward();
-        to.give(0, zip(functor::Add{}, dy, dy));
+        to.add(0, zip(functor::Add{}, dy, dy));
     };
     const auto look = [](const Tensor64& x) {
         CHECK(x.grad().to_vector() == std::vector<double>{3, 12, 102});
@@ -211,8 +211,8 @@ TEST_CASE("a rule that throws on trial leaves the gradients that were there") {
     const CheckRules check;
     const Tensor64 x = parameter({1.0, 2.0, 3.0});
     sum(x).backward();
-    const auto throws = [](Pull<A> to, const A& dy, const A&, const A&) {
-        destination(to.into(0));
+    const auto throws = [](GradInputs<A> to, const A& dy, const A&, const A&) {
+        output_buffer(to.into(0));
         if (dy.size()) throw Error("boom");
     };
     CHECK_THROWS_WITH(sum(doubled(throws, x)).backward(), "boom");

@@ -22,10 +22,10 @@ auto square_with_error(std::size_t at, double factor) {
     return [=](const Inputs& x) {
         return custom(
             "square", [](const A& a) { return zip(functor::Mul{}, a, a); },
-            [=](Pull<A> to, const A& dy, const A&, const A& a) {
+            [=](GradInputs<A> to, const A& dy, const A&, const A& a) {
                 A gradient = map(functor::MulNumber{2}, zip(functor::Mul{}, dy, a));
                 if (gradient.size() > at) gradient.writable()[at] *= factor;
-                to.give(0, std::move(gradient));
+                to.add(0, std::move(gradient));
             },
             x[0]);
     };
@@ -71,8 +71,8 @@ TEST_CASE("gradcheck weighs the outputs: errors that cancel in a plain sum are s
     const auto swapped = [](const Inputs& x) {  // the gradient goes to the wrong neighbour
         return custom(
             "swapped", [](const A& a) { return a.clone(); },
-            [](Pull<A> to, const A& dy, const A&, const A&) {
-                to.give(0, A{dy.span()[1], dy.span()[0]});
+            [](GradInputs<A> to, const A& dy, const A&, const A&) {
+                to.add(0, A{dy.span()[1], dy.span()[0]});
             },
             x[0]);
     };

@@ -1,6 +1,6 @@
 // Pictures of recorded graphs: drawn from an observed sweep, the same bytes every time, wholly written or
 // not at all.
-#include "tally/tools/picture.hpp"
+#include "tally/tools/graph_picture.hpp"
 
 #include <cstdio>
 #include <filesystem>
@@ -22,7 +22,7 @@ using namespace tally::test;
 namespace {
 
 std::string accumulated() {
-    const Watch watch;
+    const KeepValues keep_values;
     const Tensor w = parameter({0.5f, -1.25f}), x = constant(Array<float>({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}));
     Picture drawn("two micro-batches");
     drawn.name(w, "w");
@@ -41,7 +41,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 TEST_CASE("the same graph is drawn with the same bytes") { CHECK(accumulated() == accumulated()); }
 
 TEST_CASE("drawing a backward pass leaves the gradients as backward alone would") {
-    const Watch watch;
+    const KeepValues keep_values;
     const Scalar x = parameter(3.0), same = parameter(3.0);
     Picture drawn;
     drawn.backward(x * x + 1);
@@ -52,7 +52,7 @@ TEST_CASE("drawing a backward pass leaves the gradients as backward alone would"
 }
 
 TEST_CASE("a picture shows names, operations, values, and a gradient only once it has arrived") {
-    const Watch watch;
+    const KeepValues keep_values;
     const Scalar x = parameter(3.0);
     const Scalar y = x * x;
     Picture before;
@@ -71,7 +71,7 @@ TEST_CASE("a picture shows names, operations, values, and a gradient only once i
 }
 
 TEST_CASE("a picture goes to .svg or .dot, and what cannot be written is an error that names the path") {
-    const Watch watch;
+    const KeepValues keep_values;
     const Scalar x = parameter(3.0);
     const Picture drawn = picture(x * x);
     CHECK_THROWS_WITH(drawn.write("graph.png"),

@@ -16,7 +16,7 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "folder.hpp"
-#include "tally/tools/here.hpp"
+#include "tally/tools/scope_name.hpp"
 #if __has_include(<nlohmann/json.hpp>)
 #include <nlohmann/json.hpp>
 #endif
@@ -40,9 +40,9 @@ Tensor lasting(const std::string& name, std::uint64_t forward, std::uint64_t bac
             now += forward;
             return in.clone();
         },
-        [=](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+        [=](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
             now += backward;
-            to.give(0, dy);
+            to.add(0, dy);
         },
         std::move(x));
 }
@@ -89,13 +89,13 @@ TEST_CASE("what a rule records and sweeps itself has a time of its own") {
     const Profile profile(Device::cpu, by_hand);
     const Tensor y = custom(
         "outer", [](const Array<float>& x) { return x.clone(); },
-        [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+        [&](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
             now += 1;
             const Tensor z = lasting("inner", 20, 300, v);
             now += 4000;
             z.backward(dy);
             now += 50000;
-            to.give(0, dy);
+            to.add(0, dy);
         },
         w);
     y.backward(w.value());
@@ -108,7 +108,7 @@ TEST_CASE("what a rule records and sweeps itself has a time of its own") {
 TEST_CASE("after a rule that throws a profile goes on") {
     const Tensor w = weights();
     const Profile profile(Device::cpu, by_hand);
-    const auto refuse = [](Pull<Array<float>>, const Array<float>&, const Array<float>&,
+    const auto refuse = [](GradInputs<Array<float>>, const Array<float>&, const Array<float>&,
                            const Array<float>&) { throw std::runtime_error("no"); };
     const auto copy = [](const Array<float>& x) { return x.clone(); };
     CHECK_THROWS_AS(sum(custom("refuses", copy, refuse, w)).backward(), std::runtime_error);
@@ -123,19 +123,19 @@ TEST_CASE("after a rule that throws a profile goes on") {
 
 TEST_CASE("a rule of which a profile did not hear the beginning is no end of another") {
     struct Refuse : Observer {
-        void pulling(const Node& node) override {
+        void before_backward(const Node& node) override {
             if (std::string(node.op()) == "tanh") throw std::runtime_error("no");
         }
     } refuse;
-    const Observing looking(refuse);
+    const ObserverScope looking(refuse);
     const Tensor w = weights();
     const Profile profile(Device::cpu, by_hand);
     const Tensor y = custom(
         "outer", [](const Array<float>& x) { return x.clone(); },
-        [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+        [&](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
             CHECK_THROWS_AS(tanh(w).backward(dy), std::runtime_error);
             now += 10;
-            to.give(0, dy);
+            to.add(0, dy);
         },
         w);
     y.backward(w.value());
@@ -149,10 +149,10 @@ TEST_CASE("a profile that begins inside of a rule sees only what follows") {
     std::optional<Profile> inner;
     const Tensor y = custom(
         "outer", [](const Array<float>& x) { return x.clone(); },
-        [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+        [&](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
             inner.emplace(Device::cpu, by_hand);
             lasting("inside", 5, 6, w).backward(dy);
-            to.give(0, dy);
+            to.add(0, dy);
         },
         tanh(w));
     y.backward(w.value());
@@ -253,7 +253,7 @@ TEST_CASE("a trace is JSON with an event for each operation and each rule and th
     const std::uint64_t begin = now;
     std::vector<std::size_t> live;
     {
-        const Here here("a \"place\" \\ here");
+        const ScopeName here("a \"place\" \\ here");
         const Tensor y = lasting("slow \"one\"\n", 1234567, 89, w);
         live.push_back(in_use(MemoryClass::saved));
         y.backward(w.value());
@@ -302,9 +302,9 @@ TEST_CASE("events of a trace lie in one another or apart") {
     const Tensor w = weights({3, 3});
     const Tensor nested = custom(
         "outer", [](const Array<float>& x) { return x.clone(); },
-        [&](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+        [&](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
             tanh(w).backward(dy);
-            to.give(0, dy);
+            to.add(0, dy);
         },
         w);
     (graph.loss() + sum(nested)).backward();

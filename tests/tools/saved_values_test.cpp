@@ -8,7 +8,7 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "tally/checkpoint/revolve.hpp"
-#include "tally/tools/here.hpp"
+#include "tally/tools/scope_name.hpp"
 
 using namespace tally;
 using namespace tally::test;
@@ -22,8 +22,8 @@ std::size_t saved() { return in_use(MemoryClass::saved); }
 // Compares at each step of a sweep.
 struct Compare : Observer {
     Compare(const SavedValues& all, std::size_t at_first) : kept(all), before(at_first) {}
-    void computed(const Computed&) override { compare(); }
-    void pulled(const Node&) override { compare(); }
+    void on_forward(const ForwardEvent&) override { compare(); }
+    void after_backward(const Node&) override { compare(); }
     void compare() {
         ++compared;
         if (kept.bytes() != saved() - before) ++wrong;
@@ -44,7 +44,7 @@ TEST_CASE("what is kept is what saved has grown by at every step of random graph
     const std::size_t before = saved();
     const SavedValues kept;
     Compare compare(kept, before);
-    const Observing looking(compare);
+    const ObserverScope looking(compare);
     graph.grow(random.whole(1, 25));
     CHECK(kept.bytes() == saved() - before);
     const Tensor loss = graph.loss();
@@ -68,7 +68,7 @@ TEST_CASE("each entry says what is kept and why and where") {
     Tensor y;
     int line = 0;
     {
-        const Here here("middle");
+        const ScopeName here("middle");
         line = __LINE__ - 1;
         y = tanh((w + 1) * w);
     }

@@ -14,7 +14,7 @@
 #include "catch.hpp"
 #include "folder.hpp"
 #include "tally/base/text.hpp"
-#include "tally/tools/here.hpp"
+#include "tally/tools/scope_name.hpp"
 #include "tools/xml_fault.hpp"
 
 using namespace tally;
@@ -26,8 +26,8 @@ Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::fu
 
 // Writes down the ledger beside the timeline.
 struct Notes : Observer {
-    void computed(const Computed&) override { note(true); }
-    void pulled(const Node&) override { note(false); }
+    void on_forward(const ForwardEvent&) override { note(true); }
+    void after_backward(const Node&) override { note(false); }
     void note(bool is_forward) {
         reports.push_back(memory::report());
         forward.push_back(is_forward);
@@ -44,8 +44,8 @@ Tensor greedy(const std::string& name, std::int64_t bytes, Tensor x) {
             Array<float>::empty({bytes / 4});
             return in.clone();
         },
-        [](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
-            to.give(0, dy);
+        [](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
+            to.add(0, dy);
         },
         std::move(x));
 }
@@ -67,7 +67,7 @@ TEST_CASE("samples are what the ledger says after each event and the peak is the
     memory::reset_peak();
     const Timeline timeline;
     Notes notes;
-    const Observing looking(notes);
+    const ObserverScope looking(notes);
     graph.grow(random.whole(1, 25));
     const Tensor loss = graph.loss();
     graph.drop_results();
@@ -95,7 +95,7 @@ TEST_CASE("a peak within an operation is seen and named if the ledger saw it") {
     if (reset) memory::reset_peak();
     const Timeline timeline;
     const std::size_t before = memory::in_use();
-    const Here here("middle");
+    const ScopeName here("middle");
     const Tensor y = tanh(greedy("greedy", 1 << 16, w));
     const Timeline::Peak& peak = timeline.peak();
     CHECK(peak.within == reset);
@@ -222,7 +222,7 @@ TEST_CASE("the picture stacks the classes to scale and is well-formed whatever o
     int areas = 0;
     std::ptrdiff_t last = 0;
     for (auto it = std::sregex_iterator(svg.begin(), svg.end(), area); it != std::sregex_iterator(); ++it) {
-        const auto held_as = static_cast<std::size_t>(std::stoi((*it)[2]));
+        const auto memory_class = static_cast<std::size_t>(std::stoi((*it)[2]));
         std::istringstream points((*it)[1]);
         std::vector<std::pair<int, int>> corners;
         char comma = 0;
@@ -239,7 +239,7 @@ TEST_CASE("the picture stacks the classes to scale and is well-formed whatever o
             CHECK(over.first <= x);
             CHECK(over.first == under.first);
             CHECK(std::abs(under.second - y(below[i])) <= 0.51);
-            below[i] += timeline.samples()[i].in_use_by[held_as];
+            below[i] += timeline.samples()[i].in_use_by[memory_class];
             CHECK(std::abs(over.second - y(below[i])) <= 0.51);
             CHECK(corners[2 * stretch + 1].second == over.second);
         }

@@ -12,7 +12,7 @@ namespace tally::test {
 namespace {
 
 template <class S> void set(const Var<Array<S>>& w, const Array<S>& value) {
-    w.change_value([&](Array<S>& now) { std::copy_n(value.data(), value.size(), now.writable()); });
+    w.modify_value([&](Array<S>& now) { std::copy_n(value.data(), value.size(), now.writable()); });
 }
 
 }  // namespace

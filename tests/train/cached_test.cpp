@@ -1,6 +1,6 @@
 // Gradients cached at the representations: whatever the encoders and the split, the gradient of the loss
 // over all items.
-#include "tally/train/cached.hpp"
+#include "tally/train/grad_cache.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ std::vector<std::int64_t> cuts(Random& random, std::int64_t items) {
 
 // Encoders of random depth for several views of the same items; some views share one.
 struct Towers {
-    using Encoder = std::function<Tensor64(const Items&, Pass&)>;
+    using Encoder = std::function<Tensor64(const Items&, ForwardPass&)>;
 
     Towers(Random& random, std::uint64_t seed, std::int64_t count, std::int64_t width, int views) {
         for (int view = 0; view < views; ++view) {
@@ -51,7 +51,7 @@ struct Towers {
     std::vector<Encoder> encoders() {
         std::vector<Encoder> all;
         for (std::size_t view = 0; view < x.size(); ++view)
-            all.push_back([this, view](const Items& items, Pass& pass) {
+            all.push_back([this, view](const Items& items, ForwardPass& pass) {
                 return (*towers[of_view[view]])(constant(rows(x[view], items)), pass);
             });
         return all;
@@ -118,7 +118,7 @@ TEST_CASE("Law: cached gradients are those of the loss over all items") {
                 add_cached<double>(window, split(in_order(items), sizes), encoders, loss);
                 continue;
             }
-            Pass& pass = window.pass(items);
+            ForwardPass& pass = window.begin_micro_batch(items);
             detail::Representations<double> all;
             for (const auto& encoder : encoders) all.push_back(encoder(in_order(items), pass));
             window.add(loss(all));
@@ -129,7 +129,7 @@ TEST_CASE("Law: cached gradients are those of the loss over all items") {
         auto steps = numbers(towers.parameters);
         std::size_t at = 0;
         for (const Tensor64& p : towers.parameters)
-            p.change_value([&](Array<double>& value) {
+            p.modify_value([&](Array<double>& value) {
                 std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(at), value.size(), value.writable());
                 at += value.size();
             });
@@ -161,11 +161,11 @@ TEST_CASE("Without a window cached gradients add up in the parameters") {
         return cached_backward<double>(3,
                                        {[&](std::size_t k) {
                                             const auto from = static_cast<std::int64_t>(2 * k);
-                                            return matmul(constant(x.leading(from, from + 2)), a);
+                                            return matmul(constant(x.slice_rows(from, from + 2)), a);
                                         },
                                         [&](std::size_t k) {
                                             const auto from = static_cast<std::int64_t>(2 * k);
-                                            return matmul(constant(y.leading(from, from + 2)), b);
+                                            return matmul(constant(y.slice_rows(from, from + 2)), b);
                                         }},
                                        loss);
     };
@@ -190,12 +190,14 @@ TEST_CASE("Effects of encoders happen once and an encoder without parameters is 
             if (cached) {
                 add_cached<double>(
                     window, parts,
-                    {[&](const Items& items, Pass& pass) { return model(constant(rows(x, items)), pass); },
-                     [&](const Items& items, Pass&) { return constant(rows(keys, items)); }},
+                    {[&](const Items& items, ForwardPass& pass) {
+                         return model(constant(rows(x, items)), pass);
+                     },
+                     [&](const Items& items, ForwardPass&) { return constant(rows(keys, items)); }},
                     [](const auto& r) { return info_nce(r[0], r[1]); });
             } else {
                 for (const Items& part : parts) {
-                    const auto y = model(constant(rows(x, part)), window.pass(part.count()));
+                    const auto y = model(constant(rows(x, part)), window.begin_micro_batch(part.count()));
                     window.add(mse(y, constant(rows(keys, part))));
                 }
             }
@@ -249,7 +251,7 @@ TEST_CASE("What an error leaves in a window can but be discarded and nothing is 
         Window<double> window(sgd);
         auto encoders = towers.encoders();
         int calls = 0;
-        encoders.push_back([&](const Items& items, Pass& pass) {
+        encoders.push_back([&](const Items& items, ForwardPass& pass) {
             if (++calls > 3) throw Error("gone");
             return encoders[0](items, pass);
         });

@@ -22,7 +22,7 @@ public:
     void list(Members<S>& members) override { members.child("inside", inside_); }
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override {
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass& pass) override {
         auto y = inside_(x, pass);
         return y + x * 0.5;
     }
@@ -90,7 +90,7 @@ std::vector<std::vector<S>> trained(Make make, const Shape& item, std::uint64_t 
             std::vector<std::int64_t> extents{items};
             extents.insert(extents.end(), item.begin(), item.end());
             const Var<Array<S>> x = constant(random.array<S>(Shape(extents)));
-            const Var<Array<S>> y = model(x, window.pass(items));
+            const Var<Array<S>> y = model(x, window.begin_micro_batch(items));
             window.add(mse(y, constant(random.array<S>(y.shape()))));
         }
         for (auto& each : state_of<S>(model)) seen.push_back(std::move(each));
@@ -127,7 +127,7 @@ TEST_CASE("an embedding in a checkpoint learns the same bits") {
     Sequential<double> model = text<double>(1);
     const auto all = [&](bool checkpointed) {
         const auto forward = [&](const Array<std::int32_t>& which) {
-            Pass pass{true, 7, 0};
+            ForwardPass pass{true, 7, 0};
             return model(table(which), pass);
         };
         sum(checkpointed ? checkpoint(forward, indices) : forward(indices)).backward();

@@ -105,13 +105,13 @@ TEST_CASE("What cannot be clipped is refused in words") {
 
 TEST_CASE("A gradient may be changed but not given another form") {
     const auto w = with_gradients<double>({{3, 4}});
-    CHECK_THROWS_WITH(w[0].change_grad([](Array<double>& g) { g = Array<double>{1}; }),
-                      "[change_grad] a parameter of shape (2) was given a gradient of shape (1)");
+    CHECK_THROWS_WITH(w[0].modify_grad([](Array<double>& g) { g = Array<double>{1}; }),
+                      "[modify_grad] a parameter of shape (2) was given a gradient of shape (1)");
     CHECK_FALSE(w[0].has_grad());
-    CHECK_THROWS_WITH(w[0].change_value([](Array<double>& value) { value = Array<double>{1}; }),
-                      "[change_value] a parameter of shape (2) was given a value of shape (1)");
-    CHECK_THROWS_WITH(constant<double>({1}).change_grad([](Array<double>&) {}),
-                      contains("[change_grad] only a parameter is updated"));
+    CHECK_THROWS_WITH(w[0].modify_value([](Array<double>& value) { value = Array<double>{1}; }),
+                      "[modify_value] a parameter of shape (2) was given a value of shape (1)");
+    CHECK_THROWS_WITH(constant<double>({1}).modify_grad([](Array<double>&) {}),
+                      contains("[modify_grad] only a parameter is updated"));
 }
 
 }  // namespace tally::test

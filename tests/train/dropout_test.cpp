@@ -24,7 +24,7 @@ struct Net : Module<float> {
         members.child("first", first);
         members.child("second", second);
     }
-    std::vector<A> masks(Pass& pass) {
+    std::vector<A> masks(ForwardPass& pass) {
         return {body.layer(1)(constant(ones()), pass).value(), first(constant(ones()), pass).value(),
                 second(constant(ones()), pass).value()};
     }
@@ -42,7 +42,7 @@ bool all_differ(const std::vector<A>& masks) {
 }
 
 std::vector<A> drawn(Sequential<float>& model) {
-    Pass pass{true, 3};
+    ForwardPass pass{true, 3};
     std::vector<A> masks;
     for (std::size_t i = 0; i < model.size(); ++i)
         masks.push_back(model.layer(i)(constant(ones()), pass).value());
@@ -56,7 +56,7 @@ TEST_CASE("Two dropout layers of one model draw apart without being told") {
     const std::vector<A> masks = drawn(model);
     CHECK(all_differ(masks));
     CHECK(same_bits(masks[0], mask_of(0)));  // as one alone
-    Pass pass{true, 3};
+    ForwardPass pass{true, 3};
     std::size_t twos = 0;
     Sequential<float> pair(Dropout<float>(0.5), Dropout<float>(0.5));
     const A both = pair(constant(ones()), pass).value();
@@ -75,7 +75,7 @@ TEST_CASE("invariant 11: masks are a function of the model and not of what was m
             parameters(net.body);
             modules<float>(net.second);
         }
-        Pass pass{true, 3};
+        ForwardPass pass{true, 3};
         std::vector<A> masks = net.masks(pass);
         CHECK(all_differ(masks));
         if (time > 0)
@@ -88,7 +88,7 @@ TEST_CASE("Dropout layers of models inside of models draw apart") {
     Sequential<float> outer(Sequential<float>(Dropout<float>(0.5), Dropout<float>(0.5)),
                             Sequential<float>(Dropout<float>(0.5)), Dropout<float>(0.5));
     parameters(outer.layer(1));
-    Pass pass{true, 3};
+    ForwardPass pass{true, 3};
     auto& inner = dynamic_cast<Sequential<float>&>(outer.layer(0));
     std::vector<A> masks{
         inner.layer(0)(constant(ones()), pass).value(), inner.layer(1)(constant(ones()), pass).value(),
@@ -118,24 +118,24 @@ TEST_CASE("Layers of no common model that would drop the same are refused") {
         "stream)";
     const Tensor x = constant(ones());
     Dropout<float> alone, other;
-    Pass pass{true, 3};
+    ForwardPass pass{true, 3};
     CHECK(same_bits(alone(x, pass).value(), mask_of(0)));
     CHECK(same_bits(alone(x, pass).value(), mask_of(0)));  // twice: the same
     CHECK_THROWS_WITH(other(x, pass), refusal);
     CHECK_NOTHROW(other(x));
-    Pass next{true, 4};
+    ForwardPass next{true, 4};
     CHECK_NOTHROW(other(x, next));
-    Pass temporary{true, 3};
+    ForwardPass temporary{true, 3};
     CHECK_NOTHROW(Dropout<float>(0.5)(x, temporary));
     CHECK_THROWS_WITH(Dropout<float>(0.5)(x, temporary), refusal);
     temporary.first_item += 4;  // other items
     CHECK_NOTHROW(Dropout<float>(0.5)(x, temporary));
     Sequential<float> encoder(Dropout<float>(0.5)), decoder(Dropout<float>(0.5));
-    Pass both{true, 3};
+    ForwardPass both{true, 3};
     CHECK_NOTHROW(encoder(x, both));
     CHECK_THROWS_WITH(decoder(x, both), refusal);
     for (Sequential<float>* part : {&encoder, &decoder}) part->checkpoint({.segments = 1});
-    Pass segments{true, 3};
+    ForwardPass segments{true, 3};
     CHECK_NOTHROW(encoder(parameter(ones()), segments));
     CHECK_THROWS_WITH(decoder(parameter(ones()), segments), refusal);
 }

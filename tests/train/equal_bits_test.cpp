@@ -79,7 +79,7 @@ template <class S> Trained<S> train(const Case& of, const Way& way) {
     for (const auto& sizes : way.cuts) {
         std::int64_t from = 0;
         for (const std::int64_t size : sizes) {
-            window.add(net.loss(from, from + size, window.pass(size)));
+            window.add(net.loss(from, from + size, window.begin_micro_batch(size)));
             from += size;
         }
         for (const auto& p : net.parameters) done.gradients.push_back(p.grad().clone());
@@ -111,7 +111,7 @@ std::string in_words(const Way& way) {
 // The names of the operations that it is told of.
 struct Operations : Observer {
     std::set<std::string> names;
-    void computed(const Computed& operation) override { names.insert(operation.op); }
+    void on_forward(const ForwardEvent& operation) override { names.insert(operation.op); }
 };
 
 // In how many cases what was: layers and ways of use by the names in law_nets.cpp, and operations.
@@ -126,8 +126,8 @@ template <class S> void check_case(Case of, Seen& seen, std::optional<std::int64
     Operations operations;
     double counted = 0;
     {
-        const Observing on(operations);
-        Pass pass{.training = true};
+        const ObserverScope on(operations);
+        ForwardPass pass{.training = true};
         counted = net.loss(0, net.items, pass).count.item();
     }
     for (const std::string& name : operations.names) ++seen.operations[name];
@@ -240,7 +240,7 @@ template <class F> std::vector<Array<float>> summed(std::int64_t part, std::vect
     std::vector<Tensor> w;
     for (const Array<float>& value : at) w.push_back(parameter(value.clone()));
     for (std::int64_t from = 0; from < 48; from += part)
-        sum(f(constant(x.leading(from, from + part)), w) * constant(dy.leading(from, from + part)))
+        sum(f(constant(x.slice_rows(from, from + part)), w) * constant(dy.slice_rows(from, from + part)))
             .backward();
     std::vector<Array<float>> gradients;
     for (const Tensor& each : w) gradients.push_back(each.grad().clone());

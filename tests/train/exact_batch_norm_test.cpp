@@ -106,9 +106,9 @@ Numbers trained(std::uint64_t seed, bool exact) {
         CHECK(window.micro_batches() == static_cast<std::int64_t>(sizes.size()));
     } else {
         const Items all = in_order(drawn.items);
-        window.add(loss(drawn.model(drawn.input(all), window.pass(drawn.items)), all));
+        window.add(loss(drawn.model(drawn.input(all), window.begin_micro_batch(drawn.items)), all));
     }
-    if (random.coin()) window.once(sum(parameters(drawn.model)[0]) * 0.25);
+    if (random.coin()) window.add_regularizer(sum(parameters(drawn.model)[0]) * 0.25);
     const auto done = window.finish();
     CHECK(done.stepped);
     CHECK(done.count == count);
@@ -141,7 +141,7 @@ TEST_CASE("Exact batch norm is refused where it would not be exact") {
         add_with_exact_batch_norm<double>(
             window, model, split(in_order(items), 2),
             [&](const Items& some) { return constant(rows(x, some)); },
-            [](const Tensor64& y, const Items&) { return counted(y * y); });
+            [](const Tensor64& y, const Items&) { return make_loss(y * y); });
     };
     const auto refused = [&](Sequential<double> model, WindowOptions<double> options = {}) {
         Sgd<double> sgd(parameters(model), {.learning_rate = 1});
@@ -189,7 +189,7 @@ TEST_CASE("Layers before an exact batch norm run forward three times and those b
         void list(Members<double>&) override {}
 
     protected:
-        Tensor64 forward(Tensor64 x, Pass&) override {
+        Tensor64 forward(Tensor64 x, ForwardPass&) override {
             ++*calls_;
             return x;
         }
@@ -205,7 +205,7 @@ TEST_CASE("Layers before an exact batch norm run forward three times and those b
     const Array<double> x = Random(1).array<double>({6, 3});
     add_with_exact_batch_norm<double>(
         window, model, split(in_order(6), 2), [&](const Items& some) { return constant(rows(x, some)); },
-        [](const Tensor64& y, const Items&) { return counted(y * y); });
+        [](const Tensor64& y, const Items&) { return make_loss(y * y); });
     CHECK(before == 3 * 3);
     CHECK(behind == 3);
 }

@@ -12,8 +12,8 @@
 #include "catch.hpp"
 #include "io/file_testing.hpp"
 #include "tally/io/state_file.hpp"
-#include "tally/train/cached.hpp"
 #include "tally/train/exact_batch_norm.hpp"
+#include "tally/train/grad_cache.hpp"
 #include "train/law_nets.hpp"
 
 namespace tally::test {
@@ -50,7 +50,7 @@ template <class S> struct Training {
         if (segments) net.body.checkpoint({.segments = std::min(segments, net.body.size())});
     }
     Loss<Array<S>> loss(const Micro& micro) {
-        Pass pass{.training = true, .seed = 5, .first_item = micro.from};
+        ForwardPass pass{.training = true, .seed = 5, .first_item = micro.from};
         return net.loss(micro.from, micro.to, pass);
     }
     void add(const Micro& micro) { window.add(loss(micro), {.weight = micro.weight}); }
@@ -61,7 +61,7 @@ template <class S> struct Training {
         double loss = 0, count = 0, norm = 0;
     };
     Bits finish() {
-        const Finished<S> done = window.finish();
+        const UpdateResult<S> done = window.finish();
         Bits bits{.loss = done.loss(), .count = done.count, .norm = done.norm.value_or(0)};
         for (const auto& p : net.parameters) {
             bits.gradients.push_back(p.node()->gradient.clone());
@@ -218,8 +218,8 @@ template <class S> void check_bound(std::uint64_t seed) {
             Sgd<S> sgd({w}, {.learning_rate = 0.1});
             Window<S> window(sgd, {.sum = how});
             for (const Micro& m : micro_batches)
-                window.add(counted(matmul(constant(x.leading(m.from, m.to)), w) *
-                                   constant(dy.leading(m.from, m.to))));
+                window.add(make_loss(matmul(constant(x.slice_rows(m.from, m.to)), w) *
+                                     constant(dy.slice_rows(m.from, m.to))));
             window.finish();
             const std::vector<S> got = w.node()->gradient.to_vector();
             INFO("seed " << seed << ", " << items << " items in " << micro_batches.size());
@@ -245,7 +245,7 @@ Var<Array<float>> one_weight(float value = 1) { return parameter(Array<float>({1
 
 // Its gradient is x, and it counts 1.
 Loss<Array<float>> term(const Var<Array<float>>& w, float x) {
-    return counted(w * constant(Array<float>({1}, {x})));
+    return make_loss(w * constant(Array<float>({1}, {x})));
 }
 
 float gradient_of(const Var<Array<float>>& w) { return w.node()->gradient.to_vector()[0]; }
@@ -313,7 +313,7 @@ TEST_CASE("Totals, tails, terms counted once and parameters without a gradient w
     Window window(sgd, {.micro_batches = 4, .total = 4, .sum = Sum::exact});
     window.add(term(w, 8));
     window.add(term(w, 4));
-    window.once(sum(w) * 10);
+    window.add_regularizer(sum(w) * 10);
     CHECK(window.flush().count == 2);  // 12 / 4 * 4 / 2 + 10
     CHECK(gradient_of(w) == 16);
     CHECK(other.item() == 1);
@@ -330,10 +330,10 @@ TEST_CASE("The digits of an exact window are in the ledger, and gone when it is 
     const Tensor w = parameter(Array<float>::full({1000}, 1));
     Sgd<float> sgd({w}, {.learning_rate = 0.1});
     Window window(sgd, {.sum = Sum::exact});
-    window.add(counted(w * 1.0f));
+    window.add(make_loss(w * 1.0f));
     window.discard();
     const std::size_t before = memory::in_use(Device::cpu);
-    window.add(counted(w * 2.0f));
+    window.add(make_loss(w * 2.0f));
     CHECK(memory::in_use(Device::cpu) - before >= 8000);
     window.finish();
     CHECK(memory::in_use(Device::cpu) == before);
@@ -345,7 +345,7 @@ TEST_CASE("Whatever memory an exact window lacks, nothing is updated and discard
         Sgd<float> sgd({w}, {.learning_rate = 0.1, .momentum = 0.5});
         Window window(sgd, {.reduction = Reduction::sum, .sum = Sum::exact});
         const auto fill = [&] {
-            for (const float x : {1e-30f, 5.f, -0.0f, 1e30f, -1e30f}) window.add(counted(w * x));
+            for (const float x : {1e-30f, 5.f, -0.0f, 1e30f, -1e30f}) window.add(make_loss(w * x));
             window.finish();
         };
         bool failed = false;
@@ -383,7 +383,7 @@ TEST_CASE("What exact sums cannot be is refused, and both options are named") {
     CHECK_THROWS_WITH(add_with_exact_batch_norm<float>(
                           normalised, model, split(in_order(4), 2),
                           [&](const Items& items) { return constant(rows(x, items)); },
-                          [&](const Tensor& y, const Items&) { return counted(y); }),
+                          [&](const Tensor& y, const Items&) { return make_loss(y); }),
                       contains("[exact_batch_norm]") && contains("Sum::exact") && contains("Sum::running"));
 }
 
@@ -430,8 +430,8 @@ TEST_CASE("A loss of all items has the same gradient with exact sums") {
         Window window(sgd, {.sum = how});
         add_cached<float>(
             window, split(in_order(12), 5),
-            {[&](const Items& items, Pass& pass) { return one(constant(rows(x, items)), pass); },
-             [&](const Items& items, Pass& pass) { return two(constant(rows(y, items)), pass); }},
+            {[&](const Items& items, ForwardPass& pass) { return one(constant(rows(x, items)), pass); },
+             [&](const Items& items, ForwardPass& pass) { return two(constant(rows(y, items)), pass); }},
             [&](const auto& of) { return info_nce(of[0], of[1], 0.5); });
         window.finish();
         for (const Tensor& p : all) gradients.push_back(p.node()->gradient.clone());
@@ -449,7 +449,7 @@ TEST_CASE("An exact sum that is infinite, of gradients that are finite each, is 
         Window<float> window(sgd, {.reduction = Reduction::sum, .sum = Sum::exact, .non_finite = policy});
         for (int micro = 0; micro < 2; ++micro)
             window.add({sum(weight) * 2e38 - 2e38, constant(Array<float>::full({}, 1))});
-        const Finished<float> done = window.finish();
+        const UpdateResult<float> done = window.finish();
         CHECK(!done.stepped);
         CHECK(done.dropped == 2);
         CHECK(weight.value().item() == 1);

@@ -48,7 +48,7 @@ template <class S> bool same(const Pictures<S>& a, const Pictures<S>& b) {
 }
 
 template <class S> Pictures<S> part(const Pictures<S>& pictures, std::int64_t from, std::int64_t to) {
-    return {pictures.images.leading(from, to), pictures.labels.leading(from, to)};
+    return {pictures.images.slice_rows(from, to), pictures.labels.slice_rows(from, to)};
 }
 
 // Which class has the mean picture that is closest.
@@ -152,7 +152,7 @@ TEST_CASE("A generated picture depends on the seed and its number, and on nothin
     std::set<std::vector<float>> different;
     for (const Pictures<float>& some : {fashion.train, fashion.test})
         for (std::int64_t i = 0; i < some.count(); ++i)
-            different.insert(some.images.leading(i, i + 1).to_vector());
+            different.insert(some.images.slice_rows(i, i + 1).to_vector());
     CHECK(different.size() == 100);
     CHECK_THROWS_WITH(generated_pictures<float>(-1, 5), contains("neither may be negative"));
     CHECK_THROWS_WITH(generated_pictures<float>(1, 5, -1), contains("neither may be negative"));

@@ -8,8 +8,8 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "tally/checkpoint/revolve.hpp"
-#include "tally/train/cached.hpp"
 #include "tally/train/exact_batch_norm.hpp"
+#include "tally/train/grad_cache.hpp"
 #include "tally/train/image_layers.hpp"
 #include "tally/train/micro_batch.hpp"
 #include "tally/train/window.hpp"
@@ -53,7 +53,7 @@ template <class S> struct Training {
     }
 
     void run() {
-        const auto y_of = [&](const Items& items, Pass& pass) {
+        const auto y_of = [&](const Items& items, ForwardPass& pass) {
             const Var<Array<S>> part = constant(rows(x, items));
             return kind == Kind::revolve ? Revolve<Array<S>>(model.chain(pass), 2)(part) : model(part, pass);
         };
@@ -67,8 +67,9 @@ template <class S> struct Training {
         else if (kind == Kind::cached)
             add_cached<S>(window, parts, {y_of, y_of}, [](const auto& r) { return info_nce(r[0], r[1]); });
         else
-            for (const Items& part : parts) window.add(loss(y_of(part, window.pass(part.count())), part));
-        window.once(sum(parameters(model)[0] * parameters(model)[0]) * S(0.01));
+            for (const Items& part : parts)
+                window.add(loss(y_of(part, window.begin_micro_batch(part.count())), part));
+        window.add_regularizer(sum(parameters(model)[0] * parameters(model)[0]) * S(0.01));
         const auto done = window.finish();
         REQUIRE(done.stepped);
         REQUIRE(done.dropped == (kind == Kind::drop_micro ? 1 : 0));
@@ -190,10 +191,10 @@ TEST_CASE("Memory that runs out once anywhere halves the micro-batch and the upd
         Adam<double> adam{parameters(model), AdamOptions{.learning_rate = 0.01}};
         Window<double> window{adam, {.max_norm = 0.1}};
         Array<double> x = Random(1).array<double>({8, 3}), target = Random(2).array<double>({8, 2});
-        Finished<double> update(MicroBatchSize& size) {
+        UpdateResult<double> update(MicroBatchSize& size) {
             return size.update(window, 8, [&](std::int64_t most) {
                 for (const Items& micro : split(in_order(8), most)) {
-                    const auto y = model(constant(rows(x, micro)), window.pass(micro.count()));
+                    const auto y = model(constant(rows(x, micro)), window.begin_micro_batch(micro.count()));
                     window.add(mse(y, constant(rows(target, micro))));
                 }
             });
@@ -231,7 +232,7 @@ TEST_CASE("Memory that runs out once anywhere halves the micro-batch and the upd
 TEST_CASE("After an error in mid-window nothing but discarding is possible") {
     Training<double> training(Kind::plain);
     const auto pass_on = [&] {
-        const auto y = training.model(constant(training.x), training.window.pass(7));
+        const auto y = training.model(constant(training.x), training.window.begin_micro_batch(7));
         return cross_entropy(y, training.labels);
     };
     std::uint64_t refused = 0;

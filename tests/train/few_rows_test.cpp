@@ -65,13 +65,13 @@ struct Net {
     }
 
     Loss<Array<float>> loss(std::int64_t from, std::int64_t to) const {
-        Tensor y = linear_relu(Tensor(x.leading(from, to)), parameters[0], parameters[1]);
+        Tensor y = linear_relu(Tensor(x.slice_rows(from, to)), parameters[0], parameters[1]);
         const auto layers = [this](const Tensor& h) {
             return linear(matmul(h, detach(frozen)), parameters[2], parameters[3]);
         };
         y = checkpointed ? checkpoint(layers, y) : layers(y);
         if (twice) y = linear(y, parameters[2]) + sum(parameters[2]);
-        return cross_entropy(linear(y, parameters[4], parameters[5]), labels.leading(from, to));
+        return cross_entropy(linear(y, parameters[4], parameters[5]), labels.slice_rows(from, to));
     }
 
 private:
@@ -328,7 +328,7 @@ TEST_CASE(
     }
     struct Silent : Observer {
     } silent;
-    const Observing observing(silent);
+    const ObserverScope observing(silent);
     CHECK(added_by_second({}) == 0);
 }
 
@@ -346,7 +346,7 @@ TEST_CASE("A gradient that is asked for apart has nothing of the rows that wait,
 
 // Of one weight, which both layers read: the second one's rows could wait in the first micro-batch.
 Loss<Array<float>> twice_through(const Tensor& x, const Tensor& w) {
-    return counted(linear(linear(x, w), w));
+    return make_loss(linear(linear(x, w), w));
 }
 
 TEST_CASE("Rows wait for a window's gradient alone: a weight that is a result, read by two layers") {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tally/base/file_calls.hpp"
+#include "tally/base/syscall_hook.hpp"
 #include "train/killed.hpp"
 
 namespace tally::test {

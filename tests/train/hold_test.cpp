@@ -1,6 +1,6 @@
 // While micro-batches are in a window it alone changes its parameters and their gradients: whatever else is
 // tried is refused and harms nothing, or is noticed at the next add() or finish().
-#include "tally/train/hold.hpp"
+#include "tally/train/parameter_lock.hpp"
 
 #include <functional>
 #include <memory>
@@ -13,7 +13,7 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "tally/autograd/ops/linear.hpp"
-#include "tally/autograd/step.hpp"
+#include "tally/autograd/sgd_step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/train/clip.hpp"
 #include "tally/train/layers.hpp"
@@ -32,7 +32,7 @@ struct One {
     Tensor64 w = parameter(A({1, 1}, {1.0}));
     Sgd<double> sgd{{w}, {.learning_rate = 1}};
     Loss<A> loss(std::vector<double> x) const {
-        return counted(matmul(constant(A({static_cast<std::int64_t>(x.size()), 1}, x)), w));
+        return make_loss(matmul(constant(A({static_cast<std::int64_t>(x.size()), 1}, x)), w));
     }
 };
 
@@ -49,11 +49,11 @@ TEST_CASE("What others try on a window's parameters in its middle is refused and
         {"[zero_grad] this parameter of shape (1, 1)", [](One& o) { o.w.zero_grad(); }},
         {"[free_grad]", [](One& o) { o.w.free_grad(); }},
         {"[update]", [](One& o) { sgd_step({o.w}, 1); }},
-        {"[change_value]", [](One& o) { o.w.change_value([](A& v) { *v.writable() = 9; }); }},
-        {"[change_value]", [](One& o) { MovingAverage<double>({o.w}).swap(); }},
-        {"[change_grad]", [](One& o) { o.w.change_grad([](A& g) { *g.writable() = 9; }); }},
-        {"[change_grad]", [](One& o) { clip_grad_norm<double>({o.w}, 0.1); }},
-        {"[change_grad]", [](One& o) { clip_grad_value<double>({o.w}, 0.1); }},
+        {"[modify_value]", [](One& o) { o.w.modify_value([](A& v) { *v.writable() = 9; }); }},
+        {"[modify_value]", [](One& o) { MovingAverage<double>({o.w}).swap(); }},
+        {"[modify_grad]", [](One& o) { o.w.modify_grad([](A& g) { *g.writable() = 9; }); }},
+        {"[modify_grad]", [](One& o) { clip_grad_norm<double>({o.w}, 0.1); }},
+        {"[modify_grad]", [](One& o) { clip_grad_value<double>({o.w}, 0.1); }},
         {"[assign]",
          [](One& o) {
              assign(o.w, A({1, 1}, {5.0}));
@@ -90,7 +90,7 @@ TEST_CASE("A gradient or a value that is written to behind the window is noticed
         const std::string says = "of parameter 0 of (1, 1) was changed in place since the last micro-batch";
         CHECK_THAT(message_of([&] { window.add(one.loss({3, 6})); }), contains(says));
         CHECK_THAT(message_of([&] { window.finish(); }), contains(of_value ? "the value" : "the gradient"));
-        CHECK_THAT(message_of([&] { window.whole([] {}); }), contains(says));
+        CHECK_THAT(message_of([&] { window.transaction([] {}); }), contains(says));
         window.discard();
         assign(one.w, A({1, 1}, {1.0}));
         window.add(one.loss({1, 2, 3, 6}));
@@ -198,7 +198,7 @@ TEST_CASE("A loss that reaches nothing of the window is refused") {
     window.add(mse(elsewhere, target));
     CHECK_THROWS_WITH(window.finish(), contains("no gradient has reached any of its 1 parameters"));
     window.discard();
-    window.once(sum(w));
+    window.add_regularizer(sum(w));
     CHECK_THROWS_WITH(window.flush(), contains("no micro-batch has come"));
     window.discard();
     window.add(mse(w, target));

@@ -15,7 +15,7 @@
 namespace tally::test {
 namespace {
 
-const Stream any{1, 0};
+const RngStream any{1, 0};
 
 Sequential<double> images() {
     return Sequential<double>{Conv2d<double>(2, 3, 3, any, {.padding = 1, .bias = false}),
@@ -30,7 +30,7 @@ Sequential<double> images() {
 }
 
 Array<double> rows_of(const Array<double>& x, std::int64_t from, std::int64_t to) {
-    return x.leading(from, to);
+    return x.slice_rows(from, to);
 }
 
 double worst(const Array<double>& a, const Array<double>& b) {
@@ -45,10 +45,10 @@ TEST_CASE("A network of images trains and is used as PyTorch's with its weights"
     Sequential<double> model = images();
     load_weights(layer_folder + "images.safetensors", model, WeightOrder::pytorch);
     const Expected expected("images");
-    check_pass(model, expected, "", Pass{.training = true});
+    check_pass(model, expected, "", ForwardPass{.training = true});
 
     for (const std::string x : {"x", "later"}) {  // two updates
-        Pass pass{.training = true};
+        ForwardPass pass{.training = true};
         model(constant(expected[x]), pass);
         pass.effects.commit();
     }
@@ -132,7 +132,7 @@ TEST_CASE("Law: running statistics move once per update however the window was s
             for (std::int64_t from = 0; from < items;) {
                 // a last item alone would have no variance
                 const std::int64_t to = items - from - size < 2 ? items : from + size;
-                Pass& pass = window.pass(to - from);
+                ForwardPass& pass = window.begin_micro_batch(to - from);
                 const Tensor64 y = (*layer)(constant(rows_of(x, from, to)), pass);
                 window.add(mse(y, constant(Array<double>::zeros(y.shape()))));
                 from = to;
@@ -153,14 +153,14 @@ TEST_CASE("A micro-batch that is dropped leaves nothing in the running statistic
     Sgd<double> sgd(parameters(layer), {.learning_rate = 0.1});
     Window<double> window(sgd, {.non_finite = NonFinite::drop_micro});
     const auto feed = [&](const Array<double>& x) {
-        const Tensor64 y = layer(constant(x), window.pass(x.shape()[0]));
+        const Tensor64 y = layer(constant(x), window.begin_micro_batch(x.shape()[0]));
         window.add(mse(y, constant(Array<double>::zeros(y.shape()))));
     };
     const Array<double> good({3, 1}, {1, 2, 4});
     feed(Array<double>({2, 1}, {1, std::nan("")}));
     feed(good);
     CHECK(window.finish().dropped == 1);
-    Pass pass{.training = true};
+    ForwardPass pass{.training = true};
     twin(constant(good), pass);
     pass.effects.commit();
     CHECK(same_bits(layer.running.mean, twin.running.mean));
@@ -192,9 +192,11 @@ TEST_CASE("Law: dropout under a window has the full batch's bits however it was 
         for (int update = 0; update < 2; ++update) {
             for (std::int64_t from = 0; from < items; from += size) {
                 const std::int64_t to = std::min(items, from + size);
-                const Tensor64 y = model(constant(x.leading(from, to)), window.pass(to - from));
+                const Tensor64 y =
+                    model(constant(x.slice_rows(from, to)), window.begin_micro_batch(to - from));
                 for (double number : y.value().to_vector()) all.push_back(number);
-                window.add(counted(y * Tensor64(Array<double>::full({}, 1.0)) * slice(weight, 0, from, to)));
+                window.add(
+                    make_loss(y * Tensor64(Array<double>::full({}, 1.0)) * slice(weight, 0, from, to)));
             }
             window.finish();
         }
@@ -214,7 +216,7 @@ TEST_CASE("Dropout drops nothing when training is over and layers drop apart") {
     Dropout<double> one(0.5, 1), other(0.5, 2);
     const Array<double> x = Array<double>::full({50, 4}, 1.0);
     CHECK(same_bits(one(constant(x)).value(), x));
-    Pass pass{.training = true, .seed = 9};
+    ForwardPass pass{.training = true, .seed = 9};
     const Array<double> y = one(constant(x), pass).value();
     CHECK_FALSE(same_bits(y, other(constant(x), pass).value()));
     CHECK(same_bits(y, dropout(constant(x), 0.5, {9, 1, 0}).value()));
@@ -227,8 +229,8 @@ TEST_CASE("An effect that the model does not know is not lost without a word") {
     {
         Window<double> window(sgd);
         const Tensor64 x = constant(Array<double>({2, 1}, {1, 2}));
-        Pass& pass = window.pass(2);
-        window.add(counted(inside(x, pass) + outside(x, pass)));
+        ForwardPass& pass = window.begin_micro_batch(2);
+        window.add(make_loss(inside(x, pass) + outside(x, pass)));
         TrainingState state;
         CHECK_THROWS_WITH(window.save(state, "window", &inside),
                           "[window] save: an effect was left by what is no part of the model");
@@ -247,7 +249,7 @@ TEST_CASE("A window saved in its middle keeps what batch norm has seen") {
         auto window = std::make_unique<Window<double>>(*sgd, WindowOptions<double>{.micro_batches = 3});
         for (int micro = 0; micro < 9; ++micro) {
             const Array<double> x = random.array<double>({random.whole(2, 5), 3});
-            const Tensor64 y = (*model)(constant(x), window->pass(x.shape()[0]));
+            const Tensor64 y = (*model)(constant(x), window->begin_micro_batch(x.shape()[0]));
             window->add(mse(y, constant(Array<double>::full(y.shape(), 0.5))));
             if (interrupted && micro % 2 == 1) {
                 TrainingState state;

@@ -60,7 +60,7 @@ public:
     void list(Members<S>& members) override { members.child("inner", inner_); }
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override { return x + tanh(inner_(x, pass)); }
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass& pass) override { return x + tanh(inner_(x, pass)); }
 
 private:
     Linear<S> inner_;

@@ -28,7 +28,7 @@ public:
     }
 
 protected:
-    V forward(V x, Pass&) override { return body_(x, parameters_); }
+    V forward(V x, ForwardPass&) override { return body_(x, parameters_); }
 
 private:
     std::vector<V> parameters_;
@@ -69,7 +69,7 @@ template <class S> struct Net {
         return extents.size() == 1 ? Form::vector : extents.size() == 2 ? Form::sequence : Form::image;
     }
     std::int64_t width() const { return extents.back(); }
-    Stream stream() { return {seed, ++streams}; }
+    RngStream stream() { return {seed, ++streams}; }
     std::int64_t size() {
         if (large) {
             const std::vector<std::int64_t> edges{12, 13,  16,  17,  31,  32,  33,  63,  64,  65,  70,
@@ -113,14 +113,14 @@ template <class S> struct Net {
         used.emplace_back(kind.name);
     }
 
-    Loss<Array<S>> loss(std::int64_t from, std::int64_t to, Pass& pass) {
-        V h = table ? (*table)(tokens.leading(from, to)) : constant(x.leading(from, to));
+    Loss<Array<S>> loss(std::int64_t from, std::int64_t to, ForwardPass& pass) {
+        V h = table ? (*table)(tokens.slice_rows(from, to)) : constant(x.slice_rows(from, to));
         h = body(std::move(h), pass);
-        const V wanted = constant(target.leading(from, to));
+        const V wanted = constant(target.slice_rows(from, to));
         if (loss_kind == 0) return mse(h, wanted);
-        if (loss_kind == 1) return cross_entropy(h, labels.leading(from, to));
+        if (loss_kind == 1) return cross_entropy(h, labels.slice_rows(from, to));
         if (loss_kind == 2)
-            return cross_entropy(h, labels.leading(from, to), {.ignore = 0, .smoothing = 0.1});
+            return cross_entropy(h, labels.slice_rows(from, to), {.ignore = 0, .smoothing = 0.1});
         return binary_cross_entropy(sigmoid(h), wanted);
     }
 };

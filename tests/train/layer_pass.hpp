@@ -45,7 +45,7 @@ inline void check_close(const std::string& what, const Array<double>& mine, cons
 }
 
 inline void check_pass(Layer<double>& model, const Expected& expected, const std::string& suffix = "",
-                       Pass pass = {}) {
+                       ForwardPass pass = {}) {
     Tensor64 x = parameter(expected["x"]);
     const Tensor64 y = model(x, pass);
     check_close("y", y.value(), expected["y" + suffix]);

@@ -11,7 +11,7 @@
 namespace tally::test {
 namespace {
 
-const Stream any{1, 0};
+const RngStream any{1, 0};
 
 }  // namespace
 

@@ -37,7 +37,8 @@ struct World {
     }
     void micro_batch() {
         const Items items = in_order(6);
-        window.add(mse(model(constant(x), window.pass(6)), constant(Array<double>::zeros({6, 4}))));
+        window.add(
+            mse(model(constant(x), window.begin_micro_batch(6)), constant(Array<double>::zeros({6, 4}))));
     }
     std::string bits() {
         TrainingState state;

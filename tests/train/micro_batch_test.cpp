@@ -31,7 +31,7 @@ struct Net {
 
     void fill(const Items& items, std::int64_t most) {
         for (const Items& micro : split(items, most)) {
-            const Tensor64 y = model(constant(rows(x, micro)), window.pass(micro.count()));
+            const Tensor64 y = model(constant(rows(x, micro)), window.begin_micro_batch(micro.count()));
             window.add(mse(y, constant(rows(target, micro))));
         }
     }
@@ -140,7 +140,7 @@ TEST_CASE("A try that failed leaves nothing behind") {
         CHECK(net.window.empty());
         for (const Tensor64& p : parameters(net.model)) CHECK_FALSE(p.has_grad());
         net.fill(in_order(8), std::min<std::int64_t>(most, 8));  // a gradient is under way
-        net.window.once(sum(parameters(net.model)[0]) * 0.0);
+        net.window.add_regularizer(sum(parameters(net.model)[0]) * 0.0);
         if (most > fits) run_out();
         net.fill(in_order(24).part(8, 24), most);
     });
@@ -154,7 +154,7 @@ TEST_CASE("A try that failed leaves nothing behind") {
 
     untroubled.fill(in_order(8), expected);
     untroubled.fill(in_order(24).part(8, 24), expected);
-    untroubled.window.once(sum(parameters(untroubled.model)[0]) * 0.0);
+    untroubled.window.add_regularizer(sum(parameters(untroubled.model)[0]) * 0.0);
     untroubled.window.finish();
     CHECK(net.numbers() == untroubled.numbers());
     // A size once found stays.
@@ -193,7 +193,7 @@ TEST_CASE("Where not one item fits the error tells what is fixed and what an ite
             CHECK(size.retries() == 2);
             CHECK(net.window.empty());
             for (const Tensor64& p : parameters(net.model)) CHECK_FALSE(p.has_grad());
-            CHECK(net.adam.remembered().now == 0);
+            CHECK(net.adam.state_size().now == 0);
             return error.what();
         }
         return "it fits";
@@ -218,10 +218,10 @@ TEST_CASE("What cannot be tried again is refused") {
     MicroBatchSize size(4);
     const auto fill = [&](std::int64_t most) { net.fill(in_order(4), most); };
     CHECK_THROWS_WITH(MicroBatchSize(0), contains("[micro_batch] a micro-batch holds at least one item; 0"));
-    net.window.plan(3);
+    net.window.plan_micro_batches(3);
     CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("planned for 3 micro-batches"));
-    net.window.plan(0);
-    net.window.once(sum(parameters(net.model)[0]));
+    net.window.plan_micro_batches(0);
+    net.window.add_regularizer(sum(parameters(net.model)[0]));
     CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("holds something already"));
     net.window.discard();
     fill(4);
@@ -244,7 +244,7 @@ struct Fitted {
         : net(3, 26, 4), fits(at_most), sgd(parameters(net.model), {.learning_rate = 0.1, .momentum = 0.9}) {
         trainer.emplace(
             net.model, sgd, 26,
-            [this](const Items& items, Pass& pass) {
+            [this](const Items& items, ForwardPass& pass) {
                 if (left-- == 0) throw Interrupted();
                 if (items.count() > fits) run_out();
                 return mse(net.model(constant(rows(net.x, items)), pass), constant(rows(net.target, items)));
@@ -310,7 +310,7 @@ TEST_CASE("The Trainer drops a tail that is a micro-batch short whatever size fi
             Net net(3, items, 4);
             Sgd<double> sgd(parameters(net.model), {.learning_rate = 0.1});
             Trainer<double> trainer(net.model, sgd, items,
-                                    [&](const Items& some, Pass& pass) {
+                                    [&](const Items& some, ForwardPass& pass) {
                                         if (some.count() > fits) run_out();
                                         return mse(net.model(constant(rows(net.x, some)), pass),
                                                    constant(rows(net.target, some)));

@@ -12,11 +12,11 @@
 #include "here.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/shape.hpp"
-#include "tally/autograd/step.hpp"
+#include "tally/autograd/sgd_step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/memory/memory.hpp"
-#include "tally/train/cached.hpp"
 #include "tally/train/clip.hpp"
+#include "tally/train/grad_cache.hpp"
 #include "tally/train/layers.hpp"
 #include "tally/train/micro_batch.hpp"
 #include "tally/train/trainer.hpp"
@@ -52,8 +52,8 @@ struct Program : Module<double> {
     Program() { average.save(of_average, "average"); }
     void list(Members<double>& members) override { members.parameter("w", w); }
     Loss<A> loss(const Numbers& x) const {
-        return counted(matmul(constant(A({static_cast<std::int64_t>(x.size()), 1}, x).to(here())), w * w) *
-                       0.5);
+        return make_loss(matmul(constant(A({static_cast<std::int64_t>(x.size()), 1}, x).to(here())), w * w) *
+                         0.5);
     }
     void open() {
         window.emplace(sgd, WindowOptions<double>{.micro_batches = 2, .sum = how});
@@ -128,19 +128,19 @@ inline std::vector<Call> calls() {
     return {
         {"Var::zero_grad", Kind::gradient, [](P p) { p.w.zero_grad(); }, clear},
         {"Var::free_grad", Kind::gradient, [](P p) { p.w.free_grad(); }, clear},
-        {"Var::change_grad", Kind::gradient, [](P p) { p.w.change_grad([](A& g) { g = number(9); }); },
+        {"Var::modify_grad", Kind::gradient, [](P p) { p.w.modify_grad([](A& g) { g = number(9); }); },
          set_to(9)},
-        {"Var::change_value", Kind::value,
+        {"Var::modify_value", Kind::value,
          [](P p) {
-             p.w.change_value([](A& v) {
+             p.w.modify_value([](A& v) {
                  const A four = number(4);
                  detail::device_copy::bytes(v.writable(), v.device(), four.data(), v.device(),
                                             sizeof(double));
              });
          },
          becomes(4)},
-        {"Var::change_value (another buffer)", Kind::value,
-         [](P p) { p.w.change_value([](A& v) { v = number(4); }); }, becomes(4)},
+        {"Var::modify_value (another buffer)", Kind::value,
+         [](P p) { p.w.modify_value([](A& v) { v = number(4); }); }, becomes(4)},
         {"Var::update", Kind::steps, [](P p) { p.w.update([](A& v, const A&) { v = number(4); }); },
          [](Plain& p) {
              if (p.gradient != 0) p.w = 4;
@@ -201,20 +201,20 @@ inline std::vector<Call> calls() {
         {"add_cached", Kind::adds,
          [](P p) {
              add_cached<double>(
-                 *p.window, {Items(0, 1)}, {[&](const Items&, Pass&) {
+                 *p.window, {Items(0, 1)}, {[&](const Items&, ForwardPass&) {
                      return reshape(p.w * p.w, {1, 1});
                  }},
-                 [](const detail::Representations<double>& of) { return counted(of[0] * 2.); });
+                 [](const detail::Representations<double>& of) { return make_loss(of[0] * 2.); });
          },
          [](Plain& p) { p.add(other_items); }},
-        {"Window::once", Kind::once, [](P p) { p.window->once(sum(p.w * p.w) * 0.5); },
+        {"Window::add_regularizer", Kind::once, [](P p) { p.window->add_regularizer(sum(p.w * p.w) * 0.5); },
          [](Plain& p) { p.once += p.w; }},
         {"Window::after_backward", Kind::tells, [](P p) { p.window->after_backward(2); }},
-        {"Window::whole", Kind::harmless, [](P p) { p.window->whole([] {}); }},
+        {"Window::transaction", Kind::harmless, [](P p) { p.window->transaction([] {}); }},
         {"Window::backward", Kind::harmless, [](P p) { p.window->backward([] {}); }},
-        {"Window::pass", Kind::passes, [](P p) { p.window->pass(1); }},
-        {"Window::part", Kind::refused_always, [](P p) { p.window->part(1); }},
-        {"Window::plan", Kind::plans, [](P p) { p.window->plan(1); }},
+        {"Window::begin_micro_batch", Kind::passes, [](P p) { p.window->begin_micro_batch(1); }},
+        {"Window::begin_part", Kind::refused_always, [](P p) { p.window->begin_part(1); }},
+        {"Window::plan_micro_batches", Kind::plans, [](P p) { p.window->plan_micro_batches(1); }},
         {"Window::finish", Kind::finishes, [](P p) { p.window->finish(); }, [](Plain& p) { p.finish(); }},
         {"Window::flush", Kind::flushes, [](P p) { p.window->flush(); },
          [](Plain& p) {
@@ -231,7 +231,9 @@ inline std::vector<Call> calls() {
         {"Window", Kind::another_window, [](P p) { Window<double>{p.sgd}; }},
         {"Accumulate", Kind::another_window, [](P p) { Accumulate<double>(p.sgd, 2, Reduction::sum); }},
         {"Trainer", Kind::another_window,
-         [](P p) { Trainer<double>(p, p.sgd, 4, [&](const Items&, Pass&) { return p.loss(other_items); }); }},
+         [](P p) {
+             Trainer<double>(p, p.sgd, 4, [&](const Items&, ForwardPass&) { return p.loss(other_items); });
+         }},
         {"MicroBatchSize::update", Kind::refused_always,
          [](P p) { MicroBatchSize(1).update<double>(*p.window, 1, [](std::int64_t) {}); }},
     };

@@ -96,9 +96,9 @@ std::string expected(const Call& call) {
 Tensor64 calling_inside(const std::function<void()>& call, const Tensor64& x) {
     return custom(
         "calling", [](const A& value) { return value.clone(); },
-        [call](Pull<A> to, const A& dy, const A&, const A&) {
+        [call](GradInputs<A> to, const A& dy, const A&, const A&) {
             call();
-            to.give(0, dy);
+            to.add(0, dy);
         },
         x);
 }
@@ -137,7 +137,7 @@ Outcome observe(const Call& call, State state) {
     if (state != fresh) add(first_items);
     if (state == full || state == finished) add(second_items);
     if (state == finished) finish();
-    if (state == broken) message_of([&] { program.window->whole([] { throw Error("broken"); }); });
+    if (state == broken) message_of([&] { program.window->transaction([] { throw Error("broken"); }); });
     if (state == dead) {
         program.window.reset();
         plain.reset();
@@ -307,22 +307,22 @@ TEST_CASE("The table of misuse knows every public function that changes somethin
     const std::vector<Header> headers{
         {"autograd/var.hpp",
          "Var",
-         {"bool", "value", "item", "shape", "wants_grad", "has_grad", "grad", "node", "last", "release",
-          "checked", "start", "check_thread", "t"}},
+         {"bool", "value", "item", "shape", "requires_grad", "has_grad", "grad", "node", "is_last_handle",
+          "into_node", "checked", "start", "check_thread", "t"}},
         {"train/window.hpp",
          "Window",
-         {"empty", "full", "micro_batches", "planned", "updates", "items", "optimizer", "options", "noise",
-          "share", "prepare_load"}},
+         {"empty", "full", "micro_batches", "planned_micro_batches", "updates", "items", "optimizer",
+          "options", "noise", "share", "validate_state"}},
         {"train/optimizer.hpp",
          "Optimizer",
          {"unfinished", "expect_finished", "expect_current", "note_variables", "note_effects", "had_effects",
-          "remembered", "name", "parameters", "learning_rate", "schedule_learning_rate", "let_go_of_unused",
-          "save", "prepare_load"}},
+          "state_size", "name", "parameters", "learning_rate", "schedule_learning_rate", "drop_unused_state",
+          "save", "validate_state"}},
         {"../lessons/adam_a.hpp", "AdamA", {}},
-        {"train/average.hpp", "MovingAverage", {"updates", "value", "swapped", "save", "prepare_load"}},
+        {"train/average.hpp", "MovingAverage", {"updates", "value", "swapped", "save", "validate_state"}},
         {"train/clip.hpp", "", {"grad_norm", "count_non_finite", "measure_gradients", "clip_measured"}},
-        {"autograd/step.hpp", "", {}},
-        {"train/cached.hpp", "", {}},
+        {"autograd/sgd_step.hpp", "", {}},
+        {"train/grad_cache.hpp", "", {}},
         {"train/micro_batch.hpp", "MicroBatchSize", {"now", "retries"}},
         // They have a window of their own.
         {"../lessons/accumulate.hpp",
@@ -374,7 +374,7 @@ TEST_CASE("Misuse is refused or noticed and never wrong in silence") {
 }
 
 TEST_CASE("Misuse of a window with exact sums comes to the same") {
-    const detail::Meanwhile<Sum> exact(Program::how, Sum::exact);
+    const detail::ScopedValue<Sum> exact(Program::how, Sum::exact);
     Table windows;
     for (const Call& call : calls()) {
         std::string wanted = expected(call);

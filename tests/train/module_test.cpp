@@ -10,7 +10,7 @@
 namespace tally::test {
 namespace {
 
-const Stream any{1, 0};
+const RngStream any{1, 0};
 
 std::string names(Module<float>& model) {
     std::string all;
@@ -27,17 +27,17 @@ public:
     int updates = 0;
 
 protected:
-    Tensor64 forward(Tensor64 x, Pass& pass) override {
-        if (pass.training) pass.effects.leave(this, std::make_unique<Seen>(*this, x.value()));
+    Tensor64 forward(Tensor64 x, ForwardPass& pass) override {
+        if (pass.training) pass.effects.add(this, std::make_unique<Seen>(*this, x.value()));
         return x;
     }
 
 private:
-    struct Seen : detail::Effect {
+    struct Seen : detail::SideEffect {
         Seen(Mean& layer, const Array<double>& x) : mean(&layer), count(static_cast<double>(x.size())) {
             for (const double v : x.span()) total += v;
         }
-        void join(const detail::Effect& later) override {
+        void join(const detail::SideEffect& later) override {
             total += static_cast<const Seen&>(later).total;
             count += static_cast<const Seen&>(later).count;
         }
@@ -59,7 +59,7 @@ struct Residual : Layer<float> {  // a model of one's own
         members.child("norm", norm);
         members.child("inner", inner);
     }
-    Tensor forward(Tensor x, Pass& pass) override { return x + inner(norm(x, pass), pass); }
+    Tensor forward(Tensor x, ForwardPass& pass) override { return x + inner(norm(x, pass), pass); }
 };
 
 }  // namespace
@@ -110,10 +110,10 @@ TEST_CASE("Effects happen once per update however the window was split") {
     const Array<double> x = random.array<double>({random.whole(2, 8)});
     const auto after = [&](std::int64_t size, bool one_pass) {
         Mean mean;
-        Effects window;
-        Pass all{.training = true};
+        SideEffects window;
+        ForwardPass all{.training = true};
         for (const Tensor64& micro : split(constant(x), size)) {
-            Pass pass{.training = true};
+            ForwardPass pass{.training = true};
             mean(micro, one_pass ? all : pass);
             window.join(std::move(pass.effects));
         }

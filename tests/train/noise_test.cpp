@@ -142,8 +142,8 @@ template <class S> void check_by_hand(std::uint64_t seed) {
         for (int update = 0; update < 2; ++update) {
             for (const auto& micro : drawn.micros)
                 window.add(drawn.loss(leaves, micro), {.weight = micro.weight});
-            if (drawn.penalty) window.once(sum(leaves[0] * leaves[0]) * 3);
-            const Finished<S> done = window.finish();
+            if (drawn.penalty) window.add_regularizer(sum(leaves[0] * leaves[0]) * 3);
+            const UpdateResult<S> done = window.finish();
             REQUIRE(done.stepped);
             CHECK(done.noise.windows + done.noise.without == noise);
             if (!noise) continue;
@@ -251,7 +251,7 @@ Measured measured(const Known& known, std::uint64_t seed, std::int64_t windows) 
             window.add({sum(w * constant(sum_of_items.to(here()))),
                         constant(Array<double>::full({}, size, here()))});
         }
-        const Finished<double> done = window.finish();
+        const UpdateResult<double> done = window.finish();
         found.traces.push_back(done.noise.trace());
         found.squares.push_back(done.noise.square());
     }

@@ -303,7 +303,7 @@ TEST_CASE("Where memory runs out a step of AdamA is made whole or not at all") {
     for (std::uint64_t n = 1;; ++n) {
         const auto adam = made();
         const std::string before = bytes(*adam);
-        const std::size_t remembered = adam->remembered().now;
+        const std::size_t remembered = adam->state_size().now;
         std::vector<Array<double>> held;  // so that values are not written where they lie
         for (const Tensor64& each : adam->parameters()) held.push_back(each.value());
         memory::fail_allocation(n);
@@ -317,7 +317,7 @@ TEST_CASE("Where memory runs out a step of AdamA is made whole or not at all") {
         if (failed) {
             ++failures;
             CHECK(bytes(*adam) == before);
-            CHECK(adam->remembered().now == remembered);
+            CHECK(adam->state_size().now == remembered);
             adam->step();
         }
         CHECK(bytes(*adam) == bytes(*wanted));
@@ -332,7 +332,7 @@ TEST_CASE("A fold inside a backward is refused before it takes anything in") {
     AdamA<double> adam({w, x});
     w.backward(Array<double>{1, 1});
     const std::string before = detail::state_bytes(saved(adam));
-    sum(x * x).backward([&](const detail::Visit<Array<double>>&) {
+    sum(x * x).backward([&](const detail::VisitedNode<Array<double>>&) {
         CHECK_THROWS_WITH(adam.fold(), contains("[fold] inside a backward()"));
     });
     CHECK(detail::state_bytes(saved(adam)) == before);
@@ -345,9 +345,9 @@ TEST_CASE("In a window AdamA takes in one gradient, the mean, and is AdamW") {
     AdamW plain({b}, {.weight_decay = 0.01});
     Window<double> window(folding, {.micro_batches = 2}), of_plain(plain, {.micro_batches = 2});
     for (const double g : {0.5, -0.25, 2.0, 1.0}) {
-        window.add(counted(a * g));
+        window.add(make_loss(a * g));
         CHECK_THROWS_WITH(folding.fold(), contains("[fold] a window is open"));
-        of_plain.add(counted(b * g));
+        of_plain.add(make_loss(b * g));
         if (!window.full()) continue;
         window.finish();
         of_plain.finish();

@@ -288,7 +288,7 @@ template <class Options, class Make> void check_rows(const std::string& kind, co
 
 template <class O, class Use> void with_optimizer(O& optimizer, Use use) {
     Window<double> window(optimizer, {});
-    window.add(counted(optimizer.parameters()[0] * 2.0));
+    window.add(make_loss(optimizer.parameters()[0] * 2.0));
     use(window);
 }
 
@@ -303,7 +303,7 @@ TEST_CASE("Every option of a window or an optimizer or an average that is change
         w.zero_grad();
         Sgd<double> sgd({w}, {.learning_rate = 0.1});
         Window<double> window(sgd, o);
-        for (int i = 0; i < 2; ++i) window.add(counted(w * 2.0));
+        for (int i = 0; i < 2; ++i) window.add(make_loss(w * 2.0));
         use(window);
     });
 
@@ -332,7 +332,7 @@ TEST_CASE("Every option of a window or an optimizer or an average that is change
                    Sgd<double> sgd({w}, {.learning_rate = 0.1});
                    MovingAverage<double> mean({w}, o);
                    Window<double> window(sgd, {.average = &mean});
-                   window.add(counted(w * 2.0));
+                   window.add(make_loss(w * 2.0));
                    use(window);
                });
 }

@@ -31,7 +31,7 @@ struct Net {
     Sequential<S> model{Linear<S>(3, 4, {1, 1}), BatchNorm<S>(4), Dropout<S>(0.5, 7),
                         Linear<S>(4, 1, {1, 2})};
     Sgd<S> sgd{parameters(model), {.learning_rate = 0.1}};
-    Loss<Array<S>> loss(const Array<S>& x, Pass& pass) { return counted(model(constant(x), pass)); }
+    Loss<Array<S>> loss(const Array<S>& x, ForwardPass& pass) { return make_loss(model(constant(x), pass)); }
     std::vector<S> all() {
         std::vector<S> numbers;
         for (const detail::Member<S>& member : members(model))
@@ -49,7 +49,7 @@ std::vector<S> after(const std::function<void(Net&, Window<S>&)>& before) {
     for (int update = 0; update < 2; ++update) {
         for (const std::uint64_t stream : {1u, 2u}) {
             before(net, window);
-            window.add(net.loss(data(stream), window.pass(4)));
+            window.add(net.loss(data(stream), window.begin_micro_batch(4)));
         }
         window.finish();
     }
@@ -64,18 +64,18 @@ struct Stop : std::runtime_error {
 
 TEST_CASE("A pass whose loss is not added leaves nothing") {
     const auto plain = after([](Net&, Window<S>&) {});
-    CHECK(after([](Net&, Window<S>& window) { window.pass(9); }) == plain);
+    CHECK(after([](Net&, Window<S>& window) { window.begin_micro_batch(9); }) == plain);
     CHECK(after([](Net& net, Window<S>& window) {  // a probing forward
-              net.loss(data(9, 10), window.pass(4));
+              net.loss(data(9, 10), window.begin_micro_batch(4));
           }) == plain);
     CHECK(after([](Net& net, Window<S>& window) {  // looked at and left out
               Array<S> x = data(9);
               *x.writable() = NAN;
-              REQUIRE_FALSE(std::isfinite(net.loss(x, window.pass(4)).mean().item()));
+              REQUIRE_FALSE(std::isfinite(net.loss(x, window.begin_micro_batch(4)).mean().item()));
           }) == plain);
     CHECK(after([](Net& net, Window<S>& window) {
               const auto thrown = [&] {
-                  const auto loss = net.loss(data(9), window.pass(4));
+                  const auto loss = net.loss(data(9), window.begin_micro_batch(4));
                   throw Stop();
               };
               CHECK_THROWS_AS(thrown(), Stop);
@@ -84,12 +84,12 @@ TEST_CASE("A pass whose loss is not added leaves nothing") {
         after([](Net& net, Window<S>& window) {  // the forward runs out of memory, at one place after another
             for (std::uint64_t n = 1; n < 12; n += 3) {
                 memory::fail_allocation(n);
-                CHECK_THROWS_AS(net.loss(data(9), window.pass(4)), OutOfMemory);
+                CHECK_THROWS_AS(net.loss(data(9), window.begin_micro_batch(4)), OutOfMemory);
                 memory::fail_allocation(0);
             }
         }) == plain);
     CHECK(after([](Net& net, Window<S>& window) {  // refused before anything of it was counted
-              const auto loss = net.loss(data(9), window.pass(4));
+              const auto loss = net.loss(data(9), window.begin_micro_batch(4));
               CHECK_THROWS_WITH(window.add(loss, {.weight = -1}), contains("cannot weigh -1"));
           }) == plain);
 }
@@ -98,14 +98,14 @@ TEST_CASE("A window can be saved while a pass is pending") {
     const auto saved = [](bool pending) {
         Net net;
         Window<S> window(net.sgd);
-        window.add(net.loss(data(1), window.pass(4)));
-        if (pending) net.loss(data(9), window.pass(4));
+        window.add(net.loss(data(1), window.begin_micro_batch(4)));
+        if (pending) net.loss(data(9), window.begin_micro_batch(4));
         TrainingState state;
         window.save(state, "window", &net.model);
         Net twin;
         Window<S> resumed(twin.sgd);
         resumed.load(state, "window", &twin.model);
-        resumed.add(twin.loss(data(2), resumed.pass(4)));
+        resumed.add(twin.loss(data(2), resumed.begin_micro_batch(4)));
         resumed.finish();
         return twin.all();
     };
@@ -113,36 +113,37 @@ TEST_CASE("A window can be saved while a pass is pending") {
 }
 
 TEST_CASE("A loss is booked on the pass that it went forward in or not at all") {
-    const auto refused = contains("recorded before the last pass() began, or in a window that is over");
+    const auto refused =
+        contains("recorded before the last begin_micro_batch() began, or in a window that is over");
     Net net;
     Window<S> window(net.sgd);
-    const auto a = net.loss(data(1), window.pass(4));
-    const auto b = net.loss(data(2), window.pass(4));
+    const auto a = net.loss(data(1), window.begin_micro_batch(4));
+    const auto b = net.loss(data(2), window.begin_micro_batch(4));
     CHECK_THROWS_WITH(window.add(a), refused);
     CHECK_NOTHROW(window.add(b));
-    const auto c = net.loss(data(3), window.pass(4));
+    const auto c = net.loss(data(3), window.begin_micro_batch(4));
     window.finish();  // ends the pass, too
     CHECK_THROWS_WITH(window.add(c), refused);
 
     // One pass for two forwards: the second would have the first one's masks.
-    Pass& pass = window.pass(4);
+    ForwardPass& pass = window.begin_micro_batch(4);
     window.add(net.loss(data(1), pass));
-    CHECK_THROWS_WITH(window.add(net.loss(data(2), pass)), contains("has no pass() of its own"));
-    CHECK_THROWS_WITH(window.part(4), contains("call pass() for the first part"));
-    CHECK_THROWS_WITH(window.pass(-1), contains("there are no -1 items"));
+    CHECK_THROWS_WITH(window.add(net.loss(data(2), pass)), contains("has no begin_micro_batch() of its own"));
+    CHECK_THROWS_WITH(window.begin_part(4), contains("call begin_micro_batch() for the first part"));
+    CHECK_THROWS_WITH(window.begin_micro_batch(-1), contains("there are no -1 items"));
     window.discard();
 }
 
 TEST_CASE("Items are numbered by what was added") {
     Net net;
     Window<S> window(net.sgd);
-    CHECK(window.pass(4).first_item == 0);
-    CHECK(window.pass(3).first_item == 0);
-    CHECK(window.part(2).first_item == 3);
-    window.add(net.loss(data(1), window.part(4)));
-    CHECK(window.pass(1).first_item == 9);
+    CHECK(window.begin_micro_batch(4).first_item == 0);
+    CHECK(window.begin_micro_batch(3).first_item == 0);
+    CHECK(window.begin_part(2).first_item == 3);
+    window.add(net.loss(data(1), window.begin_part(4)));
+    CHECK(window.begin_micro_batch(1).first_item == 9);
     window.discard();
-    CHECK(window.pass(1).first_item == 0);
+    CHECK(window.begin_micro_batch(1).first_item == 0);
 }
 
 namespace {
@@ -159,7 +160,7 @@ std::vector<S> trained(int at, Then then, bool auto_size) {
     const auto with_trainer = [&](bool throws, auto go) {
         Net net;
         Trainer<S> trainer(net.model, net.sgd, 50,
-                           [&](const Items& items, Pass& pass) {
+                           [&](const Items& items, ForwardPass& pass) {
                                auto loss = net.loss(rows(x, items), pass);
                                if (throws && calls++ == at) throw Stop();
                                return loss;
@@ -206,7 +207,7 @@ TEST_CASE("A full window takes no more and a total that has not come is no windo
     const Tensor64 w = parameter({1.0});
     Sgd<double> sgd({w}, {.learning_rate = 1});
     const auto loss = [&](std::vector<double> x) {
-        return counted(w * constant(Array<double>({static_cast<std::int64_t>(x.size())}, x)));
+        return make_loss(w * constant(Array<double>({static_cast<std::int64_t>(x.size())}, x)));
     };
     Window<double> window(sgd, {.micro_batches = 2, .total = 4});
     window.add(loss({1, 2}));
@@ -227,7 +228,9 @@ TEST_CASE("A full window takes no more and a total that has not come is no windo
 TEST_CASE("A loss that is no number is seen though its gradients are finite") {
     const Tensor64 w = parameter({1.0});
     Sgd<double> sgd({w}, {.learning_rate = 1});
-    const auto loss = [&](double beside) { return counted(w * 2 + constant(Array<double>({1}, {beside}))); };
+    const auto loss = [&](double beside) {
+        return make_loss(w * 2 + constant(Array<double>({1}, {beside})));
+    };
     const auto with = [&](NonFinite policy, auto then) {
         Window<double> window(sgd, {.non_finite = policy});
         window.add(loss(0));
@@ -253,7 +256,7 @@ TEST_CASE("A count that nothing can be divided by is refused in the right words"
         CHECK_THROWS_WITH(window.add(loss),
                           contains("is no number of things that a loss could be divided by"));
     }
-    window.add(counted(w * 1e200));
+    window.add(make_loss(w * 1e200));
     CHECK_THROWS_WITH(window.finish(),
                       contains("the norm of the gradients is inf, though each element is finite"));
     window.discard();

@@ -5,8 +5,8 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "tally/autograd/ops/loss.hpp"
-#include "tally/tools/here.hpp"
 #include "tally/tools/saved_values.hpp"
+#include "tally/tools/scope_name.hpp"
 #include "tally/train/layers.hpp"
 
 namespace tally::test {
@@ -16,7 +16,7 @@ Sequential<float> random_model(Random& random, std::int64_t& width, std::uint64_
     Sequential<float> model;
     const std::int64_t layers = random.whole(1, 8);
     for (std::int64_t i = 0; i < layers; ++i) {
-        const Stream stream{seed, static_cast<std::uint64_t>(i)};
+        const RngStream stream{seed, static_cast<std::uint64_t>(i)};
         switch (random.whole(0, 6)) {
             case 0: {
                 const std::int64_t next = random.whole(1, 20);
@@ -58,10 +58,10 @@ TEST_CASE("What random models keep is what the ledger calls saved") {
     Sequential<float> model = random_model(random, width, seed);
     const std::size_t before = in_use(MemoryClass::saved);
     const SavedValues kept;
-    Pass pass{.training = true, .seed = seed};
+    ForwardPass pass{.training = true, .seed = seed};
     const Tensor loss = cross_entropy(model(x, pass), random.integers({rows}, 0, width - 1)).mean();
     CHECK(kept.bytes() == in_use(MemoryClass::saved) - before);
-    if (!loss.wants_grad()) return;
+    if (!loss.requires_grad()) return;
     CHECK(kept.bytes() > 0);
     loss.backward();
     CHECK(in_use(MemoryClass::saved) == before);
@@ -72,7 +72,7 @@ TEST_CASE("Layers of a Sequential are named by number and kind") {
     Sequential<float> model{Linear<float>(4, 4, {1, 0}), ReLU<float>(),
                             Sequential<float>{Linear<float>(4, 3, {1, 1}), Tanh<float>()}};
     const SavedValues kept;
-    const Here here("model");
+    const ScopeName here("model");
     const std::string place = "reports_test.cpp:" + std::to_string(__LINE__ - 1) + " model > ";
     const Tensor y = model(constant(Array<float>::full({2, 4}, 1)));
     std::set<std::string> places;

@@ -11,8 +11,8 @@
 #include "tally/io/training_state.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/batches.hpp"
-#include "tally/train/cached.hpp"
 #include "tally/train/exact_batch_norm.hpp"
+#include "tally/train/grad_cache.hpp"
 #include "tally/train/image_layers.hpp"
 #include "tally/train/layers.hpp"
 #include "tally/train/trainer.hpp"
@@ -66,7 +66,7 @@ TEST_CASE("an average that a window updates follows its parameters and takes no 
         Window<float> window(sgd, {.average = &average});
         CHECK_THROWS_WITH(average.update(),
                           contains("[average] update: a window already updates this average"));
-        window.add(counted(w * 2));
+        window.add(make_loss(w * 2));
         window.finish();
     }
     CHECK(average.value(0).to_vector() == V{-1});
@@ -76,7 +76,7 @@ TEST_CASE("an average that a window updates follows its parameters and takes no 
     Sgd<float> both({w, rare}, {.learning_rate = 1});
     MovingAverage<float> of_one({w}, {.decay = 0.5});
     Window<float> window(both, {.average = &of_one});
-    window.add(counted(w * 2));
+    window.add(make_loss(w * 2));
     CHECK(window.finish().stepped);  // `rare` had no gradient, and is not replaced
 }
 
@@ -97,15 +97,15 @@ TEST_CASE("a step while averages are swapped in is an Error and changes nothing"
         CHECK_THROWS_WITH(folding.fold(), "[AdamA] " + why);
         CHECK_THROWS_WITH(sgd_step({w}, 1), "[sgd_step] " + why);
         sgd.zero_grad();
-        CHECK_THROWS_WITH(window.add(counted(w * 2)), "[window] " + why);
+        CHECK_THROWS_WITH(window.add(make_loss(w * 2)), "[window] " + why);
         CHECK_THROWS_WITH(assign(w, Array<float>{7}),
                           contains("[assign] this parameter holds the numbers of a moving average"));
-        CHECK_THROWS_WITH(w.change_value([](auto&) {}), contains("swap() would take the change away"));
+        CHECK_THROWS_WITH(w.modify_value([](auto&) {}), contains("swap() would take the change away"));
         MovingAverage<float> second({w}, {.decay = 0.5});
         CHECK_THROWS_WITH(second.swap(), "[average] " + why);
         CHECK(w.item() == 2);
         average.swap();
-        window.add(counted(w * 2));
+        window.add(make_loss(w * 2));
         window.finish();
         CHECK(w.item() == 1);
         average.swap();
@@ -118,11 +118,11 @@ TEST_CASE("batch norm that moves while a window is open takes its statistics alo
     auto norm = std::make_unique<BatchNorm<float>>(1);
     Sgd<float> sgd(parameters(*norm), {.learning_rate = 0.1});
     Window<float> window(sgd);
-    window.add(counted((*norm)(items_of(4), window.pass(4))));
+    window.add(make_loss((*norm)(items_of(4), window.begin_micro_batch(4))));
     auto moved = std::make_unique<BatchNorm<float>>(std::move(*norm));
     norm.reset();
     const auto other = std::make_unique<BatchNorm<float>>(1);
-    window.add(counted((*moved)(items_of(4), window.pass(4))));
+    window.add(make_loss((*moved)(items_of(4), window.begin_micro_batch(4))));
     TrainingState state;
     window.save(state, "w", moved.get());
     BatchNorm<float> assigned(1);
@@ -139,7 +139,7 @@ TEST_CASE("a batch norm that is destroyed while a window is open is left out of 
     const Tensor weight = norm->weight, bias = norm->bias;
     Sgd<float> sgd({weight, bias}, {.learning_rate = 0.1});
     Window<float> window(sgd);
-    window.add(counted((*norm)(items_of(4), window.pass(4))));
+    window.add(make_loss((*norm)(items_of(4), window.begin_micro_batch(4))));
     norm.reset();
     std::vector<std::unique_ptr<BatchNorm<float>>> others;
     for (int i = 0; i < 8; ++i) others.push_back(std::make_unique<BatchNorm<float>>(1));
@@ -150,12 +150,13 @@ TEST_CASE("a batch norm that is destroyed while a window is open is left out of 
 
 TEST_CASE("batch norm trained in passes by hand is not evaluated before their effects are committed") {
     BatchNorm<float> norm(1);
-    Pass pass{.training = true};
+    ForwardPass pass{.training = true};
     (void)norm(items_of(4), pass);
-    CHECK_THROWS_WITH(norm(items_of(4)),
-                      "[batch_norm] the layer trained in a Pass that you made, but its running statistics "
-                      "were never updated; call "
-                      "pass.effects.commit() after each update");
+    CHECK_THROWS_WITH(
+        norm(items_of(4)),
+        "[batch_norm] the layer trained in a ForwardPass that you made, but its running statistics "
+        "were never updated; call "
+        "pass.effects.commit() after each update");
     pass.effects.commit();
     CHECK_NOTHROW(norm(items_of(4)));
     CHECK(norm.running.mean.item() == 0.1f * 1.5f);
@@ -165,24 +166,25 @@ TEST_CASE("batch norm whose running statistics were moved away is an Error of th
     BatchNorm<float> norm(1);
     Sgd<float> sgd(parameters(norm), {.learning_rate = 0.1});
     Window<float> window(sgd);
-    window.add(counted(norm(items_of(4), window.pass(4))));
+    window.add(make_loss(norm(items_of(4), window.begin_micro_batch(4))));
     const Array<float> moved = std::move(norm.running.mean);
     CHECK_THROWS_WITH(window.finish(), contains("[batch_norm] an operand has no memory"));
     CHECK(norm.bias.item() == 0);
 }
 
-TEST_CASE("a term of once() that is another model's is an Error") {
+TEST_CASE("a term of add_regularizer() that is another model's is an Error") {
     const Tensor w = parameter({1.f}), other = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1});
     Window<float> window(sgd);
-    window.add(counted(w * 2));
-    window.once(sum(other * other));
-    CHECK_THROWS_WITH(window.finish(),
-                      contains("[window] finish: a term of once() has reached none of the 1 parameters"));
+    window.add(make_loss(w * 2));
+    window.add_regularizer(sum(other * other));
+    CHECK_THROWS_WITH(
+        window.finish(),
+        contains("[window] finish: a term of add_regularizer() has reached none of the 1 parameters"));
     window.discard();
-    window.add(counted(w * 2));
-    window.once(sum(w * w));
-    window.once(sum(w + other));
+    window.add(make_loss(w * 2));
+    window.add_regularizer(sum(w * w));
+    window.add_regularizer(sum(w + other));
     CHECK(window.finish().stepped);
     CHECK(w.item() == -4);
 }
@@ -199,7 +201,7 @@ TEST_CASE("exact batch norm rejects inputs that differ between its passes") {
             [&](const Items& micro) {
                 return constant(rows(items_of(4).value(), micro)) * (augment && ++call > from ? 2. : 1.);
             },
-            [](const Tensor& y, const Items&) { return counted(y * y); });
+            [](const Tensor& y, const Items&) { return make_loss(y * y); });
         window.finish();
     };
     CHECK_NOTHROW(train(false, 0));
@@ -212,22 +214,23 @@ TEST_CASE("a window without passes rejects a model that would train in one") {
     Sgd<float> sgd(parameters(model), {.learning_rate = 1});
     Window<float> window(sgd);
     const std::string why =
-        ": dropout was called without a pass, so it did not train; write model(x, window.pass(items)) for "
+        ": dropout was called without a pass, so it did not train; write model(x, "
+        "window.begin_micro_batch(items)) for "
         "each "
-        "micro-batch, or make evaluation explicit: Pass evaluation; model(x, evaluation)";
-    CHECK_THROWS_WITH(window.add(counted(model(ones({1, 2})))), "[window] add" + why);
-    counted(model(ones({1, 2}))).sum.backward();
+        "micro-batch, or make evaluation explicit: ForwardPass evaluation; model(x, evaluation)";
+    CHECK_THROWS_WITH(window.add(make_loss(model(ones({1, 2})))), "[window] add" + why);
+    make_loss(model(ones({1, 2}))).sum.backward();
     CHECK_THROWS_WITH(window.after_backward(1), "[window] after_backward" + why);
     sgd.zero_grad();
     window.discard();
-    Pass evaluation;
-    window.add(counted(model(ones({1, 2}), evaluation)));
+    ForwardPass evaluation;
+    window.add(make_loss(model(ones({1, 2}), evaluation)));
     window.finish();
     {
         const NoGrad off;
         (void)model(ones({1, 2}));
     }
-    window.add(counted(linear(ones({1, 2}), parameters(model)[0])));
+    window.add(make_loss(linear(ones({1, 2}), parameters(model)[0])));
     window.finish();
 }
 
@@ -237,8 +240,8 @@ TEST_CASE("dropout rejects micro-batches whose items have different numbers of r
     Sgd<float> sgd({w}, {.learning_rate = 1});
     Window<float> window(sgd);
     const auto pass_rows = [&](std::int64_t rows) {
-        (void)dropout(ones({2 * rows, 4}), window.pass(2));
-        window.add(counted(w * 1));
+        (void)dropout(ones({2 * rows, 4}), window.begin_micro_batch(2));
+        window.add(make_loss(w * 1));
     };
     pass_rows(3);
     CHECK_THROWS_WITH(
@@ -250,10 +253,10 @@ TEST_CASE("dropout rejects micro-batches whose items have different numbers of r
     pass_rows(5);  // another window draws other numbers
     window.finish();
     for (int micro = 0; micro < 2; ++micro) {  // one layer at two places
-        Pass& pass = window.pass(2);
+        ForwardPass& pass = window.begin_micro_batch(2);
         (void)dropout(ones({2, 4}), pass);
         (void)dropout(ones({6, 4}), pass);
-        window.add(counted(w * 1));
+        window.add(make_loss(w * 1));
     }
     window.finish();
 }
@@ -340,7 +343,9 @@ public:
     Linear<S> first{1, 1, {.seed = 1}}, forgotten{1, 1, {.seed = 2}};
 
 protected:
-    Var<Array<S>> forward(Var<Array<S>> x, Pass& pass) override { return forgotten(first(x, pass), pass); }
+    Var<Array<S>> forward(Var<Array<S>> x, ForwardPass& pass) override {
+        return forgotten(first(x, pass), pass);
+    }
 };
 
 TEST_CASE("a layer must list its members, and a Trainer rejects a loss with a parameter that is not listed") {
@@ -350,7 +355,7 @@ TEST_CASE("a layer must list its members, and a Trainer rejects a loss with a pa
     const auto train = [&](bool frozen) {
         Trainer<float> trainer(
             model, sgd, 2,
-            [&](const Items& items, Pass& pass) {
+            [&](const Items& items, ForwardPass& pass) {
                 return mse(model(ones({items.count(), 1}), pass), zeros({items.count(), 1}));
             },
             {.frozen = frozen});
@@ -364,7 +369,7 @@ TEST_CASE("a layer must list its members, and a Trainer rejects a loss with a pa
     Sequential<float> grows{Linear<float>(1, 1, {.seed = 5})};
     Sgd<float> of_grows(parameters(grows), {.learning_rate = 0.1});
     Trainer<float> growing(grows, of_grows, 2,
-                           [&](const Items& items, Pass& pass) {
+                           [&](const Items& items, ForwardPass& pass) {
                                return mse(grows(ones({items.count(), 1}), pass), zeros({items.count(), 1}));
                            },
                            {.num_train_epochs = 2});
@@ -376,7 +381,7 @@ TEST_CASE("a layer must list its members, and a Trainer rejects a loss with a pa
     Sgd<float> of_chain(parameters(chain), {.learning_rate = 0.1});
     Trainer<float> checkpointed(
         chain, of_chain, 2,
-        [&](const Items& items, Pass& pass) {
+        [&](const Items& items, ForwardPass& pass) {
             return mse(chain(ones({items.count(), 1}), pass), zeros({items.count(), 1}));
         },
         {.gradient_checkpointing = Checkpointing{.segments = 2}});
@@ -389,7 +394,7 @@ TEST_CASE("a Trainer writes a line for the last updates, too") {
     Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
     std::ostringstream progress;
     Trainer<float> trainer(model, sgd, 3,
-                           [&](const Items& items, Pass& pass) {
+                           [&](const Items& items, ForwardPass& pass) {
                                return mse(model(ones({items.count(), 1}), pass), zeros({items.count(), 1}));
                            },
                            {.per_device_batch_size = 1, .logging_steps = 2, .progress = &progress});

@@ -3,7 +3,7 @@
 #include "tally/io/training_state.hpp"
 #include "tally/train/average.hpp"
 #include "tally/train/batches.hpp"
-#include "tally/train/cached.hpp"
+#include "tally/train/grad_cache.hpp"
 #include "tally/train/image_layers.hpp"
 #include "tally/train/layers.hpp"
 #include "tally/train/window.hpp"
@@ -21,10 +21,10 @@ V dropped(std::int64_t size, std::int64_t rows_per_item) {
     Window<float> window(optimizer);
     V all;
     for (const Items& micro : split(in_order(4), size)) {
-        Pass& pass = window.pass(micro.count());
+        ForwardPass& pass = window.begin_micro_batch(micro.count());
         const Tensor y = dropout(ones({micro.count() * rows_per_item, 16}), pass);
         for (const float each : y.value().span()) all.push_back(each);
-        window.add(counted(w * 1));
+        window.add(make_loss(w * 1));
     }
     window.finish();
     return all;
@@ -42,77 +42,81 @@ TEST_CASE("Dropout on flattened tokens drops the same however a window is split"
     }
 }
 
-TEST_CASE("Dropout rejects rows that are not a multiple of the items of pass()") {
+TEST_CASE("Dropout rejects rows that are not a multiple of the items of begin_micro_batch()") {
     Dropout<float> dropout(0.5, 3);
     const Tensor w = parameter({1.f});
     Sgd<float> optimizer({w}, {.learning_rate = 1});
     Window<float> window(optimizer);
-    Pass& pass = window.pass(2);
+    ForwardPass& pass = window.begin_micro_batch(2);
     CHECK_THROWS_WITH(dropout(ones({3, 1}), pass),
-                      "[dropout] (3, 1) has 3 rows, but pass() was given 2 items; give pass() the number of "
+                      "[dropout] (3, 1) has 3 rows, but begin_micro_batch() was given 2 items; give "
+                      "begin_micro_batch() the number of "
                       "items, which must "
                       "divide the rows");
-    Pass& none = window.pass(0);
-    CHECK_THROWS_WITH(dropout(ones({3, 1}), none), contains("but pass() was given 0 items"));
+    ForwardPass& none = window.begin_micro_batch(0);
+    CHECK_THROWS_WITH(dropout(ones({3, 1}), none), contains("but begin_micro_batch() was given 0 items"));
     CHECK(dropout(ones({0, 1}), none).shape() == Shape{0, 1});
 }
 
-TEST_CASE("a model called without the pass that window.pass() returned is an Error") {
+TEST_CASE("a model called without the pass that window.begin_micro_batch() returned is an Error") {
     Sequential<float> model{Linear<float>(2, 2, {.seed = 1}), Dropout<float>(0.5)}, head{Dropout<float>(0.5)};
     BatchNorm<float> norm(2);
     Sgd<float> optimizer(parameters(model), {.learning_rate = 1});
     Window<float> window(optimizer);
     const std::string why =
-        " was called without a pass, so it did not train; write model(x, window.pass(items)) for each "
+        " was called without a pass, so it did not train; write model(x, window.begin_micro_batch(items)) "
+        "for each "
         "micro-batch, or "
-        "make evaluation explicit: Pass evaluation; model(x, evaluation)";
-    (void)window.pass(1);
+        "make evaluation explicit: ForwardPass evaluation; model(x, evaluation)";
+    (void)window.begin_micro_batch(1);
     const Tensor y = model(ones({1, 2}));
     for (int again = 0; again < 2; ++again)
-        CHECK_THROWS_WITH(window.add(counted(y)), "[window] add: dropout" + why);
-    Pass& pass = window.pass(1);
+        CHECK_THROWS_WITH(window.add(make_loss(y)), "[window] add: dropout" + why);
+    ForwardPass& pass = window.begin_micro_batch(1);
     const Tensor normed = norm(model(ones({1, 2}), pass));
-    CHECK_THROWS_WITH(window.add(counted(normed)), "[window] add: batch norm" + why);
-    const Tensor dropped = head(model(ones({1, 2}), window.pass(1)));  // the second part was forgotten
-    CHECK_THROWS_WITH(window.add(counted(dropped)), "[window] add: dropout" + why);
-    Pass evaluation;
+    CHECK_THROWS_WITH(window.add(make_loss(normed)), "[window] add: batch norm" + why);
+    const Tensor dropped =
+        head(model(ones({1, 2}), window.begin_micro_batch(1)));  // the second part was forgotten
+    CHECK_THROWS_WITH(window.add(make_loss(dropped)), "[window] add: dropout" + why);
+    ForwardPass evaluation;
     CHECK_NOTHROW(model(ones({1, 2}), evaluation));
-    const Tensor right = model(ones({1, 2}), window.pass(1));
+    const Tensor right = model(ones({1, 2}), window.begin_micro_batch(1));
     {
         const NoGrad off;
         CHECK_NOTHROW(model(ones({1, 2})));
     }
-    window.add(counted(right));
+    window.add(make_loss(right));
     window.finish();
     const Tensor early = model(ones({1, 2}));  // before its pass
-    Pass& late = window.pass(1);
-    CHECK_THROWS_WITH(window.add(counted(early)), "[window] add: dropout" + why);
+    ForwardPass& late = window.begin_micro_batch(1);
+    CHECK_THROWS_WITH(window.add(make_loss(early)), "[window] add: dropout" + why);
     const Tensor student = model(ones({1, 2}), late), teacher = detach(model(ones({1, 2})));
     CHECK_NOTHROW(window.add(mse(student, teacher)));  // is only looked at
     window.finish();
     CHECK_THROWS_WITH(
-        add_cached<float>(window, split(in_order(2), 1), {[&](const Items& items, Pass&) {
+        add_cached<float>(window, split(in_order(2), 1), {[&](const Items& items, ForwardPass&) {
                               return model(ones({items.count(), 2}));
                           }},
-                          [](const detail::Representations<float>& all) { return counted(all[0]); }),
+                          [](const detail::Representations<float>& all) { return make_loss(all[0]); }),
         "[cached] encoder 0: dropout" + why);
     window.discard();
 }
 
-TEST_CASE("a Pass of a finished window is rejected by layers that train") {
+TEST_CASE("a ForwardPass of a finished window is rejected by layers that train") {
     Dropout<float> dropout(0.5, 3);
     BatchNorm<float> norm(1);
     const Tensor w = parameter({1.f});
     Sgd<float> optimizer({w}, {.learning_rate = 1});
     Window<float> window(optimizer);
-    Pass& pass = window.pass(1);
+    ForwardPass& pass = window.begin_micro_batch(1);
     CHECK_NOTHROW(dropout(ones({1, 12}), pass));
-    window.add(counted(w * 1));
+    window.add(make_loss(w * 1));
     window.finish();
     CHECK_THROWS_WITH(dropout(ones({1, 12}), pass),
                       contains("[dropout] this pass belongs to a finished window"));
-    CHECK_THROWS_WITH(norm(ones({2, 1}), pass), contains("call window.pass() for each micro-batch"));
-    Pass& next = window.pass(1);
+    CHECK_THROWS_WITH(norm(ones({2, 1}), pass),
+                      contains("call window.begin_micro_batch() for each micro-batch"));
+    ForwardPass& next = window.begin_micro_batch(1);
     CHECK_NOTHROW(dropout(ones({1, 12}), next));
 }
 
@@ -123,7 +127,7 @@ TEST_CASE("a window with batch norm is not saved without the model") {
     Window<float> window(optimizer);
     TrainingState state;
     CHECK_NOTHROW(window.save(state, "new"));  // nothing has moved yet
-    window.add(counted(model(reshape(arange(4), {4, 1}), window.pass(4))));
+    window.add(make_loss(model(reshape(arange(4), {4, 1}), window.begin_micro_batch(4))));
     window.finish();
     const std::string refused =
         "[window] save: updates have changed buffers of the model, such as batch norm's running statistics, "
@@ -146,37 +150,37 @@ TEST_CASE("a micro-batch whose loss is another model's is an Error at the next c
     const Tensor w = parameter({0.f}), other = parameter({0.f});
     Sgd<float> optimizer({w}, {.learning_rate = 1});
     Window<float> window(optimizer);
-    window.add(counted(w * 2));
-    window.add(counted(other * 2));
+    window.add(make_loss(w * 2));
+    window.add(make_loss(other * 2));
     const std::string refused =
         "the loss of micro-batch 2 has reached none of the 1 parameters; discard() the window, and add a "
         "loss of this "
         "model";
-    CHECK_THROWS_WITH(window.add(counted(w * 2)), "[window] add: " + refused);
+    CHECK_THROWS_WITH(window.add(make_loss(w * 2)), "[window] add: " + refused);
     TrainingState state;
     CHECK_THROWS_WITH(window.save(state, "w"), "[window] save: " + refused);
     CHECK_THROWS_WITH(window.finish(), "[window] finish: " + refused);
     window.discard();
-    window.add(counted(w * 2));
+    window.add(make_loss(w * 2));
     window.finish();
     CHECK(w.item() == -2);
 }
 
-TEST_CASE("once() beside each micro-batch is an Error, and several terms at one place are not") {
+TEST_CASE("add_regularizer() beside each micro-batch is an Error, and several terms at one place are not") {
     const Tensor w = parameter({1.f});
     Sgd<float> optimizer({w}, {.learning_rate = 1});
     Window<float> window(optimizer);
-    window.add(counted(w * 0));
-    window.once(sum(w * w) * 0.1);
-    window.once(sum(w * w) * 0.1);
-    window.add(counted(w * 0));
-    CHECK_THROWS_WITH(window.once(sum(w * w) * 0.1),
+    window.add(make_loss(w * 0));
+    window.add_regularizer(sum(w * w) * 0.1);
+    window.add_regularizer(sum(w * w) * 0.1);
+    window.add(make_loss(w * 0));
+    CHECK_THROWS_WITH(window.add_regularizer(sum(w * w) * 0.1),
                       contains("called after 1 micro-batches and again after 2"));
     window.finish();
     CHECK(std::abs(w.item() - 0.6f) < 1e-6f);
-    window.add(counted(w * 0));
-    window.add(counted(w * 0));
-    CHECK_NOTHROW(window.once(sum(w)));  // the next window
+    window.add(make_loss(w * 0));
+    window.add(make_loss(w * 0));
+    CHECK_NOTHROW(window.add_regularizer(sum(w)));  // the next window
 }
 
 TEST_CASE("a variable replaced after the optimizer was made is an Error of the step") {
@@ -196,15 +200,15 @@ TEST_CASE("a variable replaced after the optimizer was made is an Error of the s
     MovingAverage<float> average({a, b}, {.decay = 0.5});
     Window<float> window(other, {.average = &average});
     a = parameter({2.f});
-    window.add(counted(a * b));
+    window.add(make_loss(a * b));
     CHECK_THROWS_WITH(window.finish(), contains("no variable refers to parameter 0 of (1) any more"));
     window.discard();
     a.zero_grad();
     Sgd<float> anew({a, b}, {.learning_rate = 0.1});
     Window<float> in_the_middle(anew);
-    in_the_middle.add(counted(a * b));
+    in_the_middle.add(make_loss(a * b));
     a = parameter({3.f});
-    in_the_middle.add(counted(a * b));
+    in_the_middle.add(make_loss(a * b));
     CHECK_THROWS_WITH(in_the_middle.finish(), contains("no variable refers to parameter 0 of (1) any more"));
     in_the_middle.discard();
     Sgd<float> alone({parameter({1.f})}, {.learning_rate = 0.5});  // no other variable, ever

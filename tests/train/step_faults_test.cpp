@@ -42,7 +42,7 @@ template <class S> struct Training {
     void update() {
         for (std::int64_t part = 0; part < 2; ++part) {
             const Items items = in_order(8).part(4 * part, 4 * part + 4);
-            const auto y = model(constant(rows(x, items)), window->pass(4));
+            const auto y = model(constant(rows(x, items)), window->begin_micro_batch(4));
             window->add(mse(y, constant(Array<S>::zeros({4, 3}))));
         }
         window->finish();

@@ -37,7 +37,7 @@ public:
         Random random(3);
         const Array<double> x = random.array<double>({small_items, 4});
         const Array<std::int32_t> labels = random.integers({small_items}, 0, 2);
-        return [this, x, labels](const Items& items, Pass& pass) {
+        return [this, x, labels](const Items& items, ForwardPass& pass) {
             if (left-- == 0) throw Interrupted();
             return cross_entropy(model(constant(rows(x, items)), pass), rows(labels, items));
         };

@@ -17,7 +17,9 @@ Sequential<double> chain() { return Sequential<double>{Linear<double>(1, 1, {.se
 void make(Module<double>& model, Optimizer<double>& optimizer, TrainerOptions<double> options) {
     Trainer<double>(
         model, optimizer, 2,
-        [](const Items&, Pass&) -> Loss<Array<double>> { throw Error("[test] no loss is computed here"); },
+        [](const Items&, ForwardPass&) -> Loss<Array<double>> {
+            throw Error("[test] no loss is computed here");
+        },
         std::move(options));
 }
 

@@ -28,8 +28,8 @@ struct Straight {
     } model;
     Array<double> x;
     Sgd<double> sgd{{model.w}, {.learning_rate = 1}};
-    Trainer<double>::LossOf loss = [this](const Items& items, Pass&) {
-        return counted(model.w * constant(rows(x, items)));
+    Trainer<double>::LossOf loss = [this](const Items& items, ForwardPass&) {
+        return make_loss(model.w * constant(rows(x, items)));
     };
     double w() const { return model.w.value().item(); }
 };
@@ -68,9 +68,9 @@ TEST_CASE("The Trainer makes the windows that one would write by hand") {
                                          .average = &by_hand.average,
                                          .seed = 5});
     for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
-        window.plan(epoch < 2 ? 3 : 2);
+        window.plan_micro_batches(epoch < 2 ? 3 : 2);
         for (const Items& micro : split(shuffled(small_items, 5, epoch), 4)) {
-            window.add(loss(micro, window.pass(micro.count())));
+            window.add(loss(micro, window.begin_micro_batch(micro.count())));
             if (window.full()) window.finish();
         }
     }
@@ -89,7 +89,7 @@ TEST_CASE("Law: micro-batches and accumulation that make the same window train a
                                  Linear<double>(5, 2, {seed, 1})};
         Sgd<double> sgd(parameters(model), {.learning_rate = 0.1, .momentum = 0.9});
         Trainer<double> trainer(model, sgd, items,
-                                [&](const Items& some, Pass& pass) {
+                                [&](const Items& some, ForwardPass& pass) {
                                     return mse(model(constant(rows(x, some)), pass), constant(rows(y, some)));
                                 },
                                 {.per_device_batch_size = batch_size,
@@ -217,7 +217,7 @@ TEST_CASE("The state is saved after every so many updates and at the end of an e
     const std::string path = folder / "run.state";
     Trainer<double> trainer(
         straight.model, straight.sgd, 7,
-        [&](const Items& items, Pass& pass) {
+        [&](const Items& items, ForwardPass& pass) {
             const bool there = std::filesystem::exists(path);
             saved_updates.push_back(there ? load_state(path).get<std::int64_t>("window/updates") : -1);
             return straight.loss(items, pass);
@@ -312,7 +312,7 @@ TEST_CASE("The summary tells what was trained and what the ledger held") {
     CHECK(summary.seconds > 0);
     CHECK(summary.samples_per_second() == 4 * small_items / summary.seconds);
     CHECK(summary.peak > before);
-    CHECK(summary.beyond < summary.peak);
+    CHECK(summary.peak_without_model < summary.peak);
     CHECK(summary.saved > 0);
     std::ostringstream out;
     training.trainer.print_summary(out);
@@ -324,7 +324,7 @@ TEST_CASE("The summary tells what was trained and what the ledger held") {
                                     .samples = 8,
                                     .dropped_micro_batches = 2,
                                     .peak = 2048,
-                                    .beyond = 1024,
+                                    .peak_without_model = 1024,
                                     .saved = 512}) ==
           "epochs 1, updates 3; 8 samples in 2 s: 4 samples/s\n2 micro-batches were dropped\nmemory: 2.0 KiB "
           "at most, 1.0 KiB of it beyond parameters and gradients; saved for backward 512 B at most\n");
@@ -401,10 +401,12 @@ TEST_CASE("Law: an evaluation weighs items whatever the batches") {
     CHECK(std::abs(found.loss - whole.mean().item()) < 1e-13);
     CHECK(found.accuracy == right / count);
     CHECK(found.count == static_cast<std::int64_t>(count));
-    const double loss = evaluate<double>(items, random.whole(1, items), [&](const Items& some, Pass& pass) {
-        CHECK_FALSE(pass.training);
-        return cross_entropy(model(constant(rows(x, some)), pass), rows(labels, some), {.ignore = ignored});
-    });
+    const double loss =
+        evaluate<double>(items, random.whole(1, items), [&](const Items& some, ForwardPass& pass) {
+            CHECK_FALSE(pass.training);
+            return cross_entropy(model(constant(rows(x, some)), pass), rows(labels, some),
+                                 {.ignore = ignored});
+        });
     CHECK(std::abs(loss - found.loss) < 1e-13);
 }
 

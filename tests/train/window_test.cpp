@@ -45,13 +45,15 @@ struct Drawn {
     }
 
     Loss<Array<double>> loss(std::int64_t from, std::int64_t to) const {
-        const Tensor64 y = linear(tanh(linear(Tensor64(x.leading(from, to)), parameters[0], parameters[1])),
-                                  parameters[2], parameters[3]);
-        if (kind == 1) return cross_entropy(y, labels.leading(from, to));
-        if (kind == 0) return mse(y, Tensor64(target.leading(from, to)));
-        const Tensor64 weight = weights.leading(from, to);
+        const Tensor64 y =
+            linear(tanh(linear(Tensor64(x.slice_rows(from, to)), parameters[0], parameters[1])),
+                   parameters[2], parameters[3]);
+        if (kind == 1) return cross_entropy(y, labels.slice_rows(from, to));
+        if (kind == 0) return mse(y, Tensor64(target.slice_rows(from, to)));
+        const Tensor64 weight = weights.slice_rows(from, to);
         const Tensor64 out(Array<double>::full({}, static_cast<double>(y.shape()[1])));
-        return {sum(squared_difference(y, Tensor64(target.leading(from, to))) * weight), sum(weight) * out};
+        return {sum(squared_difference(y, Tensor64(target.slice_rows(from, to))) * weight),
+                sum(weight) * out};
     }
 };
 
@@ -160,7 +162,7 @@ struct One {
     Sgd<double> sgd{{w}, {.learning_rate = 1}};
     Loss<Array<double>> loss(std::vector<double> x) const {
         const Tensor64 data(Array<double>({static_cast<std::int64_t>(x.size())}, x));
-        return counted(w * data);
+        return make_loss(w * data);
     }
     double gradient_of_step(double before = 1) const { return before - w.value().item(); }
 };
@@ -173,7 +175,7 @@ TEST_CASE("A total known beforehand gives the full batch's bits on the ordered k
         const Array<float> x = r.array<float>({16, 5});
         const Tensor w = parameter(Array<float>::full({5, 3}, 0.25f)), twin = parameter(w.value().clone());
         const auto loss = [](const Tensor& data, const Tensor& weights) {
-            return counted(matmul(data, weights));
+            return make_loss(matmul(data, weights));
         };
         loss(x, twin).mean().backward();
         Sgd<float> sgd({w}, {.learning_rate = 1});
@@ -245,7 +247,7 @@ TEST_CASE("A term that belongs to the update is counted once") {
     for (const double total : {0.0, 4.0}) {
         One one;
         Window<double> window(one.sgd, {.total = total});
-        window.once(sum(one.w * one.w) * 0.5);
+        window.add_regularizer(sum(one.w * one.w) * 0.5);
         window.add(one.loss({1, 2}));
         window.add(one.loss({3, 6}));
         window.finish();
@@ -384,7 +386,7 @@ TEST_CASE("An average that is swapped in refuses the update before anything has 
         all.push_back(adam.learning_rate());
         return all;
     };
-    const auto add = [&] { window.add(counted(w * w)); };
+    const auto add = [&] { window.add(make_loss(w * w)); };
     add();
     window.finish();
     average.swap();

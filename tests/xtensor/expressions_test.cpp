@@ -25,10 +25,11 @@ template <class S> Var<Array<S>> swish(Var<Array<S>> x) {
     const auto forward = [](const Array<S>& in) {
         return array_of(as_xtensor(in) / (S(1) + xt::exp(-as_xtensor(in))));
     };
-    const auto backward = [](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& y, const Array<S>& in) {
-        if (!to.wants(0)) return;
+    const auto backward = [](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& y,
+                             const Array<S>& in) {
+        if (!to.needs_grad(0)) return;
         const auto share = S(1) / (S(1) + xt::exp(-as_xtensor(in)));
-        take(to.into(0), as_xtensor(dy) * (share + as_xtensor(y) * (S(1) - share)));
+        accumulate_into(to.into(0), as_xtensor(dy) * (share + as_xtensor(y) * (S(1) - share)));
     };
     return custom("swish", forward, backward, std::move(x));
 }
@@ -39,9 +40,9 @@ Tensor64 length(Tensor64 a, Tensor64 b) {
     const auto forward = [](const A& x, const A& y) {
         return array_of(xt::sqrt(1 + xt::square(as_xtensor(x)) + xt::square(as_xtensor(y))));
     };
-    const auto backward = [](Pull<A> to, const A& dy, const A& out, const A& x, const A& y) {
-        if (to.wants(0)) take(to.into(0), as_xtensor(dy) * as_xtensor(x) / as_xtensor(out));
-        if (to.wants(1)) take(to.into(1), as_xtensor(dy) * as_xtensor(y) / as_xtensor(out));
+    const auto backward = [](GradInputs<A> to, const A& dy, const A& out, const A& x, const A& y) {
+        if (to.needs_grad(0)) accumulate_into(to.into(0), as_xtensor(dy) * as_xtensor(x) / as_xtensor(out));
+        if (to.needs_grad(1)) accumulate_into(to.into(1), as_xtensor(dy) * as_xtensor(y) / as_xtensor(out));
     };
     return custom("length", forward, backward, std::move(a), std::move(b));
 }
@@ -84,25 +85,25 @@ TEST_CASE("Its gradient is that of the engine's own operation in float and doubl
     }
 }
 
-TEST_CASE("take() writes where the gradient lies and adds when it is told to") {
+TEST_CASE("accumulate_into() writes where the gradient lies and adds when it is told to") {
     const Poison poison;
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
         Random random(seed);
         const Shape shape = random.shape(5, 3);
         INFO("seed " << seed << ", " << to_string(shape));
         const Array<double> first = random.array<double>(shape), second = random.array<double>(shape);
-        Array<double> gradient = detail::unwritten_like(first);
-        take(Into<Array<double>>{gradient, Write::set}, as_xtensor(first) * 1.0);
+        Array<double> gradient = detail::like_without_memory(first);
+        accumulate_into(Into<Array<double>>{gradient, Write::set}, as_xtensor(first) * 1.0);
         CHECK(same_bits(gradient, first));
         const double* const home = gradient.data();
         const std::uint64_t before = memory::report().allocations;
-        take(Into<Array<double>>{gradient, Write::add}, as_xtensor(second) * 3.0);
+        accumulate_into(Into<Array<double>>{gradient, Write::add}, as_xtensor(second) * 3.0);
         CHECK(memory::report().allocations == before);
         CHECK(gradient.data() == home);
         for (std::size_t i = 0; i < first.size(); ++i)
             REQUIRE(gradient.span()[i] == first.span()[i] + second.span()[i] * 3.0);
         const Array<double> shared = gradient;  // somebody's copy: set goes to fresh memory
-        take(Into<Array<double>>{gradient, Write::set}, as_xtensor(second) * 1.0);
+        accumulate_into(Into<Array<double>>{gradient, Write::set}, as_xtensor(second) * 1.0);
         CHECK(same_bits(gradient, second));
         CHECK(shared.data() == home);
     }
@@ -130,9 +131,8 @@ TEST_CASE("A rule whose gradient has another shape is refused with both") {
     const auto wrong = [](Tensor of, auto gradient_of) {
         return custom(
             "wrong", [](const Array<float>& x) { return array_of(as_xtensor(x) * 1.0f); },
-            [=](Pull<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
-                take(to.into(0), gradient_of(as_xtensor(dy)));
-            },
+            [=](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&,
+                const Array<float>&) { accumulate_into(to.into(0), gradient_of(as_xtensor(dy))); },
             std::move(of));
     };
     const Tensor x = parameter(Array<float>({2, 3}, {1, 2, 3, 4, 5, 6}));

@@ -11,7 +11,7 @@
 #include "tally/array/array.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/reduce.hpp"
-#include "tally/autograd/step.hpp"
+#include "tally/autograd/sgd_step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/memory/memory.hpp"
 #include "tally/tools/check_rules.hpp"
@@ -46,7 +46,7 @@ template <class S> void round_trip(std::uint64_t seed, const Shape& shape) {
     const auto view = as_xtensor(a);
     expect_shape(a, view);
     CHECK(view.data() == a.data());
-    CHECK(memory::detail::holders(a.storage()) == 2);
+    CHECK(memory::detail::ref_count(a.storage()) == 2);
     std::vector<S> in_order;
     for (const S number : view) in_order.push_back(number);
     CHECK(in_order == a.to_vector());
@@ -119,7 +119,7 @@ TEST_CASE("An expression says of what type its array is unless the caller does")
     CHECK_THROWS_WITH(array_of<std::int32_t>(xt::xarray<std::int64_t>{1, 4294967297}), refused(4294967297));
     CHECK_THROWS_WITH(array_of<std::int32_t>(xt::xarray<std::uint32_t>{1, 4294967295}), refused(4294967295));
     const Tensor x = array_of(view * 2.0f), w = parameter(array_of(view));
-    CHECK(!x.wants_grad());
+    CHECK(!x.requires_grad());
     sum(x * w).backward();
     CHECK(w.grad().to_vector() == std::vector<float>{2, 4});
     const Array<float> total = array_of(xt::sum(view));
@@ -186,15 +186,15 @@ TEST_CASE("A view to write copies what is shared and raises the version") {
 TEST_CASE("A parameter written through xtensor between forward and backward is noticed") {
     const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
     const Tensor loss = sum(w * x);
-    w.change_value([](Array<float>& value) { as_writable_xtensor(value) *= 2; });
+    w.modify_value([](Array<float>& value) { as_writable_xtensor(value) *= 2; });
     CHECK(w.value().to_vector() == std::vector<float>{2, 4});
     CHECK_THROWS_WITH(loss.backward(),
                       contains("'mul' saved version 0 of an array of (2), which is now at version"));
     const Array<float> kept = w.value();
-    w.change_value([](Array<float>& value) { as_writable_xtensor(value) += 1; });
+    w.modify_value([](Array<float>& value) { as_writable_xtensor(value) += 1; });
     CHECK(kept.to_vector() == std::vector<float>{2, 4});
     CHECK(w.value().to_vector() == std::vector<float>{3, 5});
-    CHECK(memory::detail::held_as(w.value().storage()) == MemoryClass::parameter);
+    CHECK(memory::detail::memory_class(w.value().storage()) == MemoryClass::parameter);
 }
 
 TEST_CASE("What a rule keeps is not written to through xtensor") {
@@ -238,5 +238,5 @@ TEST_CASE("What has no memory and what fits no array is refused and nothing is l
     memory::fail_allocation(0);
     written = Array<float>();
     CHECK(memory::in_use() == before);
-    CHECK(memory::detail::holders(taken.storage()) == 1);
+    CHECK(memory::detail::ref_count(taken.storage()) == 1);
 }

@@ -16,7 +16,7 @@
 #include "course/kit/runner/course.hpp"
 #include "course/kit/terminal.hpp"
 #include "tally/base/version.hpp"
-#include "tally/device/peer.hpp"
+#include "tally/device/backend.hpp"
 #include "tally/kernels/blas.hpp"
 
 namespace tally::lesson {
@@ -73,7 +73,7 @@ std::vector<Finding> findings(const Flags& flags, const std::string& lessons_fol
 
     add("devices", "cpu", fmt::format("yes, {} hardware threads", std::thread::hardware_concurrency()));
     add("devices", "OpenBLAS", detail::blas_kernels() + " kernels");
-    add("devices", "cuda", peer::absent().empty() ? "yes" : "no: " + peer::absent());
+    add("devices", "cuda", peer::unavailable_reason().empty() ? "yes" : "no: " + peer::unavailable_reason());
 
     try {
         add("lessons", "built",

@@ -197,7 +197,7 @@ std::optional<LessonEvents> events_said_by(const Program& program, Flags silent,
     silent.from = 1;
     std::vector<std::string> command{program.path};
     for (auto& word : arguments(silent)) command.push_back(std::move(word));
-    Finished finished = run_capturing(command, STDOUT_FILENO);
+    UpdateResult finished = run_capturing(command, STDOUT_FILENO);
     if (finished.asked_by != 0) throw AskedToEnd{finished.asked_by};
     code = finished.signal != 0 ? int{check_failed} : finished.code;
     if (code == good) return LessonEvents{program.lesson, std::move(finished.captured)};

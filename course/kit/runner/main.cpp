@@ -125,7 +125,7 @@ public:
         if (program == nullptr) return usage;
         auto command = command_for(*program);
         command.push_back(fmt::format("--graph={}", file));
-        const Finished finished = run_reporting(command);
+        const UpdateResult finished = run_reporting(command);
         if (const auto code = asked_to_end(*program, finished)) return *code;
         if (finished.signal != 0) return died(*program, finished.signal);
         if (finished.code == good && !flags_.json && !flags_.quiet) print(fmt::format("wrote {}", file));
@@ -172,7 +172,7 @@ private:
     }
 
     // The exit code where nothing more is to be done, as somebody asked by a signal.
-    static std::optional<int> asked_to_end(const Program& program, const Finished& finished) {
+    static std::optional<int> asked_to_end(const Program& program, const UpdateResult& finished) {
         if (finished.asked_by == 0 && finished.signal != SIGTERM && finished.signal != SIGHUP)
             return std::nullopt;
         if (finished.signal != 0) died(program, finished.signal);
@@ -259,7 +259,7 @@ private:
             if (learner_answers())
                 answers_.expect_writable();  // rather than after all that will have been answered
             const auto start = std::chrono::steady_clock::now();
-            const Finished finished = run_reporting(command_for(*program));
+            const UpdateResult finished = run_reporting(command_for(*program));
             const double seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 

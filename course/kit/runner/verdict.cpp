@@ -151,7 +151,7 @@ constexpr std::pair<const char*, const char*> endings[] = {
      "It asked for more memory than an exercise has (2 GiB). Does something grow without end?"},
 };
 
-Verdict verdict_of(const Exercises& exercises, const Exercise& exercise, const Finished& finished) {
+Verdict verdict_of(const Exercises& exercises, const Exercise& exercise, const UpdateResult& finished) {
     const Report report(finished.captured);
     Verdict verdict{.mistake = report.mistake,
                     .sentence = report.sentence,
@@ -254,7 +254,7 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
     command.insert(command.end(), exercises.compiler.begin(), exercises.compiler.end());
     for (const auto& word : {std::string("-shared"), std::string("-o"), library, file})
         command.push_back(word);
-    const Finished compiled = run_capturing(command, STDERR_FILENO);
+    const UpdateResult compiled = run_capturing(command, STDERR_FILENO);
     const bool failed = compiled.code != 0 || compiled.signal != 0;
     const auto said = [&](const char* words) { return compiled.captured.find(words) != std::string::npos; };
     Verdict verdict;
@@ -267,7 +267,7 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
     } else if (failed) {
         verdict = first_error(compiled.captured, file);
     } else {
-        const Finished ran = run_capturing(
+        const UpdateResult ran = run_capturing(
             {exercises.checks, exercise.slug, library, fmt::format("{}", seed)}, report_descriptor);
         verdict = verdict_of(exercises, exercise, ran);
     }

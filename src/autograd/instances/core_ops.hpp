@@ -14,7 +14,7 @@
 #include "tally/autograd/ops/loss.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/ops/shape.hpp"
-#include "tally/autograd/step.hpp"
+#include "tally/autograd/sgd_step.hpp"
 #include "tally/autograd/tensor.hpp"
 
 // clang-format off
@@ -32,11 +32,11 @@
 #define TALLY_CORE_INSTANCES(WORD, S) \
     WORD template class detail::ValueNode<Array<S>>; \
     WORD template class Var<Array<S>>; \
-    WORD template class detail::NewOperationOf<Array<S>>; \
-    WORD template class detail::Placeholder<Array<S>>; \
-    WORD template class rule_check::Trial<Array<S>>; \
-    WORD template Var<Array<S>> detail::unrecorded(const char*, Array<S>&&); \
-    WORD template Var<Array<S>> detail::offer(const char*, Array<S>&, std::span<detail::ValueNode<Array<S>>* const>, std::span<const detail::ReadValue>, std::optional<std::uint64_t>); \
+    WORD template class detail::OpInfoOf<Array<S>>; \
+    WORD template class detail::CheckpointProxyNode<Array<S>>; \
+    WORD template class rule_check::BackwardCheck<Array<S>>; \
+    WORD template Var<Array<S>> detail::make_constant_result(const char*, Array<S>&&); \
+    WORD template Var<Array<S>> detail::intercept(const char*, Array<S>&, std::span<detail::ValueNode<Array<S>>* const>, std::span<const detail::SavedInput>, std::optional<std::uint64_t>); \
     WORD template Var<Array<S>> parameter(Array<S>); \
     WORD template Var<Array<S>> parameter(std::initializer_list<S>); \
     WORD template Var<Array<S>> parameter(const Var<Array<S>>&); \
@@ -45,11 +45,11 @@
     WORD template Var<Array<S>> constant(const Var<Array<S>>&); \
     WORD template Var<Array<S>> detach(const Var<Array<S>>&); \
     WORD template std::vector<Array<S>> detail::gradients(const Var<Array<S>>&, const Array<S>*, const std::vector<Var<Array<S>>>&); \
-    WORD template Var<Array<S>> full(const Shape&, double, const Making&); \
-    WORD template Var<Array<S>> arange(std::int64_t, const Making&); \
-    WORD template Var<Array<S>> eye(std::int64_t, const Making&); \
-    WORD template Var<Array<S>> randn(const Shape&, const Making&); \
-    WORD template Var<Array<S>> uniform(const Shape&, double, double, const Making&); \
+    WORD template Var<Array<S>> full(const Shape&, double, const TensorOptions&); \
+    WORD template Var<Array<S>> arange(std::int64_t, const TensorOptions&); \
+    WORD template Var<Array<S>> eye(std::int64_t, const TensorOptions&); \
+    WORD template Var<Array<S>> randn(const Shape&, const TensorOptions&); \
+    WORD template Var<Array<S>> uniform(const Shape&, double, double, const TensorOptions&); \
     WORD template std::ostream& operator<<(std::ostream&, const Var<Array<S>>&); \
     WORD template void sgd_step(const std::vector<Var<Array<S>>>&, double); \
     WORD template Var<Array<S>> operator+(Var<Array<S>>, Var<Array<S>>); \
@@ -94,15 +94,15 @@
     WORD template std::vector<Var<Array<S>>> split(const Var<Array<S>>&, const std::vector<std::int64_t>&); \
     WORD template std::vector<Var<Array<S>>> split(const Var<Array<S>>&, std::int64_t); \
     WORD template Var<Array<S>> rows(Var<Array<S>>, const Array<std::int32_t>&); \
-    WORD template Var<Array<S>> sum(Var<Array<S>>, const Along&, const Reduce&); \
-    WORD template Var<Array<S>> mean(Var<Array<S>>, const Along&, const Reduce&); \
-    WORD template Var<Array<S>> max(Var<Array<S>>, const Along&, const Reduce&); \
-    WORD template Var<Array<S>> logsumexp(Var<Array<S>>, const Along&, const Reduce&); \
-    WORD template Var<Array<S>> var(Var<Array<S>>, const Along&, const Variance&); \
-    WORD template Var<Array<S>> prod(Var<Array<S>>, const Along&, const Reduce&); \
+    WORD template Var<Array<S>> sum(Var<Array<S>>, const AxesArg&, const Reduce&); \
+    WORD template Var<Array<S>> mean(Var<Array<S>>, const AxesArg&, const Reduce&); \
+    WORD template Var<Array<S>> max(Var<Array<S>>, const AxesArg&, const Reduce&); \
+    WORD template Var<Array<S>> logsumexp(Var<Array<S>>, const AxesArg&, const Reduce&); \
+    WORD template Var<Array<S>> var(Var<Array<S>>, const AxesArg&, const Variance&); \
+    WORD template Var<Array<S>> prod(Var<Array<S>>, const AxesArg&, const Reduce&); \
     WORD template Var<Array<S>> cumsum(Var<Array<S>>, std::int64_t); \
     WORD template Array<std::int32_t> argmax(const Var<Array<S>>&, std::int64_t, const Reduce&); \
-    WORD template Var<Array<S>> squeeze(Var<Array<S>>, const Along&); \
+    WORD template Var<Array<S>> squeeze(Var<Array<S>>, const AxesArg&); \
     WORD template Var<Array<S>> unsqueeze(Var<Array<S>>, std::int64_t); \
     WORD template Var<Array<S>> stack(std::vector<Var<Array<S>>>, std::int64_t); \
     WORD template Var<Array<S>> softmax(Var<Array<S>>, std::int64_t); \

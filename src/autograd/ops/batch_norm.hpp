@@ -20,41 +20,41 @@ template <class S> struct BatchNormed {
 
 template <class S> Var<Array<S>> batch_normalised(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                                   const Array<S>& mean, const Array<S>& variance, double eps,
-                                                  bool own_statistics, const Fold& fold) {
+                                                  bool own_statistics, const ReduceAxes& fold) {
     const Array<S> rstd =
         map(functor::NumberOver{1}, map(functor::Sqrt{}, map(functor::AddNumber{eps}, variance)));
     Array<S> y = empty_like(x.value());
-    on("batch_norm", x.value(), gain.value(), bias.value(), mean)
+    kernels_for("batch_norm", x.value(), gain.value(), bias.value(), mean)
         .batch_norm(x.value().data(), mean.data(), rstd.data(), gain.value().data(), bias.value().data(),
                     y.raw(), fold);
-    const bool to_x = x.wants_grad(), sums = gain.wants_grad() || (own_statistics && to_x);
+    const bool to_x = x.requires_grad(), sums = gain.requires_grad() || (own_statistics && to_x);
     return record<"batch_norm">(
         std::move(y),
-        std::tuple(keep_if(sums, x.value()), keep_if(sums, mean), keep_if(sums || to_x, rstd),
-                   keep_if(to_x, gain.value())),
-        [fold, own_statistics](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
+        std::tuple(save_if(sums, x.value()), save_if(sums, mean), save_if(sums || to_x, rstd),
+                   save_if(to_x, gain.value())),
+        [fold, own_statistics](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
                                const Array<S>& kept_mean, const Array<S>& kept_rstd,
                                const Array<S>& kept_gain) {
-            const Kernels<S>& kernel = on("batch_norm", dy);
+            const Kernels<S>& kernel = kernels_for("batch_norm", dy);
             const Shape features{static_cast<std::int64_t>(fold.reduced)};
             Array<S> total, along;
-            if (to.wants(1) || (own_statistics && to.wants(0))) {
+            if (to.needs_grad(1) || (own_statistics && to.needs_grad(0))) {
                 total = Array<S>::empty(features, dy.device());
                 along = Array<S>::empty(features, dy.device());
                 kernel.batch_norm_back_sums(dy.data(), kept_x.data(), kept_mean.data(), kept_rstd.data(),
                                             total.raw(), along.raw(), fold);
             }
-            if (to.wants(0))
+            if (to.needs_grad(0))
                 kernel.batch_norm_back(dy.data(), kept_x.data(), kept_mean.data(), kept_rstd.data(),
                                        kept_gain.data(), own_statistics ? total.data() : nullptr,
-                                       along.data(), destination(to.into(0)), fold);
-            if (to.wants(1)) to.give(1, along);
-            if (to.wants(2)) {
+                                       along.data(), output_buffer(to.into(0)), fold);
+            if (to.needs_grad(1)) to.add(1, along);
+            if (to.needs_grad(2)) {
                 // one number a feature, read along all of dy
                 const Shape whole{static_cast<std::int64_t>(fold.outer), features[0],
                                   static_cast<std::int64_t>(fold.inner)};
                 kernel.scatter(broadcast_walk(whole, Shape{features[0], 1}), dy.data(),
-                               destination(to.into(2)));
+                               output_buffer(to.into(2)));
             }
         },
         std::move(x), std::move(gain), std::move(bias));
@@ -63,10 +63,10 @@ template <class S> Var<Array<S>> batch_normalised(Var<Array<S>> x, Var<Array<S>>
 // Those of x (items, features, ...), as batch_norm with this gain and bias takes them.
 template <class S>
 BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain, const Array<S>& bias) {
-    const Fold fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
+    const ReduceAxes fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
     BatchStatistics<S> batch{empty_like(gain), empty_like(gain),
                              static_cast<double>(fold.outer * fold.inner)};
-    on("batch_norm", x.value(), gain)
+    kernels_for("batch_norm", x.value(), gain)
         .batch_moments(x.value().data(), batch.mean.raw(), batch.variance.raw(), fold);
     return batch;
 }
@@ -77,7 +77,7 @@ BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain
 // which are handed out: they are an effect, to be committed once per update.
 template <class S> detail::BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                                      double eps = 1e-5) {
-    const detail::Fold fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
+    const detail::ReduceAxes fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
     detail::check_eps("batch_norm", eps, x.shape());
     const std::size_t count = fold.outer * fold.inner;
     if (count == 1)
@@ -92,7 +92,7 @@ template <class S> detail::BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<
 // In evaluation, by what earlier batches left behind: constants.
 template <class S> Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                             const RunningStatistics<S>& running, double eps = 1e-5) {
-    const detail::Fold fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
+    const detail::ReduceAxes fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
     detail::checked_features(x.shape(), running.mean.shape(), running.variance.shape());
     detail::check_eps("batch_norm", eps, x.shape());
     return detail::batch_normalised(std::move(x), std::move(gain), std::move(bias), running.mean,

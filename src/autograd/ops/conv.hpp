@@ -18,23 +18,26 @@ namespace detail {
 template <class S, class... Bias>
 Var<Array<S>> convolved(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> weight, Bias... bias) {
     const Device device = x.value().device();
-    const Kernels<S>& kernel = on("conv2d", x.value(), weight.value(), bias.value()...);
+    const Kernels<S>& kernel = kernels_for("conv2d", x.value(), weight.value(), bias.value()...);
     Array<S> y = Array<S>::empty(plan.shape, device);
     Write how = Write::set;
     ((kernel.gather(one_a_channel(plan), bias.value().data(), {y.raw(), Write::set}), how = Write::add), ...);
     Convolution<S>(plan, kernel, device).forward(x.value().data(), weight.value().data(), {y.raw(), how});
     return record<"conv2d">(
         std::move(y),
-        std::tuple(keep_if(weight.wants_grad(), x.value()), keep_if(x.wants_grad(), weight.value())),
-        [plan](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x, const Array<S>& kept_weight) {
-            const Kernels<S>& at = on("conv2d", dy);
-            if (to.wants(0) || to.wants(1)) {
+        std::tuple(save_if(weight.requires_grad(), x.value()), save_if(x.requires_grad(), weight.value())),
+        [plan](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
+               const Array<S>& kept_weight) {
+            const Kernels<S>& at = kernels_for("conv2d", dy);
+            if (to.needs_grad(0) || to.needs_grad(1)) {
                 Convolution<S> convolution(plan, at, dy.device());
-                if (to.wants(0)) convolution.back_x(dy.data(), kept_weight.data(), destination(to.into(0)));
-                if (to.wants(1)) convolution.back_weight(dy.data(), kept_x.data(), destination(to.into(1)));
+                if (to.needs_grad(0))
+                    convolution.back_x(dy.data(), kept_weight.data(), output_buffer(to.into(0)));
+                if (to.needs_grad(1))
+                    convolution.back_weight(dy.data(), kept_x.data(), output_buffer(to.into(1)));
             }
             if constexpr (sizeof...(Bias) == 1)
-                if (to.wants(2)) at.scatter(one_a_channel(plan), dy.data(), destination(to.into(2)));
+                if (to.needs_grad(2)) at.scatter(one_a_channel(plan), dy.data(), output_buffer(to.into(2)));
         },
         std::move(x), std::move(weight), std::move(bias)...);
 }
@@ -64,13 +67,14 @@ template <class S> Var<Array<S>> max_pool2d(Var<Array<S>> x, std::int64_t size, 
     const Device device = x.value().device();
     Array<S> y = Array<S>::empty(plan.shape, device);
     Array<std::int32_t> places = Array<std::int32_t>::empty(plan.shape, device);
-    on("max_pool2d", x.value()).max_pool(x.value().data(), y.raw(), places.raw(), plan.windows, plan.planes);
+    kernels_for("max_pool2d", x.value())
+        .max_pool(x.value().data(), y.raw(), places.raw(), plan.windows, plan.planes);
     return record<"max_pool2d">(
-        std::move(y), keep(places),
-        [windows = plan.windows, planes = plan.planes](Pull<Array<S>> to, const Array<S>& dy,
+        std::move(y), save(places),
+        [windows = plan.windows, planes = plan.planes](GradInputs<Array<S>> to, const Array<S>& dy,
                                                        const Array<std::int32_t>& kept) {
-            on("max_pool2d", dy)
-                .max_pool_back(dy.data(), kept.data(), destination(to.into(0)), windows, planes);
+            kernels_for("max_pool2d", dy)
+                .max_pool_back(dy.data(), kept.data(), output_buffer(to.into(0)), windows, planes);
         },
         std::move(x));
 }

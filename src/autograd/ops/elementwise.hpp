@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "tally/array/plans.hpp"
+#include "tally/array/shape_checks.hpp"
 #include "tally/autograd/record.hpp"
 
 namespace tally {
@@ -15,18 +15,22 @@ namespace functor {  // where apply() is found: its first argument is one
 
 template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) {
     constexpr bool keeps_x = F::keeps == detail::Keep::input;
-    T y = !detail::Number<T> && !keeps_x && x.last() ? map_over(f, x.node()->value) : map(f, x.value());
+    T y = !detail::Number<T> && !keeps_x && x.is_last_handle() ? map_in_place(f, x.node()->value)
+                                                               : map(f, x.value());
     if constexpr (detail::passes_a<F>)
         return record<F::name>(
-            std::move(y), keep(), [](Pull<T> to, const T& dy) { to.give(0, dy); }, std::move(x));
+            std::move(y), save(), [](GradInputs<T> to, const T& dy) { to.add(0, dy); }, std::move(x));
     else if constexpr (F::keeps == detail::Keep::nothing)
         return record<F::name>(
-            std::move(y), keep(),
-            [f](Pull<T> to, const T& dy) { map_back(f, dy, dy, to.into(0), to.spare()); }, std::move(x));
+            std::move(y), save(),
+            [f](GradInputs<T> to, const T& dy) { map_back(f, dy, dy, to.into(0), to.can_reuse_dy()); },
+            std::move(x));
     else
         return record<F::name>(
-            std::move(y), keep(F::keeps == detail::Keep::input ? x.value() : y),
-            [f](Pull<T> to, const T& dy, const T& kept) { map_back(f, dy, kept, to.into(0), to.spare()); },
+            std::move(y), save(F::keeps == detail::Keep::input ? x.value() : y),
+            [f](GradInputs<T> to, const T& dy, const T& kept) {
+                map_back(f, dy, kept, to.into(0), to.can_reuse_dy());
+            },
             std::move(x));
 }
 
@@ -36,21 +40,21 @@ template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a,
     constexpr bool ever_a = F::for_a.a || F::for_b.a, ever_b = F::for_a.b || F::for_b.b,
                    ever_y = F::for_a.y || F::for_b.y;
     constexpr bool cheap = detail::Number<T>;
-    const bool for_a = cheap || a.wants_grad(), for_b = cheap || b.wants_grad();
+    const bool for_a = cheap || a.requires_grad(), for_b = cheap || b.requires_grad();
     const bool keeps_a = (F::for_a.a && for_a) || (F::for_b.a && for_b),
                keeps_b = (F::for_a.b && for_a) || (F::for_b.b && for_b),
                keeps_y = (F::for_a.y && for_a) || (F::for_b.y && for_b);
-    T y = !cheap && !keeps_a && a.last() ? zip_over(f, a.node()->value, b.value())
-                                         : zip(f, a.value(), b.value());
+    T y = !cheap && !keeps_a && a.is_last_handle() ? zip_in_place(f, a.node()->value, b.value())
+                                                   : zip(f, a.value(), b.value());
     return record<F::name>(
         std::move(y),
-        std::tuple(keep_if<ever_a, 0>(keeps_a, a.value()), keep_if<ever_b, 1>(keeps_b, b.value()),
-                   keep_if<ever_y, 2>(keeps_y, y)),
-        [f](Pull<T> to, const T& dy, const T& kept_a, const T& kept_b, const T& kept_y) {
-            if (to.wants(0) && !(detail::passes_a<F> && to.pass_on(0, dy)))
-                zip_back_a(f, dy, kept_a, kept_b, kept_y, to.into(0), to.spare() && !to.wants(1));
-            if (to.wants(1) && !(detail::passes_b<F> && to.pass_on(1, dy)))
-                zip_back_b(f, dy, kept_a, kept_b, kept_y, to.into(1), to.spare());
+        std::tuple(save_if<ever_a, 0>(keeps_a, a.value()), save_if<ever_b, 1>(keeps_b, b.value()),
+                   save_if<ever_y, 2>(keeps_y, y)),
+        [f](GradInputs<T> to, const T& dy, const T& kept_a, const T& kept_b, const T& kept_y) {
+            if (to.needs_grad(0) && !(detail::passes_a<F> && to.try_add(0, dy)))
+                zip_back_a(f, dy, kept_a, kept_b, kept_y, to.into(0), to.can_reuse_dy() && !to.needs_grad(1));
+            if (to.needs_grad(1) && !(detail::passes_b<F> && to.try_add(1, dy)))
+                zip_back_b(f, dy, kept_a, kept_b, kept_y, to.into(1), to.can_reuse_dy());
         },
         std::move(a), std::move(b));
 }

@@ -31,7 +31,8 @@ template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std
     const Device device = weight.value().device();
     Array<std::int32_t> on_device = indices.to(device);
     Array<S> y = Array<S>::empty(Shape(extents), device);
-    on("embedding", weight.value()).rows(weight.value().data(), on_device.data(), y.raw(), count, width);
+    kernels_for("embedding", weight.value())
+        .rows(weight.value().data(), on_device.data(), y.raw(), count, width);
     if (padding) {
         std::vector<std::int32_t> counting = indices.to_vector();
         for (std::int32_t& index : counting)
@@ -39,10 +40,10 @@ template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std
         on_device = Array<std::int32_t>(indices.shape(), counting, device);
     }
     return record<"embedding">(
-        std::move(y), keep(on_device),
-        [count, height, width](Pull<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& kept) {
-            on("embedding", dy)
-                .rows_back(dy.data(), kept.data(), destination(to.into(0)), count, height, width);
+        std::move(y), save(on_device),
+        [count, height, width](GradInputs<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& kept) {
+            kernels_for("embedding", dy)
+                .rows_back(dy.data(), kept.data(), output_buffer(to.into(0)), count, height, width);
         },
         std::move(weight));
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "tally/array/array.hpp"
-#include "tally/array/pending_rows.hpp"
+#include "tally/array/deferred_weight_grad.hpp"
 #include "tally/autograd/record.hpp"
 
 namespace tally {
@@ -22,16 +22,17 @@ template <class S> Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const 
     Array<S> y = Array<S>::empty(plan.shape, a.value().device());
     detail::multiply(plan.product, a.value(), b.value(), {y.raw(), Write::set});
     return record<"matmul">(
-        std::move(y), std::tuple(keep_if(b.wants_grad(), a.value()), keep_if(a.wants_grad(), b.value())),
-        [p = plan.product](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_a,
+        std::move(y),
+        std::tuple(save_if(b.requires_grad(), a.value()), save_if(a.requires_grad(), b.value())),
+        [p = plan.product](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_a,
                            const Array<S>& kept_b) {
-            if (to.wants(0)) {
-                const Into<S[]> da = destination(to.into(0));
+            if (to.needs_grad(0)) {
+                const Into<S[]> da = output_buffer(to.into(0));
                 p.transpose_a ? detail::multiply(detail::product_for_a(p), kept_b, dy, da)
                               : detail::multiply(detail::product_for_a(p), dy, kept_b, da);
             }
-            if (to.wants(1)) {
-                const Into<S[]> db = destination(to.into(1));
+            if (to.needs_grad(1)) {
+                const Into<S[]> db = output_buffer(to.into(1));
                 p.transpose_b ? detail::multiply(detail::product_for_b(p), dy, kept_a, db)
                               : detail::multiply(detail::product_for_b(p), kept_a, dy, db);
             }
@@ -39,8 +40,8 @@ template <class S> Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const 
         std::move(a), std::move(b));
 }
 
-template <class T>
-void matmul(Var<T>, Var<T>, detail::Bare auto, bool = false) = delete;  // {.transpose_b = true}
+template <class T> void matmul(Var<T>, Var<T>, detail::BoolOrNumberLiteral auto,
+                               bool = false) = delete;  // {.transpose_b = true}
 
 namespace detail {
 
@@ -52,11 +53,12 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
                          return Place{i, j, out};
                      });
     return record<"matmul">(
-        std::move(y), std::tuple(keep_if(b.wants_grad(), a.value()), keep_if(a.wants_grad(), b.value())),
-        [p = plan.product, batch = plan.batch](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_a,
-                                               const Array<S>& kept_b) {
-            if (to.wants(0)) {
-                const Into<S[]> da = summed_destination(to.into(0), batch.size, batch.reach[0]);
+        std::move(y),
+        std::tuple(save_if(b.requires_grad(), a.value()), save_if(a.requires_grad(), b.value())),
+        [p = plan.product, batch = plan.batch](GradInputs<Array<S>> to, const Array<S>& dy,
+                                               const Array<S>& kept_a, const Array<S>& kept_b) {
+            if (to.needs_grad(0)) {
+                const Into<S[]> da = summed_output_buffer(to.into(0), batch.size, batch.operand_size[0]);
                 if (p.transpose_a)
                     multiply_each<S>(batch, product_for_a(p), kept_b, dy, da, [](auto i, auto j, auto out) {
                         return Place{j, out, i};
@@ -66,8 +68,8 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
                         return Place{out, j, i};
                     });
             }
-            if (to.wants(1)) {
-                const Into<S[]> db = summed_destination(to.into(1), batch.size, batch.reach[1]);
+            if (to.needs_grad(1)) {
+                const Into<S[]> db = summed_output_buffer(to.into(1), batch.size, batch.operand_size[1]);
                 if (p.transpose_b)
                     multiply_each<S>(batch, product_for_b(p), dy, kept_a, db, [](auto i, auto j, auto out) {
                         return Place{out, i, j};
@@ -88,18 +90,21 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
 template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
     const auto plan = detail::plan_linear("linear", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
-    on("linear", x.value(), w.value(), bias.value())
+    kernels_for("linear", x.value(), w.value(), bias.value())
         .linear(x.value().data(), w.value().data(), bias.value().data(), y.raw(), plan.rows, plan.out,
                 plan.in);
     return record<"linear">(
-        std::move(y), std::tuple(keep_if(w.wants_grad(), x.value()), keep_if(x.wants_grad(), w.value())),
-        [rows = plan.rows, in = plan.in, out = plan.out](Pull<Array<S>> to, const Array<S>& dy,
+        std::move(y),
+        std::tuple(save_if(w.requires_grad(), x.value()), save_if(x.requires_grad(), w.value())),
+        [rows = plan.rows, in = plan.in, out = plan.out](GradInputs<Array<S>> to, const Array<S>& dy,
                                                          const Array<S>& kept_x, const Array<S>& kept_w) {
-            if (to.wants(0))
-                detail::multiply({rows, in, out, false, true}, dy, kept_w, destination(to.into(0)));
-            if (to.wants(1)) detail::multiply_rows({in, out, rows, true, false}, kept_x, dy, to, 1);
-            if (to.wants(2))
-                on("linear", dy).sum(dy.data(), destination(to.into(2)), detail::Fold{1, rows, out, true});
+            if (to.needs_grad(0))
+                detail::multiply({rows, in, out, false, true}, dy, kept_w, output_buffer(to.into(0)));
+            if (to.needs_grad(1))
+                detail::accumulate_weight_grad({in, out, rows, true, false}, kept_x, dy, to, 1);
+            if (to.needs_grad(2))
+                kernels_for("linear", dy)
+                    .sum(dy.data(), output_buffer(to.into(2)), detail::ReduceAxes{1, rows, out, true});
         },
         std::move(x), std::move(w), std::move(bias));
 }
@@ -108,21 +113,25 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Ar
 template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
     const auto plan = detail::plan_linear("linear_relu", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
-    on("linear_relu", x.value(), w.value(), bias.value())
+    kernels_for("linear_relu", x.value(), w.value(), bias.value())
         .linear_relu(x.value().data(), w.value().data(), bias.value().data(), y.raw(), plan.rows, plan.out,
                      plan.in);
     return record<"linear_relu">(
         std::move(y),
-        std::tuple(keep_if(true, y), keep_if(w.wants_grad(), x.value()), keep_if(x.wants_grad(), w.value())),
-        [rows = plan.rows, in = plan.in, out = plan.out](Pull<Array<S>> to, const Array<S>& dy,
+        std::tuple(save_if(true, y), save_if(w.requires_grad(), x.value()),
+                   save_if(x.requires_grad(), w.value())),
+        [rows = plan.rows, in = plan.in, out = plan.out](GradInputs<Array<S>> to, const Array<S>& dy,
                                                          const Array<S>& kept_y, const Array<S>& kept_x,
                                                          const Array<S>& kept_w) {
-            Array<S> dz = to.spare() && detail::sole(dy) ? dy : empty_like(dy);
-            const Into<S[]> dbias = to.wants(2) ? destination(to.into(2)) : Into<S[]>{nullptr, Write::set};
-            on("linear_relu", dy).relu_bias_back(dy.data(), kept_y.data(), dz.raw(), dbias, rows, out);
-            if (to.wants(0))
-                detail::multiply({rows, in, out, false, true}, dz, kept_w, destination(to.into(0)));
-            if (to.wants(1)) detail::multiply_rows({in, out, rows, true, false}, kept_x, dz, to, 1);
+            Array<S> dz = to.can_reuse_dy() && detail::is_unique(dy) ? dy : empty_like(dy);
+            const Into<S[]> dbias =
+                to.needs_grad(2) ? output_buffer(to.into(2)) : Into<S[]>{nullptr, Write::set};
+            kernels_for("linear_relu", dy)
+                .relu_bias_back(dy.data(), kept_y.data(), dz.raw(), dbias, rows, out);
+            if (to.needs_grad(0))
+                detail::multiply({rows, in, out, false, true}, dz, kept_w, output_buffer(to.into(0)));
+            if (to.needs_grad(1))
+                detail::accumulate_weight_grad({in, out, rows, true, false}, kept_x, dz, to, 1);
         },
         std::move(x), std::move(w), std::move(bias));
 }
@@ -130,15 +139,17 @@ template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, V
 template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w) {
     const auto plan = detail::plan_linear("linear", x.shape(), w.shape(), nullptr);
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
-    on("linear", x.value(), w.value())
+    kernels_for("linear", x.value(), w.value())
         .linear(x.value().data(), w.value().data(), nullptr, y.raw(), plan.rows, plan.out, plan.in);
     return record<"linear">(
-        std::move(y), std::tuple(keep_if(w.wants_grad(), x.value()), keep_if(x.wants_grad(), w.value())),
-        [rows = plan.rows, in = plan.in, out = plan.out](Pull<Array<S>> to, const Array<S>& dy,
+        std::move(y),
+        std::tuple(save_if(w.requires_grad(), x.value()), save_if(x.requires_grad(), w.value())),
+        [rows = plan.rows, in = plan.in, out = plan.out](GradInputs<Array<S>> to, const Array<S>& dy,
                                                          const Array<S>& kept_x, const Array<S>& kept_w) {
-            if (to.wants(0))
-                detail::multiply({rows, in, out, false, true}, dy, kept_w, destination(to.into(0)));
-            if (to.wants(1)) detail::multiply_rows({in, out, rows, true, false}, kept_x, dy, to, 1);
+            if (to.needs_grad(0))
+                detail::multiply({rows, in, out, false, true}, dy, kept_w, output_buffer(to.into(0)));
+            if (to.needs_grad(1))
+                detail::accumulate_weight_grad({in, out, rows, true, false}, kept_x, dy, to, 1);
         },
         std::move(x), std::move(w));
 }

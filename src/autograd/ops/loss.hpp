@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "tally/array/array.hpp"
-#include "tally/array/making.hpp"
-#include "tally/array/plans.hpp"
+#include "tally/array/factories.hpp"
+#include "tally/array/shape_checks.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/reduce.hpp"
@@ -28,7 +28,7 @@ template <class T> struct Loss {
 };
 
 // A loss of one's own: of these elements, which all count.
-template <class S> Loss<Array<S>> counted(Var<Array<S>> each) {
+template <class S> Loss<Array<S>> make_loss(Var<Array<S>> each) {
     Array<S> count =
         Array<S>::full({}, static_cast<S>(static_cast<double>(each.value().size())), each.value().device());
     return {sum(std::move(each)), Var<Array<S>>(std::move(count))};
@@ -38,14 +38,14 @@ template <class S> Loss<Array<S>> counted(Var<Array<S>> each) {
 template <class S> Loss<Array<S>> mse(Var<Array<S>> prediction, Var<Array<S>> target) {
     if (prediction.shape() != target.shape())
         detail::fail_loss_shapes("mse", prediction.shape(), target.shape());
-    return counted(squared_difference(std::move(prediction), std::move(target)));
+    return make_loss(squared_difference(std::move(prediction), std::move(target)));
 }
 
 // Of probabilities against targets between 0 and 1; logarithms stop at -100.
 template <class S> Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability, Var<Array<S>> target) {
     if (probability.shape() != target.shape())
         detail::fail_loss_shapes("binary_cross_entropy", probability.shape(), target.shape());
-    return counted(apply(functor::BinaryCrossEntropy{}, std::move(probability), std::move(target)));
+    return make_loss(apply(functor::BinaryCrossEntropy{}, std::move(probability), std::move(target)));
 }
 
 // Options of cross_entropy.
@@ -63,26 +63,26 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Arra
     const detail::Targets targets{options.ignore, options.smoothing};
     const auto count = static_cast<std::size_t>(shape[0]), classes = static_cast<std::size_t>(shape[1]);
     const Array<S>& x = logits.value();
-    const detail::Kernels<S>& kernel = on("cross_entropy", x, labels);
+    const detail::Kernels<S>& kernel = kernels_for("cross_entropy", x, labels);
     Array<S> probabilities = empty_like(x), total = Array<S>::empty({}, x.device()),
              counted_rows = Array<S>::empty({}, x.device());
     kernel.cross_entropy(x.data(), labels.data(), targets, probabilities.raw(), total.raw(),
                          counted_rows.raw(), count, classes);
     Var<Array<S>> sum = record<"cross_entropy">(
-        std::move(total), keep(probabilities, labels),
-        [targets, count, classes](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept,
+        std::move(total), save(probabilities, labels),
+        [targets, count, classes](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept,
                                   const Array<std::int32_t>& kept_labels) {
-            on("cross_entropy", dy)
+            kernels_for("cross_entropy", dy)
                 .cross_entropy_back(dy.data(), kept.data(), kept_labels.data(), targets,
-                                    destination(to.into(0)), count, classes);
+                                    output_buffer(to.into(0)), count, classes);
         },
         std::move(logits));
     return {std::move(sum), Var<Array<S>>(std::move(counted_rows))};
 }
 
-template <class S>
-Loss<Array<S>> cross_entropy(Var<Array<S>>, const Array<std::int32_t>&,
-                             detail::Bare auto) = delete;  // write {.ignore = 0} or {.smoothing = 0.1}
+template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>>, const Array<std::int32_t>&,
+                                                detail::BoolOrNumberLiteral auto) =
+    delete;  // write {.ignore = 0} or {.smoothing = 0.1}
 
 // Contrastive: each query (rows, width) should be most like the key of its own row, among the keys of the
 // whole batch. What a row is compared with depends on the batch: micro-batches give another loss.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tally/array/array.hpp"
-#include "tally/array/plans.hpp"
+#include "tally/array/shape_checks.hpp"
 #include "tally/autograd/record.hpp"
 
 namespace tally {
@@ -13,32 +13,32 @@ namespace tally {
 // Each row (the last axis) with mean 0 and variance 1, times gain, plus bias.
 template <class S>
 Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias, double eps = 1e-5) {
-    const detail::Fold rows = detail::plan_rows(x.shape(), gain.shape(), bias.shape(), eps);
+    const detail::ReduceAxes rows = detail::plan_rows(x.shape(), gain.shape(), bias.shape(), eps);
     const std::size_t count = rows.outer, width = rows.reduced;
     const Device device = x.value().device();
     const Shape one_a_row{static_cast<std::int64_t>(count)};
     Array<S> y = empty_like(x.value()), mean = Array<S>::empty(one_a_row, device),
              rstd = Array<S>::empty(one_a_row, device);
-    on("layer_norm", x.value(), gain.value(), bias.value())
+    kernels_for("layer_norm", x.value(), gain.value(), bias.value())
         .layer_norm(x.value().data(), gain.value().data(), bias.value().data(), static_cast<S>(eps), y.raw(),
                     mean.raw(), rstd.raw(), count, width);
 
-    const bool through = x.wants_grad() || gain.wants_grad();  // the bias alone needs nothing
+    const bool through = x.requires_grad() || gain.requires_grad();  // the bias alone needs nothing
     return record<"layer_norm">(
         std::move(y),
-        std::tuple(keep_if(through, x.value()), keep_if(x.wants_grad(), gain.value()), keep_if(through, mean),
-                   keep_if(through, rstd)),
-        [count, width](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
+        std::tuple(save_if(through, x.value()), save_if(x.requires_grad(), gain.value()),
+                   save_if(through, mean), save_if(through, rstd)),
+        [count, width](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
                        const Array<S>& kept_gain, const Array<S>& kept_mean, const Array<S>& kept_rstd) {
-            const detail::Kernels<S>& kernel = on("layer_norm", dy);
-            if (to.wants(0))
+            const detail::Kernels<S>& kernel = kernels_for("layer_norm", dy);
+            if (to.needs_grad(0))
                 kernel.layer_norm_back(dy.data(), kept_x.data(), kept_gain.data(), kept_mean.data(),
-                                       kept_rstd.data(), destination(to.into(0)), count, width);
-            if (to.wants(1))
+                                       kept_rstd.data(), output_buffer(to.into(0)), count, width);
+            if (to.needs_grad(1))
                 kernel.layer_norm_back_gain(dy.data(), kept_x.data(), kept_mean.data(), kept_rstd.data(),
-                                            destination(to.into(1)), count, width);
-            if (to.wants(2))
-                kernel.sum(dy.data(), destination(to.into(2)), detail::Fold{1, count, width, true});
+                                            output_buffer(to.into(1)), count, width);
+            if (to.needs_grad(2))
+                kernel.sum(dy.data(), output_buffer(to.into(2)), detail::ReduceAxes{1, count, width, true});
         },
         std::move(x), std::move(gain), std::move(bias));
 }

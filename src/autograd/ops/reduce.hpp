@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "tally/array/argmax.hpp"
 #include "tally/array/array.hpp"
 #include "tally/array/axes.hpp"
-#include "tally/array/indices.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/shape.hpp"
 #include "tally/autograd/record.hpp"
@@ -14,68 +14,70 @@
 namespace tally {
 
 // sum(x), sum(x, 0), sum(x, {0, -1}, {.keepdims = true}): no axes means all; kept, they have extent 1.
-template <class S> Var<Array<S>> sum(Var<Array<S>> x, const Along& along = {}, const Reduce& how = {}) {
+template <class S> Var<Array<S>> sum(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
     const auto r = detail::reduction("sum", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
-    on("sum", x.value()).sum(x.value().data(), {y.raw(), Write::set}, r.fold);
+    kernels_for("sum", x.value()).sum(x.value().data(), {y.raw(), Write::set}, r.fold);
     return record<"sum">(
-        std::move(y), keep(),
-        [fold = r.fold](Pull<Array<S>> to, const Array<S>& dy) {
-            on("sum", dy).spread(dy.data(), S(1), destination(to.into(0)), fold);
+        std::move(y), save(),
+        [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy) {
+            kernels_for("sum", dy).spread(dy.data(), S(1), output_buffer(to.into(0)), fold);
         },
         std::move(x));
 }
 
 // Of no elements it is NaN.
-template <class S> Var<Array<S>> mean(Var<Array<S>> x, const Along& along = {}, const Reduce& how = {}) {
+template <class S> Var<Array<S>> mean(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
     const auto r = detail::reduction("mean", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     const S count = static_cast<S>(static_cast<double>(r.fold.reduced));
-    on("mean", x.value()).mean(x.value().data(), y.raw(), r.fold);
+    kernels_for("mean", x.value()).mean(x.value().data(), y.raw(), r.fold);
     return record<"mean">(
-        std::move(y), keep(),
-        [fold = r.fold, count](Pull<Array<S>> to, const Array<S>& dy) {
-            on("mean", dy).spread(dy.data(), count, destination(to.into(0)), fold);
+        std::move(y), save(),
+        [fold = r.fold, count](GradInputs<Array<S>> to, const Array<S>& dy) {
+            kernels_for("mean", dy).spread(dy.data(), count, output_buffer(to.into(0)), fold);
         },
         std::move(x));
 }
 
 // Where several elements are largest they share the gradient equally.
-template <class S> Var<Array<S>> max(Var<Array<S>> x, const Along& along = {}, const Reduce& how = {}) {
+template <class S> Var<Array<S>> max(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
     const auto r = detail::reduction("max", x.shape(), along.axes, how.keepdims);
     detail::expect_elements("max", r, x.shape());
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
-    if (y.size()) on("max", x.value()).max(x.value().data(), y.raw(), r.fold);
+    if (y.size()) kernels_for("max", x.value()).max(x.value().data(), y.raw(), r.fold);
     return record<"max">(
-        std::move(y), keep(x.value(), y),
-        [fold = r.fold](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
+        std::move(y), save(x.value(), y),
+        [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
                         const Array<S>& kept_y) {
-            on("max", dy).max_back(dy.data(), kept_x.data(), kept_y.data(), destination(to.into(0)), fold);
+            kernels_for("max", dy).max_back(dy.data(), kept_x.data(), kept_y.data(),
+                                            output_buffer(to.into(0)), fold);
         },
         std::move(x));
 }
 
 // log of the sum of exp(x), without overflow.
-template <class S> Var<Array<S>> logsumexp(Var<Array<S>> x, const Along& along = {}, const Reduce& how = {}) {
+template <class S>
+Var<Array<S>> logsumexp(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
     const auto r = detail::reduction("logsumexp", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
-    on("logsumexp", x.value()).logsumexp(x.value().data(), y.raw(), r.fold);
+    kernels_for("logsumexp", x.value()).logsumexp(x.value().data(), y.raw(), r.fold);
     return record<"logsumexp">(
-        std::move(y), keep(x.value(), y),
-        [fold = r.fold](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
+        std::move(y), save(x.value(), y),
+        [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
                         const Array<S>& kept_y) {
-            on("logsumexp", dy)
-                .logsumexp_back(dy.data(), kept_x.data(), kept_y.data(), destination(to.into(0)), fold);
+            kernels_for("logsumexp", dy)
+                .logsumexp_back(dy.data(), kept_x.data(), kept_y.data(), output_buffer(to.into(0)), fold);
         },
         std::move(x));
 }
 
 // Over the number of elements, less one when unbiased: about the mean, which is taken first.
-template <class S> Var<Array<S>> var(Var<Array<S>> x, const Along& along = {}, const Variance& how = {}) {
+template <class S> Var<Array<S>> var(Var<Array<S>> x, const AxesArg& along = {}, const Variance& how = {}) {
     const auto count =
         static_cast<double>(detail::reduction("var", x.shape(), along.axes, true).fold.reduced);
     Var<Array<S>> center = mean(x, along, {.keepdims = true});
@@ -84,30 +86,30 @@ template <class S> Var<Array<S>> var(Var<Array<S>> x, const Along& along = {}, c
 }
 
 // The gradient of an element is the product of all others, so zeros among them are right.
-template <class S> Var<Array<S>> prod(Var<Array<S>> x, const Along& along = {}, const Reduce& how = {}) {
+template <class S> Var<Array<S>> prod(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
     const auto r = detail::reduction("prod", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
-    on("prod", x.value()).prod(x.value().data(), y.raw(), r.fold);
+    kernels_for("prod", x.value()).prod(x.value().data(), y.raw(), r.fold);
     return record<"prod">(
-        std::move(y), keep(x.value()),
-        [fold = r.fold](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept) {
+        std::move(y), save(x.value()),
+        [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept) {
             Array<S> dx = empty_like(kept);
-            on("prod", dy).prod_back(dy.data(), kept.data(), dx.raw(), fold);
-            to.give(0, dx);
+            kernels_for("prod", dy).prod_back(dy.data(), kept.data(), dx.raw(), fold);
+            to.add(0, dx);
         },
         std::move(x));
 }
 
 // Running sums along one axis. What an element adds to itself and all later ones comes back from all of them.
 template <class S> Var<Array<S>> cumsum(Var<Array<S>> x, std::int64_t axis) {
-    const detail::Fold fold = detail::fold_around("cumsum", x.shape(), axis);
+    const detail::ReduceAxes fold = detail::fold_around("cumsum", x.shape(), axis);
     Array<S> y = empty_like(x.value());
-    on("cumsum", x.value()).cumsum(x.value().data(), {y.raw(), Write::set}, fold, false);
+    kernels_for("cumsum", x.value()).cumsum(x.value().data(), {y.raw(), Write::set}, fold, false);
     return record<"cumsum">(
-        std::move(y), keep(),
-        [fold](Pull<Array<S>> to, const Array<S>& dy) {
-            on("cumsum", dy).cumsum(dy.data(), destination(to.into(0)), fold, true);
+        std::move(y), save(),
+        [fold](GradInputs<Array<S>> to, const Array<S>& dy) {
+            kernels_for("cumsum", dy).cumsum(dy.data(), output_buffer(to.into(0)), fold, true);
         },
         std::move(x));
 }
@@ -118,33 +120,39 @@ Array<std::int32_t> argmax(const Var<Array<S>>& x, std::int64_t axis, const Redu
     return argmax(x.value(), axis, how);
 }
 
-template <class T> void sum(Var<T>, const Along&, detail::Bare auto) = delete;        // {.keepdims = true}
-template <class T> void mean(Var<T>, const Along&, detail::Bare auto) = delete;       // {.keepdims = true}
-template <class T> void max(Var<T>, const Along&, detail::Bare auto) = delete;        // {.keepdims = true}
-template <class T> void logsumexp(Var<T>, const Along&, detail::Bare auto) = delete;  // {.keepdims = true}
+template <class T>
+void sum(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // {.keepdims = true}
+template <class T>
+void mean(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // {.keepdims = true}
+template <class T>
+void max(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // {.keepdims = true}
+template <class T>
+void logsumexp(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // {.keepdims = true}
 
 // Along one axis; log_softmax is its logarithm, which keeps the digits of small probabilities.
 template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
-    const detail::Fold fold = detail::fold_around("softmax", x.shape(), axis);
+    const detail::ReduceAxes fold = detail::fold_around("softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());
-    on("softmax", x.value()).softmax(x.value().data(), y.raw(), fold);
+    kernels_for("softmax", x.value()).softmax(x.value().data(), y.raw(), fold);
     return record<"softmax">(
-        std::move(y), keep(y),
-        [fold](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_y) {
-            on("softmax", dy).softmax_back(dy.data(), kept_y.data(), destination(to.into(0)), fold);
+        std::move(y), save(y),
+        [fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_y) {
+            kernels_for("softmax", dy)
+                .softmax_back(dy.data(), kept_y.data(), output_buffer(to.into(0)), fold);
         },
         std::move(x));
 }
 
 // The logarithm of softmax, with the digits of small probabilities.
 template <class S> Var<Array<S>> log_softmax(Var<Array<S>> x, std::int64_t axis = -1) {
-    const detail::Fold fold = detail::fold_around("log_softmax", x.shape(), axis);
+    const detail::ReduceAxes fold = detail::fold_around("log_softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());
-    on("log_softmax", x.value()).log_softmax(x.value().data(), y.raw(), fold);
+    kernels_for("log_softmax", x.value()).log_softmax(x.value().data(), y.raw(), fold);
     return record<"log_softmax">(
-        std::move(y), keep(y),
-        [fold](Pull<Array<S>> to, const Array<S>& dy, const Array<S>& kept_y) {
-            on("log_softmax", dy).log_softmax_back(dy.data(), kept_y.data(), destination(to.into(0)), fold);
+        std::move(y), save(y),
+        [fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_y) {
+            kernels_for("log_softmax", dy)
+                .log_softmax_back(dy.data(), kept_y.data(), output_buffer(to.into(0)), fold);
         },
         std::move(x));
 }

@@ -9,7 +9,7 @@
 
 #include "tally/array/array.hpp"
 #include "tally/array/axes.hpp"
-#include "tally/array/plans.hpp"
+#include "tally/array/shape_checks.hpp"
 #include "tally/autograd/record.hpp"
 
 namespace tally {
@@ -19,8 +19,8 @@ namespace detail {
 // By the name of what was called.
 template <FixedName Name, class S> Var<Array<S>> reshaped(Var<Array<S>> x, const Shape& shape) {
     return record<Name>(
-        x.value().reshaped(shape), keep(),
-        [before = x.shape()](Pull<Array<S>> to, const Array<S>& dy) { to.give(0, dy.reshaped(before)); },
+        x.value().reshaped(shape), save(),
+        [before = x.shape()](GradInputs<Array<S>> to, const Array<S>& dy) { to.add(0, dy.reshaped(before)); },
         std::move(x));
 }
 
@@ -38,7 +38,7 @@ template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const detail::Axes& ex
 }
 
 // squeeze(x): without its axes of extent 1; squeeze(x, -1): without that one.
-template <class S> Var<Array<S>> squeeze(Var<Array<S>> x, const Along& along = {}) {
+template <class S> Var<Array<S>> squeeze(Var<Array<S>> x, const AxesArg& along = {}) {
     const Shape shape = detail::squeezed(x.shape(), along.axes);
     return detail::reshaped<"squeeze">(std::move(x), shape);
 }
@@ -52,13 +52,13 @@ template <class S> Var<Array<S>> unsqueeze(Var<Array<S>> x, std::int64_t axis) {
 // Axis i of the result is axis order[i] of x.
 template <class S> Var<Array<S>> permute(Var<Array<S>> x, const detail::Axes& order) {
     const detail::Axes axes = detail::checked_order("permute", x.shape(), order);
-    const detail::Walk<1> walk = detail::permuted_walk(x.shape(), axes);
+    const detail::StridedIndex<1> walk = detail::permuted_walk(x.shape(), axes);
     Array<S> y = Array<S>::empty(detail::permuted(x.shape(), axes), x.value().device());
-    on("permute", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
+    kernels_for("permute", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
     return record<"permute">(
-        std::move(y), keep(),
-        [walk](Pull<Array<S>> to, const Array<S>& dy) {
-            on("permute", dy).scatter(walk, dy.data(), destination(to.into(0)));
+        std::move(y), save(),
+        [walk](GradInputs<Array<S>> to, const Array<S>& dy) {
+            kernels_for("permute", dy).scatter(walk, dy.data(), output_buffer(to.into(0)));
         },
         std::move(x));
 }
@@ -77,13 +77,13 @@ template <class S> Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2,
 template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shape) {
     if (detail::broadcast("broadcast_to", x.shape(), shape) != shape)
         throw Error("[broadcast_to] " + to_string(x.shape()) + " does not fit into " + to_string(shape));
-    const detail::Walk<1> walk = detail::broadcast_walk(shape, x.shape());
+    const detail::StridedIndex<1> walk = detail::broadcast_walk(shape, x.shape());
     Array<S> y = Array<S>::empty(shape, x.value().device());
-    on("broadcast_to", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
+    kernels_for("broadcast_to", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
     return record<"broadcast_to">(
-        std::move(y), keep(),
-        [walk](Pull<Array<S>> to, const Array<S>& dy) {
-            on("broadcast_to", dy).scatter(walk, dy.data(), destination(to.into(0)));
+        std::move(y), save(),
+        [walk](GradInputs<Array<S>> to, const Array<S>& dy) {
+            kernels_for("broadcast_to", dy).scatter(walk, dy.data(), output_buffer(to.into(0)));
         },
         std::move(x));
 }
@@ -93,23 +93,23 @@ template <class S>
 Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::int64_t to) {
     const int along = detail::checked_axis("slice", axis, x.shape());
     if (from < 0 || to < from || to > x.shape()[along]) detail::fail_range(from, to, along, x.shape());
-    if (along == 0 && !x.wants_grad()) return x.value().leading(from, to);  // micro-batches of data
+    if (along == 0 && !x.requires_grad()) return x.value().slice_rows(from, to);  // micro-batches of data
     const detail::Blocks blocks(x.shape(), along, from, to);
     Array<S> y;
     if (along == 0) {
-        y = x.value().leading(from, to);
+        y = x.value().slice_rows(from, to);
     } else {
         y = Array<S>::empty(detail::with_extent(x.shape(), along, to - from), x.value().device());
-        on("slice", x.value())
+        kernels_for("slice", x.value())
             .block(x.value().data() + blocks.start, blocks.pitch, {y.raw(), Write::set}, blocks.width,
                    blocks.count, blocks.width);
     }
     return record<"slice">(
-        std::move(y), keep(),
-        [blocks](Pull<Array<S>> pull, const Array<S>& dy) {
-            const Into<Array<S>> into = pull.into(0);
-            const Into<S[]> dx = destination(into);
-            const detail::Kernels<S>& kernel = on("slice", dy);
+        std::move(y), save(),
+        [blocks](GradInputs<Array<S>> grads, const Array<S>& dy) {
+            const Into<Array<S>> into = grads.into(0);
+            const Into<S[]> dx = output_buffer(into);
+            const detail::Kernels<S>& kernel = kernels_for("slice", dy);
             if (dx.how == Write::set) kernel.fill(S(0), dx.dst, into.dst.size());
             kernel.block(dy.data(), blocks.width, {dx.dst + blocks.start, dx.how}, blocks.pitch, blocks.count,
                          blocks.width);
@@ -134,19 +134,19 @@ template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::i
     for (const auto& part : parts) {
         const std::int64_t to = from + part.shape()[along];
         const detail::Blocks& place = places.emplace_back(whole, along, from, to);
-        on("concat", y, part.value())
+        kernels_for("concat", y, part.value())
             .block(part.value().data(), place.width, {y.raw() + place.start, Write::set}, place.pitch,
                    place.count, place.width);
         from = to;
     }
     return detail::record_many<"concat">(
-        std::move(y), keep(),
-        [places](Pull<Array<S>> to, const Array<S>& dy) {
+        std::move(y), save(),
+        [places](GradInputs<Array<S>> to, const Array<S>& dy) {
             for (std::size_t i = 0; i < places.size(); ++i) {
-                if (!to.wants(i)) continue;
+                if (!to.needs_grad(i)) continue;
                 const detail::Blocks& place = places[i];
-                on("concat", dy)
-                    .block(dy.data() + place.start, place.pitch, destination(to.into(i)), place.width,
+                kernels_for("concat", dy)
+                    .block(dy.data() + place.start, place.pitch, output_buffer(to.into(i)), place.width,
                            place.count, place.width);
             }
         },
@@ -196,11 +196,12 @@ template <class S> Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>
     const Array<std::int32_t> on_device = from_the_front.to(x.value().device());
     Array<S> y =
         Array<S>::empty(detail::with_extent(shape, 0, static_cast<std::int64_t>(count)), x.value().device());
-    on("rows", x.value()).rows(x.value().data(), on_device.data(), y.raw(), count, width);
+    kernels_for("rows", x.value()).rows(x.value().data(), on_device.data(), y.raw(), count, width);
     return record<"rows">(
-        std::move(y), keep(on_device),
-        [count, height, width](Pull<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& kept) {
-            on("rows", dy).rows_back(dy.data(), kept.data(), destination(to.into(0)), count, height, width);
+        std::move(y), save(on_device),
+        [count, height, width](GradInputs<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& kept) {
+            kernels_for("rows", dy)
+                .rows_back(dy.data(), kept.data(), output_buffer(to.into(0)), count, height, width);
         },
         std::move(x));
 }

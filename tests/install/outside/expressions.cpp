@@ -7,8 +7,8 @@ using namespace tally;
 Tensor64 squares(Tensor64 x) {
     using A = Array<double>;
     const auto forward = [](const A& in) { return array_of(xt::square(as_xtensor(in))); };
-    const auto backward = [](Pull<A> to, const A& dy, const A&, const A& in) {
-        if (to.wants(0)) take(to.into(0), as_xtensor(dy) * 2.0 * as_xtensor(in));
+    const auto backward = [](GradInputs<A> to, const A& dy, const A&, const A& in) {
+        if (to.needs_grad(0)) accumulate_into(to.into(0), as_xtensor(dy) * 2.0 * as_xtensor(in));
     };
     return custom("squares", forward, backward, std::move(x));
 }

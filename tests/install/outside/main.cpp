@@ -14,12 +14,13 @@ template <class S> Var<Array<S>> soft_positive(Var<Array<S>> x) {
         for (S v : in.span()) out.push_back(std::log1p(std::exp(v)));
         return Array<S>(in.shape(), out);
     };
-    const auto backward = [](Pull<Array<S>> to, const Array<S>& dy, const Array<S>&, const Array<S>& in) {
-        if (!to.wants(0)) return;
+    const auto backward = [](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>&,
+                             const Array<S>& in) {
+        if (!to.needs_grad(0)) return;
         std::vector<S> dx;
         for (std::size_t i = 0; i < in.size(); ++i)
             dx.push_back(dy.span()[i] / (1 + std::exp(-in.span()[i])));
-        to.give(0, Array<S>(in.shape(), dx));
+        to.add(0, Array<S>(in.shape(), dx));
     };
     return custom("soft_positive", forward, backward, std::move(x));
 }

@@ -2,7 +2,7 @@
 #include <tally/distributed.hpp>
 
 int main() {
-    tally::Processes processes;
+    tally::ProcessGroup processes;
     const tally::Array<float> sum = tally::sum_of_all(processes, tally::Array<float>{1, 2, 3});
     return processes.size() == 1 && sum.data()[2] == 3 ? 0 : 1;
 }

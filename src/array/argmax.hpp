@@ -1,0 +1,20 @@
+// Numbers of places in arrays: which of them is the largest.
+#pragma once
+
+#include <cstdint>
+
+#include "tally/array/array.hpp"
+#include "tally/array/axes.hpp"
+
+namespace tally {
+
+// Where along the axis the largest stands, the first of several; NaN counts as the largest.
+template <class S> Array<std::int32_t> argmax(const Array<S>& x, std::int64_t axis, const Reduce& how = {}) {
+    const auto r = detail::reduction("argmax", x.shape(), {axis}, how.keepdims);
+    detail::expect_elements("argmax", r, x.shape());
+    auto y = Array<std::int32_t>::empty(r.shape, x.device());
+    if (y.size()) kernels_for("argmax", x).argmax(x.data(), y.raw(), r.fold);
+    return y;
+}
+
+}  // namespace tally

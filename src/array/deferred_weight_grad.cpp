@@ -1,0 +1,110 @@
+// When rows may wait, where they lie meanwhile, and in which order they are added.
+#include "tally/array/deferred_weight_grad.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <mutex>
+#include <unordered_map>
+
+namespace tally::detail {
+
+namespace {
+
+constexpr std::size_t most_rows = 16;      // together: of more, the product itself takes the time
+constexpr std::size_t few_rows = 8;        // at a time
+constexpr std::size_t min_size = 1 << 12;  // of the gradient, in elements
+
+template <class S> struct Pending {
+    Array<S> a, b;  // of the ledger
+    std::size_t rows = 0;
+};
+
+// Of all threads, since a window may be looked at or discarded in another than the one that filled it.
+template <class S> struct All {
+    std::mutex changing;
+    std::unordered_map<const std::uint8_t*, Pending<S>> of;  // by what is noted of the gradient
+};
+template <class S> All<S>& all() {
+    static auto* const one = new All<S>;  // never ends: a window may outlive what is static
+    return *one;
+}
+
+template <class S> Pending<S>& pending_of(const std::uint8_t* grad_flags) {
+    const std::scoped_lock lock(all<S>().changing);
+    return all<S>().of.at(grad_flags);
+}
+
+template <class S> Array<S> rows_of(std::size_t width) {
+    return Array<S>::empty({static_cast<std::int64_t>(most_rows), static_cast<std::int64_t>(width)});
+}
+
+template <class S> void add(Pending<S>& pending, Array<S>& gradient) {
+    const std::size_t m = pending.a.size() / most_rows, n = pending.b.size() / most_rows;
+    kernels<S>(Device::cpu)
+        .matmul({m, n, pending.rows, true, false}, pending.a.data(), pending.b.data(),
+                {gradient.raw(), Write::add});
+    pending.rows = 0;
+}
+
+template <class S> void erase(std::uint8_t& grad_flags) {  // while nobody else changes what waits
+    all<S>().of.erase(&grad_flags);
+    __atomic_fetch_and(&grad_flags, static_cast<std::uint8_t>(~grad_flag::has_deferred_rows),
+                       __ATOMIC_RELEASE);
+}
+
+// Where memory has a budget, or is short, none waits.
+template <class S> Pending<S>* begin(const Product& p, std::uint8_t& grad_flags) {
+    if (memory::budget(Device::cpu) > 0) return nullptr;
+    try {
+        Pending<S> pending{rows_of<S>(p.m), rows_of<S>(p.n)};
+        const std::scoped_lock lock(all<S>().changing);
+        Pending<S>& begun = all<S>().of.emplace(&grad_flags, std::move(pending)).first->second;
+        grad_flags |= grad_flag::has_deferred_rows;
+        return &begun;
+    } catch (const OutOfMemory&) {
+        return nullptr;
+    }
+}
+
+}  // namespace
+
+template <class S>
+bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientView<Array<S>>& to) {
+    std::uint8_t& grad_flags = *to.grad_flags;
+    if (!p.transpose_a || p.transpose_b || p.k > few_rows || p.m * p.n < min_size ||
+        !(grad_flags & grad_flag::locked) || grad_flags & grad_flag::escaped || !to.is_present() ||
+        a.device() != Device::cpu || skip_compute || products() != Products::ordered)
+        return false;
+    before_backward_write(*to.value, grad_flags);
+    Pending<S>* const pending =
+        grad_flags & grad_flag::has_deferred_rows ? &pending_of<S>(&grad_flags) : begin<S>(p, grad_flags);
+    if (!pending) return false;
+    if (pending->rows + p.k > most_rows) add(*pending, *to.gradient);
+    std::copy_n(a.data(), p.k * p.m, pending->a.raw() + pending->rows * p.m);
+    std::copy_n(b.data(), p.k * p.n, pending->b.raw() + pending->rows * p.n);
+    pending->rows += p.k;
+    return true;
+}
+
+template <std::floating_point S> void flush_rows(Array<S>& gradient, std::uint8_t& grad_flags) {
+    const std::scoped_lock lock(all<S>().changing);
+    const auto waiting = all<S>().of.find(&grad_flags);
+    if (waiting == all<S>().of.end()) return;  // another thread looked at the same time, and was first
+    add(waiting->second, gradient);
+    erase<S>(grad_flags);
+}
+
+template <std::floating_point S> void discard_rows(Array<S>&, std::uint8_t& grad_flags) {
+    const std::scoped_lock lock(all<S>().changing);
+    erase<S>(grad_flags);
+}
+
+#define TALLY_PENDING_ROWS(S)                                                  \
+    template bool defer_rows(const Product&, const Array<S>&, const Array<S>&, \
+                             const GradientView<Array<S>>&);                   \
+    template void flush_rows(Array<S>&, std::uint8_t&);                        \
+    template void discard_rows(Array<S>&, std::uint8_t&);
+TALLY_PENDING_ROWS(float)
+TALLY_PENDING_ROWS(double)
+
+}  // namespace tally::detail

@@ -1,0 +1,69 @@
+// When a weight is worth turning, and when what was turned is stale.
+#include "tally/array/transpose_cache.hpp"
+
+#include <algorithm>
+
+#include "tally/array/axes.hpp"
+
+namespace tally::detail {
+
+namespace {
+
+constexpr std::size_t min_size = 1 << 12;  // elements
+constexpr std::size_t min_rows = 2;  // of one, a copy takes longer to read than what forward has read to turn
+constexpr std::size_t max_rows = 12;  // of more, turning is so small a part that a copy gains nothing
+constexpr std::size_t first_use = 4;  // of a copy: it takes about as long to make as three uses save
+
+template <class S> bool worth_keeping(const Array<S>& b, const Product& p) {
+    return p.m >= min_rows && p.m <= max_rows && b.size() >= min_size && b.device() == Device::cpu &&
+           !skip_compute && memory::detail::memory_class(b.storage()) == MemoryClass::parameter &&
+           products() == Products::ordered && memory::budget(Device::cpu) == 0;
+}
+
+// Without memory where there is none.
+template <class S> Array<S> transposed_copy(const Array<S>& b, const Product& p) {
+    try {
+        return transposed(b.reshaped({static_cast<std::int64_t>(p.n), static_cast<std::int64_t>(p.k)}));
+    } catch (const OutOfMemory&) {
+        return {};
+    }
+}
+
+}  // namespace
+
+template <class S> Array<S> transposed(const Array<S>& matrix) {
+    const Axes order{1, 0};
+    Array<S> made = Array<S>::empty(permuted(matrix.shape(), order), matrix.device());
+    kernels_for("transposed", matrix)
+        .gather(permuted_walk(matrix.shape(), order), matrix.data(), {made.raw(), Write::set});
+    return made;
+}
+
+template <class S> const S* TransposeCache<S>::of(const Array<S>& b, const Product& p) {
+    if (!worth_keeping(b, p)) return nullptr;
+    std::erase_if(all_, [](const Kept& each) {  // what was written to, or given up
+        return each.version != version_of(each.weight) ||
+               memory::detail::ref_count(each.weight.storage()) == 1;
+    });
+    auto kept = std::ranges::find_if(all_, [&](const Kept& each) {
+        return each.weight.data() == b.data() && each.weight.size() == b.size() && each.rows == p.n;
+    });
+    if (kept == all_.end()) kept = all_.insert(kept, {b, version_of(b), p.n});
+    if (++kept->uses == first_use) kept->transposed_copy = transposed_copy(b, p);
+    return kept->transposed_copy.data();
+}
+
+template <class S>
+bool TransposeCache<S>::multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
+    const Kernels<S>& kernel = kernels_for("matmul", a, b);
+    const S* const transposed_copy = of(b, p);
+    if (transposed_copy) kernel.matmul({p.m, p.n, p.k, p.transpose_a, false}, a.data(), transposed_copy, c);
+    return transposed_copy != nullptr;
+}
+
+template Array<float> transposed(const Array<float>&);
+template Array<double> transposed(const Array<double>&);
+template class TransposeCache<float>;
+template class TransposeCache<double>;
+
+}  // namespace tally::detail

@@ -1,0 +1,39 @@
+// sgd_step: the plainest optimizer, w -= lr * gradient, in place, for every parameter that a
+// gradient has reached.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "tally/array/array.hpp"
+#include "tally/autograd/var.hpp"
+
+namespace tally {
+
+template <class T> void sgd_step(const std::vector<Var<T>>& parameters, double learning_rate) {
+    if (!(learning_rate >= 0 && learning_rate < std::numeric_limits<double>::infinity()))
+        detail::throw_bad_learning_rate(learning_rate);
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (parameters[i].checked("sgd_step").grad_flags & grad_flag::holds_average)
+            detail::throw_holds_average("sgd_step", i);
+    std::size_t marked = 0;  // one that is marked already is there twice
+    while (marked < parameters.size() && !std::exchange(parameters[marked].node()->is_grad_target, true))
+        ++marked;
+    for (std::size_t i = 0; i < marked; ++i) parameters[i].node()->is_grad_target = false;
+    if (marked < parameters.size()) [[unlikely]] {
+        std::vector<std::pair<const Node*, std::size_t>> each;
+        for (const Var<T>& parameter : parameters) each.emplace_back(parameter.node(), each.size());
+        detail::require_distinct(std::move(each));
+    }
+    for (const Var<T>& parameter : parameters)
+        parameter.update([&](T& value, const T& gradient) { add_scaled(value, -learning_rate, gradient); });
+}
+
+template <class T> void sgd_step(std::initializer_list<Var<T>> parameters, double learning_rate) {
+    sgd_step(std::vector<Var<T>>(parameters), learning_rate);
+}
+
+}  // namespace tally

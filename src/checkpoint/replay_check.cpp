@@ -1,0 +1,102 @@
+// Whether a block did the same when it ran again. Nothing is computed here, only noted and compared.
+#include <utility>
+
+#include "tally/base/error.hpp"
+#include "tally/checkpoint/trace.hpp"
+
+namespace tally::detail {
+
+namespace {
+
+std::uint64_t mixed(std::uint64_t sum, std::uint64_t next) { return (sum ^ next) * 0x9E3779B97F4A7C15u; }
+
+}  // namespace
+
+std::uint64_t CheckpointTrace::origin(const Node& operand) const {
+    return operand.id < mark_ ? ~operand.id : made_by(operand);
+}
+
+// Of what a rule holds, and of where the operands come from.
+std::uint64_t CheckpointTrace::held(const OpInfo& operation) const {
+    std::uint64_t sum = operation.constants.value_or(0);
+    for (const SavedInput& value : operation.reads)
+        if (block_.verified && value.checksum && value.address)
+            sum = mixed(sum, value.checksum(value.address));
+    for (std::size_t i = 0; i < operation.operands; ++i) sum = mixed(sum, origin(*operation.operand(i).node));
+    return sum;
+}
+
+// What was made outside. An operation of a function inside of another is one of both. What is no parameter
+// and no constant may come back in another buffer (revolve), and only its version counts.
+void CheckpointTrace::check_captured_inputs(const OpInfo& operation) {
+    for (std::size_t i = 0; i < operation.operands; ++i) {
+        const Node& node = *operation.operand(i).node;
+        if (node.id >= mark_) continue;
+        const bool stays = node.state == State::leaf || node.state == State::constant;
+        if (read_in_blocks && node.state == State::leaf) read_in_blocks->push_back(&node);
+        const InputIdentity contents = operation.contents(i);
+        memory::detail::Storage* const buffer = operation.buffer(i);
+        for (CheckpointTrace* run = this; run && node.id < run->mark_; run = run->around_) {
+            run->outside_.versions += contents.version;
+            if (!stays) continue;
+            run->outside_.values = mixed(run->outside_.values, contents.which);
+            if (!run->first() || std::exchange(run->last_held_, contents.which) == contents.which) continue;
+            if (buffer) run->block_.read.emplace_back(buffer);
+        }
+    }
+}
+
+void CheckpointTrace::expect_same(const OpInfo& operation) {
+    const std::size_t which = place();
+    const std::string op = operation.op;
+    const CapturedInputs outside = std::exchange(outside_, {});
+    const auto described = [&] { return "operation " + std::to_string(which + 1) + " "; };
+    if (which >= block_.steps.size())
+        throw Error("[checkpoint] the function did " + std::to_string(block_.steps.size()) +
+                    " operations, and now goes on with '" + op + "'; it must do the same when it runs again");
+    const TraceLog::Step& before = block_.steps[which];
+    if (before.op != op)
+        throw Error("[checkpoint] " + described() + "was '" + before.op + "' and is now '" + op +
+                    "'; the function must do the same when it runs again");
+    if (before.outside.versions != outside.versions)
+        throw Error("[checkpoint] " + described() + "'" + op +
+                    "' reads parameters or constants that were changed in place between forward and backward "
+                    "(versions " +
+                    std::to_string(before.outside.versions) + " and " + std::to_string(outside.versions) +
+                    "); step the optimizer after backward()");
+    if (before.held != held(operation))
+        throw Error("[checkpoint] " + described() + "'" + op +
+                    "' has other operands or other sizes than the first time; the function must do the same "
+                    "when it runs again");
+    if (before.outside.values != outside.values)
+        throw Error("[checkpoint] " + described() + "'" + op +
+                    "' reads a parameter or constant that was given another value between forward and "
+                    "backward; give it one after backward()");
+}
+
+void CheckpointTrace::compare(const OpInfo& operation) const {
+    const TraceLog::Step& before = block_.steps[place()];
+    if (before.checksum == operation.result_checksum()) return;
+    throw Error(
+        "[checkpoint] operation " + std::to_string(place() + 1) + " '" + before.op + "', of " +
+        operation.describe_result() +
+        ", gave other values than the first time; a checkpointed function must be a function of its inputs: "
+        "give randomness a seed and an index, keep what it captures by reference alive until backward() is "
+        "over, and call set_products() before the forward pass or after backward()");
+}
+
+void CheckpointTrace::finish_replay(const std::vector<const Node*>& results) const {
+    if (place() < block_.steps.size())
+        throw Error("[checkpoint] the function did " + std::to_string(block_.steps.size()) +
+                    " operations, and now only " + std::to_string(place()) +
+                    "; it must do the same when it runs again");
+    if (results.size() != block_.results.size())
+        throw Error("[checkpoint] the function gave " + std::to_string(block_.results.size()) +
+                    " results, and now " + std::to_string(results.size()));
+    for (std::size_t i = 0; i < results.size(); ++i)
+        if (origin(*results[i]) != block_.results[i])
+            throw Error("[checkpoint] result " + std::to_string(i + 1) +
+                        " is another than the first time; the function must do the same when it runs again");
+}
+
+}  // namespace tally::detail

@@ -1,0 +1,278 @@
+// A product of matrices in blocks that fit the caches: operands are packed into strips, and a tile of the
+// destination stays in registers while one product after the other is added to it.
+#include "tally/cpu/gemm_blocked.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "tally/cpu/fused.hpp"
+
+namespace tally::cpu {
+
+namespace {
+
+// Accumulators, and what is multiplied, fit the registers: 32 of them, or 16.
+#if defined(__AVX512F__)
+constexpr std::size_t tile_rows = 12, few_rows = 6, pair_vectors = 8;
+#else
+constexpr std::size_t tile_rows = 6, few_rows = 2, pair_vectors = 4;
+#endif
+constexpr std::size_t loose_rows = std::min<std::size_t>(tile_rows, 8);  // of a that is not packed
+constexpr std::size_t near = std::size_t{32} << 10;                      // bytes of the first cache
+constexpr std::size_t depth = 256;                                       // summands of a block
+
+template <class S> constexpr std::size_t tile_width = 2 * lanes<S>;
+template <class S> constexpr std::size_t strip_a = (tile_rows + lanes<S> - 1) / lanes<S>* lanes<S>;
+template <class S>
+constexpr std::size_t block_rows = Workspace::bytes_of_a / (strip_a<S> * depth * sizeof(S)) * tile_rows;
+template <class S> constexpr std::size_t block_width = Workspace::bytes_of_b / (depth * sizeof(S));
+
+// ---- packing: of each summand the elements of a strip side by side ----
+
+template <class S> struct Strip {  // element r of summand q lies at r * across + q * along
+    const S* at;
+    std::size_t across, along, height, below;  // `below` elements, at least the strip's height, can be read
+};
+
+// to[q * step + r] = element r of summand q; what follows within `step` is anything.
+template <class S> void pack_across(const Strip<S>& strip, std::size_t k, S* to, std::size_t step) {
+    constexpr std::size_t L = lanes<S>;
+    for (std::size_t r = 0; r < strip.height; r += L)
+        for (std::size_t q = 0; q < k; q += L) {
+            const std::size_t width = std::min(L, k - q), height = std::min(L, strip.below - r);
+            const S* from = strip.at + r * strip.across + q;
+            const LaneMatrix<S> square = width == L && height == L
+                                             ? load_transposed<S>(from, strip.across)
+                                             : load_transposed<S>(from, strip.across, height, width);
+            for (std::size_t i = 0; i < width; ++i) square[i].store_aligned(to + (q + i) * step + r);
+        }
+}
+
+template <class S> void pack_along(const Strip<S>& strip, std::size_t k, S* to, std::size_t step) {
+    const S* from = strip.at;
+    for (std::size_t q = 0; q < k; ++q, from += strip.along, to += step)
+        for (std::size_t r = 0; r < strip.height; r += lanes<S>)
+            load_up_to(from + r, strip.height - r).store_aligned(to + r);
+}
+
+template <class S> void pack(const Strip<S>& strip, std::size_t k, S* to, std::size_t step) {
+    strip.across == 1 ? pack_along(strip, k, to, step) : pack_across(strip, k, to, step);
+}
+
+// ---- a tile ----
+
+// Nothing but these n elements is touched: the next ones may be another thread's.
+template <class S> Batch<S> load_only(const S* p, std::size_t n) {
+    if (n >= lanes<S>) return Batch<S>::load_unaligned(p);
+#if defined(__AVX512F__)
+    return load_part(p, n);
+#else
+    return load_copied(p, 1, n);
+#endif
+}
+
+template <class S> void store_only(Batch<S> v, S* p, std::size_t n) {
+    if (n >= lanes<S>)
+        v.store_unaligned(p);
+    else
+        store_part(v, p, n);
+}
+
+template <class S> struct Tile {
+    const S *a, *b;
+    std::size_t a_down, a_right, b_down;
+    Sums<S> c;
+    std::size_t width, k;
+};
+
+// Rows x (Vectors * lanes) elements; in a packed strip the rows of a are neighbours.
+template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_tile(const Tile<S>& t) {
+    constexpr std::size_t L = lanes<S>;
+    Batch<S> total[Rows][Vectors];
+    unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
+        unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
+            total[i][v] = t.c.start ? load_only(t.c.start + i * t.c.start_pitch + v * L, t.width - v * L)
+                                    : Batch<S>(-S(0));
+        });
+    });
+    // Of the tile below, which comes next: it is far away.
+    unrolled<Packed ? Rows : 0>([&](auto i) __attribute__((always_inline)) {
+        unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
+            __builtin_prefetch(t.c.at + (Rows + i) * t.c.pitch + v * L, 1);
+        });
+    });
+    const S *a = t.a, *b = t.b;
+    const std::size_t a_down = Packed ? 1 : t.a_down;
+    for (std::size_t l = 0; l < t.k; ++l, a += t.a_right, b += t.b_down) {
+        Batch<S> row[Vectors];
+        unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
+            row[v] = Batch<S>::load_unaligned(b + v * L);
+        });
+        unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
+            const Batch<S> factor(a[i * a_down]);
+            unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
+                total[i][v] = fused(factor, row[v], total[i][v]);
+            });
+        });
+    }
+    unrolled<Rows>([&](auto i) __attribute__((always_inline)) {
+        unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
+            store_only(total[i][v], t.c.at + i * t.c.pitch + v * L, t.width - v * L);
+        });
+    });
+}
+
+template <class S> using AddTile = void (*)(const Tile<S>&);
+
+template <class S, std::size_t Vectors, bool Packed, std::size_t max_rows = Packed ? tile_rows : loose_rows>
+AddTile<S> tile_of(std::size_t rows) {
+    static constexpr auto made = []<std::size_t... i>(std::index_sequence<i...>) {
+        return std::array<AddTile<S>, sizeof...(i)>{add_tile<S, i + 1, Vectors, Packed>...};
+    }
+    (std::make_index_sequence<max_rows>());
+    return made[rows - 1];
+}
+
+template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& tile) {
+    if (tile.width > lanes<S>)
+        (packed ? tile_of<S, 2, true>(rows) : tile_of<S, 2, false>(rows))(tile);
+    else
+        (packed ? tile_of<S, 1, true>(rows) : tile_of<S, 1, false>(rows))(tile);
+}
+
+// Few rows have few sums, beside which longer runs of b fit into registers: what is far away comes faster so.
+// Says how many columns are done; b's rows are neighbours, and its last columns are for others.
+template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
+                                                 Matrix<S> b, const Sums<S>& c) {
+    if (m > few_rows || b.col_stride != 1) return 0;
+    const std::size_t width = (m <= 2 ? pair_vectors : 4) * lanes<S>;
+    const AddTile<S> add = m <= 2 ? tile_of<S, pair_vectors, false, 2>(m) : tile_of<S, 4, false, few_rows>(m);
+    std::size_t j = 0;
+    for (; j + width <= n; j += width)
+        add({a.at, b.at + j, a.row_stride, a.col_stride, b.row_stride, c.from(0, j), width, k});
+    return j;
+}
+
+// ---- a block ----
+
+// As few strips of rows as it takes, of nearly one height: a low one would wait for its own additions.
+std::size_t strip_height(std::size_t rows, std::size_t max_height) {
+    const std::size_t strips = (rows + max_height - 1) / max_height;
+    return (rows + strips - 1) / strips;
+}
+
+template <class S> struct Panels {  // of b: packed, but for those that are read as they lie
+    const S* packed;
+    const S* unpacked;  // or null
+    std::size_t pitch;
+
+    Tile<S> tile(std::size_t j, std::size_t width, std::size_t k) const {
+        const bool is_unpacked = unpacked != nullptr && width == tile_width<S>;
+        Tile<S> made{};
+        made.b = is_unpacked ? unpacked + j : packed + j * k;
+        made.b_down = is_unpacked ? pitch : tile_width<S>;
+        made.width = width;
+        made.k = k;
+        return made;
+    }
+};
+
+template <class S> Panels<S> pack_panels(Matrix<S> b, bool as_it_lies, std::size_t n, std::size_t k, S* to) {
+    for (std::size_t j = 0; j < n; j += tile_width<S>) {
+        const std::size_t width = std::min(tile_width<S>, n - j);
+        if (!as_it_lies || width < tile_width<S>)
+            pack({b.at + j * b.col_stride, b.col_stride, b.row_stride, width, n - j}, k, to + j * k,
+                 tile_width<S>);
+    }
+    return {to, as_it_lies ? b.at : nullptr, b.row_stride};
+}
+
+template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
+                                       const Panels<S>& panels, const Sums<S>& c, S* packed_a) {
+    // Read once or twice, or in lines so few that they stay near, a need not be packed.
+    const bool is_unpacked = n <= 2 * tile_width<S> || (a.row_stride == 1 && k <= 32);
+    const bool neighbours = !is_unpacked || a.row_stride == 1;
+    const std::size_t high = strip_height(m, neighbours ? tile_rows : loose_rows);
+    const auto place = [&](std::size_t i) { return packed_a + i / high * strip_a<S> * k; };
+    for (std::size_t i = 0; !is_unpacked && i < m; i += high)
+        pack({a.at + i * a.row_stride, a.row_stride, a.col_stride, std::min(high, m - i), m - i}, k, place(i),
+             strip_a<S>);
+    const auto multiply = [&](std::size_t i, std::size_t j) {
+        Tile<S> tile = panels.tile(j, std::min(tile_width<S>, n - j), k);
+        tile.a = is_unpacked ? a.at + i * a.row_stride : place(i);
+        tile.a_down = a.row_stride;
+        tile.a_right = is_unpacked ? a.col_stride : strip_a<S>;
+        tile.c = c.from(i, j);
+        add_tile(std::min(high, m - i), neighbours, tile);
+    };
+    if (n * k * sizeof(S) <= near)  // b stays near, so the destination is passed row by row
+        for (std::size_t i = 0; i < m; i += high)
+            for (std::size_t j = 0; j < n; j += tile_width<S>) multiply(i, j);
+    else
+        for (std::size_t j = 0; j < n; j += tile_width<S>)
+            for (std::size_t i = 0; i < m; i += high) multiply(i, j);
+}
+
+// ---- few columns, and an a whose columns lie side by side ----
+
+// Too few to fill a vector, and in lines so far apart that one tile throws out what the next would read: cᵀ = bᵀ aᵀ.
+template <class S> bool better_transposed(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a) {
+    return a.row_stride == 1 && n <= tile_rows && n % lanes<S> != 0 && m >= 4 * lanes<S> && k >= 32;
+}
+
+template <class S> void multiply_turned(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a, Matrix<S> b,
+                                        const Sums<S>& c, const Workspace& workspace) {
+    constexpr std::size_t L = lanes<S>, width = 16 * L;
+    alignas(line) S turned[tile_rows * width];
+    for (std::size_t i = 0; i < m; i += width) {
+        const std::size_t count = std::min(width, m - i);
+        const Sums<S> rows = c.from(i, 0);
+        if (rows.start) pack_across<S>({rows.start, rows.start_pitch, 1, count, count}, n, turned, width);
+        multiply_in_blocks<S>(n, count, k, {b.at, b.col_stride, b.row_stride},
+                              {a.at + i, a.col_stride, a.row_stride},
+                              {turned, width, rows.start ? turned : nullptr, width}, workspace);
+        for (std::size_t j = 0; j < n; j += L)
+            for (std::size_t r = 0; r < count; r += L) {
+                const LaneMatrix<S> square =
+                    load_transposed<S>(turned + j * width + r, width, std::min(L, n - j), L);
+                for (std::size_t q = 0; q < std::min(L, count - r); ++q)
+                    store_only(square[q], rows.at + (r + q) * rows.pitch + j, n - j);
+            }
+    }
+}
+
+}  // namespace
+
+Workspace::Workspace() : memory_(::operator new(bytes, std::align_val_t(line))) {
+    memory::packing_buffer_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+Workspace::~Workspace() {
+    memory::packing_buffer_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+    ::operator delete(memory_, std::align_val_t(line));
+}
+
+template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
+                                           Matrix<S> b, Sums<S> c, const Workspace& workspace) {
+    if (better_transposed(m, n, k, a)) return multiply_turned(m, n, k, a, b, c, workspace);
+    // Packing would take longer than it saves: for few rows, for more where two rows of b fit a page, or where all of b is near.
+    const bool few = m <= 24 || (m <= 4 * tile_rows && b.row_stride * sizeof(S) <= 2048);
+    const bool b_lies = b.col_stride == 1 && (few || n * k * sizeof(S) <= near);
+    for (std::size_t j = multiply_few_rows(m, n, k, a, b, c); j < n; j += block_width<S>) {
+        const std::size_t wide = std::min(block_width<S>, n - j);
+        Sums<S> sums = c.from(0, j);
+        for (std::size_t l = 0; l < k; l += depth, sums = sums.go_on()) {
+            const std::size_t deep = std::min(depth, k - l);
+            const Panels<S> panels = pack_panels(b.from(l, j), b_lies, wide, deep, workspace.b<S>());
+            for (std::size_t i = 0; i < m; i += block_rows<S>)
+                multiply_block(std::min(block_rows<S>, m - i), wide, deep, a.from(i, l), panels,
+                               sums.from(i, 0), workspace.a<S>());
+        }
+    }
+}
+
+template void multiply_in_blocks(std::size_t, std::size_t, std::size_t, Matrix<float>, Matrix<float>,
+                                 Sums<float>, const Workspace&);
+template void multiply_in_blocks(std::size_t, std::size_t, std::size_t, Matrix<double>, Matrix<double>,
+                                 Sums<double>, const Workspace&);
+
+}  // namespace tally::cpu

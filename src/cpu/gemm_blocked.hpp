@@ -1,0 +1,59 @@
+// A product of matrices as it is defined (kernels.hpp), in blocks: who calls hands in the memory for them.
+#pragma once
+
+#include <cstddef>
+
+#include "tally/kernels/into.hpp"
+
+namespace tally::cpu {
+
+// The element in row i and column j lies at i * down + j * right; one of both is 1.
+template <class S> struct Matrix {
+    const S* at;
+    std::size_t row_stride, col_stride;
+
+    Matrix from(std::size_t i, std::size_t j) const {
+        return {at + i * row_stride + j * col_stride, row_stride, col_stride};
+    }
+};
+
+// Where sums go, and what they begin with: what is there, other rows, or nothing.
+template <class S> struct Sums {
+    S* at;
+    std::size_t pitch;  // from row to row
+    const S* start;     // or null
+    std::size_t start_pitch;
+
+    static Sums into(Into<S[]> c, std::size_t pitch) {
+        return {c.dst, pitch, c.how == Write::set ? nullptr : c.dst, pitch};
+    }
+    Sums from(std::size_t i, std::size_t j) const {
+        return {at + i * pitch + j, pitch, start ? start + i * start_pitch + j : nullptr, start_pitch};
+    }
+    Sums go_on() const { return {at, pitch, at, pitch}; }
+};
+
+// Memory for packed operands; the ledger reports how much there is of it.
+class Workspace {
+public:
+    Workspace();
+    ~Workspace();
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
+
+    static constexpr std::size_t bytes_of_a = std::size_t{256} << 10, bytes_of_b = std::size_t{1} << 20,
+                                 bytes = bytes_of_a + bytes_of_b;
+    template <class S> S* a() const { return static_cast<S*>(memory_); }
+    template <class S> S* b() const {
+        return reinterpret_cast<S*>(static_cast<unsigned char*>(memory_) + bytes_of_a);
+    }
+
+private:
+    void* memory_;
+};
+
+// c (m, n) = its start + a (m, k) · b (k, n); none of the three is 0.
+template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
+                                           Matrix<S> b, Sums<S> c, const Workspace& workspace);
+
+}  // namespace tally::cpu

@@ -1,0 +1,288 @@
+// Loops over runs of neighbours: f of some sources, set or added to a destination, or summed.
+//
+// Every element passes through the same SIMD instructions, the last few in a padded batch: a value never
+// depends on its position.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+
+#include "tally/cpu/batch.hpp"
+#include "tally/kernels/into.hpp"
+#include "tally/kernels/kernels.hpp"
+
+namespace tally::cpu {
+
+// ---- sources: what a run reads ----
+
+template <class S> struct Contiguous {  // neighbours in memory
+    const S* p;
+    Batch<S> whole(std::size_t i) const { return Batch<S>::load_unaligned(p + i); }
+    Batch<S> part(std::size_t i, std::size_t n) const { return load_part(p + i, n); }
+    Contiguous from(std::size_t i) const { return {p + i}; }
+};
+
+template <class S> struct Broadcast {  // the same number everywhere
+    Batch<S> v;
+    explicit Broadcast(S x) : v(x) {}
+    Batch<S> whole(std::size_t) const { return v; }
+    Batch<S> part(std::size_t, std::size_t) const { return v; }
+    Broadcast from(std::size_t) const { return *this; }
+};
+
+template <class S> struct Strided {  // any other step
+    const S* p;
+    std::ptrdiff_t step;
+    Batch<S> whole(std::size_t i) const { return part(i, lanes<S>); }
+    Batch<S> part(std::size_t i, std::size_t n) const {
+        return load_copied(p + static_cast<std::ptrdiff_t>(i) * step, step, n);
+    }
+    Strided from(std::size_t i) const { return {p + static_cast<std::ptrdiff_t>(i) * step, step}; }
+};
+
+// A destination from its element i on.
+template <class S, class Index> Into<S[]> from(Into<S[]> d, Index i) { return {d.dst + i, d.how}; }
+
+// ---- elementwise ----
+
+// dst[i] (+)= f(x[i]...) for i < n. With `set`, elements up to `capacity` (at least n) may be overwritten by
+// anything: they are about to be written.
+template <Write how, class S, class F, class... X>
+void simd_for_each(std::size_t n, std::size_t capacity, S* dst, F f, X... x) {
+    constexpr std::size_t L = lanes<S>;
+    std::size_t i = 0;
+    for (; i + L <= n; i += L) {
+        Batch<S> v = f(x.whole(i)...);
+        if constexpr (how == Write::add) v = Batch<S>::load_unaligned(dst + i) + v;
+        v.store_unaligned(dst + i);
+    }
+    if (i == n) return;
+    Batch<S> v = f(x.part(i, n - i)...);
+    if constexpr (how == Write::add) v = load_part(dst + i, n - i) + v;
+    if (how == Write::set && i + L <= capacity)
+        v.store_unaligned(dst + i);
+    else
+        store_part(v, dst + i, n - i);
+}
+
+template <class S, class F, class... X> void simd_for_each(std::size_t n, Into<S[]> into, F f, X... x) {
+    if (into.how == Write::set)
+        simd_for_each<Write::set>(n, n, into.dst, f, x...);
+    else
+        simd_for_each<Write::add>(n, n, into.dst, f, x...);
+}
+
+struct Identity {  // the identity
+    template <class T> T operator()(T x) const { return x; }
+};
+
+// ---- sums ----
+
+// The start of a sum that adds nothing: -0 + x is x for every x, -0 included. A sum of no terms is 0.
+template <class S> constexpr S sum_identity(std::size_t terms) { return terms ? -S(0) : S(0); }
+
+// What is summed side by side is a line at every width of a register, so that a sum has one order.
+template <class S> using Line = std::array<Batch<S>, line / sizeof(Batch<S>)>;
+template <class S> inline constexpr std::size_t in_line = line / sizeof(S);
+
+// Lane i and lane i + half, for i < half.
+template <class S, std::size_t half> Batch<S> add_halves(const Batch<S>& v) {
+    constexpr std::size_t L = lanes<S>;
+    const typename Batch<S>::register_type x = v;
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+        return v + Batch<S>(__builtin_shufflevector(x, x, static_cast<int>((i + half) % L)...));
+    }
+    (std::make_index_sequence<L>());
+}
+
+// The first half of a line and the second, until one number is left.
+template <class S, std::size_t half = lanes<S> / 2> Batch<S> add_lanes(Batch<S> v) {
+    v = add_halves<S, half>(v);
+    if constexpr (half > 1) v = add_lanes<S, half / 2>(v);
+    return v;
+}
+template <class S> S add_lanes(Line<S> v) {
+    for (std::size_t half = v.size() / 2; half > 0; half /= 2)
+        for (std::size_t p = 0; p < half; ++p) v[p] = v[p] + v[p + half];
+    return add_lanes<S>(v[0]).get(0);
+}
+
+// v with its lanes from n on replaced.
+template <class S> Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
+    alignas(line) static constexpr auto place = [] {
+        std::array<S, lanes<S>> made{};
+        for (std::size_t i = 0; i < lanes<S>; ++i) made[i] = static_cast<S>(i);
+        return made;
+    }();
+    return xsimd::select(Batch<S>::load_aligned(place.data()) < Batch<S>(static_cast<S>(n)), v,
+                         Batch<S>(others));
+}
+
+// combine(...combine(start, f(x[0]...)), ...) over the lanes of four lines, as a line: `others` is
+// what changes nothing.
+template <class S, class Combine, class F, class... X>
+[[gnu::always_inline]] inline Line<S> fold_lanes(std::size_t n, S others, Combine combine, F f, X... x) {
+    constexpr std::size_t L = lanes<S>, W = in_line<S>;
+    Line<S> a, b, c, d;
+    for (std::size_t p = 0; p < a.size(); ++p) a[p] = b[p] = c[p] = d[p] = Batch<S>(others);
+    const auto take = [&](Line<S>& into, std::size_t i) {
+        for (std::size_t p = 0; p < into.size(); ++p) into[p] = combine(into[p], f(x.whole(i + p * L)...));
+    };
+    std::size_t i = 0;
+    for (; i + 4 * W <= n; i += 4 * W) {
+        take(a, i);
+        take(b, i + W);
+        take(c, i + 2 * W);
+        take(d, i + 3 * W);
+    }
+    for (; i + W <= n; i += W) take(a, i);
+    for (std::size_t p = 0; i < n; ++p, i += L)
+        b[p] =
+            combine(b[p], i + L <= n ? f(x.whole(i)...) : only_first(f(x.part(i, n - i)...), n - i, others));
+    for (std::size_t p = 0; p < a.size(); ++p) a[p] = combine(combine(a[p], b[p]), combine(c[p], d[p]));
+    return a;
+}
+
+// Keeps the compiler from "vectorising" a sum whose order is fixed: that only adds overhead.
+inline void prevent_vectorisation() { asm volatile(""); }
+
+template <class S> S sum_in_order(S start, const S* x, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i, prevent_vectorisation()) start += x[i];
+    return start;
+}
+
+// A sum of more terms is the sum of its two halves: a long chain of additions would lose digits.
+inline constexpr std::size_t whole_sum = detail::ordered_sum;
+constexpr std::size_t half_of(std::size_t n, std::size_t unit) { return (n / unit + 1) / 2 * unit; }
+
+struct Plus {
+    template <class T> T operator()(T a, T b) const { return a + b; }
+};
+
+template <class S, class F, class... X> [[gnu::noinline]] Line<S> sum_of_halves(std::size_t n, F f, X... x) {
+    if (n <= 2 * whole_sum) return fold_lanes(n, -S(0), Plus(), f, x...);
+    const std::size_t half = half_of(n, whole_sum);
+    Line<S> sum = sum_of_halves<S>(half, f, x...);
+    const Line<S> rest = sum_of_halves<S>(n - half, f, x.from(half)...);
+    for (std::size_t p = 0; p < sum.size(); ++p) sum[p] = sum[p] + rest[p];
+    return sum;
+}
+
+// Fast, and the same bits every time, but not the order of the terms: f(x[0]...) + f(x[1]...) + ...
+template <class S, class F, class... X> S sum_in_lanes(std::size_t n, F f, X... x) {
+    return add_lanes(n <= 2 * whole_sum ? fold_lanes(n, -S(0), Plus(), f, x...)
+                                        : sum_of_halves<S>(n, f, x...));
+}
+template <class S> [[gnu::noinline]] S sum_in_lanes(const S* x, std::size_t n) {
+    return sum_in_lanes<S>(n, Identity(), Contiguous<S>{x});
+}
+
+// start + f(x[0]...) + f(x[1]...) + ...: term after term up to `ordered` terms, in lanes beyond.
+template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::size_t ordered, F f, X... x) {
+    constexpr std::size_t chunk = 256;
+    const bool in_order = n <= ordered;
+    if (!in_order && n > whole_sum) return start + sum_in_lanes<S>(n, f, x...);
+    S total = in_order ? start : -S(0);
+    for (std::size_t i = 0; i < n; i += chunk) {
+        const std::size_t count = std::min(chunk, n - i);
+        if (in_order) {
+            alignas(line) S terms[chunk];
+            simd_for_each<Write::set>(count, chunk, terms, f, x.from(i)...);
+            total = sum_in_order(total, terms, count);
+        } else {
+            total = total + sum_in_lanes<S>(count, f, x.from(i)...);
+        }
+    }
+    return in_order ? total : start + total;
+}
+
+// y (+)= f of the rows of x, `pitch` apart, in order. Each pass over y adds four rows, so that y is written less often.
+template <class S, class F>
+void sum_rows(const S* x, std::size_t pitch, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
+    if (rows == 0 || width == 0) {
+        if (y.how == Write::set) std::fill_n(y.dst, width, S(0));
+        return;
+    }
+    if (width <= lanes<S>) {  // the sum stays in a register
+        Batch<S> total = y.how == Write::set ? Batch<S>(sum_identity<S>(rows)) : load_part(y.dst, width);
+        for (std::size_t r = 0; r < rows; ++r) total = total + f(load_part(x + r * pitch, width));
+        return store_part(total, y.dst, width);
+    }
+    const auto add_four = [&](auto v, auto a, auto b, auto c, auto d) {
+        return v + f(a) + f(b) + f(c) + f(d);
+    };
+    const auto add_one = [&](auto v, auto a) { return v + f(a); };
+    const auto row = [&](std::size_t r) { return Contiguous<S>{x + r * pitch}; };
+    std::size_t r = 0;
+    const auto take = [&](auto start) {
+        if (rows - r >= 4)
+            simd_for_each<Write::set>(width, width, y.dst, add_four, start, row(r), row(r + 1), row(r + 2),
+                                      row(r + 3)),
+                r += 4;
+        else
+            simd_for_each<Write::set>(width, width, y.dst, add_one, start, row(r)), r += 1;
+    };
+    if (y.how == Write::set) take(Broadcast<S>(sum_identity<S>(rows)));
+    while (r < rows) take(Contiguous<S>{y.dst});
+}
+template <class S, class F> void sum_rows(const S* x, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
+    sum_rows(x, width, y, rows, width, f);
+}
+
+// ---- the largest ----
+
+struct Larger {  // NaN wins (asked with ==, since in xsimd 8 NaN != NaN is false)
+    template <class V> V operator()(V a, V b) const { return select(a == a, select(a > b, a, b), a); }
+};
+
+template <class S> S largest(const S* x, std::size_t n) {
+    using V = Batch<S>;
+    constexpr std::size_t L = lanes<S>;
+    const S lowest = -std::numeric_limits<S>::infinity();
+    V a(lowest), b(lowest);
+    auto numbers = a == a;  // no NaN yet: it is looked for apart, which is faster than comparing around it
+    std::size_t i = 0;
+    for (; i + 2 * L <= n; i += 2 * L) {
+        const V v = V::load_unaligned(x + i), w = V::load_unaligned(x + i + L);
+        a = xsimd::max(a, v);
+        b = xsimd::max(b, w);
+        numbers = numbers & (v == v) & (w == w);
+    }
+    for (; i < n; i += L) {
+        const V v =
+            i + L <= n ? V::load_unaligned(x + i) : only_first(load_part(x + i, n - i), n - i, lowest);
+        a = xsimd::max(a, v);
+        numbers = numbers & (v == v);
+    }
+    if (!xsimd::all(numbers)) return std::numeric_limits<S>::quiet_NaN();
+    alignas(line) S m[L];
+    xsimd::max(a, b).store_aligned(m);
+    for (std::size_t half = L / 2; half > 0; half /= 2)
+        for (std::size_t j = 0; j < half; ++j) m[j] = m[j] > m[j + half] ? m[j] : m[j + half];
+    return m[0];
+}
+
+// ---- columns, a strip at a time: what a kernel needs to remember for each of them fits on the stack ----
+
+inline constexpr std::size_t strip = 256, wide_strip = 1024;
+
+template <std::size_t most = strip, class Body> void for_column_tiles(std::size_t columns, Body body) {
+    for (std::size_t i = 0; i < columns; i += most) body(i, std::min(most, columns - i));
+}
+
+// total[0, width) = the sum of `rows` rows from `first` on, where width <= wide_strip; add() sums blocks of up to
+// block_of_rows rows.
+inline constexpr std::size_t block_of_rows = 128;
+template <class S, class Add>
+void sum_in_halves(std::size_t first, std::size_t rows, std::size_t width, S* total, Add add) {
+    if (rows <= block_of_rows) return add(first, rows, total);
+    const std::size_t half = half_of(rows, block_of_rows);
+    alignas(line) S rest[wide_strip];
+    sum_in_halves(first, half, width, total, add);
+    sum_in_halves(first + half, rows - half, width, rest, add);
+    simd_for_each<Write::add>(width, width, total, Identity(), Contiguous<S>{rest});
+}
+
+}  // namespace tally::cpu

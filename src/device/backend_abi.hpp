@@ -1,0 +1,68 @@
+// What the library and the module of a device tell each other: two tables of functions, and nothing else.
+//
+// Nothing is thrown across. What fails on one side is noted in the library, by `HostApi::failed` or where the
+// host refused; the library throws it when the call has returned.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tally/base/alignment.hpp"
+#include "tally/base/version.hpp"
+#include "tally/device/backend.hpp"
+#include "tally/kernels/device.hpp"
+#include "tally/kernels/kernels.hpp"
+#include "tally/memory/memory.hpp"
+
+namespace tally::peer {
+
+// What a module may ask of the library.
+struct HostApi {
+    memory::detail::Storage* (*allocate)(
+        std::size_t bytes) noexcept;  // of the ledger; null when refused, which is noted
+    void (*unref)(memory::detail::Storage* storage) noexcept;
+    std::size_t (*budget)() noexcept;
+    Products (*products)() noexcept;
+    void (*failed)(const char* words) noexcept;  // notes an Error
+};
+
+// What a module offers. Whatever may fail notes why and returns.
+struct Table {
+    const char* name;  // "cuda", "pretend"
+    memory::Raw raw;
+    void (*copy)(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes);
+    std::uint64_t (*waits)();
+    const detail::Kernels<float>* in_float;
+    const detail::Kernels<double>* in_double;
+
+    void (*wait_after_each_launch)(bool);
+    void* (*pinned_alloc)(std::size_t bytes);
+};
+
+// Read before anything of a module is called. The version comes first, whatever else changes.
+struct AbiVersion {
+    char version[16];
+    std::uint32_t revision;  // raised when a table changes its meaning but not its size
+    std::uint32_t host, table, in_float, in_double;  // bytes
+
+    bool operator==(const AbiVersion&) const = default;
+};
+
+#define TALLY_IN_WORDS(x) #x
+#define TALLY_DOTTED(major, minor, patch) \
+    TALLY_IN_WORDS(major) "." TALLY_IN_WORDS(minor) "." TALLY_IN_WORDS(patch)
+inline constexpr AbiVersion stamp{TALLY_DOTTED(TALLY_VERSION_MAJOR, TALLY_VERSION_MINOR, TALLY_VERSION_PATCH),
+                                  1,
+                                  sizeof(HostApi),
+                                  sizeof(Table),
+                                  sizeof(detail::Kernels<float>),
+                                  sizeof(detail::Kernels<double>)};
+#undef TALLY_DOTTED
+#undef TALLY_IN_WORDS
+
+// The two names of a module. `open` notes why there is no such device and returns null, or gives its table.
+inline constexpr const char* stamp_name = "tally_module_stamp";
+inline constexpr const char* open_name = "tally_module_open";
+using Open = const Table* (*)(const HostApi*);
+
+}  // namespace tally::peer

@@ -1,0 +1,28 @@
+// What an entry of a state is, in words by which processes compare theirs; included by .cpp files.
+#pragma once
+
+#include <string>
+#include <type_traits>
+#include <variant>
+
+#include "tally/base/checksum.hpp"
+#include "tally/io/training_state.hpp"
+#include "tally/train/state_reader.hpp"
+
+namespace tally::detail {
+
+inline std::string entry_in_words(const TrainingState::Entry& entry) {
+    return std::visit(
+        [](const auto& value) -> std::string {
+            using T = std::decay_t<decltype(value)>;
+            if constexpr (std::is_same_v<T, std::string>)
+                return value;
+            else if constexpr (std::is_arithmetic_v<T>)
+                return in_words(static_cast<double>(value));
+            else
+                return to_string(value.shape()) + " with checksum " + std::to_string(checksum(value));
+        },
+        entry);
+}
+
+}  // namespace tally::detail

@@ -1,0 +1,22 @@
+// Finishing a picture: lanes for micro-batches, and the file it is written to.
+#include "tally/tools/graph_picture.hpp"
+
+#include "tally/base/error.hpp"
+#include "tally/base/write_file.hpp"
+
+namespace tally {
+
+Diagram Picture::finished() const {
+    Diagram done = diagram_;
+    detail::lanes_from_losses(done);
+    return done;
+}
+
+void Picture::write(const std::string& path) const {
+    const bool svg_wanted = path.ends_with(".svg");
+    if (!svg_wanted && !path.ends_with(".dot"))
+        throw Error("[picture] cannot write " + path + ": the name must end in .svg or .dot");
+    write_file_atomically(path, svg_wanted ? svg() : dot());
+}
+
+}  // namespace tally

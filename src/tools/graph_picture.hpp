@@ -1,0 +1,184 @@
+// A recorded graph as a picture, SVG or DOT, drawn from an observed sweep.
+//
+//     KeepValues keep_values;                       // keep values and data for the picture
+//     Picture picture;
+//     picture.name(w, "w");
+//     for (auto micro : split(x, 2)) picture.backward(mean(matmul(micro, w)) / 3);   // one lane each
+//     picture.write("divide.svg");
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tally/array/array.hpp"
+#include "tally/autograd/var.hpp"
+#include "tally/base/text.hpp"
+#include "tally/tools/diagram.hpp"
+
+namespace tally {
+
+// Graphs, drawn one beside the other; picture(loss) draws one.
+class Picture {
+public:
+    explicit Picture(std::string title = "") { diagram_.title = std::move(title); }
+
+    // What a variable is called in the picture; say it before it is drawn.
+    template <class T> Picture& name(const Var<T>& x, std::string text) {
+        names_[x.checked("picture").id] = std::move(text);
+        return *this;
+    }
+
+    // Draws the graph behind a result as it stands, on the next lane.
+    template <class T> void add(const Var<T>& loss, std::string lane = "") {
+        if (loss.checked("picture").state == detail::State::consumed)
+            detail::BackwardPass::throw_consumed(loss.node());
+        draw<T>(loss.node());
+        box_of(loss.node()).role = Diagram::Role::loss;
+        ++losses_;
+        diagram_.lanes.push_back(lane.empty() ? "micro-batch " + std::to_string(losses_) : std::move(lane));
+    }
+
+    // Draws the graph, sweeps it, and draws the gradients that flowed back.
+    template <class T> void backward(const Var<T>& loss, std::string lane = "") {
+        add(loss, std::move(lane));
+        const std::vector<detail::ValueNode<T>*> leaves = leaves_behind<T>(loss.node());
+        struct KeepAlive {  // a leaf without a handle would be gone once it has been reached
+            explicit KeepAlive(const std::vector<detail::ValueNode<T>*>& all) : nodes(all) {
+                for (detail::ValueNode<T>* node : nodes) ++node->refs;
+            }
+            ~KeepAlive() {
+                for (detail::ValueNode<T>* node : nodes) detail::unref(node);
+            }
+            const std::vector<detail::ValueNode<T>*>& nodes;
+        };
+        const KeepAlive hold(leaves);
+        std::vector<T> before;  // of each leaf's gradient: what arrives is the difference
+        for (const detail::ValueNode<T>* leaf : leaves)
+            before.push_back(leaf->has_gradient() ? leaf->gradient : T());
+        std::vector<bool> any(leaves.size());
+        for (std::size_t i = 0; i < leaves.size(); ++i) any[i] = leaves[i]->has_gradient();
+        int current = -1;
+        const auto arrived = [&] {  // what the node pulled last has sent to the leaves
+            for (std::size_t i = 0; current >= 0 && i < leaves.size(); ++i) {
+                Diagram::Input* edge =
+                    nullptr;  // the last one, if the operation reads the leaf several times
+                int edges = 0;
+                for (Diagram::Input& input : diagram_.boxes[static_cast<std::size_t>(current)].inputs) {
+                    if (input.from != boxes_.at(leaves[i]->id) || !leaves[i]->has_gradient()) continue;
+                    input.back = true;
+                    edge = &input;
+                    ++edges;
+                }
+                if (edge)
+                    edge->gradient = text(any[i] ? zip(functor::Sub{}, leaves[i]->gradient, before[i])
+                                                 : leaves[i]->gradient) +
+                                     (edges > 1 ? " together" : "");
+                if (leaves[i]->has_gradient()) {
+                    before[i] = leaves[i]->gradient;
+                    any[i] = true;
+                }
+            }
+        };
+        loss.backward([&](const detail::VisitedNode<T>& visit) {
+            const auto drawn = boxes_.find(visit.node.id);
+            if (drawn == boxes_.end()) return;  // inside a checkpoint, which stands for it
+            arrived();
+            current = drawn->second;
+            Diagram::Box& box = diagram_.boxes[static_cast<std::size_t>(current)];
+            box.gradient = text(visit.gradient);
+            for (Diagram::Input& input : box.inputs)
+                input.back = diagram_.boxes[static_cast<std::size_t>(input.from)].role != Diagram::Role::data;
+        });
+        arrived();
+        for (const detail::ValueNode<T>* leaf : leaves)
+            if (leaf->has_gradient()) box_of(leaf).gradient = text(leaf->gradient);
+    }
+
+    // Lines wrap that would be wider than so many pixels.
+    Picture& widest(int pixels) {
+        diagram_.widest = pixels;
+        return *this;
+    }
+
+    std::string svg() const { return to_svg(finished()); }
+    std::string dot() const { return to_dot(finished()); }
+    void write(const std::string& path) const;  // .svg or .dot, wholly or not at all
+
+private:
+    template <class T> void draw(detail::ValueNode<T>* root) {
+        std::map<std::uint64_t, Node*> fresh;  // ordered by id: topologically
+        std::vector<Node*> todo{root};
+        while (!todo.empty()) {
+            Node* node = todo.back();
+            todo.pop_back();
+            if (boxes_.count(node->id) || !fresh.emplace(node->id, node).second) continue;
+            for (Node* input : node->inputs())
+                if (input) todo.push_back(input);
+        }
+        for (const auto& [id, node] : fresh) {
+            const auto& shown = static_cast<const detail::ValueNode<T>&>(*node);
+            Diagram::Box box;
+            box.role = node->state == detail::State::leaf       ? Diagram::Role::parameter
+                       : node->state == detail::State::constant ? Diagram::Role::data
+                                                                : Diagram::Role::operation;
+            box.name = names_.count(id) ? names_.at(id) : node->op();
+            if (detail::shape_of(shown.value).rank() > 0)
+                box.shape = to_string(detail::shape_of(shown.value));
+            box.value = detail::has_memory(shown.value) ? text(shown.value) : "(let go)";
+            if (box.role != Diagram::Role::data)
+                box.gradient = shown.has_gradient() ? text(shown.gradient) : "-";
+            for (const Node* input : node->inputs())
+                if (input) box.inputs.push_back({boxes_.at(input->id), false, ""});
+            boxes_[id] = static_cast<int>(diagram_.boxes.size());
+            diagram_.boxes.push_back(std::move(box));
+        }
+    }
+
+    template <class T> static std::vector<detail::ValueNode<T>*> leaves_behind(detail::ValueNode<T>* root) {
+        std::map<std::uint64_t, Node*> seen;
+        std::vector<Node*> todo{root};
+        while (!todo.empty()) {
+            Node* node = todo.back();
+            todo.pop_back();
+            if (!seen.emplace(node->id, node).second) continue;
+            for (Node* input : node->inputs())
+                if (input) todo.push_back(input);
+        }
+        std::vector<detail::ValueNode<T>*> leaves;
+        for (const auto& [id, node] : seen)
+            if (node->state == detail::State::leaf)
+                leaves.push_back(static_cast<detail::ValueNode<T>*>(node));
+        return leaves;
+    }
+
+    Diagram::Box& box_of(const Node* node) {
+        return diagram_.boxes[static_cast<std::size_t>(boxes_.at(node->id))];
+    }
+    Diagram finished() const;
+
+    static std::string text(double x) { return short_number(x); }
+    static std::string text(float x) { return short_number(static_cast<double>(x)); }
+    template <class S> static std::string text(const Array<S>& x) {
+        const std::vector<S> values = x.to_vector();
+        return x.shape().rank() == 0 ? short_number(static_cast<double>(values[0]))
+                                     : detail::short_values(std::span<const S>(values));
+    }
+
+    Diagram diagram_;
+    std::map<std::uint64_t, std::string> names_;  // by node id
+    std::map<std::uint64_t, int> boxes_;          // place in diagram_.boxes, by node id
+    int losses_ = 0;
+};
+
+// The graph behind one result, as it stands.
+template <class T> Picture picture(const Var<T>& loss, std::string title = "") {
+    Picture drawn(std::move(title));
+    drawn.add(loss);
+    return drawn;
+}
+
+}  // namespace tally

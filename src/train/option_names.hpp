@@ -1,0 +1,36 @@
+// The options that decide the course of training, in words: what a resumed one is compared by.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tally/train/state_reader.hpp"
+#include "tally/train/window.hpp"
+
+namespace tally {
+
+using Course = std::vector<std::pair<std::string, std::string>>;
+
+namespace detail {
+
+inline std::string in_words(bool yes) { return yes ? "yes" : "no"; }
+inline std::string in_words(const std::optional<double>& number) {
+    return number ? in_words(*number) : "none";
+}
+inline std::string in_words(Reduction of) { return of == Reduction::mean ? "mean" : "sum"; }
+inline std::string in_words(Weigh what) { return what == Weigh::counted ? "counted" : "micro_batches"; }
+inline std::string in_words(Sum how) { return how == Sum::running ? "running" : "exact"; }
+inline std::string in_words(Tail policy) {
+    constexpr const char* words[] = {"scale", "drop", "carry"};
+    return words[static_cast<int>(policy)];
+}
+inline std::string in_words(NonFinite policy) {
+    constexpr const char* words[] = {"raise", "drop_micro", "drop_window"};
+    return words[static_cast<int>(policy)];
+}
+
+}  // namespace detail
+
+}  // namespace tally

@@ -1,0 +1,132 @@
+// What optimizers, clips and averages ask of their parameters, options and saved states; included
+// by .cpp files.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tally/array/array.hpp"
+#include "tally/autograd/var.hpp"
+#include "tally/base/text.hpp"
+#include "tally/io/training_state.hpp"
+
+namespace tally {
+
+inline void require(bool holds, const std::string& who, const std::string& what, double given) {
+    if (!holds) throw Error("[" + who + "] " + what + "; " + detail::in_words(given) + " is not");
+}
+
+// Each a parameter, all on one device, none twice.
+template <class S>
+void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>& parameters) {
+    if (parameters.empty()) throw Error("[" + who + "] there is no parameter to update");
+    const auto which = [&](std::size_t i) { return "[" + who + "] parameter " + std::to_string(i); };
+    std::vector<std::pair<const Node*, std::size_t>> seen(parameters.size());
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const Node* const node = parameters[i].node();
+        if (!node) throw Error(which(i) + " is an empty variable");
+        const Array<S>& value = parameters[i].value();
+        if (node->state != detail::State::leaf)
+            throw Error(which(i) + " of " + detail::describe(value) + " is the result of '" + node->op() +
+                        "'; only what parameter() made can be updated");
+        if (value.device() != parameters[0].value().device())
+            throw Error(which(i) + " is on " + to_string(value.device()) + ", parameter 0 on " +
+                        to_string(parameters[0].value().device()) + "; one call updates one device");
+        seen[i] = {node, i};
+    }
+    std::sort(seen.begin(), seen.end());
+    const auto twice = std::adjacent_find(seen.begin(), seen.end(),
+                                          [](const auto& a, const auto& b) { return a.first == b.first; });
+    if (twice == seen.end()) return;
+    const std::size_t second = (twice + 1)->second;
+    throw Error(which(second) + " of " + detail::describe(parameters[second].value()) +
+                " is there twice: it would be updated twice");
+}
+
+// What was saved under a name, read piece by piece. What is absurd is refused, and in the end what nobody has
+// asked for: it belongs to another training.
+class StateReader {
+public:
+    StateReader(std::string who, const TrainingState& state, std::string under)
+        : who_(std::move(who)), state_(state), under_(std::move(under)) {}
+
+    std::string name_of(const std::string& name) const { return under_ + "/" + name; }
+    bool has(const std::string& name) const { return state_.has(name_of(name)); }
+    template <class T> const T& get(const std::string& name) {
+        return state_.get<T>(*read_.insert(name_of(name)).first);
+    }
+    std::int64_t count(const std::string& name, std::int64_t max_count = std::int64_t{1} << 53) {
+        const auto saved = get<std::int64_t>(name);
+        if (saved < 0 || saved > max_count)
+            refuse("'" + name_of(name) + "' is no count: " + std::to_string(saved));
+        return saved;
+    }
+    template <class S> Array<S> number(const std::string& name, const Array<S>& like) {
+        const Array<S>& saved = get<Array<S>>(name);
+        if (!detail::has_memory(saved) || saved.shape() != Shape{})
+            refuse("'" + name_of(name) + "' is " + to_string(saved.shape()) + ", one number expected");
+        return saved.to(like.device());
+    }
+    // An array of the form of `like`, on its device.
+    template <class S> Array<S> array(const std::string& name, const Array<S>& like) {
+        const Array<S>& saved = get<Array<S>>(name);
+        if (!detail::has_memory(saved) || saved.shape() != like.shape())
+            refuse("'" + name_of(name) + "' is " + to_string(saved.shape()) + ", its parameter " +
+                   to_string(like.shape()));
+        return saved.to(like.device());
+    }
+
+    void expect_parameters(std::size_t here) {
+        if (const std::int64_t saved = count("parameters"); saved != static_cast<std::int64_t>(here))
+            refuse("'" + under_ + "' was saved with " + std::to_string(saved) + " parameters, here are " +
+                   std::to_string(here));
+    }
+    void expect_present(std::int64_t saved, const std::string& what, std::int64_t present) const {
+        if (saved != present)
+            refuse("of " + std::to_string(saved) + " " + what + " in '" + under_ + "' " +
+                   std::to_string(present) + " are there");
+    }
+    // `way_out` is said after both values.
+    void expect_option(const std::string& option, double here, const std::string& way_out = "") {
+        const double saved = get<double>("options/" + option);
+        if (saved != here) refuse_option(option, detail::in_words(saved), detail::in_words(here), way_out);
+    }
+    void expect_options(const std::vector<std::pair<std::string, std::string>>& options) {
+        for (const auto& [option, here] : options)
+            if (const auto& saved = get<std::string>("options/" + option); saved != here)
+                refuse_option(option, saved, here, "");
+    }
+    [[noreturn]] void refuse_option(const std::string& option, const std::string& saved,
+                                    const std::string& here, const std::string& way_out) const {
+        refuse("'" + under_ + "' was saved with " + option + " " + saved + ", here it is " + here + way_out);
+    }
+
+    // Somebody else reads whatever begins so.
+    void leave(const std::string& part) { left_.push_back(name_of(part)); }
+    void expect_all_read() const {
+        const std::string start = under_ + "/";
+        const auto& all = state_.entries();
+        for (auto each = all.lower_bound(start); each != all.end() && each->first.starts_with(start);
+             ++each) {
+            const std::string& name = each->first;
+            const auto is_in = [&](const std::string& part) { return name.starts_with(part); };
+            if (read_.count(name) == 0 && std::none_of(left_.begin(), left_.end(), is_in))
+                refuse("'" + name + "' was saved, and nothing here takes it");
+        }
+    }
+    [[noreturn]] void refuse(const std::string& what) const { throw Error("[" + who_ + "] " + what); }
+
+private:
+    std::string who_;
+    const TrainingState& state_;
+    std::string under_;
+    std::set<std::string> read_;
+    std::vector<std::string> left_;
+};
+
+}  // namespace tally
