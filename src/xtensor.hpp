@@ -34,7 +34,6 @@
 namespace tally {
 
 namespace detail {
-
 template <class S> inline constexpr bool for_arrays =
     std::is_same_v<S, float> || std::is_same_v<S, double> || std::is_same_v<S, std::int32_t>;
 
@@ -88,7 +87,6 @@ template <class S> auto xtensor_over(S* numbers, const Shape& shape) {
     return xt::adapt<xt::layout_type::row_major>(numbers, shape.size(), xt::no_ownership(),
                                                  xtensor_shape(shape));
 }
-
 }  // namespace detail
 
 // To read. It is a holder like any other array: whoever writes to `x` meanwhile writes to a copy, and the memory

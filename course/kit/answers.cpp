@@ -14,7 +14,6 @@
 namespace tally::lesson {
 
 namespace {
-
 constexpr std::array fields{&Noted::what,  &Noted::of,    &Noted::number,   &Noted::how,
                             &Noted::which, &Noted::given, &Noted::sentence, &Noted::question};
 
@@ -36,7 +35,6 @@ bool says_something(const Noted& answer) {
                         number.find_first_not_of("0123456789") == std::string::npos;
     return what == "question" && counts && one_of(how, {"right", "wrong", "skipped"});
 }
-
 }  // namespace
 
 std::string in_one_line(const std::string& text) {

@@ -13,7 +13,6 @@
 namespace tally::lesson {
 
 namespace {
-
 struct Range {
     double low = std::numeric_limits<double>::infinity();
     double high = -std::numeric_limits<double>::infinity();
@@ -116,7 +115,6 @@ std::vector<std::string> bars(const Plot& plot, std::size_t width, bool ascii) {
     lines.push_back(std::string(margin + 2, ' ') + fmt::format("1 .. {}", heights.size()));
     return lines;
 }
-
 }  // namespace
 
 std::vector<std::string> chart_lines(const Plot& plot, std::size_t width, bool ascii) {

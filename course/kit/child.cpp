@@ -22,7 +22,6 @@
 namespace tally::lesson {
 
 namespace {
-
 volatile std::sig_atomic_t child = 0;
 volatile std::sig_atomic_t stop_asked_by = 0;  // one to stop us, as long as we have not
 volatile std::sig_atomic_t asked_by = 0;       // the first signal that came to end us while a child ran
@@ -147,7 +146,6 @@ std::array<int, 2> closing_pipe() {
     [[maybe_unused]] const ssize_t written = ::write(failure, &error, sizeof error);
     ::_exit(127);
 }
-
 }  // namespace
 
 UpdateResult run_capturing(const std::vector<std::string>& command, int captured_descriptor) {

@@ -10,7 +10,6 @@
 namespace tally::lesson {
 
 namespace {
-
 bool same_bits(double a, double b) {
     return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
@@ -54,7 +53,6 @@ std::string operands(const Numbers& got, const Numbers& expected, std::size_t wo
     return fmt::format("got {}, expected {};{}: {}", row_text(got, digits), row_text(expected, digits),
                        place_of(worst, got.shape), element);
 }
-
 }  // namespace
 
 Check compared_bitwise(std::string name, const Numbers& got, const Numbers& expected, int digits) {

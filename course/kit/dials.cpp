@@ -14,7 +14,6 @@
 namespace tally::lesson {
 
 namespace {
-
 std::string plainly(double number) { return fmt::format("{:g}", number); }
 
 bool spelled_in(const std::string& text, const char* letters) {
@@ -61,7 +60,6 @@ std::vector<double> turned_to(const Dial& dial, const std::string& text) {
             fmt::format("--{} {}: it must be {}", dial.name, text.empty() ? "''" : text, range_of(dial)));
     return numbers;
 }
-
 }  // namespace
 
 Dial whole_number(std::string_view name, std::string_view meaning, int usual, int least, int most) {

@@ -17,7 +17,6 @@
 namespace tally::lesson {
 
 namespace {
-
 // Otherwise -1 would wrap around to a large seed, and one that is too large would be the largest.
 std::string a_seed(const std::string& text) {
     std::uint64_t seed = 0;
@@ -27,7 +26,6 @@ std::string a_seed(const std::string& text) {
                : fmt::format("'{}' is not a whole number from 0 to {}", text,
                              std::numeric_limits<std::uint64_t>::max());
 }
-
 }  // namespace
 
 void add_flags(CLI::App& app, Flags& flags) {

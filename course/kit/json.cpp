@@ -12,7 +12,6 @@
 namespace tally::lesson {
 
 namespace {
-
 using Json = nlohmann::ordered_json;
 
 // JSON has no infinities; they are written as words rather than lost.
@@ -183,7 +182,6 @@ private:
 
 // Bytes that are not UTF-8 are replaced, never a reason to stop a lesson.
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 }  // namespace
 
 std::string json_line(const Event& event, const Lesson& lesson, int digits) {
@@ -191,7 +189,6 @@ std::string json_line(const Event& event, const Lesson& lesson, int digits) {
 }
 
 namespace {
-
 const char* const kinds[] = {"whole", "real", "parts", "several"};
 
 Json dials_of(const Lesson& lesson) {
@@ -206,7 +203,6 @@ Json dials_of(const Lesson& lesson) {
                        {"among", dial.among}});
     return all;
 }
-
 }  // namespace
 
 std::string description(const Lesson& lesson, const std::string& status) {

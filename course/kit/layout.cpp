@@ -11,7 +11,6 @@
 namespace tally::lesson {
 
 namespace {
-
 constexpr std::size_t indent = 7;        // as wide as " [3/6] "
 constexpr std::size_t widest_name = 14;  // values stand in one column, beside names up to this
 
@@ -288,7 +287,6 @@ Lines Layout::operator()(const TableShown& table) const {
     }
     return indented(lines, in_);
 }
-
 }  // namespace
 
 std::string painted(const std::string& text, Tone tone, const Style& style) {

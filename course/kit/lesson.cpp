@@ -15,7 +15,6 @@
 namespace tally::lesson {
 
 namespace {
-
 // lessons/07_divide.cpp, whatever path the compiler was given.
 std::string short_path(const char* file) {
     const std::filesystem::path path(file);
@@ -34,7 +33,6 @@ double seconds_now() {
 }
 
 bool blank(const std::string& line) { return line.find_first_not_of(" \t\r") == std::string::npos; }
-
 }  // namespace
 
 const Options& options() { return Running::now().options(); }

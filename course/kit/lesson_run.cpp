@@ -25,7 +25,6 @@
 namespace tally::lesson {
 
 namespace {
-
 enum Exit : int { good = 0, check_failed = 1, usage = 2, io_failed = 5, skipped = 77 };
 
 // What a lesson's program is told, and the runner is not.
@@ -154,7 +153,6 @@ int write_graph(const Running& running, const std::string& file, const std::stri
     write_whole(file, as_svg ? picture->svg : picture->dot);
     return exit_code(end);
 }
-
 }  // namespace
 
 int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float)(), void (*in_double)()) {

@@ -10,7 +10,6 @@
 namespace tally::lesson {
 
 namespace {
-
 enum class Form : std::uint8_t { integer, fixed, scientific };
 
 // One form for all the numbers of an array: fixed unless the largest would come out as zeros or as a long
@@ -62,7 +61,6 @@ std::string joined(std::span<const std::string> texts) {
     }
     return row;
 }
-
 }  // namespace
 
 const char* to_string(Numbers::Type type) {

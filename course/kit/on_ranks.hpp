@@ -19,7 +19,6 @@
 namespace tally::lesson {
 
 namespace detail {
-
 template <class T> struct IsVector : std::false_type {};
 template <class T> struct IsVector<std::vector<T>> : std::true_type {};
 
@@ -63,7 +62,6 @@ template <class F> std::string said_by(const F& each, const std::string& call) {
         throw std::runtime_error("rank " + std::to_string(processes.rank()) + ": " + error.what());
     }
 }
-
 }  // namespace detail
 
 template <class F> auto on_ranks(const F& each, Where where = Where::here()) {

@@ -16,7 +16,6 @@
 namespace tally::lesson {
 
 namespace {
-
 bool have_desktop() {
     for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY"}) {
         const char* value = std::getenv(name);
@@ -37,7 +36,6 @@ bool have_desktop() {
     if (::fork() == 0) ::execlp("xdg-open", "xdg-open", path, nullptr);
     ::_exit(0);
 }
-
 }  // namespace
 
 std::string percent_encoded(const std::string& text) {

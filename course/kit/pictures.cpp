@@ -15,7 +15,6 @@
 namespace tally::lesson {
 
 namespace {
-
 constexpr int left = Sheet::margin + 16, line = 30;
 
 std::string words_of(const Vector& numbers) { return detail::short_values(std::span<const double>(numbers)); }
@@ -64,7 +63,6 @@ void scissors_at(Sheet& sheet, int x, int y, const std::string& style) {
     sheet.circle(x - 12, y + 22, 7, style);
     sheet.circle(x + 12, y + 22, 7, style);
 }
-
 }  // namespace
 
 Sheet sheet_of(const std::string& title, const Shares& shares) {

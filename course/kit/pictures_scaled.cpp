@@ -12,7 +12,6 @@
 namespace tally::lesson {
 
 namespace {
-
 constexpr int page_left = Sheet::margin + 16;
 
 int rounded(double x) { return static_cast<int>(std::lround(x)); }
@@ -99,7 +98,6 @@ std::string mark(std::size_t kind, int x, int y) {
     return kind == 0 ? fmt::format("M{},{}l10,10m0,-10l-10,10", x - 5, y - 5)
                      : fmt::format("M{},{}h6v6h-6z", x - 3, y - 3);
 }
-
 }  // namespace
 
 Sheet sheet_of(const std::string& title, const Plane& plane) {

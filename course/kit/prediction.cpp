@@ -14,7 +14,6 @@
 namespace tally::lesson {
 
 namespace {
-
 void refuse(std::string_view question, std::string_view why) {
     throw std::logic_error(fmt::format("[predict] '{}': {}", question, why));
 }
@@ -34,7 +33,6 @@ Prediction checked(Prediction asked) {
     for (std::size_t i = 0; i < count; ++i) asked.options[i].id = static_cast<char>('a' + i);
     return asked;
 }
-
 }  // namespace
 
 Prediction prediction_of(std::string_view question, const std::vector<Option>& options, const Hints& hints,

@@ -24,7 +24,6 @@
 namespace tally::lesson {
 
 namespace {
-
 struct Said {
     std::size_t line;  // of the lesson's source
     std::vector<std::string> by_rank;
@@ -102,7 +101,6 @@ struct Scratch {
     Scratch& operator=(const Scratch&) = delete;
     std::error_code ignored;
 };
-
 }  // namespace
 
 bool on_several_ranks(const Lesson& lesson) {

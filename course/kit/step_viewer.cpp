@@ -12,7 +12,6 @@
 namespace tally::lesson {
 
 namespace {
-
 template <class E> const E* last_of(const std::vector<Event>& events) {
     for (auto event = events.rbegin(); event != events.rend(); ++event) {
         if (const auto* found = std::get_if<E>(&event->is)) return found;
@@ -27,7 +26,6 @@ std::optional<Try> tried(const Prediction& prediction, const KeyPress& press, co
     if (press.key != Key::digit || option < 1 || option > prediction.options.size()) return std::nullopt;
     return Try{option - 1, {}};
 }
-
 }  // namespace
 
 void StepViewer::say(const std::string& text) {

@@ -7,7 +7,6 @@
 namespace tally::lesson {
 
 namespace {
-
 void not_here() {
     throw std::logic_error("[run_given] the lesson's object for this type was not linked into this program");
 }
@@ -22,7 +21,6 @@ std::map<int, Talks>& given() {
     static std::map<int, Talks> all;
     return all;
 }
-
 }  // namespace
 
 void give(const Lesson& lesson, bool in_double, void (*talk)()) {

@@ -56,7 +56,6 @@ void graph(std::string_view name, const std::string& title, const What& what) {
 }  // namespace tally::lesson
 
 namespace {
-
 using real = TALLY_REAL;
 using Scalar = tally::Var<real>;
 using Tensor = tally::Var<tally::Array<real>>;
@@ -69,5 +68,4 @@ template <class Talk> struct Given {
 
 // The bound of n roundings in a row, relative to the sum of the magnitudes.
 constexpr double roundings(int n) { return tally::lesson::gamma_bound<real>(n); }
-
 }  // namespace

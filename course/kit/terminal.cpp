@@ -17,7 +17,6 @@
 namespace tally::lesson {
 
 namespace {
-
 // What the signal handlers need; they may touch nothing else.
 termios as_found;
 termios with_keys;
@@ -126,7 +125,6 @@ Key meaning_of(char byte) {
     const std::size_t at = bytes.find(byte);
     return at == std::string_view::npos ? Key::other : meanings[at];
 }
-
 }  // namespace
 
 std::optional<std::size_t> window_width() {

@@ -7,7 +7,6 @@
 namespace tally::lesson {
 
 namespace {
-
 bool continues_code_point(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
 
 // The number of bytes that the first `columns` code points take.
@@ -20,7 +19,6 @@ std::size_t bytes_for(std::string_view text, std::size_t columns) {
     }
     return at;
 }
-
 }  // namespace
 
 std::size_t width_of(std::string_view text) {

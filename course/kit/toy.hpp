@@ -7,7 +7,6 @@
 #include "course/kit/talk.hpp"
 
 namespace {
-
 // The numbers of the toy that can be turned: how many equal micro-batches its six rows are cut into, and how far SGD goes.
 inline tally::lesson::Dial equal_micro_batches() {
     return tally::lesson::one_of("micro", "equal micro-batches of the six rows", 3, {1, 2, 3, 6});
@@ -111,5 +110,4 @@ struct Toy {
         return *std::max_element(sums.begin(), sums.end());
     }
 };
-
 }  // namespace

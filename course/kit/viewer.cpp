@@ -12,7 +12,6 @@
 namespace tally::lesson {
 
 namespace {
-
 class JsonViewer : public Viewer {
 public:
     JsonViewer(const Lesson& lesson, int digits) : lesson_(lesson), digits_(digits) {}
@@ -33,7 +32,6 @@ bool begins_a_paragraph(const Event& event) {
     return (sentence != nullptr && sentence->role == Sentence::Role::step) ||
            std::holds_alternative<Prediction>(event.is) || std::holds_alternative<End>(event.is);
 }
-
 }  // namespace
 
 Style TextViewer::style() const {

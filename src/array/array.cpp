@@ -121,7 +121,6 @@ template <class S> Array<S> Array<S>::slice_rows(std::int64_t from, std::int64_t
 }
 
 namespace detail {
-
 std::string describe(const Shape& shape, Device device) {
     return "shape " + to_string(shape) + (device == Device::cpu ? "" : " on cuda");
 }
@@ -144,7 +143,6 @@ void fail_devices(const char* op, Device a, Device b) {
     throw Error(std::string("[") + op + "] operands are on different devices: " + to_string(a) + " and " +
                 to_string(b));
 }
-
 }  // namespace detail
 
 // ---- printing ----

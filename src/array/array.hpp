@@ -160,7 +160,6 @@ template <class S> std::string to_string(const Array<S>& array, int digits = 4);
 template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& array);
 
 namespace detail {
-
 // An Error when what was saved in this version was changed in place, and not left to who saved it.
 [[gnu::cold]] void require_not_modified(const char* op, const memory::detail::Storage* saved,
                                         std::uint32_t version, const Shape& shape);
@@ -270,7 +269,6 @@ template <class S> std::uint64_t checksum(const Array<S>& x) {
 template <class S> std::uint32_t version_of(const Array<S>& x) {
     return x.storage() ? x.storage()->version.load(std::memory_order_relaxed) : 0;
 }
-
 }  // namespace detail
 
 // ---- for whoever writes an operation ----
@@ -286,10 +284,8 @@ const detail::Kernels<S>& kernels_for(const char* op, const Array<S>& a, const O
 }
 
 namespace detail {
-
 // While a custom operation's backward function runs, which may add where it should set.
 inline constinit thread_local bool zero_output_buffers = false;
-
 }  // namespace detail
 
 // The memory to write a gradient to. The gradient already has the form of its value.
@@ -340,7 +336,6 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Ar
 }
 
 namespace detail {
-
 constexpr void make_contiguous(StridedIndex<2>& walk, std::size_t size) {
     walk.rank = 1;
     walk.size = walk.extent[0] = walk.operand_size[0] = walk.operand_size[1] = size;
@@ -367,7 +362,6 @@ inline bool is_contiguous(const StridedIndex<2>& walk) {
     if (a == out && b == out) return contiguous_index(out.size(), scratch);
     return scratch = broadcast_walk(out, a, b);
 }
-
 }  // namespace detail
 
 // ---- the elementwise formulas on arrays, for the engine ----

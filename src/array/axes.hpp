@@ -15,7 +15,6 @@ namespace tally {
 template <class S> class Array;
 
 namespace detail {
-
 struct ReductionPlan {
     ReduceAxes fold;
     Shape shape;  // of the result
@@ -72,7 +71,6 @@ void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& w
 // rows(x, index) reads these rows, and x[i] this one. A negative row counts from the end.
 Array<std::int32_t> picked(Array<std::int32_t> index, const Shape& whole);
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i);
-
 }  // namespace detail
 
 }  // namespace tally

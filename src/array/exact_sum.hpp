@@ -19,7 +19,6 @@
 namespace tally {
 
 namespace detail {
-
 // Which digits each number of an ExactSum has. Digit k counts 2^(32 k) of the type's smallest positive number.
 // Of several: their lowest, their highest, and marks where one has them.
 struct ExactRange {
@@ -35,7 +34,6 @@ struct ExactRange {
     }
     bool operator==(const ExactRange&) const = default;
 };
-
 }  // namespace detail
 
 // Each number's sum in fixed point: digits of 32 bits, each in an int64 of its own, which takes a million additions

@@ -33,7 +33,6 @@ Array<S> random_normal(const Shape& shape, const TensorOptions& how, S mean = 0,
 }
 
 namespace detail {
-
 // 0, 1, 2, ... below `count`.
 template <class S> Array<S> counting(std::int64_t count) {
     Array<S> values = Array<S>::empty({count});
@@ -49,7 +48,6 @@ template <class S> Array<S> identity(std::int64_t size) {
     for (std::int64_t i = 0; i < size; ++i) at[i * (size + 1)] = S(1);
     return values;
 }
-
 }  // namespace detail
 
 }  // namespace tally

@@ -22,7 +22,6 @@ inline constexpr std::uint8_t holds_average = 128;  // the value is a moving ave
 }  // namespace grad_flag
 
 namespace detail {
-
 // Of grad_flag::locked and backward_locked: what does not hold now, inside UnlockScope.
 inline constinit thread_local std::uint8_t unlocked_flags = 0;
 
@@ -75,7 +74,6 @@ template <class T> struct GradientView {
         return (load_flags & grad_flag::present) && has_memory(*gradient);
     }
 };
-
 }  // namespace detail
 
 }  // namespace tally

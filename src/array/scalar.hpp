@@ -14,14 +14,12 @@
 namespace tally {
 
 namespace detail {
-
 template <class T> inline constexpr bool is_dual = false;
 template <class S> inline constexpr bool is_dual<Dual<S>> = true;
 
 // float, double, or a Dual of one.
 template <class T>
 concept Number = std::floating_point<T> || is_dual<T>;
-
 }  // namespace detail
 
 // dx = value, or dx += value.
@@ -69,7 +67,6 @@ void zip_back_b(const F& f, const T& dy, const T& a, const T& b, const T& y, Int
 }  // namespace functor
 
 namespace detail {
-
 // ---- what the engine asks of a value (value.hpp) ----
 
 template <Number T> T ones_like(const T&) { return T(1); }
@@ -115,7 +112,6 @@ public:
 private:
     T value_{};
 };
-
 }  // namespace detail
 
 }  // namespace tally

@@ -73,7 +73,6 @@ std::string to_string(const Shape& shape) {
 std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
 
 namespace detail {
-
 int checked_axis(const char* op, std::int64_t axis, const Shape& shape) {
     const int rank = shape.rank();
     if (axis < -rank || axis >= rank) {
@@ -112,7 +111,6 @@ void fail_gradient_form(const std::string& value, const std::string& gradient) {
     throw Error("[gradient] a gradient has the form of its value: the value is " + value + ", the gradient " +
                 gradient);
 }
-
 }  // namespace detail
 
 }  // namespace tally

@@ -78,7 +78,6 @@ Shape broadcast(const char* op, const Shape& a, const Shape& b);
 
 // Both in words: as form() says them.
 [[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
-
 }  // namespace detail
 
 }  // namespace tally

@@ -14,10 +14,8 @@
 namespace tally {
 
 namespace detail {
-
 // x (items, features, ...) as (items, features, space), where gain and bias, or mean and variance, go with it.
 ReduceAxes checked_features(const Shape& x, const Shape& gain, const Shape& bias);
-
 }  // namespace detail
 
 // Of one batch or of several: over `count` values a feature, the mean and the variance divided by the count.
@@ -27,7 +25,6 @@ template <class S> struct BatchStatistics {
 };
 
 namespace detail {
-
 template <class S> Array<S> times(double factor, const Array<S>& x) {
     return map(functor::MulNumber{factor}, x);
 }
@@ -37,7 +34,6 @@ template <class S> void expect_features(const Shape& features, const BatchStatis
         throw Error("[batch_norm] statistics of " + to_string(features) + " take in none of " +
                     to_string(batch.mean.shape()) + " and " + to_string(batch.variance.shape()));
 }
-
 }  // namespace detail
 
 // Of both batches as one: between their means there is variance, too.

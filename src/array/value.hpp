@@ -15,7 +15,6 @@
 namespace tally {
 
 namespace detail {
-
 // The value `x`, the gradient `dy` that arrives, the gradient `dx` to write.
 template <class T>
 concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
@@ -46,7 +45,6 @@ concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     { detail::checksum(x) } -> std::same_as<std::uint64_t>;    // of its bits
     { detail::version_of(x) } -> std::same_as<std::uint32_t>;  // how often it was changed in place
 };
-
 }  // namespace detail
 
 }  // namespace tally

@@ -31,13 +31,11 @@ inline bool set_checks(bool wanted) {  // returns what was set before
 }  // namespace watching
 
 namespace detail {
-
 // What a rule on trial belongs to: it may make graphs of its own, but touch none that was there.
 inline constexpr std::uint32_t thread_during_check = ~std::uint32_t{0};
 class DuringCheck : public Error {
     using Error::Error;
 };
-
 }  // namespace detail
 
 namespace rule_check {

@@ -15,7 +15,6 @@ namespace tally {
 class Node;
 
 namespace detail {
-
 class BackwardPass;
 class Recorder;
 
@@ -31,7 +30,7 @@ struct ThreadContext {
     std::uint64_t backward_start_id = 0;   // what was made before the outermost of them has a smaller id
     bool recording = true;                 // false inside NoGrad
     bool keep_values = false;              // true inside KeepValues
-    Recorder* recorder = nullptr;          // asked before an operation becomes a node (watching/recorder.hpp)
+    Recorder* recorder = nullptr;          // asked before an operation becomes a node (recorder.hpp)
     const Node* current_node = nullptr;    // the one whose rule is just being called
     Node** pending_destruction = nullptr;  // nodes that are just being dismantled, one after the other
 };
@@ -39,7 +38,6 @@ inline constinit thread_local ThreadContext context;
 std::uint32_t assign_thread_id();
 
 inline std::uint32_t this_thread_id() { return context.thread_id ? context.thread_id : assign_thread_id(); }
-
 }  // namespace detail
 
 // What a variable refers to: a leaf, a constant, or what an operation has made.
@@ -82,7 +80,6 @@ protected:
 };
 
 namespace detail {
-
 void destroy_iteratively(Node* pending);  // a loop, so that a chain of a million nodes needs no stack
 
 inline void unref(Node* node) {
@@ -112,7 +109,6 @@ void require_distinct(
 [[noreturn]] void throw_no_such_input(std::size_t input, std::size_t count);
 // Changing a leaf or its gradient while some backward() is on its way.
 [[noreturn]] void throw_during_backward(const char* what);
-
 }  // namespace detail
 
 // Graph nodes alive in this thread, leaves and constants included.

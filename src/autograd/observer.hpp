@@ -28,7 +28,6 @@ template <class T> ValueInfo observed(const T& x) {
     else
         return {Shape(), sizeof x, nullptr, Device::cpu};
 }
-
 }  // namespace detail
 
 // An operation that has just been computed; its operands have not been let go yet, and `node` does not
@@ -50,7 +49,6 @@ public:
 };
 
 namespace detail {
-
 // Bytes by which an operation raised the ledger's `saved`: of buffers that no rule kept before.
 std::size_t newly_saved_bytes(const ForwardEvent& operation);
 // How many rules kept this buffer already when the operation came.
@@ -60,7 +58,6 @@ std::size_t output_bytes(const ForwardEvent& operation);
 
 // Tells this thread's observer, which may throw.
 [[gnu::cold]] void notify_constant(const char* op, const ValueInfo& value);
-
 }  // namespace detail
 
 namespace watching::detail {

@@ -16,7 +16,6 @@
 namespace tally {
 
 namespace detail {
-
 // The nodes of inputs: in an array where their number is known, so that nothing is allocated.
 template <class T, class... Inputs>
 [[gnu::always_inline]] inline std::array<ValueNode<T>*, sizeof...(Inputs)> nodes_of(
@@ -99,7 +98,6 @@ Var<T> record_as(Label name, T&& value, const std::tuple<Saves...>& saves, Rule&
     auto all = std::tie(inputs...);
     return make_node<T>(std::move(name), std::move(value), saves, std::move(rule), all);
 }
-
 }  // namespace detail
 
 // Inputs by reference, because the arguments before them still read what is moved.

@@ -9,7 +9,6 @@
 namespace tally {
 
 namespace detail {
-
 // The values a rule reads, in the order of its arguments. Nothing is copied before it is known that a node
 // will be made.
 template <class T> struct SaveRequest {
@@ -33,7 +32,6 @@ template <class T, int Place> struct NothingSaved {  // takes no room in the nod
     template <class Result> const T* pick(const Result*, const Result*) const { return nullptr; }
     const void* address() const { return nullptr; }
 };
-
 }  // namespace detail
 
 // Values that a rule reads, in the order of its arguments after dy: save() keeps none, save_if only what is needed.

@@ -21,7 +21,6 @@
 namespace tally {
 
 namespace detail {
-
 // A node with its value and its gradient; by itself a leaf or a constant.
 template <class T> class ValueNode : public Node {
 public:
@@ -63,7 +62,6 @@ template <class T>
     if (is_locked(of.grad_flags)) [[unlikely]]
         throw_locked(what, describe(of.value));
 }
-
 }  // namespace detail
 
 // What a rule writes to: the gradients of its operation's inputs.
@@ -370,7 +368,6 @@ template <detail::Value T> Var<T> detach(const Var<T>& x) {
 // ---- gradients without touching any leaf ----
 
 namespace detail {
-
 // Of `y`, weighted by `seed`, with respect to leaves or results on the way to it.
 template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T>>& xs) {
     struct
@@ -415,7 +412,6 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
     }
     return found;
 }
-
 }  // namespace detail
 
 template <detail::Value T> std::vector<T> grad(const Var<T>& y, const std::vector<Var<T>>& xs) {

@@ -18,7 +18,6 @@
 namespace tally::random {
 
 namespace detail {
-
 // 128 random bits.
 using Words = std::array<std::uint32_t, 4>;
 
@@ -124,7 +123,6 @@ template <class S> Point normals(const Words& words, std::size_t pair) {
         return normal_pair((static_cast<double>(join(words[0], words[1]) >> 12) + 0.5) * 0x1p-52,
                            join(words[2], words[3]));
 }
-
 }  // namespace detail
 
 // 32 of them: a function of seed, stream and index, and of nothing else.
@@ -144,7 +142,6 @@ template <class S> S uniform(std::uint64_t seed, std::uint64_t stream, std::uint
 }
 
 namespace detail {
-
 // An integer below n (0 when n is 0), without bias: as many bits as n - 1 has, drawn again until they
 // are below n.
 constexpr std::uint64_t below(std::uint64_t seed, std::uint64_t stream, std::uint64_t index,
@@ -176,7 +173,6 @@ template <class S> void fill_normal(std::span<S> out, std::uint64_t seed, std::u
 
 // 0 to n - 1 in an order drawn from all n! (Fisher and Yates).
 std::vector<std::int32_t> permutation(std::size_t n, std::uint64_t seed, std::uint64_t stream);
-
 }  // namespace detail
 
 }  // namespace tally::random

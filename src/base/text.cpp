@@ -63,7 +63,6 @@ std::string clean_text(const std::string& text, int longest) {
     }
     return result;
 }
-
 }  // namespace detail
 
 namespace {

@@ -8,7 +8,6 @@
 namespace tally {
 
 namespace detail {
-
 std::string clean_text(const std::string& text,
                        int longest);  // UTF-8 without control characters, shortened in the middle
 std::string shortest(double number);

@@ -25,7 +25,6 @@ std::size_t segments_by_default(std::size_t layers) {
 }
 
 namespace detail {
-
 void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers) {
     const std::size_t sum = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
     if (sizes.empty() || sum != layers || std::find(sizes.begin(), sizes.end(), 0u) != sizes.end())
@@ -33,7 +32,6 @@ void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers) 
                     std::to_string(sum) + " layers in all, each of at least one, do not make a chain of " +
                     std::to_string(layers));
 }
-
 }  // namespace detail
 
 namespace {

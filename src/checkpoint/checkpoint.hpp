@@ -23,7 +23,6 @@
 namespace tally {
 
 namespace detail {
-
 // The value type of the (first) variable in it.
 template <class X> struct ValueIn : ValueIn<typename X::value_type> {};
 template <class T> struct ValueIn<Var<T>> { using type = T; };
@@ -178,7 +177,6 @@ void RecomputedBlock<T, F, Arguments>::tell(const ValueInfo& result) const {
     for (const auto& [place, saved] : kept_) kept.push_back(observed(saved.get(this->op())));
     watching::detail::observer->on_forward({this->op(), this, result, kept});
 }
-
 }  // namespace detail
 
 // f(x...) gives a variable, or several in a vector, an array, a tuple, a pair or a Loss. Among the x may be

@@ -21,13 +21,11 @@
 namespace tally {
 
 namespace detail {
-
 // p(l, c): how many steps are run without being recorded, to go back through l steps with c snapshots.
 std::uint64_t revolve_cost(std::uint64_t steps, std::uint64_t snapshots);
 // From a snapshot before l steps, with c to spend (that one counts): after how many steps the next is taken,
 // or, if that is l - 1, the last of them is recorded.
 std::uint64_t revolve_split(std::uint64_t steps, std::uint64_t snapshots);
-
 }  // namespace detail
 
 // What a schedule has cost.

@@ -12,7 +12,6 @@ bool is_recomputing() {
 }
 
 namespace detail {
-
 CheckpointTrace::CheckpointTrace(TraceLog& block, Mode mode)
     : block_(block),
       around_(current()),
@@ -67,7 +66,6 @@ void CheckpointTrace::replay_op(OpInfo& operation) {
         operation.drop_result();
     }
 }
-
 }  // namespace detail
 
 }  // namespace tally

@@ -16,9 +16,7 @@
 namespace tally {
 
 namespace detail {
-
 inline constinit thread_local bool verifying = true;  // false inside NoCheckpointVerification
-
 }  // namespace detail
 
 // A checkpointed function that runs for the first time while one lives, on this thread, is not compared value
@@ -32,7 +30,6 @@ struct [[nodiscard]] NoCheckpointVerification : private detail::ScopedValue<bool
 bool is_recomputing();
 
 namespace detail {
-
 // What was made outside of a function and read inside, in numbers to compare.
 struct CapturedInputs {
     std::uint32_t versions = 0;  // added up
@@ -125,7 +122,6 @@ private:
     CapturedInputs outside_;       // since the last operation
     std::uint64_t last_held_ = 0;  // place of the buffer
 };
-
 }  // namespace detail
 
 }  // namespace tally

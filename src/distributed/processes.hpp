@@ -28,7 +28,6 @@ enum class AllReduce {
 };
 
 namespace detail {
-
 // What one process has sent.
 struct CommStats {
     std::uint64_t numbers = 0;   // bytes of what is summed; with AllReduce::fast what MPI was handed to sum
@@ -37,7 +36,6 @@ struct CommStats {
     std::uint64_t sums = 0;      // how often something was summed
     std::uint64_t passed = 0;    // bytes of what a pipe has passed on
 };
-
 }  // namespace detail
 
 // Options of ProcessGroup.

@@ -16,7 +16,6 @@
 namespace tally {
 
 namespace detail {
-
 template <class T> constexpr T select(bool condition, T a, T b) { return condition ? a : b; }
 
 // The number c as a T; a SIMD batch holds it in every lane.
@@ -26,7 +25,6 @@ template <class T> constexpr T as(double c) {
     else
         return static_cast<T>(c);
 }
-
 }  // namespace detail
 
 namespace formula {

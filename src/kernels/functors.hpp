@@ -17,7 +17,6 @@
 namespace tally {
 
 namespace detail {
-
 // What a one-operand derivative reads.
 enum class Keep { nothing, input, output };
 
@@ -29,7 +28,6 @@ struct Keeps {
 // An operand whose gradient is dy itself: it is handed on instead of being computed.
 template <class F> inline constexpr bool passes_a = requires { F::identity_grad_a; };
 template <class F> inline constexpr bool passes_b = requires { F::passes_on_b; };
-
 }  // namespace detail
 
 namespace functor {
@@ -345,7 +343,6 @@ struct BinaryCrossEntropy {  // of a probability a against a target b; logarithm
 }  // namespace functor
 
 namespace detail {
-
 // The lists from which every device instantiates its kernels; the place on the list is the slot in its table.
 using UnaryOps = std::tuple<functor::Neg, functor::Exp, functor::Log, functor::Sqrt, functor::Tanh,
                             functor::Sigmoid, functor::Relu, functor::Gelu, functor::Abs, functor::Sin,
@@ -373,7 +370,6 @@ template <class F>
 concept BinaryFunctor = requires {
     F::for_a, F::for_b;
 };
-
 }  // namespace detail
 
 }  // namespace tally

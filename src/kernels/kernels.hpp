@@ -46,7 +46,6 @@ struct ReduceAxes {
 // ---- what the engine asks of a device ----
 
 namespace detail {
-
 inline constexpr std::size_t ordered_limit =
     4096;  // multiply-adds: up to here Products::blas keeps the order
 inline constexpr std::size_t ordered_sum = 1024, ordered_row = 64;
@@ -260,7 +259,6 @@ template <class S> [[gnu::always_inline]] inline const Kernels<S>& kernels(Devic
         return noop_kernels<S>();
     return real_kernels<S>(device);
 }
-
 }  // namespace detail
 
 // Who fills the table speaks of it without saying where it stands.

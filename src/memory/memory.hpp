@@ -26,7 +26,6 @@ public:
 namespace memory {
 
 namespace detail {
-
 inline constexpr int memory_classes = 4;
 
 // A reference-counted buffer. Several threads may read it at the same time, copy and drop arrays that
@@ -122,7 +121,6 @@ bool replaced_by_another_thread(const Storage* storage, std::uint32_t version);
 
 void poison(Storage* storage);  // with NaN bytes
 void hold_poison(bool begins);  // as set_poison(true), for as long as anybody wants it
-
 }  // namespace detail
 
 // What the ledger knows of a device.

@@ -24,7 +24,6 @@ inline constexpr std::size_t list_count = largest / granule;
 inline constexpr bool enabled = !TALLY_ASAN;
 
 namespace detail {
-
 struct Block {
     Block* next;
 };
@@ -37,7 +36,6 @@ struct Lists {
 inline thread_local constinit Lists lists{};
 
 void free_slow(void* memory, std::size_t list) noexcept;  // opens them; frees when the thread is ending
-
 }  // namespace detail
 
 [[gnu::always_inline]] inline void* take(std::size_t bytes) {

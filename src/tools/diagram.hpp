@@ -45,7 +45,6 @@ std::string to_svg(const Diagram& diagram);
 std::string to_dot(const Diagram& diagram);
 
 namespace detail {
-
 // Gives each loss the lane of its number, and to each box the lane of the only loss it leads
 // to, else no_lane.
 void lanes_from_losses(Diagram& diagram);
@@ -53,7 +52,6 @@ void lanes_from_losses(Diagram& diagram);
 std::string short_values(
     std::span<const double> values);  // "[-0.3536  0.0207 -0.6125]", "[ 0.5000 -1.2500 ..]"
 std::string short_values(std::span<const float> values);
-
 }  // namespace detail
 
 }  // namespace tally

@@ -34,7 +34,6 @@ struct GradcheckOptions {
 };
 
 namespace detail {
-
 using Direction = std::vector<std::vector<double>>;  // for each input, for each of its elements
 
 inline std::vector<double> random_numbers(std::size_t size, std::uint64_t seed, std::uint64_t stream) {
@@ -55,7 +54,6 @@ inline std::vector<Var<Array<double>>> moved(const std::vector<Array<double>>& a
     }
     return xs;
 }
-
 }  // namespace detail
 
 // f takes a vector of variables and gives one variable of any shape. Checks the gradient of Σ weight·f in one

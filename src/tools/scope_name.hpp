@@ -11,7 +11,6 @@
 namespace tally {
 
 namespace detail {
-
 // A place in a program.
 struct SourceLine {
     const char* file = nullptr;
@@ -23,7 +22,6 @@ struct SourceLine {
 };
 // For a part of a library, whose own line would tell nothing: then that of the place around it is said.
 inline constexpr SourceLine no_location;
-
 }  // namespace detail
 
 // For this thread, while one lives. Several nest.

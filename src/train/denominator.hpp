@@ -15,7 +15,6 @@ enum class Reduction { mean, sum };  // sum: nothing is divided
 enum class Weigh { counted, micro_batches };
 
 namespace detail {
-
 // Each micro-batch contributes the gradient of its loss's sum, and its count. With a total that is announced
 // each sum is divided by it before it goes backward; without one (0) the gradients are divided by what has
 // been counted, once, at the end.
@@ -48,7 +47,6 @@ private:
 
 extern template class Denominator<float>;
 extern template class Denominator<double>;
-
 }  // namespace detail
 
 }  // namespace tally

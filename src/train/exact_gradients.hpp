@@ -15,7 +15,6 @@ namespace tally {
 class StateReader;
 
 namespace detail {
-
 // A sum for each parameter's gradient, one of the losses and one of what they count. The gradient's own place
 // holds one micro-batch's at a time: the next one is set there, not added. The sums lie in the host's memory;
 // what comes from a device is copied, and the host waits for it.
@@ -51,6 +50,5 @@ private:
 
 extern template class ExactGradients<float>;
 extern template class ExactGradients<double>;
-
 }  // namespace detail
 }  // namespace tally

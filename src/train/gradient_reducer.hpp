@@ -75,7 +75,6 @@ public:
     // Mixed into the window's seed: another number on each process whose items are not numbered among all.
     virtual std::uint64_t rng_offset() const { return 0; }
 };
-
 }  // namespace detail
 
 }  // namespace tally

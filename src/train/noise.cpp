@@ -57,7 +57,6 @@ detail::NoiseParts& detail::NoiseParts::operator+=(const detail::NoiseParts& mor
 }
 
 namespace detail {
-
 template <class S>
 NoiseScaleEstimator<S>::NoiseScaleEstimator(const std::vector<V>& parameters, double total, V zero)
     : parameters_(parameters), total_(total), zero_(std::move(zero)), squares_(zero_) {}
@@ -164,6 +163,5 @@ void throw_noise_not_estimated() {
 
 template class NoiseScaleEstimator<float>;
 template class NoiseScaleEstimator<double>;
-
 }  // namespace detail
 }  // namespace tally

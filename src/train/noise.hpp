@@ -35,7 +35,6 @@ struct Noise {
 };
 
 namespace detail {
-
 [[noreturn]] void throw_noise_not_estimated();  // it was not asked for
 
 // What a window measures for it. Where items weigh w, b of them shrink the variance as 1/b would by their
@@ -79,6 +78,5 @@ private:
 
 extern template class NoiseScaleEstimator<float>;
 extern template class NoiseScaleEstimator<double>;
-
 }  // namespace detail
 }  // namespace tally

@@ -14,7 +14,6 @@ namespace tally {
 using Course = std::vector<std::pair<std::string, std::string>>;
 
 namespace detail {
-
 inline std::string in_words(bool yes) { return yes ? "yes" : "no"; }
 inline std::string in_words(const std::optional<double>& number) {
     return number ? in_words(*number) : "none";
@@ -30,7 +29,6 @@ inline std::string in_words(NonFinite policy) {
     constexpr const char* words[] = {"raise", "drop_micro", "drop_window"};
     return words[static_cast<int>(policy)];
 }
-
 }  // namespace detail
 
 }  // namespace tally

@@ -40,7 +40,6 @@ struct Progress {
 };
 // epoch 2/3 [####......] update 40, loss 0.4297 = 27.5/64, 1234/s, 1:12 left
 std::string progress_line(const Progress& progress);
-
 }  // namespace detail
 
 // What training has taken in this process.

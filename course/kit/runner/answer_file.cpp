@@ -23,7 +23,6 @@ namespace tally::lesson {
 namespace fs = std::filesystem;
 
 namespace {
-
 [[noreturn]] void refuse(const char* doing, const std::string& path, int error) {
     throw WriteError(fmt::format("cannot {} {}: {}", doing, path, std::generic_category().message(error)));
 }
@@ -64,7 +63,6 @@ private:
     std::string path_;
     int file_ = -1;
 };
-
 }  // namespace
 
 AnswersRead read_answers(const std::string& path) {

@@ -19,7 +19,6 @@ namespace tally::lesson {
 namespace fs = std::filesystem;
 
 namespace {
-
 const std::string prefix = "lesson_";
 
 // What lesson_NN_slug says of itself. The build keeps that in NN_slug.json, since starting all of them takes
@@ -34,7 +33,6 @@ std::string description_of(const fs::path& program) {
 }
 
 int place(const Lesson& lesson) { return place_of(lesson.slug, lesson.number); }
-
 }  // namespace
 
 std::vector<Program> find_programs(const std::string& folder) {

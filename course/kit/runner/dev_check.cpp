@@ -19,7 +19,6 @@
 namespace tally::lesson {
 
 namespace {
-
 constexpr double most_seconds = 5;  // of computing, for one answer
 constexpr int most_lines = 40;      // of a file that a learner gets
 constexpr std::size_t fewest_mistakes = 3, most_mistakes = 9, least_code = 12;
@@ -132,7 +131,6 @@ int in_this_process(const Exercises& exercises, const Exercise& exercise, std::u
         return 1;
     }
 }
-
 }  // namespace
 
 bool check_the_exercises(const Exercises& exercises, const std::vector<const Exercise*>& chosen,

@@ -22,7 +22,6 @@
 namespace tally::lesson {
 
 namespace {
-
 struct Optional {
     const char* name;
     const char* found_as;  // a program on the PATH, or a file
@@ -48,7 +47,6 @@ bool is_there(std::string_view what) {
     }
     return false;
 }
-
 }  // namespace
 
 std::vector<Finding> findings(const Flags& flags, const std::string& lessons_folder) {

@@ -9,7 +9,6 @@
 namespace tally::lesson {
 
 namespace {
-
 // "2 of 3 at once, 1 more at the second try". Nothing where nobody was asked.
 std::string in_words(const Predicted& all) {
     if (all.asked == 0) return {};
@@ -18,7 +17,6 @@ std::string in_words(const Predicted& all) {
     if (all.skipped > 0) text += fmt::format(", {} skipped", all.skipped);
     return text;
 }
-
 }  // namespace
 
 std::vector<std::string> end_card(const Ending& ending, const Style& style) {

@@ -18,7 +18,6 @@
 namespace tally::lesson {
 
 namespace {
-
 Exercise parsed(const std::string& line) {
     const auto json = nlohmann::json::parse(line);
     Exercise exercise{.number = json.at("exercise"),
@@ -34,7 +33,6 @@ Exercise parsed(const std::string& line) {
         exercise.mistakes.emplace_back(mistake.at("name"), mistake.at("sentence"));
     return exercise;
 }
-
 }  // namespace
 
 std::string Exercise::stem() const {

@@ -22,7 +22,6 @@
 namespace tally::lesson {
 
 namespace {
-
 using nlohmann::json;
 
 constexpr const char* toy_is_in = "full-batch";
@@ -207,7 +206,6 @@ std::optional<LessonEvents> events_said_by(const Program& program, Flags silent,
     complain("learn", fmt::format("lesson {0} {1} (./learn run {0} says why)", program.lesson.slug, why));
     return std::nullopt;
 }
-
 }  // namespace
 
 std::string students_sheet(const std::vector<LessonEvents>& lessons, const LessonEvents* toy) {

@@ -32,7 +32,6 @@
 namespace tally::lesson {
 
 namespace {
-
 void print(const std::string& line) { write_to(STDOUT_FILENO, line + "\n"); }
 
 std::string work_folder() {
@@ -386,7 +385,6 @@ int main_of_the_runner(int argc, const char* const* argv) {
         return io_failed;
     }
 }
-
 }  // namespace
 
 }  // namespace tally::lesson

@@ -22,7 +22,6 @@ namespace tally::lesson {
 namespace fs = std::filesystem;
 
 namespace {
-
 using Place =
     std::tuple<std::string, std::string, std::string>;  // what was answered: a question, an exercise
 
@@ -117,7 +116,6 @@ void print_json(const std::vector<Misconception>& all) {
                   .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     }
 }
-
 }  // namespace
 
 std::vector<Misconception> misconceptions(const std::vector<std::vector<Noted>>& learners) {

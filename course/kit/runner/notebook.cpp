@@ -15,13 +15,11 @@ namespace tally::lesson {
 namespace fs = std::filesystem;
 
 namespace {
-
 void rename(const std::string& path, const std::string& name) {
     std::error_code failed;
     fs::rename(path, name, failed);
     if (failed) throw WriteError(fmt::format("cannot rename {} to {}: {}", path, name, failed.message()));
 }
-
 }  // namespace
 
 Notebook::Notebook(const std::string& work) : folder_(work + "/exercises"), answers_(work) {

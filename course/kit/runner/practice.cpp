@@ -29,7 +29,6 @@
 namespace tally::lesson {
 
 namespace {
-
 namespace fs = std::filesystem;
 
 class Practice {
@@ -325,7 +324,6 @@ private:
     Exercises exercises_;
     Notebook notebook_;
 };
-
 }  // namespace
 
 void add_practice(CLI::App& app, PracticeWords& words) {

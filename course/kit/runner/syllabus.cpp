@@ -6,7 +6,6 @@
 namespace tally::lesson {
 
 namespace {
-
 const std::vector<Unit> units{
     {"one-number",
      15,
@@ -186,7 +185,6 @@ const std::vector<Unit> units{
      "Write the schedule that keeps fewest.",
      "./learn check a-pipe"},
 };
-
 }  // namespace
 
 const std::vector<Unit>& syllabus() { return units; }

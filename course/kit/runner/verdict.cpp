@@ -20,7 +20,6 @@
 namespace tally::lesson {
 
 namespace {
-
 struct InWords {
     std::array<std::string_view, 6> parts;  // of what a compiler says, any of them
     const char* sentence;
@@ -191,7 +190,6 @@ Verdict verdict_of(const Exercises& exercises, const Exercise& exercise, const U
     }
     return verdict;
 }
-
 }  // namespace
 
 Verdict first_error(const std::string& said, const std::string& file) {

@@ -70,7 +70,6 @@ BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain
         .batch_moments(x.value().data(), batch.mean.raw(), batch.variance.raw(), fold);
     return batch;
 }
-
 }  // namespace detail
 
 // In training, x (items, features) or (items, features, height, width) is normalised by its own statistics,

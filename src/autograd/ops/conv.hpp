@@ -12,7 +12,6 @@
 namespace tally {
 
 namespace detail {
-
 // x (items, in, height, width) by weight (out, in, tall, wide): every window of x times
 // every channel's weights.
 template <class S, class... Bias>
@@ -41,7 +40,6 @@ Var<Array<S>> convolved(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> wei
         },
         std::move(x), std::move(weight), std::move(bias)...);
 }
-
 }  // namespace detail
 
 // Every channel of the result is the sum of x (items, in, height, width) under its window of weights (out,

@@ -62,7 +62,6 @@ template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a,
 }  // namespace functor
 
 namespace detail {
-
 template <class N>
 concept PlainNumber = std::is_arithmetic_v<N>;
 // A plain array beside a variable is a constant.
@@ -75,7 +74,6 @@ template <class T> Var<T> number_beside(const Var<T>& x, double n) {
         return Var<T>(T::full({}, static_cast<typename T::scalar>(n), x.value().device()));
 }
 inline constexpr double unbounded = std::numeric_limits<double>::infinity();
-
 }  // namespace detail
 
 // clang-format off

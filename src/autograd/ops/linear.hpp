@@ -44,7 +44,6 @@ template <class T> void matmul(Var<T>, Var<T>, detail::BoolOrNumberLiteral auto,
                                bool = false) = delete;  // {.transpose_b = true}
 
 namespace detail {
-
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b) {
     using Place = std::array<std::size_t, 3>;
     Array<S> y = Array<S>::empty(plan.shape, a.value().device());
@@ -82,7 +81,6 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
         },
         std::move(a), std::move(b));
 }
-
 }  // namespace detail
 
 // x (..., in) · w (in, out) + bias (out), in one pass; the gradients of w and bias go straight

@@ -15,7 +15,6 @@
 namespace tally {
 
 namespace detail {
-
 // By the name of what was called.
 template <FixedName Name, class S> Var<Array<S>> reshaped(Var<Array<S>> x, const Shape& shape) {
     return record<Name>(
@@ -23,7 +22,6 @@ template <FixedName Name, class S> Var<Array<S>> reshaped(Var<Array<S>> x, const
         [before = x.shape()](GradInputs<Array<S>> to, const Array<S>& dy) { to.add(0, dy.reshaped(before)); },
         std::move(x));
 }
-
 }  // namespace detail
 
 // Shares the buffer, forward and backward.
