@@ -1,15 +1,59 @@
-// What tally throws: a sentence with what was attempted, the operands and the way out.
+// Error is the exception of the library; its message names the call, the operands and the way out.
 #pragma once
 
+#include <concepts>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+
+#include "tally/base/text.hpp"
 
 namespace tally {
 
-// Everything that tally refuses; what() begins with the operation, as [matmul].
+namespace detail {
+// One part of a message: text, a number, or an object that has a to_string().
+class MessagePart {
+public:
+    MessagePart(std::string_view text) : text_(text) {}
+    MessagePart(const std::string& text) : text_(text) {}
+    MessagePart(const char* text) : text_(text) {}
+    template <std::integral T>
+    requires(!std::same_as<T, bool> && !std::same_as<T, char>) MessagePart(T number)
+        : text_(std::to_string(number)) {}
+    MessagePart(std::floating_point auto number) : text_(shortest(number)) {}
+    template <class T>
+    requires requires(const T& object) { to_string(object); }
+    MessagePart(const T& object) : text_(to_string(object)) {}
+
+    std::string_view text() const { return text_; }
+
+private:
+    std::string text_;
+};
+
+// "[call] " and the parts, joined without separators.
+std::string error_message(std::string_view call, std::initializer_list<MessagePart> parts);
+}  // namespace detail
+
+// The library throws Error for every call that it rejects. what() begins with the call, as in [matmul].
 class Error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
+
+    // Error("slice", "the end ", 7, " is beyond the ", 6, " rows; pass at most ", 6)
+    template <class... Parts>
+    requires(sizeof...(Parts) > 0)
+        [[gnu::cold, gnu::noinline]] explicit Error(std::string_view call, const Parts&... parts)
+        : std::runtime_error(detail::error_message(call, {detail::MessagePart(parts)...})) {}
 };
+
+namespace detail {
+// Throws an Error with the call and the parts unless the condition holds. The parts become text only then.
+template <class... Parts> void require(bool condition, std::string_view call, const Parts&... parts) {
+    if (!condition) [[unlikely]]
+        throw Error(call, parts...);
+}
+}  // namespace detail
 
 }  // namespace tally
