@@ -1,4 +1,4 @@
-// Bucket: memory in which numbers of all are summed, so many at a time, wherever they lie.
+// BucketedAllReduce sums many arrays over all processes through a buffer of limited size.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace tally::detail {
 
-// On the heap: MPI writes here, and if somebody is lost it must stay.
+// Allocated on the heap: after a failed sum MPI may still write here, so the memory must not be freed.
 template <class T> struct Bucket {
     std::vector<T> numbers, scratch;
 
@@ -20,10 +20,11 @@ template <class T> struct Bucket {
     }
 };
 
-// One sum of many arrays, in a bucket that has room for one number or more. Only of those who have just met.
+// Sums one array after the other. The bucket holds at least one number. Use this only right after an
+// all_gather(), so that all processes take part.
 template <class T> class BucketedAllReduce {
 public:
-    // `known`: whether what goes wrong is known to all others.
+    // `known` becomes true if a sum fails, because the other processes then get an error as well.
     BucketedAllReduce(ProcessGroup& processes, AllReduce how, std::unique_ptr<Bucket<T>>& bucket, bool& known)
         : processes_(processes), how_(how), bucket_(bucket), error_is_shared_(known) {}
 
@@ -61,7 +62,7 @@ private:
     struct Part {
         T* place;
         Device device;
-        std::size_t at, size;  // in the bucket
+        std::size_t at, size;  // of its numbers in the bucket
     };
 
     ProcessGroup& processes_;

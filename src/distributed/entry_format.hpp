@@ -1,4 +1,4 @@
-// What an entry of a state is, in words by which processes compare theirs; included by .cpp files.
+// entry_in_words() formats an entry of a training state, so that processes can compare their entries as text.
 #pragma once
 
 #include <string>

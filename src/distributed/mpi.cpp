@@ -1,4 +1,4 @@
-// The wire by MPI's C interface: every call is one that does not wait, asked again until a moment has come.
+// MpiTransport polls the nonblocking calls of MPI's C interface, so that each wait can have a timeout.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -22,24 +22,22 @@ namespace {
 
 constexpr int words_tag = 1, pieces_tag = 2, labels_tag = 3, sums_tag = 4;
 
-void expect(int code, const char* call) {
+void require_ok(int code, const char* call) {
     if (code == MPI_SUCCESS) return;
     char text[MPI_MAX_ERROR_STRING] = {};
     int length = 0;
     MPI_Error_string(code, text, &length);
-    throw Error(std::string("[processes] ") + call + ": " +
-                std::string(text, static_cast<std::size_t>(length)));
+    throw Error("processes", call, ": ", std::string(text, static_cast<std::size_t>(length)));
 }
 
 int count_of(std::size_t bytes) {
-    if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-        throw Error("[processes] " + std::to_string(bytes) +
-                    " bytes are more than MPI takes at once; use smaller buckets or micro-batches");
+    require(bytes <= static_cast<std::size_t>(std::numeric_limits<int>::max()), "processes", bytes,
+            " bytes are more than one call of MPI can send; use smaller buckets or micro-batches");
     return static_cast<int>(bytes);
 }
 
-// Asks again and again, and lets others compute in between; false: not in time. Asks some more when it is late: if this
-// process itself was stopped meanwhile, all may be there already, and the others have gone on.
+// Calls done() until it returns true, and yields the processor in between. Returns false after the timeout, and
+// then 20 calls later: if this process was stopped for a while, messages may have arrived in the meantime.
 template <class F> bool within(double seconds, F done) {
     using Clock = std::chrono::steady_clock;
     const auto begun = Clock::now();
@@ -69,22 +67,24 @@ struct MpiTransport::State {
     };
     std::unique_ptr<std::deque<Post>> posts = std::make_unique<std::deque<Post>>();
 
-    // MPI ends a program that calls it after its end.
-    void expect_running() const {
+    // Prevents calls after MPI_Finalize, because MPI aborts a program that makes one.
+    void require_running() const {
         int over = 0;
-        expect(MPI_Finalized(&over), "MPI_Finalized");
-        if (over) throw Error("[processes] MPI was finalised while they live: they must end before it");
+        require_ok(MPI_Finalized(&over), "MPI_Finalized");
+        require(over == 0, "processes",
+                "MPI was finalized before the ProcessGroup; destroy the ProcessGroup before MPI_Finalize");
     }
     bool all_done(std::vector<MPI_Request>& requests, double seconds) const {
         return within(seconds, [&] {
             int over = 0;
-            expect(
+            require_ok(
                 MPI_Testall(static_cast<int>(requests.size()), requests.data(), &over, MPI_STATUSES_IGNORE),
                 "MPI_Testall");
             return over != 0;
         });
     }
-    // The next words of a rank, or its next label. MPI writes where they come to until they are all there, so nobody lets go of that.
+    // The next message or label of a rank. A raw pointer owns the text: MPI writes to the text until the
+    // receive is complete, so no destructor may free it earlier.
     struct Next {
         std::string* words = nullptr;
         MPI_Request request = MPI_REQUEST_NULL;
@@ -100,80 +100,83 @@ struct MpiTransport::State {
         if (!of.words) {
             MPI_Message message;
             MPI_Status status;
-            expect(MPI_Improbe(from, tag, comm, &there, &message, &status), "MPI_Improbe");
+            require_ok(MPI_Improbe(from, tag, comm, &there, &message, &status), "MPI_Improbe");
             if (!there) return false;
-            expect(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
+            require_ok(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
             of.words = new std::string(static_cast<std::size_t>(length), '\0');
-            expect(MPI_Imrecv(of.words->data(), length, MPI_BYTE, &message, &of.request), "MPI_Imrecv");
+            require_ok(MPI_Imrecv(of.words->data(), length, MPI_BYTE, &message, &of.request), "MPI_Imrecv");
         }
-        expect(MPI_Test(&of.request, &there, MPI_STATUS_IGNORE), "MPI_Test");
+        require_ok(MPI_Test(&of.request, &there, MPI_STATUS_IGNORE), "MPI_Test");
         return there != 0;
     }
     static std::string take(Next& of) {
         const std::unique_ptr<std::string> words(std::exchange(of.words, nullptr));
         return std::move(*words);
     }
-    // To every other rank. MPI reads the words until the requests are done.
+    // Begins to send to every other rank. MPI reads the words until the requests are complete.
     std::vector<MPI_Request> send(const std::string* words) const {
         std::vector<MPI_Request> requests;
         for (int to = 0; to < size; ++to)
             if (to != rank)
-                expect(MPI_Isend(words->data(), count_of(words->size()), MPI_BYTE, to, words_tag, comm,
-                                 &requests.emplace_back()),
-                       "MPI_Isend");
+                require_ok(MPI_Isend(words->data(), count_of(words->size()), MPI_BYTE, to, words_tag, comm,
+                                     &requests.emplace_back()),
+                           "MPI_Isend");
         return requests;
     }
     bool move(std::span<const Piece> to, std::span<const Piece> from, int tag, double seconds) const {
-        expect_running();
+        require_running();
         std::vector<MPI_Request> requests;
         requests.reserve(to.size() + from.size());
         for (const Piece& piece : from)
             if (piece.bytes > 0)
-                expect(MPI_Irecv(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, tag, comm,
-                                 &requests.emplace_back()),
-                       "MPI_Irecv");
+                require_ok(MPI_Irecv(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, tag, comm,
+                                     &requests.emplace_back()),
+                           "MPI_Irecv");
         for (const Piece& piece : to)
             if (piece.bytes > 0)
-                expect(MPI_Isend(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, tag, comm,
-                                 &requests.emplace_back()),
-                       "MPI_Isend");
+                require_ok(MPI_Isend(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, tag, comm,
+                                     &requests.emplace_back()),
+                           "MPI_Isend");
         return all_done(requests, seconds);
     }
 };
 
 MpiTransport::MpiTransport(const void* communicator) : state_(std::make_unique<State>()) {
     int running = 0, over = 0;
-    expect(MPI_Initialized(&running), "MPI_Initialized");
-    expect(MPI_Finalized(&over), "MPI_Finalized");
-    if (over) throw Error("[processes] MPI was finalised already, and cannot be started twice in a program");
-    if (communicator && !running)
-        throw Error("[processes] a communicator was given, but MPI_Init has not been called");
+    require_ok(MPI_Initialized(&running), "MPI_Initialized");
+    require_ok(MPI_Finalized(&over), "MPI_Finalized");
+    require(over == 0, "processes",
+            "MPI was finalized, and a program cannot start it again; construct the ProcessGroup before "
+            "MPI_Finalize");
+    require(!communicator || running, "processes",
+            "a communicator was passed, but MPI is not initialized; call MPI_Init first");
     if (!running) {
         int level = 0;
-        expect(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
+        require_ok(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
         state_->started = true;
-        expect(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+        require_ok(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     }
     const MPI_Comm theirs = communicator ? *static_cast<const MPI_Comm*>(communicator) : MPI_COMM_WORLD;
-    expect(MPI_Comm_dup(theirs, &state_->comm), "MPI_Comm_dup");  // what it sends meets nobody else's
-    expect(MPI_Comm_set_errhandler(state_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    expect(MPI_Comm_rank(state_->comm, &state_->rank), "MPI_Comm_rank");
-    expect(MPI_Comm_size(state_->comm, &state_->size), "MPI_Comm_size");
+    require_ok(MPI_Comm_dup(theirs, &state_->comm),
+               "MPI_Comm_dup");  // separates its messages from the program's
+    require_ok(MPI_Comm_set_errhandler(state_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    require_ok(MPI_Comm_rank(state_->comm, &state_->rank), "MPI_Comm_rank");
+    require_ok(MPI_Comm_size(state_->comm, &state_->size), "MPI_Comm_size");
     state_->next.resize(static_cast<std::size_t>(state_->size));
     state_->labels.resize(static_cast<std::size_t>(state_->size));
 }
 
 MpiTransport::~MpiTransport() {
     end(false);
-    if (!state_->posts->empty()) (void)state_->posts.release();  // MPI goes on reading them
+    if (!state_->posts->empty()) (void)state_->posts.release();  // MPI may still read them
 }
 
 std::string MpiTransport::why_alone() {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
     int length = 0;
-    expect(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
+    require_ok(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
     const std::string version(text, static_cast<std::size_t>(length));
-    return "its MPI has found one, which would train for itself; the launcher must be that of " +
+    return "its MPI library found only one process; use the launcher of " +
            version.substr(0, version.find_first_of(",\n"));
 }
 
@@ -181,12 +184,11 @@ int MpiTransport::rank() const { return state_->rank; }
 int MpiTransport::size() const { return state_->size; }
 
 MpiTransport::Words MpiTransport::all_gather(const std::string& mine, double seconds) {
-    state_->expect_running();
+    state_->require_running();
     const auto size = static_cast<std::size_t>(state_->size);
     Words words(size);
     words[static_cast<std::size_t>(state_->rank)] = mine;
-    // Where somebody does not come MPI goes on reading what was to be sent: then it is never let go of, nor
-    // after an error.
+    // After a timeout or an error MPI may still read this copy, so it is then never freed.
     const auto* const sent = new std::string(mine);
     std::vector<MPI_Request> requests = state_->send(sent);
     const bool all = within(seconds, [&] {
@@ -212,30 +214,33 @@ bool MpiTransport::move(std::span<const Piece> to, std::span<const Piece> from, 
 }
 
 template <class S> bool MpiTransport::sum(const S* mine, S* all, std::size_t count, double seconds) {
-    state_->expect_running();
+    state_->require_running();
     std::vector<MPI_Request> request(1);
-    expect(MPI_Iallreduce(mine, all, count_of(count), type_of<S>(), MPI_SUM, state_->comm, request.data()),
-           "MPI_Iallreduce");
+    require_ok(
+        MPI_Iallreduce(mine, all, count_of(count), type_of<S>(), MPI_SUM, state_->comm, request.data()),
+        "MPI_Iallreduce");
     return state_->all_done(request, seconds);
 }
 
 void MpiTransport::post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept) {
-    state_->expect_running();
+    state_->require_running();
     const int bytes = count_of(piece.bytes);
     State::Post& post = state_->posts->emplace_back();
     post.label = label;
     post.kept = std::move(kept);
-    expect(MPI_Isend(post.label.data(), count_of(post.label.size()), MPI_BYTE, piece.rank, labels_tag,
-                     state_->comm, &post.requests[0]),
-           "MPI_Isend");
-    if (bytes > 0)
-        expect(MPI_Isend(piece.at, bytes, MPI_BYTE, piece.rank, pieces_tag, state_->comm, &post.requests[1]),
+    require_ok(MPI_Isend(post.label.data(), count_of(post.label.size()), MPI_BYTE, piece.rank, labels_tag,
+                         state_->comm, &post.requests[0]),
                "MPI_Isend");
+    if (bytes > 0)
+        require_ok(
+            MPI_Isend(piece.at, bytes, MPI_BYTE, piece.rank, pieces_tag, state_->comm, &post.requests[1]),
+            "MPI_Isend");
 }
 
 std::size_t MpiTransport::under_way() {
     for (int taken = 1; taken && !state_->posts->empty();) {
-        expect(MPI_Testall(2, state_->posts->front().requests, &taken, MPI_STATUSES_IGNORE), "MPI_Testall");
+        require_ok(MPI_Testall(2, state_->posts->front().requests, &taken, MPI_STATUSES_IGNORE),
+                   "MPI_Testall");
         if (taken) state_->posts->pop_front();
     }
     return state_->posts->size();
@@ -251,15 +256,15 @@ bool MpiTransport::take(const Piece& piece, double seconds) {
 }
 
 bool MpiTransport::wait(double seconds, const std::function<bool()>& done) {
-    state_->expect_running();
+    state_->require_running();
     return within(seconds, done);
 }
 
 bool MpiTransport::gather_to_end(double seconds) noexcept {
     try {
-        state_->expect_running();
+        state_->require_running();
         std::vector<MPI_Request> request(1);
-        expect(MPI_Ibarrier(state_->comm, request.data()), "MPI_Ibarrier");
+        require_ok(MPI_Ibarrier(state_->comm, request.data()), "MPI_Ibarrier");
         return state_->all_done(request, seconds);
     } catch (const Error&) {
         return false;
@@ -269,7 +274,7 @@ bool MpiTransport::gather_to_end(double seconds) noexcept {
 void MpiTransport::end(bool together) noexcept {
     if (std::exchange(state_->ended, true) || !together) return;
     int over = 0;
-    MPI_Finalized(&over);  // by the program, before its time
+    MPI_Finalized(&over);  // true if the program has called MPI_Finalize too early
     if (over) return;
     MPI_Comm_free(&state_->comm);
     if (state_->started) MPI_Finalize();
@@ -278,7 +283,7 @@ void MpiTransport::end(bool together) noexcept {
 void MpiTransport::abort(const std::string& why) {
     std::cout << std::flush;
     std::cerr << why + "\n" << std::flush;
-#ifdef MPICH_VERSION  // its launcher waits for ever for a process that is stopped when another one calls MPI_Abort
+#ifdef MPICH_VERSION  // after MPI_Abort its launcher would wait for ever for a process that is stopped
     std::_Exit(1);
 #endif
     MPI_Abort(state_->comm, 1);

@@ -1,4 +1,4 @@
-// MpiTransport: all that the module asks of MPI, and only mpi.cpp calls it. Nothing waits longer than it was told to.
+// MpiTransport makes all calls to MPI, in mpi.cpp; functions that wait for other processes take a timeout.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tally::detail {
 
-// Bytes on their way to a rank, or from it.
+// Bytes that are sent to a rank or received from it.
 struct Piece {
     int rank;
     void* at;
@@ -20,44 +20,45 @@ struct Piece {
 
 class MpiTransport {
 public:
-    explicit MpiTransport(
-        const void* communicator);  // points at an MPI_Comm; null: what the environment says
+    explicit MpiTransport(const void* communicator);  // points to an MPI_Comm; null: MPI_COMM_WORLD
     MpiTransport(const MpiTransport&) = delete;
     MpiTransport& operator=(const MpiTransport&) = delete;
     ~MpiTransport();
 
-    // Why there may be only one rank, although a launcher has started several.
+    // Explains why there is only one rank although a launcher has started several processes.
     static std::string why_alone();
 
     int rank() const;
     int size() const;
 
-    // Words to every other rank, and the next that each of them sent; empty of those who sent none in time.
+    // Sends a message to every other rank, and returns the next message of each. The entry of a rank whose
+    // message does not arrive in time is empty.
     using Words = std::vector<std::optional<std::string>>;
     Words all_gather(const std::string& mine, double seconds);
-    // The next that a rank has sent, if it has come already: all_gather() will give it, too. Else null.
+    // Returns the next message of a rank without removing it, or null if none has arrived.
     const std::string* next(int rank);
 
-    // All pieces, each of which the other side names too; false: not in time, and from then on the memory of
-    // the pieces must stay where it is.
+    // Sends and receives all pieces; the other ranks pass the matching ones. Returns false after the timeout.
+    // MPI may then still use the memory of the pieces, so it must not be freed.
     bool move(std::span<const Piece> to, std::span<const Piece> from, double seconds);
-    // The sum over all ranks by MPI's own Allreduce; false likewise.
+    // Sums over all ranks by MPI_Iallreduce. Returns false after the timeout, as move() does.
     template <class S> bool sum(const S* mine, S* all, std::size_t count, double seconds);
 
-    // ---- from one rank to another, between words to all ----
+    // ---- from one rank to another, between two all_gather() ----
 
-    // Begins to send a label, and a piece whose memory is kept while it is under way.
+    // Begins to send a label and a piece. `kept` owns the memory of the piece until it has been sent.
     void post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept);
-    std::size_t under_way();  // so much of what was posted has not been taken yet
-    // That of what a rank has posted next, if it has come; then take() takes the piece.
+    std::size_t under_way();  // frees what has been sent, and returns how many posts have not
+    // Returns the label of the next piece that a rank has posted, if it has arrived. Then take() receives the
+    // piece.
     std::optional<std::string> label_of(int from);
-    bool take(const Piece& piece, double seconds);                 // false: not in time, as for move()
-    bool wait(double seconds, const std::function<bool()>& done);  // false: not in time
+    bool take(const Piece& piece, double seconds);                 // false after the timeout, as for move()
+    bool wait(double seconds, const std::function<bool()>& done);  // false after the timeout
 
-    // Whether all came here in time: then it is safe to end together.
+    // Returns whether all ranks have called this in time. Only then is it safe to call end(true).
     bool gather_to_end(double seconds) noexcept;
-    void end(bool together) noexcept;                 // finalises MPI if the wire had started it
-    [[noreturn]] void abort(const std::string& why);  // ends all ranks, and prints why
+    void end(bool together) noexcept;                 // finalizes MPI if this object had started it
+    [[noreturn]] void abort(const std::string& why);  // prints why, and ends all ranks
 
 private:
     struct State;

@@ -1,4 +1,4 @@
-// The wire where tally was built without MPI: one rank, to whom nobody speaks.
+// MpiTransport has one rank, and no other to exchange messages with, if tally was built without MPI.
 #include <cstdint>
 #include <cstdlib>
 
@@ -11,20 +11,17 @@ struct MpiTransport::State {};
 
 namespace {
 constexpr const char* advice =
-    "; install an MPI (Debian: libopenmpi-dev openmpi-bin), and configure tally anew";
+    "tally was built without MPI; install an MPI (Debian: libopenmpi-dev openmpi-bin), and configure tally "
+    "again";
 }
 
 MpiTransport::MpiTransport(const void* communicator) {
-    if (communicator)
-        throw Error(std::string("[processes] a communicator was given, but tally was built without MPI") +
-                    advice);
+    require(!communicator, "processes", "a communicator was passed, but ", advice);
 }
 
 MpiTransport::~MpiTransport() = default;
 
-std::string MpiTransport::why_alone() {
-    return std::string("tally was built without MPI: each of them would train for itself") + advice;
-}
+std::string MpiTransport::why_alone() { return advice; }
 
 int MpiTransport::rank() const { return 0; }
 int MpiTransport::size() const { return 1; }
@@ -41,7 +38,7 @@ void MpiTransport::post(const std::string&, const Piece&, std::shared_ptr<const 
 std::size_t MpiTransport::under_way() { return 0; }
 std::optional<std::string> MpiTransport::label_of(int) { return {}; }
 bool MpiTransport::wait(double, const std::function<bool()>& done) { return done(); }
-void MpiTransport::abort(const std::string&) { std::abort(); }  // nothing is waited for
+void MpiTransport::abort(const std::string&) { std::abort(); }  // never called, since no call waits
 bool MpiTransport::gather_to_end(double) noexcept { return true; }
 void MpiTransport::end(bool) noexcept {}
 

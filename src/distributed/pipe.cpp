@@ -1,4 +1,4 @@
-// Running a timetable: what passes from stage to stage, and what happens when one of them fails.
+// Pipe runs the steps of a timetable, passes arrays from stage to stage, and recovers after an error.
 #include "tally/distributed/pipe.hpp"
 
 #include <algorithm>
@@ -44,8 +44,8 @@ template <class T> T from_bytes(const std::string& bytes) {
     return value;
 }
 
-// A process's part of a timetable, in the order of its time: no step waits for one that comes later in it, on
-// whatever process, so that nobody waits in a circle.
+// Returns the steps of a process's stages, ordered by their time in the timetable. In this order each step
+// waits only for earlier steps, so the processes cannot deadlock.
 std::vector<PipeStep> in_time(const Timetable& table, int first, std::size_t own) {
     std::vector<PipeStep> steps;
     for (std::size_t i = 0; i < own; ++i) {
@@ -57,7 +57,7 @@ std::vector<PipeStep> in_time(const Timetable& table, int first, std::size_t own
     return steps;
 }
 
-// This process's part of one run.
+// Executes one run on this process.
 template <class S> class Run {
 public:
     using Stage = typename Pipe<S>::Stage;
@@ -93,7 +93,7 @@ public:
             }
             where_ = "its end";
             const auto said = processes_.all_gather(call_, where_, bytes_of(piped_.loss));
-            piped_.loss = from_bytes<double>(said.back());  // the last stage's
+            piped_.loss = from_bytes<double>(said.back());  // that of the last stage
             await_sent();
         } catch (const detail::PeerError&) {
             drain();
@@ -111,8 +111,8 @@ private:
         Var<Array<S>> x, y;
     };
     using Queue = std::deque<Array<S>>;
-    enum Side : std::size_t { before = 0, behind = 1 };
-    using Counts = std::array<int, 2>;  // of the neighbours on both sides
+    enum Side : std::size_t { before = 0, behind = 1 };  // the neighbours of this process
+    using Counts = std::array<int, 2>;                   // one for each side
 
     void forward(std::size_t i, int k, const Input& input, const LossOf& loss) {
         Live live;
@@ -144,8 +144,8 @@ private:
         live.y = {};
         if (is_first(i)) return;
         if (!live.x.has_grad())
-            throw Error("[pipe] no gradient has reached the input of " + where_ +
-                        ": what the stage returns must depend on it");
+            throw Error("pipe", "no gradient has reached the input of ", where_,
+                        "; return a value that depends on the input");
         if (i > 0)
             back_[i - 1].push_back(live.x.grad());
         else
@@ -161,7 +161,7 @@ private:
         return first;
     }
 
-    // ---- to the neighbours, and from them ----
+    // ---- communication with the neighbours ----
 
     int rank(Side side) const { return processes_.rank() + (side == before ? -1 : 1); }
 
@@ -174,15 +174,15 @@ private:
     }
     bool sent() { return processes_.wire().under_way() == 0; }
     Array<S> receive(Side side) {
-        Array<S> array = Array<S>::empty(expected(side));
+        Array<S> array = Array<S>::empty(next_shape(side));
         S* const at = array.raw();
         return take(side, std::move(array), at).to(device_);
     }
-    // Of what comes next; it stays so until its numbers are taken.
-    Shape expected(Side side) {
+    // Returns the shape of the next array from a neighbour. The label stays until take() gets the numbers.
+    Shape next_shape(Side side) {
         auto& label = labels_[side];
         if (!label)
-            processes_.wait_or_fail(call_, where_, "nothing has come from rank " + std::to_string(rank(side)),
+            processes_.wait_or_fail(call_, where_, "nothing arrived from rank " + std::to_string(rank(side)),
                                     [&] {
                                         sent();
                                         label = processes_.wire().label_of(rank(side));
@@ -193,7 +193,7 @@ private:
     template <class Memory> Memory take(Side side, Memory memory, S* at) {
         auto kept = std::make_unique<Memory>(std::move(memory));
         try {
-            processes_.take(call_, {rank(side), at, expected(side).size() * sizeof(S)});
+            processes_.take(call_, {rank(side), at, next_shape(side).size() * sizeof(S)});
         } catch (...) {
             (void)kept.release();  // MPI may still write there
             throw;
@@ -204,10 +204,11 @@ private:
     }
 
     void await_sent() {
-        processes_.wait_or_fail(call_, where_, "what was sent has not been taken", [&] { return sent(); });
+        processes_.wait_or_fail(call_, where_, "a sent array was not received", [&] { return sent(); });
     }
 
-    // After an error, which all have heard: takes what was posted, so that nothing of it meets the next run.
+    // After an error on any process, receives the arrays that were already posted, so that the next run does
+    // not receive them.
     void drain() noexcept {
         try {
             const auto said = processes_.all_gather("what is left of " + call_, "", bytes_of(posted_));
@@ -215,28 +216,28 @@ private:
                 if (rank(side) < 0 || rank(side) >= processes_.size()) continue;
                 const int posted = from_bytes<Counts>(said[static_cast<std::size_t>(rank(side))])[1 - side];
                 while (taken_[side] < posted) {
-                    std::vector<S> numbers(expected(side).size());  // not the ledger's, which may have none
+                    std::vector<S> numbers(next_shape(side).size());  // an Array might have no memory left
                     S* const at = numbers.data();
                     take(side, std::move(numbers), at);
                 }
             }
             await_sent();
-        } catch (...) {  // the others are lost, and the next call says so
+        } catch (...) {  // the communication has ended, and the next call throws
         }
     }
 
     ProcessGroup& processes_;
     const std::vector<Stage>& own_;
-    const int first_;  // its first stage's number
-    const int last_;   // the place of the last of all after it, where this process has that
+    const int first_;  // number of its first stage
+    const int last_;   // index of the pipe's last stage, counted from first_
     const Device device_;
     const std::string call_;
     std::string where_;
     PipelineResult piped_;
-    std::vector<std::map<int, Live>> live_;  // of each stage, by micro-batch
-    std::vector<Queue> forth_, back_;        // of each stage: passed to it by another one of this process
+    std::vector<std::map<int, Live>> live_;  // for each stage, by micro-batch
+    std::vector<Queue> forth_, back_;        // for each stage, arrays from its neighbours on this process
     Counts posted_{}, taken_{};
-    std::array<std::optional<std::string>, 2> labels_;  // of what has come and is not taken yet
+    std::array<std::optional<std::string>, 2> labels_;  // of arrays that were announced and not received yet
 };
 
 }  // namespace
@@ -257,9 +258,8 @@ template <class S> Pipe<S>::Pipe(ProcessGroup& processes, std::vector<Stage> own
                               std::to_string(own_.size()));
     number_ = processes_.new_pipe();
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        if (all[rank] == "0")
-            throw Error("[pipe] rank " + std::to_string(rank) + " has no stage; each of " +
-                        std::to_string(all.size()) + " processes wants one");
+        detail::require(all[rank] != "0", "pipe", "rank ", rank, " has no stage; give each of ", all.size(),
+                        " processes at least one");
         if (rank < static_cast<std::size_t>(processes_.rank())) first_ += std::stoi(all[rank]);
         stages_ += std::stoi(all[rank]);
     }
@@ -271,9 +271,8 @@ template <class S> PipelineResult Pipe<S>::run(int micro_batches, const Input& i
     const std::vector<std::string> numbers = processes_.all_gather(call, std::to_string(number_));
     for (std::size_t rank = 1; rank < numbers.size(); ++rank)
         if (numbers[rank] != numbers[0])
-            throw Error("[pipe] " + call + ": rank 0 runs pipe " + numbers[0] + ", and rank " +
-                        std::to_string(rank) + " runs pipe " + numbers[rank] +
-                        ", by the order in which they were made");
+            throw Error("pipe", call, ": rank 0 runs pipe ", numbers[0], ", and rank ", rank, " runs pipe ",
+                        numbers[rank], " (numbered as constructed); run the same pipe on all processes");
     ++runs_;
     detail::piped = processes_.size();
     Run<S> run(processes_, own_, first_, stages_, options_.device, call);

@@ -1,8 +1,9 @@
-// Pipe: a model in stages, one after the other, over processes. A window in space: while one stage works on a
-// micro-batch, the others work on those before and behind it.
+// Pipe runs a model whose consecutive stages are distributed over processes.
+//
+// While one stage works on a micro-batch, the other stages work on earlier and later ones.
 //
 //     Pipe<float> pipe(processes, {[&](const Tensor& x, int) { return tanh(layer(x)); }});
-//     pipe.run(8, input, loss);   // 8 micro-batches forward and backward: the gradients are there
+//     pipe.run(8, input, loss);   // runs 8 micro-batches forward and backward, and adds their gradients
 #pragma once
 
 #include <cstdint>
@@ -15,25 +16,26 @@
 
 namespace tally {
 
-// Of Pipe.
+// Options of Pipe.
 struct PipeOptions {
     PipeSchedule schedule = PipeSchedule::one_forward_one_backward;
-    Device device = Device::cpu;  // where this process puts what comes from another
+    Device device = Device::cpu;  // for arrays that this process receives from another one
 };
 
-// What a run was.
+// Result of Pipe::run().
 struct PipelineResult {
-    double loss = 0;              // of all micro-batches, added in their order; the same on each process
-    std::vector<PipeStep> steps;  // of this process, as it did them; in seconds since its run began
-    std::vector<int> live;        // of each of its stages: micro-batches that it kept at most at a time
+    double loss = 0;              // sum over all micro-batches in their order, the same on all processes
+    std::vector<PipeStep> steps;  // of this process, in the order of execution; seconds since its run began
+    std::vector<int> live;        // for each of its stages, the most micro-batches that it kept at a time
 };
 
-// The numbers, from 0, of this process's neighbours among so many stages.
+// Returns the numbers of the stages that this process gets if `stages` stages are distributed evenly. The
+// stages are counted from 0.
 std::vector<int> own_stages(const ProcessGroup& processes, int stages);
 
-// Each process has one stage or some neighbours, rank 0 the first; alone it has them all. Backward adds to the
-// gradients of the stages' parameters, each of which belongs to one stage, one micro-batch after the other:
-// bit for bit what one process adds that runs one micro-batch after the other through the whole model.
+// Each process has one stage or several consecutive ones; rank 0 has the first. A single process has all of
+// them. The backward pass adds to the gradients of the parameters, each of which belongs to one stage. The
+// gradients have the same bits as if one process ran the whole model on one micro-batch after the other.
 template <class S> class Pipe {
 public:
     using V = Var<Array<S>>;
@@ -41,16 +43,16 @@ public:
     using Input = std::function<Array<S>(int micro_batch)>;
     using LossOf = std::function<V(const V& y, int micro_batch)>;
 
-    // This process's stages, in their order. All come here together: an Error on each of them where one has no
-    // stage, another schedule or another type.
+    // Takes this process's stages in their order. All processes construct the pipe together. Throws on all of
+    // them if one has no stage, another schedule or another type.
     Pipe(ProcessGroup& processes, std::vector<Stage> own, PipeOptions options = {});
 
-    // All micro-batches forward and backward; everybody calls it with the same number. The first stage's
-    // process asks for inputs, the last one's for losses. What fails on one process is an Error on all, after
-    // which the gradients are those of some micro-batches.
+    // Runs all micro-batches forward and backward. Every process calls run() with the same number. The first
+    // stage's process calls `input`, the last stage's process calls `loss`. An error on one process is thrown
+    // on all; the gradients are then those of only some micro-batches.
     PipelineResult run(int micro_batches, const Input& input, const LossOf& loss);
 
-    int stages() const { return stages_; }  // of all processes
+    int stages() const { return stages_; }  // on all processes together
 
 private:
     ProcessGroup& processes_;

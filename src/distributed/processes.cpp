@@ -1,4 +1,4 @@
-// Meeting the others, and summing with them.
+// ProcessGroup checks in each collective call that all processes make the same one, and sums their numbers.
 #include "tally/distributed/processes.hpp"
 
 #include <algorithm>
@@ -13,21 +13,21 @@ namespace tally {
 
 namespace {
 
-constexpr double last_word = 1;  // seconds for those who are left to say what has happened
+constexpr double last_word = 1;  // seconds in which the other processes can still report what has happened
 
 std::string rank_in_words(std::size_t rank) { return "rank " + std::to_string(rank); }
 
 std::string seconds_in_words(double seconds) { return detail::in_words(seconds) + " s"; }
 
-// Looked at before MPI is started, which must be ended by who has started it.
-const ProcessGroupOptions& checked(const ProcessGroupOptions& options) {
+// Checks the options before MPI is started, since a constructor that throws later would have to end MPI.
+const ProcessGroupOptions& valid_options(const ProcessGroupOptions& options) {
     if (!(options.timeout > 0))
-        throw Error("[processes] a timeout of " + seconds_in_words(options.timeout) +
-                    " is none; give it some seconds");
+        throw Error("processes", "the timeout is ", seconds_in_words(options.timeout),
+                    "; pass a positive number of seconds");
     return options;
 }
 
-// "3 times (PMI_SIZE)", as a launcher says it; of one process: nothing.
+// Returns "3 times (PMI_SIZE)" if the launcher's variables give more than one process, else "".
 std::string times_started() {
     for (const char* const variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"}) {
         const char* const said = std::getenv(variable);
@@ -38,7 +38,7 @@ std::string times_started() {
 
 }  // namespace
 
-// What a process says when it comes: how it is, to which call, where that is, and what it has to say there.
+// The message of one process in an exchange: its kind, the call, the place in that call, and the contents.
 struct ProcessGroup::Message {
     enum Kind : char { comes = 'c', failed = 'f', waited = 'w', leaves = 'l' };
     Kind kind = comes;
@@ -65,17 +65,16 @@ struct ProcessGroup::Message {
 };
 
 ProcessGroup::ProcessGroup(ProcessGroupOptions options)
-    : options_(checked(options)), wire_(options.communicator) {
-    last_.assign(static_cast<std::size_t>(size()), "its beginning");
+    : options_(valid_options(options)), wire_(options.communicator) {
+    last_.assign(static_cast<std::size_t>(size()), "its start");
     const std::string times = size() == 1 && !options_.communicator ? times_started() : "";
     if (times.empty()) return;
     wire_.end(true);
-    throw Error("[processes] this program was started " + times + ", but " +
-                detail::MpiTransport::why_alone());
+    throw Error("processes", "this program was started ", times, ", but ", detail::MpiTransport::why_alone());
 }
 
-// Who leaves says so, so that nobody waits for it. Where somebody is lost MPI would wait for ever at its end:
-// then it is not told of the end, and the launcher ends the others.
+// Reports that this process leaves, so that the others do not wait for it. If a process does not answer,
+// MPI_Finalize might wait for ever. It is then not called, and the launcher ends the other processes.
 ProcessGroup::~ProcessGroup() {
     bool together = true;
     const bool well = std::uncaught_exceptions() == 0 && broken_.empty();
@@ -89,13 +88,13 @@ ProcessGroup::~ProcessGroup() {
     wire_.end(together);
 }
 
-void ProcessGroup::expect_unbroken(const std::string& call) const {
+void ProcessGroup::require_connected(const std::string& call) const {
     if (!broken_.empty())
-        throw detail::PeerError("[processes] " + call +
-                                ": the others are lost since an earlier call: " + broken_);
+        throw detail::PeerError("processes", call, ": an earlier call has ended the communication: ", broken_,
+                                "; end this process, and start the run again");
 }
 
-// What all have said; missing_ names those who have said nothing in time.
+// Returns the messages of all processes. missing_ then names those that did not answer in time.
 std::vector<ProcessGroup::Message> ProcessGroup::exchange(const Message& mine, double seconds) {
     const std::string text = mine.sealed();
     sent_.words += text.size() * static_cast<std::size_t>(size() - 1);
@@ -104,8 +103,8 @@ std::vector<ProcessGroup::Message> ProcessGroup::exchange(const Message& mine, d
     missing_.clear();
     for (std::size_t rank = 0; rank < heard.size(); ++rank) {
         if (!heard[rank]) {
-            missing_ += (missing_.empty() ? "" : "; ") + rank_in_words(rank) + " has not come in " +
-                        seconds_in_words(seconds) + ", and was last heard of at " + last_[rank];
+            missing_ += (missing_.empty() ? "" : ", ") + rank_in_words(rank) + " did not answer within " +
+                        seconds_in_words(seconds) + " (last heard from at " + last_[rank] + ")";
             continue;
         }
         letters[rank] = Message::opened(*heard[rank]);
@@ -117,7 +116,7 @@ std::vector<ProcessGroup::Message> ProcessGroup::exchange(const Message& mine, d
     return letters;
 }
 
-// A process that does not answer may never answer, so the run ends.
+// Ends the run, because a process that does not answer in time may never answer.
 void ProcessGroup::end_all(const std::string& why) { wire_.abort("[processes] " + why); }
 
 std::vector<std::string> ProcessGroup::all_gather(const std::string& call, const std::string& mine) {
@@ -127,34 +126,34 @@ std::vector<std::string> ProcessGroup::all_gather(const std::string& call, const
 std::vector<std::string> ProcessGroup::all_gather(const std::string& call, const std::string& where,
                                                   const std::string& mine) {
     if (size() == 1) return {mine};
-    expect_unbroken(call);
+    require_connected(call);
     return gather({Message::comes, call, where, mine}, options_.timeout);
 }
 
-// What all have said, where all have come.
+// Returns what all processes passed if all made the same call. Otherwise throws, or ends the run.
 std::vector<std::string> ProcessGroup::gather(const Message& mine, double seconds) {
     std::vector<Message> letters = exchange(mine, seconds);
-    const auto who = [&](std::size_t rank) {
-        return "[processes] " + mine.place() + ": " + rank_in_words(rank);
-    };
+    const auto who = [&](std::size_t rank) { return mine.place() + ": " + rank_in_words(rank); };
     for (std::size_t rank = 0; rank < letters.size(); ++rank) {
         const Message& there = letters[rank];
         if (there.kind == Message::failed)
-            throw detail::PeerError(who(rank) + " has failed at " + there.place() + ": " + there.words);
-        if (there.kind == Message::leaves) throw detail::PeerError(who(rank) + " has left");
+            throw detail::PeerError("processes", who(rank), " has failed at ", there.place(), ": ",
+                                    there.words);
+        if (there.kind == Message::leaves) throw detail::PeerError("processes", who(rank), " has left");
     }
     if (!missing_.empty())
-        end_all(mine.place() + ": " + (mine.kind == Message::waited ? mine.words + ", and " : "") + missing_);
+        end_all(mine.place() + ": " + (mine.kind == Message::waited ? mine.words + ", and " : "") + missing_ +
+                "; look for an error of that process, or pass a longer timeout");
     std::vector<std::string> words;
     for (std::size_t rank = 0; rank < letters.size(); ++rank)
         if (letters[rank].kind == Message::waited)
-            throw detail::PeerError(who(rank) + " has waited in vain at " + letters[rank].place() + ": " +
+            throw detail::PeerError("processes", who(rank), " timed out at ", letters[rank].place(), ": ",
                                     letters[rank].words);
     for (std::size_t rank = 0; rank < letters.size(); ++rank) {
         if (letters[rank].call != letters[0].call)
-            throw detail::PeerError("[processes] " + mine.place() + ": rank 0 calls " + letters[0].place() +
-                                    ", and " + rank_in_words(rank) + " calls " + letters[rank].place() +
-                                    "; everybody makes the same calls in the same order");
+            throw detail::PeerError("processes", mine.place(), ": rank 0 calls ", letters[0].place(),
+                                    ", and ", rank_in_words(rank), " calls ", letters[rank].place(),
+                                    "; make the same calls in the same order on all processes");
         words.push_back(std::move(letters[rank].words));
     }
     return words;
@@ -164,20 +163,21 @@ void ProcessGroup::fail(const std::string& call, const std::string& why) noexcep
     if (size() == 1 || !broken_.empty()) return;
     try {
         exchange({Message::failed, call, "", why}, options_.timeout);
-    } catch (...) {  // what has failed is said by who called this
+    } catch (...) {  // the caller throws the error that it reports here
     }
 }
 
-// Who has waited in vain says so, and all come at once: then the one who does not is the one that is lost.
+// After the timeout all processes exchange messages once more. A process that does not answer even then has
+// stopped, and the message names that process instead of one that waits itself.
 void ProcessGroup::wait_or_fail(const std::string& call, const std::string& where, const std::string& lacks,
                                 const std::function<bool()>& done) {
-    expect_unbroken(call);
+    require_connected(call);
     const bool in_time = wire_.wait(options_.timeout, [&] {
         if (done()) return true;
         for (int rank = 0; rank < size(); ++rank) {
             const std::string* const next = wire_.next(rank);
             const auto kind = next ? Message::opened(*next).kind : Message::comes;
-            if (kind != Message::comes && done()) return true;  // it came before that letter
+            if (kind != Message::comes && done()) return true;  // done before that message was sent
             if (kind != Message::comes)
                 gather({Message::comes, call, where, ""},
                        kind == Message::waited ? last_word : options_.timeout);
@@ -185,7 +185,7 @@ void ProcessGroup::wait_or_fail(const std::string& call, const std::string& wher
         return false;
     });
     if (!in_time)
-        gather({Message::waited, call, where, lacks + " in " + seconds_in_words(options_.timeout)},
+        gather({Message::waited, call, where, lacks + " within " + seconds_in_words(options_.timeout)},
                last_word);
 }
 
@@ -197,12 +197,12 @@ void ProcessGroup::post(const std::string& label, const detail::Piece& piece,
 
 void ProcessGroup::take(const std::string& call, const detail::Piece& piece) {
     if (!wire_.take(piece, options_.timeout))
-        end_all(call + ": what " + rank_in_words(static_cast<std::size_t>(piece.rank)) +
-                " had begun to send did not come in " + seconds_in_words(options_.timeout));
+        end_all(call + ": the data that " + rank_in_words(static_cast<std::size_t>(piece.rank)) +
+                " began to send did not arrive within " + seconds_in_words(options_.timeout));
 }
 
-// Each process sums a share of the numbers, in the order of ranks, and then gives it to all others. So all together
-// send each number 2 (P - 1) times.
+// Sums one share of the numbers on each process in the order of ranks (reduce-scatter), and then sends each
+// share to all other processes (all-gather). All P processes together send each number 2 (P - 1) times.
 template <class S> bool ProcessGroup::sum_in_order(std::span<S> numbers, std::span<S> scratch) {
     const auto ranks = static_cast<std::size_t>(size()), me = static_cast<std::size_t>(rank());
     const std::size_t n = numbers.size();
@@ -241,7 +241,7 @@ template <class S> bool ProcessGroup::sum_in_order(std::span<S> numbers, std::sp
 
 template <class S> void ProcessGroup::sum(AllReduce how, std::span<S> numbers, std::span<S> scratch) {
     if (size() == 1) return;
-    expect_unbroken("sum");
+    require_connected("sum");
     ++sent_.sums;
     bool done = false;
     switch (how) {
@@ -254,17 +254,18 @@ template <class S> void ProcessGroup::sum(AllReduce how, std::span<S> numbers, s
             done = wire_.sum(scratch.data(), numbers.data(), numbers.size(), options_.timeout);
     }
     if (done) return;
-    const std::string lacks = "the numbers of others did not come in " + seconds_in_words(options_.timeout);
+    const std::string lacks =
+        "the numbers of other processes did not arrive within " + seconds_in_words(options_.timeout);
     exchange({Message::waited, "sum", "", lacks}, last_word);
     end_all("sum: " + lacks +
-            (missing_.empty()
-                 ? ", although all have come, says " + rank_in_words(static_cast<std::size_t>(rank()))
-                 : ", and " + missing_));
+            (missing_.empty() ? " on " + rank_in_words(static_cast<std::size_t>(rank())) +
+                                    ", although all processes have answered"
+                              : ", and " + missing_));
 }
 
 template <class S> Array<S> sum_of_all(ProcessGroup& processes, const Array<S>& mine, AllReduce how) {
     if (!mine.storage()) detail::fail_without_memory("sum_of_all");
-    // What MPI reads and writes is the heap's, and if somebody is lost it must stay there.
+    // Allocated on the heap: after an error MPI may still use these buffers, so they must not be freed.
     struct Numbers {
         std::vector<S> numbers, scratch;
     };

@@ -1,5 +1,7 @@
-// ProcessGroup: who takes part, and how they meet. They come to the same calls in the same order, or say in
-// words who did not; one that does not answer in time ends the run of all.
+// ProcessGroup lets the processes of one run exchange data by collective calls.
+//
+// All processes make the same calls in the same order; otherwise each of them gets an error that names the
+// difference. A process that does not answer in time ends the run on all processes.
 #pragma once
 
 #include <cstdint>
@@ -15,38 +17,38 @@
 namespace tally {
 
 namespace detail {
-// An Error that all others hear of, too, or that none can be told of.
+// An Error that the other processes get as well, or that cannot be reported to them any more.
 struct PeerError : Error {
     using Error::Error;
 };
 }  // namespace detail
 
-// How numbers of several processes are added, named by what it promises.
+// How the numbers of several processes are added.
 enum class AllReduce {
-    fast,        // MPI_Iallreduce: the same bits on each, and again with as many processes and the same MPI
-    rank_order,  // rank 0's plus rank 1's, then rank 2's, ...: the same bits for as many, with any MPI
+    fast,        // MPI_Iallreduce: the same bits on all processes; fixed for one MPI and number of processes
+    rank_order,  // rank 0's plus rank 1's, then rank 2's, ...: bits depend only on the number of processes
 };
 
 namespace detail {
-// What one process has sent.
+// Counts what one process has sent.
 struct CommStats {
-    std::uint64_t numbers = 0;   // bytes of what is summed; with AllReduce::fast what MPI was handed to sum
-    std::uint64_t messages = 0;  // in which they went; with AllReduce::fast MPI's own, which are not known
-    std::uint64_t words = 0;     // bytes of what they agree about
-    std::uint64_t sums = 0;      // how often something was summed
-    std::uint64_t passed = 0;    // bytes of what a pipe has passed on
+    std::uint64_t numbers = 0;   // bytes of summed numbers; for AllReduce::fast the bytes passed to MPI
+    std::uint64_t messages = 0;  // messages with such numbers; those of AllReduce::fast are not counted
+    std::uint64_t words = 0;     // bytes of the messages of all_gather()
+    std::uint64_t sums = 0;      // calls of sum()
+    std::uint64_t passed = 0;    // bytes passed to post()
 };
 }  // namespace detail
 
 // Options of ProcessGroup.
 struct ProcessGroupOptions {
-    double timeout = 8;  // seconds that a call waits for the others before it ends the run of all;
-                         // the destructor, if nothing has failed, waits as long as it takes
-    const void* communicator = nullptr;  // of a program that uses MPI itself: points at its MPI_Comm
+    double timeout = 8;  // seconds that a call waits for other processes before it ends the run on all;
+                         // the destructor waits without a limit unless an error has occurred
+    const void* communicator = nullptr;  // points to the MPI_Comm of a program that uses MPI itself
 };
 
-// The processes that mpirun, srun or another launcher has started together; a single one without a launcher.
-// Starts MPI unless the program has, and then ends it, too. All calls come from one thread.
+// The processes that mpirun, srun or another launcher has started together. Without a launcher there is one.
+// Starts MPI and ends it again, unless the program has started MPI itself. Make all calls from one thread.
 class ProcessGroup {
 public:
     explicit ProcessGroup(ProcessGroupOptions options = {});
@@ -58,31 +60,32 @@ public:
     int size() const { return wire_.size(); }
     const detail::CommStats& sent() const { return sent_; }
 
-    // Waits until all others have come to `call`, and returns what each has said, by rank. An Error on all of
-    // them if one makes another call, has failed or has left. If one does not come within the patience, the
-    // message names it, and the run ends for all of them (MPI_Abort).
+    // Waits until all processes have made the same `call`, and returns what each passed as `mine`, by rank.
+    // Throws on all processes if one makes another call, has failed or has left. If a process does not answer
+    // within the timeout, the run ends on all processes (MPI_Abort) with a message that names it.
     std::vector<std::string> all_gather(const std::string& call, const std::string& mine = "");
 
     // ---- for the engine ----
 
-    std::int64_t new_pipe() { return pipes_++; }      // its number among all that were made here
-    std::int64_t new_window() { return windows_++; }  // likewise, among all that were opened
+    std::int64_t new_pipe() { return pipes_++; }      // numbers the pipes in the order of construction
+    std::int64_t new_window() { return windows_++; }  // numbers the windows in the order of opening
 
-    // The same, and where that is, for errors: "after 3 micro-batches".
+    // Does the same. `where` is added to the call in errors, such as "after 3 micro-batches".
     std::vector<std::string> all_gather(const std::string& call, const std::string& where,
                                         const std::string& mine);
-    // Comes to nowhere, and says why.
+    // Reports a failure to the others, instead of taking part in the next call.
     void fail(const std::string& call, const std::string& why) noexcept;
-    // Of all, over `numbers`; `scratch` has as many, and one more for each process. Only of those who have
-    // just met; after an error the memory of both must stay where it is.
+    // Sums `numbers` over all processes. `scratch` holds as many numbers, and one more for each process. Call
+    // this only right after all_gather(). After an error MPI may still use the memory of both, so it must not
+    // be freed.
     template <class S> void sum(AllReduce how, std::span<S> numbers, std::span<S> scratch);
-    // Between two meetings, in `call`: waits until it is `done`; `lacks` says what is missing if it does not
-    // come in time. As in all_gather(), also where anyone says meanwhile that it has failed or left.
+    // Waits until done() returns true, between two all_gather(). `lacks` describes what is missing, for the
+    // error after the timeout. Throws as all_gather() does if a process reports a failure or leaves.
     void wait_or_fail(const std::string& call, const std::string& where, const std::string& lacks,
                       const std::function<bool()>& done);
-    // To a rank that awaits the label and then takes the piece.
+    // Begins to send a piece to a rank that waits for the label and then calls take().
     void post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> kept);
-    // After an error its memory must stay where it is.
+    // Receives a piece. After an error MPI may still write to its memory, so it must not be freed.
     void take(const std::string& call, const detail::Piece& piece);
     detail::MpiTransport& wire() { return wire_; }
 
@@ -92,18 +95,18 @@ private:
     std::vector<std::string> gather(const Message& mine, double seconds);
     template <class S> bool sum_in_order(std::span<S> numbers, std::span<S> scratch);
     [[noreturn]] void end_all(const std::string& why);
-    void expect_unbroken(const std::string& call) const;
+    void require_connected(const std::string& call) const;
 
     ProcessGroupOptions options_;
     detail::MpiTransport wire_;
     detail::CommStats sent_;
     std::int64_t pipes_ = 0, windows_ = 0;
-    std::vector<std::string> last_;  // where each rank was heard of last
-    std::string missing_;            // the processes that did not come to the last exchange in time
-    std::string broken_;             // why nothing can be had of the others any more
+    std::vector<std::string> last_;  // the last call that each rank has reported
+    std::string missing_;            // the processes that did not answer in the last exchange
+    std::string broken_;             // why no further call is possible; empty if it is
 };
 
-// The sum over all processes of arrays of one shape and type; each of them gets it.
+// Returns the sum of the arrays of all processes, on each process. The arrays have one shape and one type.
 template <class S>
 Array<S> sum_of_all(ProcessGroup& processes, const Array<S>& mine, AllReduce how = AllReduce::rank_order);
 

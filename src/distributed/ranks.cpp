@@ -1,4 +1,4 @@
-// The end of a window that processes share: what they compare, and what they sum.
+// DataParallel compares the windows of all processes, and sums their totals, gradients and side effects.
 #include "tally/distributed/ranks.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::string text_of(const Named& lines) {
 
 TrainingState state_of(const std::string& bytes, std::size_t rank) {
     return detail::parse_state(std::as_bytes(std::span(bytes)),
-                               "what rank " + std::to_string(rank) + " says");
+                               "the message of rank " + std::to_string(rank));
 }
 
 Named lines_of(const std::string& bytes, std::size_t rank) {
@@ -43,7 +43,7 @@ Named lines_of(const std::string& bytes, std::size_t rank) {
     return lines;
 }
 
-// What both have by one name, or one of them has not.
+// Describes the first line that differs, or that one of them lacks.
 std::string difference(const Named& first, const Named& other, const std::string& who) {
     for (std::size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
         if (i >= other.size()) return who + " has no " + first[i].first + ", rank 0 has " + first[i].second;
@@ -57,10 +57,10 @@ std::string difference(const Named& first, const Named& other, const std::string
     return "";
 }
 
-// What each process says at a window's end, before a byte for each gradient.
+// The start of each process's message at the end of a window. A byte for each gradient follows.
 template <class S> struct Said {
     detail::WindowTotals totals;
-    std::int64_t window;  // by the order in which they were opened, when their parameters were compared
+    std::int64_t window;  // number in the order of opening
     typename DataParallel<S>::Parts parts;
 };
 
@@ -88,7 +88,7 @@ template <class S> DataParallel<S>::DataParallel(ProcessGroup& processes, DataPa
       options_(options),
       bucket_(std::make_unique<detail::Bucket<S>>()),
       digits_(std::make_unique<detail::Bucket<std::int64_t>>()) {
-    if (options_.bucket == 0) throw Error("[ranks] buckets of no numbers hold nothing");
+    detail::require(options_.bucket > 0, "ranks", "a bucket of 0 numbers; pass at least 1");
 }
 
 template <class S> DataParallel<S>::~DataParallel() = default;
@@ -112,17 +112,16 @@ std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int
     Opened& opened = windows_.at(&optimizer);
     if (std::exchange(opened.passed, window) != window) opened.share = share_;
     if (share_ && opened.share && *opened.share != *share_)
-        throw Error(
-            "[ranks] share() was called again in this window, and would number its items from the first one "
-            "on, as "
-            "before: layers of two processes would draw the same. Share all micro-batches of a window by one "
-            "call, or say where the items of this process begin: begin_at(item)");
+        throw Error("ranks",
+                    "share() was called again in this window, so two processes would draw the same random "
+                    "numbers; share all micro-batches of a window by one call, or call begin_at(item) with "
+                    "the number of this process's first item");
     return first_item_;
 }
 
 template <class S>
 std::vector<std::string> DataParallel<S>::all_gather(const std::string& what, const std::string& mine) {
-    error_is_shared_ = true;  // an error in here is one of all
+    error_is_shared_ = true;  // an error in this call is thrown on all processes
     std::vector<std::string> words = processes_.all_gather(what + call_, where_, mine);
     error_is_shared_ = false;
     return words;
@@ -130,21 +129,21 @@ std::vector<std::string> DataParallel<S>::all_gather(const std::string& what, co
 
 // ---- before the first micro-batch ----
 
-// By a checksum of all, and line by line where that differs.
+// Compares one checksum of all lines, and the lines themselves only if the checksums differ.
 template <class S>
-void DataParallel<S>::expect_equal(const std::string& call, const Named& lines, const std::string& mend) {
+void DataParallel<S>::require_equal(const std::string& call, const Named& lines, const std::string& way_out) {
     const std::string text = text_of(lines);
     const std::vector<std::string> sums =
         all_gather(call, std::to_string(detail::checksum_of(text.data(), text.size())));
     if (std::ranges::count(sums, sums[0]) == std::ssize(sums)) return;
-    const std::vector<std::string> texts = all_gather("what differs in " + call, text);
+    const std::vector<std::string> texts = all_gather("the lines of " + call, text);
     const Named first = lines_of(texts[0], 0);
     for (std::size_t rank = 1; rank < texts.size(); ++rank)
         if (texts[rank] != texts[0]) {
             error_is_shared_ = true;
-            throw Error("[processes] " + call + call_ + ": " +
-                        difference(first, lines_of(texts[rank], rank), "rank " + std::to_string(rank)) +
-                        mend);
+            throw Error("processes", call, call_, ": ",
+                        difference(first, lines_of(texts[rank], rank), "rank " + std::to_string(rank)),
+                        way_out);
         }
 }
 
@@ -182,7 +181,7 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
     optimizer.save(state, "optimizer");
     for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_in_words(entry));
     for (auto& line : weights()) lines.push_back(std::move(line));
-    expect_equal_apart("the opening of a window", lines);
+    require_equal_outside_window_end("the opening of a window", lines);
     opened.number = processes_.new_window();
     if (processes_.size() == 1) return;
     bucket_->resize(std::max(std::min(most, options_.bucket), bucket_->numbers.size()),
@@ -190,52 +189,51 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
 }
 
 template <class S> void DataParallel<S>::expect_same_weights() {
-    if (parameters_.empty()) throw Error("[ranks] no window was opened with them, so there are no weights");
+    detail::require(!parameters_.empty(), "ranks", "there are no weights to compare; open a window first");
     call_ = where_ = "";
-    expect_equal_apart("expect_same_weights", weights());
+    require_equal_outside_window_end("expect_same_weights", weights());
 }
 
-// Where it is no part of a window's end.
-template <class S> void DataParallel<S>::expect_equal_apart(const std::string& call, const Named& lines) {
+template <class S>
+void DataParallel<S>::require_equal_outside_window_end(const std::string& call, const Named& lines) {
     try {
-        expect_equal(call, lines);
+        require_equal(call, lines);
     } catch (...) {
-        error_is_shared_ = false;
+        error_is_shared_ = false;  // fail() reads it only at a window's end
         throw;
     }
 }
 
 // ---- the window's end ----
 
-template <class S> void DataParallel<S>::expect_alike(const std::vector<std::string>& all) {
+template <class S> void DataParallel<S>::require_equal_totals(const std::vector<std::string>& all) {
     Said<S> first, one;
     std::memcpy(&first, all[0].data(), sizeof first);
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
         std::memcpy(&one, all[rank].data(), sizeof one);
-        const auto expect = [&](const char* what, auto theirs, auto of_first) {
+        const auto require_same = [&](const char* what, auto theirs, auto of_first) {
             if (theirs == of_first) return;
             if (std::isnan(static_cast<double>(theirs)) && std::isnan(static_cast<double>(of_first))) return;
             error_is_shared_ = true;
-            throw Error("[processes] " + call_ + ": rank " + std::to_string(rank) + " has " + what + " " +
-                        tally::detail::in_words(static_cast<double>(theirs)) + ", rank 0 has " +
-                        tally::detail::in_words(static_cast<double>(of_first)));
+            throw Error("processes", call_, ": rank ", rank, " has ", what, " ", static_cast<double>(theirs),
+                        ", rank 0 has ", static_cast<double>(of_first), "; make them equal on all processes");
         };
-        expect("the window that was opened as number", one.window, first.window);
-        expect("made updates:", one.totals.updates, first.totals.updates);
-        expect("the learning rate", one.totals.learning_rate, first.totals.learning_rate);
-        expect("terms that are counted once:", one.totals.regularizers, first.totals.regularizers);
-        expect("terms of add_regularizer() with the sum", one.totals.regularizer_value,
-               first.totals.regularizer_value);
+        require_same("the window number", one.window, first.window);
+        require_same("updates:", one.totals.updates, first.totals.updates);
+        require_same("the learning rate", one.totals.learning_rate, first.totals.learning_rate);
+        require_same("terms of add_regularizer():", one.totals.regularizers, first.totals.regularizers);
+        require_same("terms of add_regularizer() with the sum", one.totals.regularizer_value,
+                     first.totals.regularizer_value);
         if (!one.parts.given || !first.parts.given || one.parts == first.parts) continue;
         error_is_shared_ = true;
-        throw Error("[processes] " + call_ + ": rank " + std::to_string(rank) + " gave share() " +
-                    words_of(one.parts) + ", rank 0 gave " + words_of(first.parts) +
-                    "; give it the same micro-batches, in one order, on all processes");
+        throw Error("processes", call_, ": rank ", rank, " passed ", words_of(one.parts),
+                    " to share(), rank 0 passed ", words_of(first.parts),
+                    "; pass the same micro-batches in the same order on all processes");
     }
 }
 
 // Compares the weights again if a process wrote them outside of a step, since steps keep them equal.
-template <class S> void DataParallel<S>::expect_same_written(const std::vector<std::string>& all) {
+template <class S> void DataParallel<S>::require_equal_written_weights(const std::vector<std::string>& all) {
     std::string writers;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         detail::WindowTotals one;
@@ -243,8 +241,8 @@ template <class S> void DataParallel<S>::expect_same_written(const std::vector<s
         if (one.written) writers += (writers.empty() ? "rank " : ", rank ") + std::to_string(rank);
     }
     if (!writers.empty())
-        expect_equal("the weights, written since the last update by " + writers + ", at the ", weights(),
-                     "; discard() the window, and write the same numbers on all processes");
+        require_equal("the weights, written since the last update by " + writers + ", at the ", weights(),
+                      "; discard() the window, and write the same numbers on all processes");
 }
 
 template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<S>& optimizer,
@@ -267,8 +265,8 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
                              .learning_rate = here.learning_rate,
                              .updates = here.updates};
     arrived_.assign(parameters_.size(), false);
-    expect_alike(all);
-    expect_same_written(all);
+    require_equal_totals(all);
+    require_equal_written_weights(all);
     for (const std::string& theirs : all) {
         detail::WindowTotals one;
         std::memcpy(&one, theirs.data(), sizeof(detail::WindowTotals));
@@ -287,24 +285,21 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
     return sum;
 }
 
-// Whatever needs memory comes before all meet over the effects; then they sum.
+// Allocates all memory before the exchange of side effects, and sums after it: a process that runs out of
+// memory can then still report this to the others.
 template <class S> void DataParallel<S>::reduce(SideEffects& effects, std::span<ExactSum<S>> exact) {
     if (processes_.size() == 1) return;
-    expect_effects(effects);
+    detail::require(effects.empty() || options_.model, "ranks",
+                    "a layer has side effects, such as the statistics of batch norm; pass the model: "
+                    "DataParallel(processes, {.model = &model})");
     exact.empty() ? bring_gradients() : bring_digits(exact);
     join(effects);
     exact.empty() ? sum_gradients() : sum_digits(exact);
 }
 
-template <class S> void DataParallel<S>::expect_effects(const SideEffects& effects) {
-    if (!effects.empty() && !options_.model)
-        throw Error(
-            "[ranks] a layer has left effects, such as batch norm's statistics; tell the model: "
-            "DataParallel(processes, {.model = &model})");
-}
-
-// Where a gradient has arrived elsewhere, one that adds nothing: -0, since 0 would turn a -0 into 0. And all
-// memory that the sums need, since nobody hears of an error between them.
+// Adds a gradient of -0 to each parameter that has a gradient only on other processes, because -0 changes no
+// sum, while 0 changes -0 to 0. Allocates all memory of the sums, since an error between two sums is not
+// reported to the other processes.
 template <class S> void DataParallel<S>::bring_gradients() {
     for (std::size_t i = 0; i < arrived_.size(); ++i) {
         const Var<Array<S>>& parameter = parameters_[i];
@@ -314,11 +309,11 @@ template <class S> void DataParallel<S>::bring_gradients() {
             accumulate_into(parameter.node()->into(), Array<S>::full(value.shape(), S(-0.0), value.device()));
             detail::account_as(parameter.node()->gradient, MemoryClass::gradient);
         }
-        parameter.modify_grad([](Array<S>& gradient) { gradient.writable(); });  // others may hold it
+        parameter.modify_grad([](Array<S>& gradient) { gradient.writable(); });  // copies a shared buffer
     }
 }
 
-// Each process's effects, in the order of ranks, whether a process has any or not.
+// Joins the side effects of all processes in the order of ranks. Every process takes part, even without any.
 template <class S> void DataParallel<S>::join(SideEffects& effects) {
     TrainingState mine;
     if (options_.model)
@@ -326,7 +321,7 @@ template <class S> void DataParallel<S>::join(SideEffects& effects) {
             if (const detail::SideEffect* const effect = effects.of(module))
                 effect->save(mine, "effects/" + name);
     const std::vector<std::string> all = all_gather("effects, ", detail::state_bytes(mine));
-    if (!options_.model) return;  // nobody has left any
+    if (!options_.model) return;  // then no process has side effects
     SideEffects joined;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         const TrainingState state = state_of(all[rank], rank);
@@ -352,7 +347,7 @@ template <class S> void DataParallel<S>::bring_digits(std::span<ExactSum<S>> exa
     digits_->resize(std::min(digits, options_.bucket), static_cast<std::size_t>(processes_.size()));
 }
 
-// Whole numbers, so in any order.
+// Uses the fast way, since a sum of integers does not depend on the order.
 template <class S> void DataParallel<S>::sum_digits(std::span<ExactSum<S>> exact) {
     detail::BucketedAllReduce<std::int64_t> sums(processes_, AllReduce::fast, digits_, error_is_shared_);
     for (ExactSum<S>& sum : exact) sums.add(sum.digits().data(), sum.digits().size(), Device::cpu);

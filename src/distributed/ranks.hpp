@@ -1,11 +1,11 @@
-// DataParallel: one window over all processes.
+// DataParallel makes one window of the windows of all processes.
 //
 //     ProcessGroup processes;
 //     DataParallel<float> ranks(processes);
 //     Window<float> window(optimizer, {.total = 64}, &ranks);
 //     for (const Items& micro : ranks.share(split(batch, 8)))
 //         window.add(mse(model(rows(x, micro)), rows(y, micro)));
-//     window.finish();   // sums counts, losses and gradients of all, and steps on each of them alike
+//     window.finish();   // sums counts, losses and gradients of all, and makes the same update on each
 #pragma once
 
 #include <cstddef>
@@ -30,11 +30,12 @@ namespace tally {
 // Options of DataParallel.
 template <class S> struct DataParallelOptions {
     AllReduce reduce = AllReduce::rank_order;
-    Module<S>* model = nullptr;                 // one that leaves effects, such as batch norm, must be told
-    std::size_t bucket = std::size_t{1} << 20;  // so many numbers are summed at once
+    Module<S>* model = nullptr;                 // required if it has side effects, as batch norm has
+    std::size_t bucket = std::size_t{1} << 20;  // the most numbers that are summed at once
 };
 
-// What a window asks of all others. Micro-batches communicate nothing: the window's end does.
+// The GradientReducer of windows that add different micro-batches on each process. Processes communicate at
+// the end of a window, not in its micro-batches.
 template <class S> class DataParallel : public detail::GradientReducer<S> {
 public:
     explicit DataParallel(ProcessGroup& processes, DataParallelOptions<S> options = {});
@@ -42,12 +43,12 @@ public:
     DataParallel& operator=(const DataParallel&) = delete;
     ~DataParallel() override;
 
-    // This process's share of `parts`, neighbours of one another: another process may have one more, and some
-    // may have none. What layers draw for their items is what one process alone would draw, so all micro-batches
-    // of a window are shared by one call: it is an Error of begin_micro_batch() in micro-batches of a second one.
+    // Returns this process's share of `parts`: consecutive ones, at most one more than on another process,
+    // or none. Layers then draw the same random numbers for an item as in a run of one process. Share all
+    // micro-batches of a window by one call: begin_micro_batch() throws in those of a second call.
     std::vector<Items> share(const std::vector<Items>& parts) override;
-    // If you cut in another way: the number of this process's first item in its windows. Without either,
-    // each process draws for itself.
+    // Call this instead of share() if you distribute items in another way. `item` is the number of this
+    // process's first item in its windows. Without either call, each process draws its own random numbers.
     void begin_at(std::int64_t item) {
         first_item_ = item;
         numbered_ = true;
@@ -55,15 +56,17 @@ public:
         shared_parts_ = {};
     }
 
-    // An Error that names the first parameter whose bits are not rank 0's, of those of the window that was
-    // opened or ended last. Everybody calls it.
+    // Throws on all processes if a parameter does not have the bits of rank 0, and names the first such
+    // parameter. Checks the parameters of the window that was opened or ended last. Every process calls this.
     void expect_same_weights();
 
-    // The window of all processes as one file, which rank 0 writes, whole or not at all; everybody calls it.
-    // `state`: what else the loop must know, the same everywhere. An Error is one on all processes.
+    // Saves the windows of all processes as one file, which rank 0 writes completely or not at all. `state`
+    // holds what else the loop needs, the same on all processes. Every process calls this; an error on one is
+    // thrown on all.
     void save(const std::string& path, const Window<S>& window, TrainingState state = {});
-    // Rank 0 reads it; all resume, or none, and get what else was saved. Between two windows any number of
-    // processes resumes; in the middle of one as many as had saved it, each with what it had added.
+    // Resumes from such a file on all processes or on none, and returns the rest of what was saved. A file
+    // from between two windows is for any number of processes. A file from the middle of a window is for as
+    // many as saved it; each gets back what it had added.
     TrainingState load(const std::string& path, Window<S>& window);
 
     // ---- for the window ----
@@ -90,12 +93,12 @@ public:
 
 private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine = "");
-    void expect_equal(const std::string& call, const Named& lines, const std::string& mend = "");
-    void expect_equal_apart(const std::string& call, const Named& lines);
+    void require_equal(const std::string& call, const Named& lines,
+                       const std::string& way_out = "; make them equal on all processes");
+    void require_equal_outside_window_end(const std::string& call, const Named& lines);
     Named weights() const;
-    void expect_alike(const std::vector<std::string>& all);
-    void expect_same_written(const std::vector<std::string>& all);
-    void expect_effects(const SideEffects& effects);
+    void require_equal_totals(const std::vector<std::string>& all);
+    void require_equal_written_weights(const std::vector<std::string>& all);
     void bring_gradients();
     void sum_gradients();
     void bring_digits(std::span<ExactSum<S>> exact);
@@ -106,22 +109,22 @@ private:
     DataParallelOptions<S> options_;
     std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
     struct Opened {
-        std::int64_t number = 0;                 // by the order of opening
-        std::int64_t passed = -1;                // in this one of its windows there was a pass
-        std::optional<std::int64_t> share = {};  // of this call of share()
+        std::int64_t number = 0;                 // in the order of opening
+        std::int64_t passed = -1;                // the window in which first_item() was called last
+        std::optional<std::int64_t> share = {};  // the call of share() that numbers that window's items
     };
     std::map<const Optimizer<S>*, Opened> windows_;
-    std::int64_t files_ = 0;  // saved or loaded, or tried
+    std::int64_t files_ = 0;  // calls of save() and load(), also those that failed
     std::unique_ptr<detail::Bucket<S>> bucket_;
-    std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // the same for exact sums
+    std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // for exact sums
     detail::SharedSums<S> shared_;
     std::int64_t first_item_ = 0, shares_ = 0;
-    bool numbered_ = false;  // by share() or begin_at()
+    bool numbered_ = false;  // share() or begin_at() has set first_item_
     Parts shared_parts_;
-    std::optional<std::int64_t> share_;  // which call of share() has said where the items begin
-    std::string call_, where_;           // of the window's end
-    std::vector<bool> arrived_;          // whether a gradient has reached the parameter, on any process
-    bool error_is_shared_ = false;       // to all others, what went wrong here
+    std::optional<std::int64_t> share_;  // the call of share() that set first_item_; none after begin_at()
+    std::string call_, where_;           // of the window's end, for errors
+    std::vector<bool> arrived_;          // for each parameter, whether any process has a gradient
+    bool error_is_shared_ = false;       // the other processes get the current error as well
 };
 
 extern template class DataParallel<float>;

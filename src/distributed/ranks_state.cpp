@@ -1,4 +1,6 @@
-// The window of all processes as one file: in its middle the part of each process stands apart, all else is the same.
+// DataParallel saves the windows of all processes as one file, and loads it.
+//
+// In the middle of a window the file holds a separate part for each process. All other entries are shared.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -14,7 +16,7 @@ namespace {
 
 const std::string under = "window", came = under + "/micro_batches";
 
-// The entries of a window that are each process's own, by how they begin.
+// Returns whether each process has its own value of this entry of a window.
 bool is_own(std::string_view name) {
     constexpr std::array own = {"window/planned", "window/micro_batches", "window/dropped",
                                 "window/items",   "window/swept",         "window/sum",
@@ -29,27 +31,24 @@ void put(TrainingState& to, const std::string& name, const TrainingState::Entry&
     std::visit([&](const auto& value) { to.put(name, value); }, entry);
 }
 
-// A window that is open has the sums of each process; between two windows all have the same.
-void expect_resumable(int ranks, const TrainingState& file, const std::string& path) {
+// Throws if the file is from the middle of a window of another number of processes, because it then holds
+// separate sums for each of them. Between two windows all processes have the same values.
+void require_resumable(int ranks, const TrainingState& file, const std::string& path) {
     const std::int64_t saved = file.has("processes/count") ? file.get<std::int64_t>("processes/count") : 1;
     const bool parts = file.has(apart(0) + came);
     if (!parts && (!file.has(came) || file.get<std::int64_t>(came) == 0)) return;
-    const std::string by = "[ranks] load: '" + path + "' was saved in the middle of a window by " +
-                           std::to_string(saved) + (saved == 1 ? " process" : " processes");
+    const std::string by = std::to_string(saved) + (saved == 1 ? " process" : " processes");
     if (saved != ranks)
-        throw Error(by + ", and here are " + std::to_string(ranks) +
-                    ": an open window is resumed by as many as had saved it, and another number resumes "
-                    "between two windows. Resume with " +
-                    std::to_string(saved) + (saved == 1 ? " process" : " processes"));
+        throw Error("ranks", "load: '", path, "' was saved in the middle of a window by ", by,
+                    ", but this run has ", ranks, "; resume with ", by,
+                    ", or from a file that was saved between two windows");
     if (!parts && saved > 1)
-        throw Error(
-            by +
-            ", whose exact sums an earlier version of tally had joined; resuming from joined sums was "
-            "removed, because no lesson or promise needs it. Resume from a file that was saved between "
-            "two windows");
+        throw Error("ranks", "load: '", path, "' was saved in the middle of a window by ", by,
+                    " with joined exact sums, by an earlier version of tally that is not supported any more; "
+                    "resume from a file that was saved between two windows");
 }
 
-// What the file holds for this process.
+// Returns the entries of the file that belong to this process.
 TrainingState state_for(int rank, const TrainingState& file) {
     TrainingState all;
     const std::string mine = apart(static_cast<std::size_t>(rank));
@@ -61,7 +60,7 @@ TrainingState state_for(int rank, const TrainingState& file) {
     return all;
 }
 
-// What goes wrong in f on this process is an Error on all.
+// Calls f, and reports an error to the other processes unless they get it as well.
 template <class F> void or_all_hear(ProcessGroup& processes, const std::string& call, F f) {
     try {
         f();
@@ -73,11 +72,12 @@ template <class F> void or_all_hear(ProcessGroup& processes, const std::string& 
     }
 }
 
-// What this process has of its own; all else goes to what is shared.
+// Returns the entries of this process's own, and adds all other entries of the window to `shared`.
 template <class S> TrainingState part_of(const Window<S>& window, Module<S>* model, TrainingState& shared) {
     for (const auto& [name, entry] : shared.entries())
         if (name.starts_with("window/") || name.starts_with("processes/"))
-            throw Error("[ranks] save: '" + name + "' is a name of the window's own");
+            throw Error("ranks", "save: the name '", name,
+                        "' is reserved; use names without the prefixes 'window/' and 'processes/'");
     TrainingState all, part;
     window.save(all, under, model);
     for (const auto& [name, entry] : all.entries()) put(is_own(name) ? part : shared, name, entry);
@@ -86,10 +86,10 @@ template <class S> TrainingState part_of(const Window<S>& window, Module<S>* mod
 
 TrainingState part_from(int rank, ProcessGroup& processes, const std::string& call) {
     const std::string bytes = detail::receive_parcel(processes, rank, call);
-    return detail::parse_state(std::as_bytes(std::span(bytes)), "what rank " + std::to_string(rank) + " has");
+    return detail::parse_state(std::as_bytes(std::span(bytes)), "the part of rank " + std::to_string(rank));
 }
 
-// Rank 0 asks the others for their parts, one after the other.
+// Receives the parts of all other processes on rank 0, and joins them with the shared entries.
 TrainingState whole(TrainingState first, TrainingState shared, ProcessGroup& processes,
                     const std::string& call) {
     std::vector<TrainingState> parts{std::move(first)};
@@ -113,7 +113,7 @@ void DataParallel<S>::save(const std::string& path, const Window<S>& window, Tra
     or_all_hear(processes_, call_, [&] { part = part_of(window, options_.model, state); });
     Named lines;
     for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_in_words(entry));
-    expect_equal_apart("what is the same everywhere, ", lines);
+    require_equal_outside_window_end("the shared entries, ", lines);
     or_all_hear(processes_, call_, [&] {
         if (processes_.rank() == 0)
             save_state(path, whole(std::move(part), std::move(state), processes_, call_));
@@ -121,7 +121,7 @@ void DataParallel<S>::save(const std::string& path, const Window<S>& window, Tra
             detail::send_parcel(processes_, 0, call_, detail::state_bytes(part));
     });
     processes_.all_gather(call_, "the file", "");
-    processes_.wire().under_way();  // lets go of what was sent
+    processes_.wire().under_way();  // frees what was sent
 }
 
 template <class S> TrainingState DataParallel<S>::load(const std::string& path, Window<S>& window) {
@@ -134,7 +134,7 @@ template <class S> TrainingState DataParallel<S>::load(const std::string& path, 
             return;
         }
         const TrainingState file = load_state(path);
-        expect_resumable(processes_.size(), file, path);
+        require_resumable(processes_.size(), file, path);
         mine = state_for(0, file);
         for (int rank = 1; rank < processes_.size(); ++rank)
             detail::send_parcel(processes_, rank, call_, detail::state_bytes(state_for(rank, file)));

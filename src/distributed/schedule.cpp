@@ -1,4 +1,4 @@
-// Each stage has an order of work; what comes next begins when the stage is free and its input is there.
+// timetable() fixes the order of each stage's steps, and starts each step once its stage and input are ready.
 #include "tally/distributed/schedule.hpp"
 
 #include <algorithm>
@@ -14,13 +14,12 @@ namespace {
 
 using detail::StageSeconds;
 
-// What a stage does, one after the other; `split`: gradients of weights apart.
+// Returns the order of a stage's steps. With `split` the gradients of the weights are separate steps.
 std::vector<PipeStep> order_of(PipeSchedule schedule, bool split, int stage, int stages, int micro_batches) {
-    if (micro_batches < 1)
-        throw Error("[pipe] " + std::to_string(micro_batches) + " micro-batches: there must be one at least");
+    detail::require(micro_batches >= 1, "pipe", micro_batches, " micro-batches; pass at least 1");
     const int ahead =
         schedule == PipeSchedule::gpipe ? micro_batches : std::min(micro_batches, stages - stage);
-    // As many weights' gradients wait as stages lie before: then each stage keeps as many inputs as there are stages.
+    // Stage s defers the weight gradients of s micro-batches, so each stage keeps at most `stages` inputs.
     const int later = split ? stage : 0;
     std::vector<PipeStep> order;
     int forwards = 0, weights = 0;
@@ -40,7 +39,7 @@ double seconds_of(const PipeStep& step, bool split, const StageSeconds& stage) {
     return split ? stage.inputs : stage.inputs + stage.weights;
 }
 
-// From its forward until nothing needs its inputs any more.
+// Returns the most micro-batches that are live at a time: from the forward step to the last use of the input.
 int most_live(const std::vector<PipeStep>& steps, bool split) {
     int live = 0, most = 0;
     for (const PipeStep& step : steps) {
@@ -53,7 +52,7 @@ int most_live(const std::vector<PipeStep>& steps, bool split) {
 Timetable calculated(PipeSchedule schedule, bool split, const std::vector<StageSeconds>& stages,
                      int micro_batches) {
     const std::size_t count = stages.size();
-    if (count == 0) throw Error("[pipe] there is no timetable of no stages");
+    detail::require(count > 0, "pipe", "a timetable of 0 stages; pass at least 1");
     Timetable table{std::vector<std::vector<PipeStep>>(count), 0, {}};
     std::vector<std::vector<double>> forward_ends(count), backward_ends(count);
     std::vector<std::vector<PipeStep>> orders;
@@ -66,7 +65,7 @@ Timetable calculated(PipeSchedule schedule, bool split, const std::vector<StageS
             auto& done = table.stages[s];
             while (done.size() < orders[s].size()) {
                 PipeStep step = orders[s][done.size()];
-                // What it waits for: the stage before, going forward; the stage behind, going back.
+                // A forward step waits for the previous stage, a backward step for the next one.
                 const std::vector<double>* from = nullptr;
                 if (step.what == 'F' && s > 0) from = &forward_ends[s - 1];
                 if (step.what == 'B') from = s + 1 == count ? &forward_ends[s] : &backward_ends[s + 1];

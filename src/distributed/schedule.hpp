@@ -1,5 +1,4 @@
-// The timetable of a pipe: which stage works on which micro-batch when, how many it keeps, and how long it
-// waits. Calculated alone; pipe.hpp runs it.
+// timetable() computes when each stage of a pipe works on which micro-batch, without running the pipe.
 #pragma once
 
 #include <string>
@@ -7,45 +6,47 @@
 
 namespace tally {
 
-// In which order the stages of a pipe work.
+// The order in which the stages of a pipe work.
 enum class PipeSchedule {
-    gpipe,                     // all forwards, then all backwards
-    one_forward_one_backward,  // a backward as soon as there is one: 1F1B
+    gpipe,                     // first the forward steps of all micro-batches, then all backward steps
+    one_forward_one_backward,  // 1F1B: each backward step as soon as possible
 };
 std::string to_string(PipeSchedule schedule);  // "GPipe", "1F1B"
 
-// One thing that a stage does.
+// One step of one stage.
 struct PipeStep {
-    char what;  // F forward, B backward (to the inputs alone where there is a W), W the weights' gradients
+    char what;  // F forward, B backward (of the inputs only if there is a W), W gradients of the weights
     int micro, stage;
     double begin = 0, end = 0;
 };
 
 namespace detail {
-// Seconds of a stage for one micro-batch: forward, gradients of its inputs, gradients of its weights.
+// Seconds that a stage needs for one micro-batch.
 struct StageSeconds {
-    double forward = 1, inputs = 1, weights = 1;
+    double forward = 1, inputs = 1, weights = 1;  // the last two: for the gradients of these
 };
 }  // namespace detail
 
-// What each stage does when.
+// The steps of all stages with their times.
 struct Timetable {
     std::vector<std::vector<PipeStep>> stages;
     double seconds = 0;
-    std::vector<int> live;  // of each stage: micro-batches whose inputs it kept at most at a time
+    std::vector<int> live;  // for each stage, the most micro-batches whose inputs it keeps at a time
 
-    double bubble() const;                   // the share of the stages' time in which they wait
-    std::string drawing(double unit) const;  // a lane for each stage, a column for each unit of time
+    double bubble() const;                   // the fraction of the stages' time that is spent waiting
+    std::string drawing(double unit) const;  // a line for each stage, a column for each unit of time
 };
 
-// Each step begins as soon as the stage is free and what it reads is there; sending takes no time.
+// Computes a timetable in which each step begins as soon as its stage is free and its input is available.
+// Sending takes no time.
 Timetable timetable(PipeSchedule schedule, const std::vector<detail::StageSeconds>& stages,
                     int micro_batches);
 Timetable timetable(PipeSchedule schedule, int stages, int micro_batches,
                     const detail::StageSeconds& seconds = {});
 
 namespace detail {
-// 1F1B with the gradients of weights later, when a stage would wait: ZB-H1 (arXiv 2401.10241). No Pipe runs it.
+// Computes the timetable of ZB-H1 (arXiv 2401.10241): 1F1B in which a stage computes gradients of weights
+// later, instead of waiting. Pipe does not run it.
 Timetable zero_bubble(const std::vector<StageSeconds>& stages, int micro_batches);
 Timetable zero_bubble(int stages, int micro_batches);
 }  // namespace detail

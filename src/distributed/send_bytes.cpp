@@ -1,4 +1,6 @@
-// A parcel goes in pieces, since MPI counts bytes by an int; each piece says how much there is from it to the end.
+// send_parcel() splits bytes into pieces because MPI counts bytes by an int.
+//
+// The label of each piece gives the number of bytes from the start of this piece to the end of the parcel.
 #include "tally/distributed/send_bytes.hpp"
 
 #include <algorithm>
@@ -13,22 +15,23 @@ namespace tally::detail {
 
 namespace {
 
-constexpr std::size_t most = std::size_t{1} << 28;  // in one piece
+constexpr std::size_t most = std::size_t{1} << 28;  // bytes of one piece
 const std::string mark = "parcel ";
 
 std::string label(const std::string& what, std::size_t left) {
     return mark + std::to_string(left) + ' ' + what;
 }
 
-// The next piece's name, and how much there is from it on.
+// Waits for the next label, sets `name`, and returns the number of bytes from this piece to the end.
 std::size_t next_piece(ProcessGroup& processes, int from, const std::string& what, std::string& name) {
     const std::string sender = "rank " + std::to_string(from);
     std::optional<std::string> said;
-    processes.wait_or_fail(what, "", "nothing has come from " + sender, [&] {
+    processes.wait_or_fail(what, "", "nothing arrived from " + sender, [&] {
         said = processes.wire().label_of(from);
         return said.has_value();
     });
-    if (!said->starts_with(mark)) throw Error("[processes] " + what + ": " + sender + " has sent " + *said);
+    require(said->starts_with(mark), "processes", what, ": ", sender, " has sent ", *said,
+            " instead; make the same calls in the same order on all processes");
     const std::size_t space = said->find(' ', mark.size());
     name = said->substr(space + 1);
     return std::stoull(said->substr(mark.size(), space - mark.size()));
@@ -45,7 +48,7 @@ void send_parcel(ProcessGroup& processes, int to, const std::string& what, std::
 }
 
 std::string receive_parcel(ProcessGroup& processes, int from, const std::string& what) {
-    // On the heap: if somebody is lost, MPI may still write there.
+    // Allocated on the heap: after an error MPI may still write here, so the memory must not be freed.
     auto bytes = std::make_unique<std::string>();
     for (std::size_t at = 0;;) {
         std::string name;
@@ -57,7 +60,7 @@ std::string receive_parcel(ProcessGroup& processes, int from, const std::string&
             (void)bytes.release();
             throw;
         }
-        if (name != what) continue;  // left by a call that has failed
+        if (name != what) continue;  // a piece of an earlier call that failed
         at += size;
         if (left == size) return std::move(*bytes);
     }

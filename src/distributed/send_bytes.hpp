@@ -1,4 +1,4 @@
-// Parcels: bytes of any size from one process to another, between two meetings of all.
+// send_parcel() sends bytes of any size from one process to another, between two all_gather().
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace tally::detail {
 
-// Begins to send; the bytes are on their way until the receiver has taken them. `what` names them to both, and is
-// said once: what a call that failed has sent under another name is dropped.
+// Begins to send `bytes` and returns. `what` identifies them: sender and receiver pass the same text, another
+// one for each call. The receiver drops bytes of an earlier call, which a failure may have left.
 void send_parcel(ProcessGroup& processes, int to, const std::string& what, std::string bytes);
-// An Error if it does not come in time.
+// Returns the bytes that `from` sends under this text. Throws if they do not arrive within the timeout.
 std::string receive_parcel(ProcessGroup& processes, int from, const std::string& what);
 
 }  // namespace tally::detail

@@ -1,11 +1,12 @@
-// Saying which digits a process's exact sums have, and hearing of those of all.
+// SharedSums writes the ranges of a process's exact sums into a message, and merges the messages of all.
 #include "tally/distributed/shared_sums.hpp"
 
 #include <cstring>
 
 namespace tally::detail {
 
-// Together they count no more additions than one sum may have, if each counts no more than its share of them.
+// Carries the digits of sums with more additions than this process's share of the limit, so that the digits
+// of all processes together do not overflow.
 template <class S> std::string SharedSums<S>::serialize(Sums mine, std::size_t ranks) {
     const std::int64_t share = ExactSum<S>::most_additions / static_cast<std::int64_t>(ranks);
     std::string said;
@@ -43,7 +44,7 @@ template <class S> void SharedSums<S>::merge(std::string_view said) {
     }
 }
 
-// To what has no summands digits of 0 are given, which change no sum, and marks of nothing.
+// An empty sum gets digits of 0, which change no result.
 template <class S> std::size_t SharedSums<S>::widen(Sums mine) const {
     std::size_t digits = 0;
     for (std::size_t i = 0; i < mine.size(); ++i) {

@@ -1,4 +1,4 @@
-// SharedSums: what processes tell each other of their exact sums, so that digits of all can be added up.
+// SharedSums exchanges the ranges of exact sums between processes, so that their digits can be added.
 #pragma once
 
 #include <cstddef>
@@ -12,31 +12,32 @@
 
 namespace tally::detail {
 
-// A window's sums, of which the last two, losses and counts, are single numbers: those are told whole.
+// Works on the sums of a window. The last two, the sums of losses and of counts, are single numbers, so their
+// digits are sent with the ranges.
 template <class S> class SharedSums {
 public:
     using Sums = std::span<ExactSum<S>>;
 
-    std::string serialize(Sums mine,
-                          std::size_t ranks);  // to all, this process too; what was heard is forgotten
-    void merge(std::string_view said);         // of each of them
+    // Returns the message to all processes, and clears what earlier messages have set.
+    std::string serialize(Sums mine, std::size_t ranks);
+    void merge(std::string_view said);  // adds the message of one process, this one included
     double loss() const { return static_cast<double>(totals_[0].rounded().item()); }
     double counted() const { return static_cast<double>(totals_[1].rounded().item()); }
 
-    // Gives this process's sums the digits that those of all have, and says how many these are.
+    // Widens this process's sums to the ranges of all processes, and returns the number of their digits.
     std::size_t widen(Sums mine) const;
-    // When digits have been added up.
+    // Sets the number of additions, once the digits of all processes have been added.
     void count_additions(Sums mine) const;
 
 private:
-    // Which digits a sum has, and how much has been added to it.
+    // The digits that a sum has, and the number of its additions.
     struct SumRange {
         ExactRange range;
         std::int64_t additions = 0;
     };
 
-    std::vector<SumRange> reaches_;    // of all together
-    std::vector<ExactSum<S>> totals_;  // losses and counts of all
+    std::vector<SumRange> reaches_;    // of all processes together
+    std::vector<ExactSum<S>> totals_;  // losses and counts of all processes
 };
 
 }  // namespace tally::detail

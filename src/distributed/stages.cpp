@@ -1,4 +1,4 @@
-// What windows of different parameters compare, and the norm of all of them.
+// PipelineParallel compares the windows of a pipe's processes, and computes the norm of all their gradients.
 #include "tally/distributed/stages.hpp"
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace tally {
 
 template <class S>
 std::vector<std::string> PipelineParallel<S>::all_gather(const std::string& what, const std::string& mine) {
-    error_is_shared_ = true;  // an error in here is one of all
+    error_is_shared_ = true;  // an error in this call is thrown on all processes
     std::vector<std::string> words = processes_.all_gather(what + call_, mine);
     error_is_shared_ = false;
     return words;
@@ -25,13 +25,13 @@ template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const Nam
     try {
         all = all_gather("the opening of a window of stages", mine);
     } catch (...) {
-        error_is_shared_ = false;  // it is no part of a window's end
+        error_is_shared_ = false;  // fail() reads it only at a window's end
         throw;
     }
     for (std::size_t rank = 1; rank < all.size(); ++rank)
         if (all[rank] != all[0])
-            throw Error("[stages] the opening of a window: rank " + std::to_string(rank) +
-                        " has the options\n" + all[rank] + "and rank 0\n" + all[0]);
+            throw Error("stages", "the opening of a window: rank ", rank, " has the options\n", all[rank],
+                        "and rank 0\n", all[0], "; pass the same options on all processes");
 }
 
 template <class S>
@@ -41,7 +41,7 @@ detail::WindowTotals PipelineParallel<S>::gather(const Optimizer<S>&, const char
     const std::pair<const char*, double> mine[] = {
         {"micro-batches:", static_cast<double>(here.micro_batches)},
         {"a count of", here.count},
-        {"made updates:", static_cast<double>(here.updates)},
+        {"updates:", static_cast<double>(here.updates)},
         {"the learning rate", here.learning_rate}};
     std::vector<double> numbers;
     for (const auto& [what, number] : mine) numbers.push_back(number);
@@ -54,14 +54,14 @@ detail::WindowTotals PipelineParallel<S>::gather(const Optimizer<S>&, const char
         for (std::size_t i = 0; i < numbers.size(); ++i)
             if (other[i] != first[i]) {
                 error_is_shared_ = true;
-                throw Error("[stages] " + call_ + ": rank " + std::to_string(rank) + " has " + mine[i].first +
-                            " " + detail::in_words(other[i]) + ", rank 0 has " + detail::in_words(first[i]));
+                throw Error("stages", call_, ": rank ", rank, " has ", mine[i].first, " ", other[i],
+                            ", rank 0 has ", first[i], "; make them equal on all processes");
             }
     }
     return here;
 }
 
-// Squares are added in the order of ranks, which is that of stages.
+// Adds the squared norms in the order of ranks, which is the order of the stages.
 template <class S>
 detail::MeasuredGradients PipelineParallel<S>::measured(const detail::MeasuredGradients& mine) {
     const std::vector<std::string> all =

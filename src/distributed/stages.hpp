@@ -1,4 +1,4 @@
-// PipelineParallel: the windows of a pipe's processes as one. Each has its own stage's parameters, and all step, or none.
+// PipelineParallel joins the windows of a pipe's processes: all of them make an update, or none does.
 //
 //     PipelineParallel<float> all(processes);
 //     Window<float> window(sgd, {.max_norm = 1}, &all);
@@ -17,8 +17,9 @@
 
 namespace tally {
 
-// What a window asks of those with the other stages: the norm of all gradients, and whether all of them are
-// numbers. The micro-batches are the same everywhere, and so are options and the rate.
+// The GradientReducer of windows whose parameters belong to different stages. Exchanges the norm of all
+// gradients and the number of elements that are not finite. Micro-batches, options and the learning rate are
+// the same on all processes.
 template <class S> class PipelineParallel : public detail::GradientReducer<S> {
 public:
     explicit PipelineParallel(ProcessGroup& processes) : processes_(processes) {}
@@ -26,7 +27,7 @@ public:
     std::vector<Items> share(const std::vector<Items>& parts) override { return parts; }
 
     // ---- for the window ----
-    bool is_main_process() const override { return true; }  // its own stage's parameters
+    bool is_main_process() const override { return true; }  // of its own stage's parameters
     using Named = typename detail::GradientReducer<S>::Named;
     void open(const Optimizer<S>& optimizer, const Named& options) override;
     detail::WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
@@ -41,8 +42,8 @@ private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine);
 
     ProcessGroup& processes_;
-    std::string call_;              // of the window's end
-    bool error_is_shared_ = false;  // to all others, what went wrong here
+    std::string call_;              // of the window's end, for errors
+    bool error_is_shared_ = false;  // the other processes get the current error as well
 };
 
 extern template class PipelineParallel<float>;

@@ -101,12 +101,12 @@ TEST_CASE("Shares of different micro-batches are an Error that says what each pr
     };
     const std::string other = said(split(last() ? shuffled(40, 2, 0) : order, 8));
     CHECK_THAT(other, contains("[processes] finish of window 0: " + last_rank() +
-                               " gave share() 5 micro-batches of 40 items with checksum "));
-    CHECK_THAT(other, contains(", rank 0 gave 5 micro-batches of 40 items with checksum "));
+                               " passed 5 micro-batches of 40 items with checksum "));
+    CHECK_THAT(other, contains(" to share(), rank 0 passed 5 micro-batches of 40 items with checksum "));
     CHECK_THAT(said(split(order, last() ? 4 : 8)),
-               contains(last_rank() + " gave share() 10 micro-batches of 40 items"));
+               contains(last_rank() + " passed 10 micro-batches of 40 items"));
     CHECK_THAT(said(split(last() ? order.part(0, 39) : order, 8)),
-               contains(last_rank() + " gave share() 5 micro-batches of 39 items"));
+               contains(last_rank() + " passed 5 micro-batches of 39 items"));
     CHECK(said(split(order, 8)) == "no error");
     // A process that cuts in another way has nothing to compare.
     if (last())
@@ -130,11 +130,12 @@ TEST_CASE("Trainers that differ in an option, or in the number of items, are not
                 &across);
         });
     };
-    const std::string who = "[processes] the opening of a window: " + last_rank() + " has option ";
-    CHECK(made(48, {.shuffle = !last()}) == who + "shuffle no, rank 0 has yes");
-    CHECK(made(last() ? 41 : 48, {}) == who + "items 41, rank 0 has 48");
+    const std::string who = "[processes] the opening of a window: " + last_rank() + " has option ",
+                      way_out = "; make them equal on all processes";
+    CHECK(made(48, {.shuffle = !last()}) == who + "shuffle no, rank 0 has yes" + way_out);
+    CHECK(made(last() ? 41 : 48, {}) == who + "items 41, rank 0 has 48" + way_out);
     CHECK(made(48, {.per_device_batch_size = last() ? 4 : 8}) ==
-          who + "per_device_batch_size 4, rank 0 has 8");
+          who + "per_device_batch_size 4, rank 0 has 8" + way_out);
     CHECK(made(48, {}) == "no error");
 }
 

@@ -413,7 +413,7 @@ TEST_CASE("A window of exact sums and one of running sums are not opened togethe
     if (ranks() == 1) return;
     const std::string said = message_of([] { One one(0, {.sum = last() ? Sum::exact : Sum::running}); });
     CHECK(said == "[processes] the opening of a window: rank " + std::to_string(ranks() - 1) +
-                      " has option sum exact, rank 0 has running");
+                      " has option sum exact, rank 0 has running; make them equal on all processes");
     One together(0, {.sum = Sum::exact});  // all go on
     together.add(1);
     CHECK(together.window.finish().stepped);

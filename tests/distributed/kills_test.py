@@ -52,7 +52,7 @@ def bits(out, ranks):
 def resume(ranks, path, timeout=8, fate=()):
     """By as many as had saved it where another number is refused; by how many, what it printed, and how long it took."""
     out, took = run(ranks, path, timeout, fate)
-    refused = re.search(r"was saved in the middle of a window by (\d) process(?:es)?, and here are (\d)", out)
+    refused = re.search(r"was saved in the middle of a window by (\d) process(?:es)?, but this run has (\d)", out)
     if not refused:
         return ranks, out, took
     saved, here = int(refused[1]), int(refused[2])
@@ -97,7 +97,7 @@ def stops(folder, undisturbed):
         fate = (rank, 1, "stop", 0) if number < 3 else (rank, draw.randint(1, 30), "stop", draw.randint(0, 2000))
         out, took = run(ranks, path, 2, fate)
         expect(took < IN_TIME, f"{ranks} with {fate} end in {took:.1f} s")
-        expect(re.search(rf"^\[processes\] .*rank {rank} (has not come in|had begun to send)", out, re.M), f"{ranks} with {fate} end in words: {out}")
+        expect(re.search(rf"^\[processes\] .*rank {rank} (did not answer within|began to send)", out, re.M), f"{ranks} with {fate} end in words: {out}")
         _, out, _ = resume(max(2, ranks - draw.randint(0, 1)), path)
         expect(undisturbed in (bits(out, 2), bits(out, 3)), f"{ranks} with {fate} resume to the same bits: {out}")
 

@@ -328,8 +328,8 @@ TEST_CASE("Pipes that differ, and runs of other numbers of micro-batches, are re
                            {.schedule = schedule});
     };
     CHECK(heard([&](bool last) { make(last ? 0 : 1); }) ==
-          "[pipe] " + last_rank() + " has no stage; each of " + std::to_string(ranks()) +
-              " processes wants one");
+          "[pipe] " + last_rank() + " has no stage; give each of " + std::to_string(ranks()) +
+              " processes at least one");
     const Tensor weight = square(2, 1);
     Pipe<float> pipe = chain(weight);
     const auto run = [&](int m, std::int64_t columns = 2) {
@@ -340,7 +340,7 @@ TEST_CASE("Pipes that differ, and runs of other numbers of micro-batches, are re
             },
             [](const Tensor& y, int) { return sum(y); });
     };
-    CHECK(heard([&](bool) { run(0); }) == "[pipe] 0 micro-batches: there must be one at least");
+    CHECK(heard([&](bool) { run(0); }) == "[pipe] 0 micro-batches; pass at least 1");
     const std::string shapes = message_of([&] { run(3, 5); });
     CHECK_THAT(shapes, contains("(3, 5)"));
     if (me() > 0)

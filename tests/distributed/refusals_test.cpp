@@ -31,8 +31,8 @@ template <class F> std::string heard(F open) {
 
 TEST_CASE("A patience that is none is refused") {
     const auto said = [](double timeout) { return message_of([&] { ProcessGroup({.timeout = timeout}); }); };
-    CHECK(said(0) == "[processes] a timeout of 0 s is none; give it some seconds");
-    CHECK(said(-0.25) == "[processes] a timeout of -0.25 s is none; give it some seconds");
+    CHECK(said(0) == "[processes] the timeout is 0 s; pass a positive number of seconds");
+    CHECK(said(-0.25) == "[processes] the timeout is -0.25 s; pass a positive number of seconds");
 }
 
 TEST_CASE("Windows that differ are not opened, and all hear which rank has what") {
@@ -43,19 +43,21 @@ TEST_CASE("Windows that differ are not opened, and all hear which rank has what"
         DataParallel<float> across(world(), how);
         Window<float> window(sgd, options, &across);
     };
-    const std::string who = "[processes] the opening of a window: " + last_rank() + " has ";
+    const std::string who = "[processes] the opening of a window: " + last_rank() + " has ",
+                      way_out = "; make them equal on all processes";
     CHECK(heard([&](bool other) { open(other ? std::vector<Tensor>{two()[0]} : two()); }) ==
-          who + "parameters: 1, rank 0 has 2");
-    CHECK(heard([&](bool other) { open(two(other)); }) == who + "parameter 0 of (3), rank 0 has (2, 3)");
+          who + "parameters: 1, rank 0 has 2" + way_out);
+    CHECK(heard([&](bool other) { open(two(other)); }) ==
+          who + "parameter 0 of (3), rank 0 has (2, 3)" + way_out);
     CHECK(heard([&](bool other) { open(two(), {.seed = other ? 7U : 0U}); }) ==
-          who + "option seed 7, rank 0 has 0");
+          who + "option seed 7, rank 0 has 0" + way_out);
     CHECK(heard([&](bool other) { open(two(), {.total = other ? 4.0 : 2}); }) ==
-          who + "option total 4, rank 0 has 2");
+          who + "option total 4, rank 0 has 2" + way_out);
     CHECK(heard([&](bool other) { open(two(), {}, other ? 0.5 : 0.25); }) ==
-          who + "optimizer/learning_rate 0.5, rank 0 has 0.25");
+          who + "optimizer/learning_rate 0.5, rank 0 has 0.25" + way_out);
     CHECK(heard([&](bool other) {
               open(two(), {}, 0.1, {.reduce = other ? AllReduce::fast : AllReduce::rank_order});
-          }) == who + "reduce fast, rank 0 has rank_order");
+          }) == who + "reduce fast, rank 0 has rank_order" + way_out);
     CHECK_THAT(heard([&](bool other) { open(two(false, other ? 3.0F : 1.0F)); }),
                contains(who + "parameter 0 with checksum "));
     CHECK_THAT(heard([&](bool other) {
@@ -131,7 +133,7 @@ TEST_CASE(
     add();
     if (last()) window.add_regularizer(sum(parameters[0]));
     CHECK_THAT(message_of([&] { window.finish(); }),
-               contains(last_rank() + " has terms that are counted once: 1, rank 0 has 0"));
+               contains(last_rank() + " has terms of add_regularizer(): 1, rank 0 has 0"));
     window.discard();
     add();
     if (last()) adam.set_learning_rate(0.5);
@@ -216,7 +218,7 @@ TEST_CASE("Who ends another window than the others, which shares one DataParalle
     one.add({sum(parameters[0]), constant(Array<float>::full({}, 1))});
     other.add({sum(more[0]), constant(Array<float>::full({}, 1))});
     const std::string said = message_of([&] { (last() ? other : one).finish(); });
-    CHECK_THAT(said, contains(last_rank() + " has the window that was opened as number "));
+    CHECK_THAT(said, contains(last_rank() + " has the window number "));
     CHECK_THAT(said, contains(", rank 0 has "));
 }
 

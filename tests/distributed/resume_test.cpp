@@ -276,7 +276,7 @@ TEST_CASE("As many processes resume in mid-window, and any number between two wi
             One other(*fewer, {.sum = sum});
             CHECK_THAT(other.message(middle),
                        contains("was saved in the middle of a window by " + std::to_string(ranks()) +
-                                " processes, and here are " + std::to_string(ranks() - 1) + ": "));
+                                " processes, but this run has " + std::to_string(ranks() - 1) + "; resume"));
             other.across.load(between, other.window);
             CHECK(other.window.updates() == 1);
             CHECK(same_bits(other.weight.value(), undisturbed.weight.value()));
@@ -304,11 +304,10 @@ TEST_CASE("What one process has saved in mid-window more do not resume, nor what
     world().all_gather("the files");
     if (ranks() == 1) return;
     One all(world(), {.sum = Sum::exact});
-    CHECK_THAT(all.message(path), contains("was saved in the middle of a window by 1 process, and here are " +
+    CHECK_THAT(all.message(path), contains("in the middle of a window by 1 process, but this run has " +
                                            std::to_string(ranks())));
     CHECK_THAT(all.message(joined), contains("by " + std::to_string(ranks()) +
-                                             " processes, whose exact sums an earlier version of tally had "
-                                             "joined; resuming from joined sums was removed"));
+                                             " processes with joined exact sums, by an earlier version"));
 }
 
 TEST_CASE("A file that does not fit is refused on all processes, which have then changed nothing and go on") {
@@ -344,7 +343,7 @@ TEST_CASE("A file that does not fit is refused on all processes, which have then
     one.add(1);
     TrainingState state;
     state.put("window/x", std::int64_t{1});
-    on_all(save(state), "'window/x' is a name of the window's own");
+    on_all(save(state), "the name 'window/x' is reserved");
     if (ranks() > 1) {
         TrainingState epoch;
         epoch.put("epoch", std::int64_t{last});

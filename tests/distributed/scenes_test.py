@@ -53,7 +53,7 @@ def started_without_mpi(scene):
 
 def started_by_another_mpi(scene):
     code, out, _ = scene.run(0, "", MPI_LOCALNRANKS="3")  # as another MPI's launcher says it
-    scene.expect(code == 1 and "started 3 times (MPI_LOCALNRANKS), but its MPI has found one" in out, "by a launcher of another MPI it says so")
+    scene.expect(code == 1 and "started 3 times (MPI_LOCALNRANKS), but its MPI library found only one process" in out, "by a launcher of another MPI it says so")
 
 
 def together(scene):
@@ -63,7 +63,7 @@ def together(scene):
     scene.expect(code == 0 and out.count("MPI goes on: 10") == 5 and sorted(of for _, of, _ in trained(out)) == ["2", "2", "3", "3", "3"],
                  "a program's own communicators: of two and of three, and MPI goes on after them")
     code, out, _ = scene.run(2, "beyond MPI")
-    scene.expect(code == 0 and out.count("[processes] MPI was finalised while they live") == 2, "MPI that is over is not called")
+    scene.expect(code == 0 and out.count("[processes] MPI was finalized before the ProcessGroup") == 2, "MPI that is over is not called")
 
 
 WHO = r"\[processes\] finish of window 1, after 2 micro-batches: rank 2 "
@@ -72,7 +72,7 @@ WHO = r"\[processes\] finish of window 1, after 2 micro-batches: rank 2 "
 def stops(scene):
     code, out, took = scene.run(3, "stops")  # with the timeout that a program has if it says nothing
     scene.expect(code != 0 and took < IN_TIME + 2, f"a process that stops ends all within {IN_TIME} s, and 2 to start and end")
-    scene.expect(re.search("^" + WHO + r"has not come in 8 s, and was last heard of at the step, finish of window 0, after 2 micro-batches", out, re.M),
+    scene.expect(re.search("^" + WHO + r"did not answer within 8 s \(last heard from at the step, finish of window 0, after 2 micro-batches\)", out, re.M),
                  "the message says who has not come, where they are, and where it was last")
 
 
@@ -89,7 +89,7 @@ def comes_late(scene):
     code, out, took = scene.run(3, "late", timeout=2)
     scene.expect(code != 0 and took < IN_TIME and out.count("has made update 0") == 3 and "has made update 1" not in out,
                  "one that comes to the step after the others' timeout makes no update, either")
-    scene.expect(re.search(r"^\[processes\] the step, finish of window 1, .*: rank 2 has not come in 2 s", out, re.M), "and the message names it")
+    scene.expect(re.search(r"^\[processes\] the step, finish of window 1, .*: rank 2 did not answer within 2 s", out, re.M), "and the message names it")
 
 
 def calls_differ(scene):
@@ -103,7 +103,7 @@ def calls_differ(scene):
 
 def is_lost(scene):
     code, out, took = scene.run(3, "lost in a sum", timeout=2)
-    scene.expect(code != 0 and took < IN_TIME and re.search(r"^\[processes\] sum: the numbers of others did not come in 2 s, and rank 2 has not come in 1 s", out, re.M),
+    scene.expect(code != 0 and took < IN_TIME and re.search(r"^\[processes\] sum: the numbers of other processes did not arrive within 2 s, and rank 2 did not answer within 1 s", out, re.M),
                  "one that is lost amid a sum of exact gradients is named")
     for how in ("exits", "killed"):
         code, out, took = scene.run(3, how, timeout=3)
@@ -127,7 +127,7 @@ def in_a_pipe(scene):
 def stops_in_a_pipe(scene):
     code, out, took = scene.run(3, "stops in a pipe", timeout=6)
     scene.expect(code != 0 and took < IN_TIME + 2, f"a stage that stops ends all within {IN_TIME} s, and 2 to start and end")
-    scene.expect(re.search(r"^\[processes\] " + AT + r"[01]: .*rank 2 has not come in 1 s, and was last heard of at run 1 of the pipe, of 4 micro-batches$", out, re.M),
+    scene.expect(re.search(r"^\[processes\] " + AT + r"[01]: .*rank 2 did not answer within 1 s \(last heard from at run 1 of the pipe, of 4 micro-batches\); ", out, re.M),
                  "the message says who has not come, where they wait, and where it was last")
 
 

@@ -83,9 +83,9 @@ TEST_CASE("in no schedule does a stage do two things at once, or anything before
 
 TEST_CASE("a timetable of no stages, or of no micro-batches, is refused") {
     CHECK(message_of([] { timetable(PipeSchedule::gpipe, 0, 3); }) ==
-          "[pipe] there is no timetable of no stages");
+          "[pipe] a timetable of 0 stages; pass at least 1");
     CHECK(message_of([] { timetable(PipeSchedule::gpipe, 2, 0); }) ==
-          "[pipe] 0 micro-batches: there must be one at least");
+          "[pipe] 0 micro-batches; pass at least 1");
 }
 
 }  // namespace tally::test
