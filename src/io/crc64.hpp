@@ -1,5 +1,6 @@
-// CRC-64 (ECMA-182, reflected, as in the .xz format): two texts that differ within 64 neighbouring bits, thus
-// also in a single byte, never have the same one.
+// crc64() computes the CRC-64 of the .xz format (ECMA-182, reflected).
+//
+// Two texts that differ only within 64 consecutive bits, for example in one byte, never have the same CRC-64.
 #pragma once
 
 #include <array>
@@ -19,7 +20,7 @@ constexpr auto crc64_bytes = [] {
     return values;
 }();
 
-// `before` is that of the bytes before these, where a text comes in pieces.
+// Returns the CRC-64. To process a text in pieces, pass the result of the previous pieces as `before`.
 inline std::uint64_t crc64(std::span<const std::byte> bytes, std::uint64_t before = 0) {
     std::uint64_t crc = ~before;
     for (const std::byte byte : bytes)

@@ -1,4 +1,4 @@
-// Reading a whole regular file.
+// read_file() reads a whole regular file into memory.
 #include "tally/io/file_bytes.hpp"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 namespace tally {
 
-static_assert(std::endian::native == std::endian::little, "numbers are read as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "numbers are copied from files without conversion");
 
 namespace {
 
@@ -36,29 +36,29 @@ std::uint64_t memory_of_this_machine() {
 }  // namespace
 
 std::vector<std::byte> read_file(const char* op, const std::string& path) {
-    const auto refuse = [&](const std::string& why) {
-        throw Error("[" + std::string(op) + "] cannot read '" + path + "': " + why);
+    const auto require_readable = [&](bool condition, const auto&... why) {
+        detail::require(condition, op, "cannot read '", path, "': ", why...);
     };
-    const auto require = [&](bool done) {
-        if (!done) refuse(std::generic_category().message(errno));
+    const auto require_success = [&](bool done) {
+        if (!done) require_readable(false, std::generic_category().message(errno));
     };
-    struct stat found {};  // first: opening a pipe would wait for somebody who writes
-    require(file_call("stat", [&] { return ::stat(path.c_str(), &found); }) == 0);
-    if (!S_ISREG(found.st_mode)) refuse("not a regular file");
+    struct stat found {};  // stat() precedes open(), because opening a pipe would wait for a writer
+    require_success(file_call("stat", [&] { return ::stat(path.c_str(), &found); }) == 0);
+    require_readable(S_ISREG(found.st_mode), "not a regular file");
     const Descriptor file(file_call("open", [&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
-    require(file.number >= 0);
-    require(file_call("fstat", [&] { return ::fstat(file.number, &found); }) == 0);
+    require_success(file.number >= 0);
+    require_success(file_call("fstat", [&] { return ::fstat(file.number, &found); }) == 0);
     const auto size = static_cast<std::uint64_t>(found.st_size);
-    if (size > memory_of_this_machine())
-        refuse("its " + std::to_string(size) + " bytes are more than this machine's memory");
+    require_readable(size <= memory_of_this_machine(), "its ", size,
+                     " bytes are more than this machine's memory");
     return within_memory(op, path, [&] {
         std::vector<std::byte> bytes(size);
         for (std::size_t at = 0; at < bytes.size();) {
             const ssize_t count =
                 file_call("read", [&] { return ::read(file.number, bytes.data() + at, bytes.size() - at); });
             if (count < 0 && errno == EINTR) continue;
-            require(count >= 0);
-            if (count == 0) refuse("it ended after " + std::to_string(at) + " bytes while it was read");
+            require_success(count >= 0);
+            require_readable(count > 0, "it ended after ", at, " bytes while it was read");
             at += static_cast<std::size_t>(count);
         }
         return bytes;

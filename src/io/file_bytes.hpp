@@ -1,4 +1,4 @@
-// A file's bytes, and a reader of them that never goes beyond their end.
+// ByteReader reads numbers and texts from the bytes of a file, and never reads beyond their end.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ namespace tally {
 
 std::vector<std::byte> read_file(const char* op, const std::string& path);
 
-// What f makes of a file; that it does not fit into memory is an Error, too, which names the file.
+// Returns f(). If f runs out of memory, throws an Error that names the file.
 template <class F> auto within_memory(const char* op, const std::string& path, F f) {
     try {
         return f();
     } catch (const std::bad_alloc&) {
-        throw Error("[" + std::string(op) + "] cannot read '" + path + "': it does not fit into memory");
+        throw Error(op, "cannot read '", path, "': it does not fit into memory");
     }
 }
 
@@ -37,15 +37,16 @@ template <class S> Array<S> array_of(const Shape& shape, std::span<const std::by
     return array;
 }
 
-// Of numbers of 64 bits. `refuse` gets the first one that does not fit, and its index; it throws.
-template <class Refuse>
-Array<std::int32_t> narrowed(const Shape& shape, std::span<const std::byte> numbers, Refuse refuse) {
+// Converts 64-bit integers to int32. Calls throw_too_wide(integer, index) for the first that does not fit.
+template <class ThrowTooWide> Array<std::int32_t> narrowed(const Shape& shape,
+                                                           std::span<const std::byte> numbers,
+                                                           ThrowTooWide throw_too_wide) {
     Array<std::int32_t> array = Array<std::int32_t>::empty(shape);
     for (std::size_t i = 0; i < array.size(); ++i) {
         std::int64_t wide;
         std::memcpy(&wide, numbers.data() + i * sizeof wide, sizeof wide);
         array.raw()[i] = static_cast<std::int32_t>(wide);
-        if (array.raw()[i] != wide) refuse(wide, i);
+        if (array.raw()[i] != wide) throw_too_wide(wide, i);
     }
     return array;
 }
@@ -59,11 +60,11 @@ public:
     std::uint64_t size() const { return bytes_.size(); }
     std::uint64_t left() const { return bytes_.size() - at_; }
 
-    // The next bytes. Whoever wants to allocate for them asks first, and then knows that they are there.
+    // Returns the next bytes, or throws if there are fewer. Call this before allocating memory for them, so
+    // that a wrong size in a file does not allocate memory.
     std::span<const std::byte> take(std::uint64_t count, const char* what) {
         if (count > left())
-            fail("truncated: " + std::string(what) + " needs " + std::to_string(count) +
-                 " bytes, present are " + std::to_string(left()));
+            throw_here("truncated: ", what, " needs ", count, " bytes, but ", left(), " are left");
         const auto taken = bytes_.subspan(at_, count);
         at_ += count;
         return taken;
@@ -78,18 +79,20 @@ public:
         const auto taken = take(length, what);
         return {reinterpret_cast<const char*>(taken.data()), taken.size()};
     }
-    // A shape, or what is wrong with these extents as an error of the byte `at`.
+    // Returns a shape, or throws an error at the byte `at` if the extents are invalid.
     Shape shape(std::span<const std::int64_t> extents, std::uint64_t at) const {
         try {
             return Shape(extents);
         } catch (const Error& error) {
-            fail(error.what(), at);
+            throw_at(at, error.what());
         }
     }
 
-    [[noreturn]] void fail(const std::string& what) const { fail(what, at_); }
-    [[noreturn]] void fail(const std::string& what, std::uint64_t at) const {
-        throw Error("[" + std::string(op_) + "] '" + file_ + "', byte " + std::to_string(at) + ": " + what);
+    template <class... Parts> [[noreturn]] void throw_here(const Parts&... parts) const {
+        throw_at(at_, parts...);
+    }
+    template <class... Parts> [[noreturn]] void throw_at(std::uint64_t at, const Parts&... parts) const {
+        throw Error(op_, "'", file_, "', byte ", at, ": ", parts...);
     }
 
 private:

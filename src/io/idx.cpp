@@ -1,5 +1,7 @@
-// An IDX file is two zeros, the type of its elements, the number of its axes, each extent in four bytes, and
-// the elements. Numbers are big-endian.
+// load_idx() parses IDX files and unpacks those that are compressed by gzip.
+//
+// An IDX file holds two zeros, the type of its elements, the number of axes, each extent in four bytes, and
+// the elements. All numbers are big-endian.
 #include "tally/io/idx.hpp"
 
 #include <zlib.h>
@@ -26,13 +28,13 @@ std::string hex(std::uint8_t byte) {
     return text.data();
 }
 
-// The content of a file from front to back: its bytes as they are, or what gzip unpacks them to.
+// Reads the content of a file from start to end, and unpacks it if the file is compressed by gzip.
 class Content {
 public:
     Content(std::span<const std::byte> file, const std::string& name)
         : file_(file), name_(name), packed_(starts_a_member(0)) {
         if (packed_ && inflateInit2(&stream_, 16 + MAX_WBITS) != Z_OK)
-            throw Error("[load_idx] zlib cannot start to unpack '" + name + "'");
+            throw Error("load_idx", "zlib cannot start to unpack '", name, "'");
     }
     Content(const Content&) = delete;
     Content& operator=(const Content&) = delete;
@@ -40,7 +42,7 @@ public:
         if (packed_) inflateEnd(&stream_);
     }
 
-    // Fewer bytes than asked for mean that the content ends.
+    // Returns the number of bytes read, which is smaller than to.size() only at the end of the content.
     std::size_t read(std::span<std::uint8_t> to) {
         const std::size_t count = packed_ ? unpack(to) : copy(to);
         given_ += count;
@@ -49,9 +51,8 @@ public:
 
     std::uint64_t given() const { return given_; }
 
-    [[noreturn]] void fail(std::uint64_t at, const std::string& what) const {
-        throw Error("[load_idx] '" + name_ + (packed_ ? "', unpacked byte " : "', byte ") +
-                    std::to_string(at) + ": " + what);
+    template <class... Parts> [[noreturn]] void throw_at(std::uint64_t at, const Parts&... parts) const {
+        throw Error("load_idx", "'", name_, packed_ ? "', unpacked byte " : "', byte ", at, ": ", parts...);
     }
 
 private:
@@ -59,8 +60,8 @@ private:
         return file_.size() - at >= 2 && file_[at] == std::byte{0x1f} && file_[at + 1] == std::byte{0x8b};
     }
 
-    [[noreturn]] void fail_packed(const std::string& what) const {
-        throw Error("[load_idx] '" + name_ + "', byte " + std::to_string(at_) + ": " + what);
+    template <class... Parts> [[noreturn]] void throw_packed(const Parts&... parts) const {
+        throw Error("load_idx", "'", name_, "', byte ", at_, ": ", parts...);
     }
 
     std::size_t copy(std::span<std::uint8_t> to) {
@@ -75,7 +76,7 @@ private:
         while (count < to.size() && !between_members_or_at_the_end()) {
             const auto in = static_cast<uInt>(std::min(piece, file_.size() - at_));
             const auto out = static_cast<uInt>(std::min(piece, to.size() - count));
-            // zlib only reads here, but its pointer says otherwise where it was built without ZLIB_CONST
+            // zlib only reads the input, but takes a pointer to non-const unless ZLIB_CONST is defined
             stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(file_.data() + at_));
             stream_.avail_in = in;
             stream_.next_out = to.data() + count;
@@ -86,19 +87,18 @@ private:
             if (result == Z_STREAM_END)
                 member_ended_ = true;
             else if (result == Z_BUF_ERROR && at_ == file_.size())
-                fail_packed("truncated: what gzip packed goes on after this");
+                throw_packed("truncated: the gzip data is incomplete");
             else if (result != Z_OK)
-                fail_packed(std::string("broken gzip: ") + (stream_.msg ? stream_.msg : zError(result)));
+                throw_packed("broken gzip: ", stream_.msg ? stream_.msg : zError(result));
         }
         return count;
     }
 
-    // What several gzip files hold, one after the other, is what gzip unpacks of them put together.
+    // Continues with the next gzip member: gzip unpacks concatenated files to their concatenated contents.
     bool between_members_or_at_the_end() {
         if (!member_ended_) return false;
         if (at_ == file_.size()) return true;
-        if (!starts_a_member(at_))
-            fail_packed(std::to_string(file_.size() - at_) + " bytes too many after what gzip packed");
+        if (!starts_a_member(at_)) throw_packed(file_.size() - at_, " bytes too many after the gzip data");
         inflateReset(&stream_);
         member_ended_ = false;
         return false;
@@ -116,25 +116,24 @@ private:
 Shape read_shape(Content& content) {
     std::array<std::uint8_t, 4> word{};
     if (content.read(word) < word.size())
-        content.fail(content.given(), "truncated: an IDX file begins with four bytes");
+        content.throw_at(content.given(), "truncated: an IDX file begins with four bytes");
     if (word[0] != 0 || word[1] != 0)
-        content.fail(0, "not an IDX file: it begins with " + hex(word[0]) + " " + hex(word[1]) +
-                            ", not with two zeros");
+        content.throw_at(0, "not an IDX file: it begins with ", hex(word[0]), " ", hex(word[1]),
+                         ", not with two zeros");
     if (word[2] != unsigned_bytes)
-        content.fail(2, "holds elements of type " + hex(word[2]) + "; only unsigned bytes, 08, are read");
+        content.throw_at(2, "elements of type ", hex(word[2]), "; save them as unsigned bytes, type 08");
     const std::uint8_t axes = word[3];
-    if (axes < 1 || axes > most_axes) content.fail(3, std::to_string(axes) + " axes; 1, 2 or 3 are read");
+    if (axes < 1 || axes > most_axes) content.throw_at(3, axes, " axes; save the data with 1, 2 or 3 axes");
     std::vector<std::int64_t> extents;
     for (std::uint8_t axis = 0; axis < axes; ++axis) {
         if (content.read(word) < word.size())
-            content.fail(content.given(),
-                         "truncated within the extents of " + std::to_string(axes) + " axes");
+            content.throw_at(content.given(), "truncated within the extents of ", axes, " axes");
         extents.push_back(std::int64_t{word[0]} << 24 | word[1] << 16 | word[2] << 8 | word[3]);
     }
     try {
         return Shape(std::span<const std::int64_t>(extents));
     } catch (const Error& error) {
-        content.fail(4, error.what());
+        content.throw_at(4, error.what());
     }
 }
 
@@ -144,19 +143,19 @@ Idx detail::parse_idx(std::span<const std::byte> file, const std::string& name) 
     Content content(file, name);
     Idx idx{read_shape(content), {}};
     const std::size_t size = idx.shape.size();
-    while (idx.values.size() < size) {  // grows with what is there, whatever the extents promise
+    while (idx.values.size() <
+           size) {  // allocates only for bytes that the file has, whatever its extents are
         const std::size_t before = idx.values.size(),
                           wanted = std::min(size - before, std::max(piece, before));
         idx.values.resize(before + wanted);
         const std::size_t present = content.read(std::span(idx.values).subspan(before));
         if (present < wanted)
-            content.fail(content.given(), "truncated: " + to_string(idx.shape) + " needs " +
-                                              std::to_string(size) + " bytes, present are " +
-                                              std::to_string(before + present));
+            content.throw_at(content.given(), "truncated: ", idx.shape, " needs ", size,
+                             " bytes, but there are ", before + present);
     }
-    std::array<std::uint8_t, 1> more{};  // reading on also compares gzip's checksum
+    std::array<std::uint8_t, 1> more{};  // reading further also checks the checksum of gzip
     const std::uint64_t end = content.given();
-    if (content.read(more) > 0) content.fail(end, "bytes too many after " + to_string(idx.shape));
+    if (content.read(more) > 0) content.throw_at(end, "bytes too many after ", idx.shape);
     return idx;
 }
 

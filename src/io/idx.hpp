@@ -1,5 +1,4 @@
-// IDX files, in which MNIST and its successors come: unsigned bytes in one, two or three axes, plain or
-// packed by gzip.
+// load_idx() reads IDX files, the format of MNIST, plain or compressed by gzip.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +11,18 @@
 
 namespace tally {
 
-// What an IDX file holds: bytes, with a shape.
+// The content of an IDX file.
 struct Idx {
     Shape shape;
     std::vector<std::uint8_t> values;  // row-major
 };
 
-// What is wrong with a file is an Error that names it and the byte; no more memory is taken than there are
-// bytes to fill it.
+// Reads a file of unsigned bytes with one, two or three axes. Throws an Error that names the file and the byte
+// if the file is invalid. Allocates memory only for bytes that the file has.
 Idx load_idx(const std::string& path);
 
 namespace detail {
-// The same from memory; `name` stands for the file in errors.
+// Does the same for a file in memory. Errors call the file `name`.
 Idx parse_idx(std::span<const std::byte> file, const std::string& name);
 }  // namespace detail
 

@@ -1,5 +1,6 @@
-// The JSON that a safetensors header may hold: objects, strings, whole numbers, lists of them; nothing nests
-// deeper than its reader asks for, so nothing recurses.
+// JsonReader parses the JSON of safetensors headers: objects, strings, integers and lists of integers.
+//
+// The caller asks for each nested value, so the parser does not recurse.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace tally {
 
 class JsonReader {
 public:
-    // `start` is where `text` lies in the file, for errors.
+    // `start` is the position of `text` in the file, for errors.
     JsonReader(const ByteReader& file, std::string_view text, std::uint64_t start)
         : file_(file), text_(text), start_(start) {}
 
@@ -24,7 +25,6 @@ public:
         skip_blanks();
         return start_ + at_;
     }
-    [[noreturn]] void fail(const std::string& what) { file_.fail(what, at()); }
 
     bool accept(char wanted) {
         skip_blanks();
@@ -32,39 +32,39 @@ public:
         ++at_;
         return true;
     }
-    void expect(char wanted) {
-        if (!accept(wanted)) fail(std::string("'") + wanted + "' expected");
+    void require_next(char wanted) {
+        if (!accept(wanted)) throw_here("'", std::string(1, wanted), "' expected");
     }
     void end() {
         skip_blanks();
-        if (at_ != text_.size()) fail("nothing but blanks may follow the header");
+        if (at_ != text_.size()) throw_here("nothing but blanks may follow the header");
     }
 
-    // {"key": value, ...}: `member(key, place of the key)` reads each value.
+    // Parses {"key": value, ...}. Calls member(key, position of the key) to read each value.
     template <class Member> void object(Member member) {
-        expect('{');
+        require_next('{');
         if (accept('}')) return;
         do {
             const std::uint64_t key_at = at();
             const std::string key = string();
-            expect(':');
+            require_next(':');
             member(key, key_at);
         } while (accept(','));
-        expect('}');
+        require_next('}');
     }
 
     std::vector<std::int64_t> numbers() {
         std::vector<std::int64_t> all;
-        expect('[');
+        require_next('[');
         if (accept(']')) return all;
         do all.push_back(number());
         while (accept(','));
-        expect(']');
+        require_next(']');
         return all;
     }
 
     std::string string() {
-        expect('"');
+        require_next('"');
         std::string text;
         while (at_ < text_.size() && text_[at_] != '"') {
             if (text_[at_] == '\\') {
@@ -72,18 +72,20 @@ public:
                 continue;
             }
             const std::size_t length = utf8_length(text_.substr(at_));
-            if (length == 0) fail_here("not UTF-8");
-            if (static_cast<unsigned char>(text_[at_]) < 0x20) fail_here("a control character in a string");
+            if (length == 0) throw_here("not UTF-8");
+            if (static_cast<unsigned char>(text_[at_]) < 0x20) throw_here("a control character in a string");
             text += text_.substr(at_, length);
             at_ += length;
         }
-        if (at_ == text_.size()) fail_here("a string that does not end");
+        if (at_ == text_.size()) throw_here("a string that does not end");
         ++at_;
         return text;
     }
 
 private:
-    [[noreturn]] void fail_here(const std::string& what) const { file_.fail(what, start_ + at_); }
+    template <class... Parts> [[noreturn]] void throw_here(const Parts&... parts) const {
+        file_.throw_at(start_ + at_, parts...);
+    }
 
     void skip_blanks() {
         while (at_ < text_.size() && std::string_view(" \t\n\r").find(text_[at_]) != std::string_view::npos)
@@ -97,11 +99,11 @@ private:
         for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
             const std::int64_t digit = text_[at_] - '0';
             if (value > (std::numeric_limits<std::int64_t>::max() - digit) / 10)
-                fail_here("an absurd number");
+                throw_here("the number is too large");
             value = value * 10 + digit;
         }
-        if (at_ == first) fail_here("a whole number expected");
-        if (text_[first] == '0' && at_ - first > 1) fail_here("a number that begins with 0");
+        if (at_ == first) throw_here("a whole number expected");
+        if (text_[first] == '0' && at_ - first > 1) throw_here("a number that begins with 0");
         return value;
     }
 
@@ -110,20 +112,21 @@ private:
         const char letter = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
         if (letter == 'u') return append_utf8(text, escaped_character());
         const std::size_t which = letters.find(letter);
-        if (which == std::string_view::npos) fail_here("no escape of JSON");
+        if (which == std::string_view::npos) throw_here("not an escape sequence of JSON");
         text += meanings[which];
         at_ += 2;
     }
-    std::uint32_t escaped_character() {  // \uD83D\uDE00: beyond U+FFFF it takes two
+    std::uint32_t escaped_character() {  // characters beyond U+FFFF need two escapes, as \uD83D\uDE00
         const std::size_t first_at = at_;
         const std::uint32_t first = four_digits();
         if (first < 0xD800 || first > 0xDFFF) return first;
         const std::uint32_t second = first < 0xDC00 ? four_digits() : 0;
-        if (second < 0xDC00 || second > 0xDFFF) file_.fail("half of a pair of escapes", start_ + first_at);
+        if (second < 0xDC00 || second > 0xDFFF)
+            file_.throw_at(start_ + first_at, "one half of a surrogate pair");
         return 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
     }
     std::uint32_t four_digits() {
-        if (text_.substr(at_, 2) != "\\u") fail_here("the second half of a pair of escapes expected");
+        if (text_.substr(at_, 2) != "\\u") throw_here("the second half of a surrogate pair expected");
         std::uint32_t value = 0;
         for (std::size_t i = at_ + 2; i < at_ + 6; ++i) {
             const char c = i < text_.size() ? text_[i] : '\0';
@@ -133,7 +136,7 @@ private:
             else if (lower >= 'a' && lower <= 'f')
                 value = value * 16 + static_cast<std::uint32_t>(lower - 'a' + 10);
             else
-                fail_here("four hexadecimal digits expected");
+                throw_here("four hexadecimal digits expected");
         }
         at_ += 6;
         return value;

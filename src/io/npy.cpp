@@ -1,5 +1,6 @@
-// The .npy format: a magic word, a version, a Python dict in plain text that says type, order and shape,
-// and the numbers.
+// save_npy() and load_npy() write and parse the .npy format of NumPy.
+//
+// A file holds a magic word, a version, a Python dict with type, order and shape as text, and the numbers.
 #include "tally/io/npy.hpp"
 
 #include <bit>
@@ -17,7 +18,7 @@
 namespace tally {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the numbers are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "numbers are written without conversion");
 
 constexpr std::string_view magic = "\x93NUMPY";
 
@@ -31,46 +32,48 @@ struct Header {
     Shape shape;
 };
 
-// Reads the one dict that a header may hold: {'descr': '<f4', 'fortran_order': False, 'shape': (6, 3), }
+// Parses the dict of a header: {'descr': '<f4', 'fortran_order': False, 'shape': (6, 3), }
 class HeaderText {
 public:
     HeaderText(const ByteReader& reader, std::string_view text, std::uint64_t at)
         : reader_(reader), text_(text), start_(at) {}
 
     Header parse() {
-        expect('{');
+        require_next('{');
         while (!accept('}')) {
             const std::size_t key_at = at_;
             const std::string key = quoted();
-            expect(':');
+            require_next(':');
             if (key == "descr") {
                 type_at_ = start_ + at_;
                 once(type_, key_at, key) = quoted();
             } else if (key == "fortran_order") {
                 const std::string_view word = literal();
                 if (word == "True")
-                    fail("Fortran order; save the array in C order (numpy.ascontiguousarray)");
-                if (word != "False") fail("True or False expected");
+                    throw_here("Fortran order; save the array in C order (numpy.ascontiguousarray)");
+                if (word != "False") throw_here("True or False expected");
                 once(c_order_, key_at, key) = true;
             } else if (key == "shape") {
                 once(shape_, key_at, key) = tuple();
             } else {
-                fail("unknown key '" + key + "'");
+                throw_here("unknown key '", key, "'");
             }
-            if (!accept(',') && peek() != '}') fail("',' or '}' expected");
+            if (!accept(',') && peek() != '}') throw_here("',' or '}' expected");
         }
         skip_blanks();
-        if (at_ != text_.size()) fail("nothing may follow the header's '}'");
-        if (!type_ || !c_order_ || !shape_) fail("the header lacks descr, fortran_order or shape");
+        if (at_ != text_.size()) throw_here("nothing may follow the header's '}'");
+        if (!type_ || !c_order_ || !shape_) throw_here("the header has no descr, fortran_order or shape");
         return {*type_, type_at_, *shape_};
     }
 
 private:
-    [[noreturn]] void fail(const std::string& what) const { reader_.fail(what, start_ + at_); }
+    template <class... Parts> [[noreturn]] void throw_here(const Parts&... parts) const {
+        reader_.throw_at(start_ + at_, parts...);
+    }
 
     template <class T>
     std::optional<T>& once(std::optional<T>& place, std::size_t key_at, const std::string& key) {
-        if (place) reader_.fail("'" + key + "' a second time", start_ + key_at);
+        if (place) reader_.throw_at(start_ + key_at, "'", key, "' a second time");
         return place;
     }
 
@@ -86,14 +89,14 @@ private:
         ++at_;
         return true;
     }
-    void expect(char wanted) {
-        if (!accept(wanted)) fail(std::string("'") + wanted + "' expected");
+    void require_next(char wanted) {
+        if (!accept(wanted)) throw_here("'", std::string(1, wanted), "' expected");
     }
     std::string quoted() {
         const char quote = peek();
-        if (quote != '\'' && quote != '"') fail("a quoted word expected");
+        if (quote != '\'' && quote != '"') throw_here("a quoted word expected");
         const std::size_t end = text_.find(quote, at_ + 1);
-        if (end == std::string_view::npos) fail("a quote that does not end");
+        if (end == std::string_view::npos) throw_here("a quote that does not end");
         const std::string word(text_.substr(at_ + 1, end - at_ - 1));
         at_ = end + 1;
         return word;
@@ -108,11 +111,12 @@ private:
     }
     std::int64_t number() {
         const char first = peek();
-        if (first < '0' || first > '9') fail("an extent expected");
+        if (first < '0' || first > '9') throw_here("an extent expected");
         std::int64_t value = 0;
         for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
             const std::int64_t digit = text_[at_] - '0';
-            if (value > (std::numeric_limits<std::int64_t>::max() - digit) / 10) fail("an absurd extent");
+            if (value > (std::numeric_limits<std::int64_t>::max() - digit) / 10)
+                throw_here("the extent is too large");
             value = value * 10 + digit;
         }
         return value;
@@ -120,10 +124,10 @@ private:
     Shape tuple() {
         const std::size_t tuple_at = at_;
         std::vector<std::int64_t> extents;
-        expect('(');
+        require_next('(');
         while (!accept(')')) {
             extents.push_back(number());
-            if (!accept(',') && peek() != ')') fail("',' or ')' expected");
+            if (!accept(',') && peek() != ')') throw_here("',' or ')' expected");
         }
         return reader_.shape(extents, start_ + tuple_at);
     }
@@ -138,25 +142,23 @@ private:
     std::optional<Shape> shape_;
 };
 
-// Magic word (6 bytes), version (2), length of the text (2, or 4 from version 2.0), text.
+// Reads the magic word (6 bytes), the version (2), the length of the text (2, in version 2.0 4), and the text.
 Header read_header(ByteReader& reader) {
     if (reader.size() < 10)
-        reader.fail("truncated: a .npy file begins with at least 10 bytes", reader.size());
+        reader.throw_at(reader.size(), "truncated: a .npy file begins with at least 10 bytes");
     if (reader.text(magic.size(), "the magic word") != magic)
-        reader.fail("not a .npy file: the magic word is missing", 0);
+        reader.throw_at(0, "not a .npy file: the magic word is missing");
     const int major = reader.number<std::uint8_t>("the version");
     const int minor = reader.number<std::uint8_t>("the version");
     if ((major != 1 && major != 2) || minor != 0)
-        reader.fail(
-            "version " + std::to_string(major) + "." + std::to_string(minor) + "; known are 1.0 and 2.0", 6);
-    if (major == 2 && reader.left() < 4) reader.fail("truncated in the length of the header", reader.size());
+        reader.throw_at(6, "version ", major, ".", minor, "; save the file in version 1.0 or 2.0");
+    if (major == 2 && reader.left() < 4)
+        reader.throw_at(reader.size(), "truncated in the length of the header");
     const char* what = "the length of the header";
     const std::uint64_t length =
         major == 2 ? reader.number<std::uint32_t>(what) : reader.number<std::uint16_t>(what);
     if (length > reader.left())
-        reader.fail(
-            "a header of " + std::to_string(length) + " bytes in a file of " + std::to_string(reader.size()),
-            8);
+        reader.throw_at(8, "a header of ", length, " bytes in a file of ", reader.size());
     const std::uint64_t text_at = reader.at();
     return HeaderText(reader, reader.text(length, "the header"), text_at).parse();
 }
@@ -167,7 +169,7 @@ template <class S> void save_npy(const std::string& path, const Array<S>& array)
     const Array<S> here = array.to(Device::cpu);
     std::string header = "{'descr': '" + std::string(type_name<S>) + "', 'fortran_order': False, 'shape': (";
     for (const std::int64_t extent : here.shape())
-        header += std::to_string(extent) + ",";  // (4,) is Python's tuple of one
+        header += std::to_string(extent) + ",";  // as Python writes a tuple of one number: (4,)
     header += "), }";
     header.append(63 - (magic.size() + 4 + header.size()) % 64,
                   ' ');  // the numbers begin at a multiple of 64
@@ -188,24 +190,20 @@ template <class S> Array<S> read_npy(const std::string& path) {
     const Header header = read_header(reader);
     const bool wide = std::is_same_v<S, std::int32_t> && header.type == "<i8";
     if (header.type != type_name<S> && !wide)
-        reader.fail(
-            "holds numbers of type '" + header.type + "', asked for '" + std::string(type_name<S>) + "'",
-            header.type_at);
+        reader.throw_at(header.type_at, "numbers of type '", header.type, "', but '", type_name<S>,
+                        "' was requested; load the type of the file");
     const std::size_t bytes = header.shape.size() * (wide ? 8 : sizeof(S));
     if (reader.left() < bytes)
-        reader.fail("truncated: " + to_string(header.shape) + " needs " + std::to_string(bytes) +
-                        " bytes of numbers, present are " + std::to_string(reader.left()),
-                    reader.size());
+        reader.throw_at(reader.size(), "truncated: ", header.shape, " needs ", bytes,
+                        " bytes of numbers, but there are ", reader.left());
     const std::uint64_t data_at = reader.at();
     const std::span<const std::byte> numbers = reader.take(bytes, "the numbers");
     if (reader.left() > 0)
-        reader.fail(std::to_string(reader.left()) + " bytes too many after " + to_string(header.shape) +
-                    " of '" + header.type + "'");
+        reader.throw_here(reader.left(), " bytes too many after ", header.shape, " of '", header.type, "'");
     if constexpr (std::is_same_v<S, std::int32_t>)
         if (wide)
             return narrowed(header.shape, numbers, [&](std::int64_t value, std::size_t index) {
-                reader.fail(std::to_string(value) + " does not fit into int32",
-                            data_at + index * sizeof value);
+                reader.throw_at(data_at + index * sizeof value, value, " does not fit into int32");
             });
     return array_of<S>(header.shape, numbers);
 }

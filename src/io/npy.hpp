@@ -1,5 +1,6 @@
-// NumPy's .npy files: arrays to and from other programs. Little-endian float32, float64 and int32,
-// in C order.
+// save_npy() and load_npy() exchange arrays with other programs by NumPy's .npy files.
+//
+// Supported are little-endian float32, float64 and int32 in C order.
 #pragma once
 
 #include <string>
@@ -8,11 +9,11 @@
 
 namespace tally {
 
-// Writes format version 1.0; the file appears whole or not at all.
+// Writes format version 1.0, completely or not at all.
 template <class S> void save_npy(const std::string& path, const Array<S>& array);
 
-// Reads versions 1.0 and 2.0. The file must hold exactly type S (int32 also takes int64 whose numbers fit).
-// What is wrong with a file is an Error that names it and the byte.
+// Reads versions 1.0 and 2.0. The file must hold numbers of type S; int64 is read as int32 if all fit.
+// Throws an Error that names the file and the byte if the file is invalid.
 template <class S> Array<S> load_npy(const std::string& path);
 
 }  // namespace tally

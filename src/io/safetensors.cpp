@@ -1,4 +1,4 @@
-// Writing safetensors files, and reading them with suspicion.
+// save_safetensors() and load_safetensors() write safetensors files, and check everything that they read.
 #include "tally/io/safetensors.hpp"
 
 #include <algorithm>
@@ -18,10 +18,10 @@ namespace {
 
 constexpr const char* op = "load_safetensors";
 constexpr std::string_view metadata_key = "__metadata__";
-constexpr std::uint64_t length_size = 8, max_header = 100'000'000;  // the format's own limit
+constexpr std::uint64_t length_size = 8, max_header = 100'000'000;  // the limit of the format
 
-// The checksum in the metadata: 16 hexadecimal digits, which count as zeros in it. A second entry says that
-// it must be there, so that a damaged key is noticed, too.
+// The metadata holds the checksum as 16 hexadecimal digits, which count as zeros in the checksum. A second
+// entry announces the checksum, so that a damaged key of the first one is noticed as well.
 const std::string checksum_key = "tally.crc64", announcing_key = "tally.checksum";
 constexpr std::string_view no_digits = "0000000000000000";
 
@@ -41,7 +41,8 @@ template <class S> constexpr std::string_view type_name = std::is_same_v<S, floa
 // ---- writing ----
 
 std::string quoted(const std::string& text) {
-    if (!is_utf8(text)) throw Error("[save_safetensors] a name or a word of the metadata is not UTF-8");
+    if (!is_utf8(text))
+        throw Error("save_safetensors", "a name or an entry of the metadata is not UTF-8; pass UTF-8 text");
     constexpr std::string_view meanings = "\"\\\b\f\n\r\t", letters = "\"\\bfnrt",
                                digits = "0123456789abcdef";
     std::string out = "\"";
@@ -59,7 +60,7 @@ std::string quoted(const std::string& text) {
 
 class Writer {
 public:
-    // Wider numbers come first, so that every array is aligned.
+    // Writes wider numbers first, so that every array is aligned.
     explicit Writer(const std::map<std::string, AnyArray>& tensors) {
         append<double>(tensors);
         append<float>(tensors);
@@ -97,7 +98,7 @@ private:
             const auto* array = std::get_if<Array<S>>(&any);
             if (!array) continue;
             if (name == metadata_key)
-                throw Error("[save_safetensors] no tensor may be called '" + name + "'");
+                throw Error("save_safetensors", "the name '", name, "' is reserved; use another name");
             const Array<S> here = array->to(Device::cpu);
             const std::span<const S> numbers = here.span();
             entries_ += quoted(name) + ":{\"dtype\":\"" + std::string(type_name<S>) + "\",\"shape\":[";
@@ -117,7 +118,7 @@ private:
 struct Entry {
     std::string name, type;
     Shape shape;
-    std::uint64_t begin = 0, end = 0, at = 0;  // at: where the header says it
+    std::uint64_t begin = 0, end = 0, at = 0;  // at: position of the entry in the header
 };
 
 std::size_t width(std::string_view type) {
@@ -129,15 +130,15 @@ class Header {
 public:
     Header(const ByteReader& file, std::string_view text) : file_(file), json_(file, text, length_size) {}
 
-    std::uint64_t checksum_at() const { return checksum_at_; }  // its first digit; 0 where there is none
+    std::uint64_t checksum_at() const { return checksum_at_; }  // position of the first digit, or 0 if none
 
-    // The entries in the order of their numbers, which follow each other without gap or overlap.
+    // Returns the entries in the order of their numbers in the file.
     std::vector<Entry> read(std::map<std::string, std::string>& metadata) {
         std::map<std::string, Entry> entries;
         bool described = false;
         json_.object([&](const std::string& key, std::uint64_t at) {
             if (key == metadata_key ? std::exchange(described, true) : entries.count(key) > 0)
-                file_.fail("'" + key + "' a second time", at);
+                file_.throw_at(at, "'", key, "' a second time");
             if (key == metadata_key)
                 read_metadata(metadata);
             else
@@ -158,10 +159,10 @@ private:
         json_.object([&](const std::string& key, std::uint64_t at) {
             const std::string value = json_.string();
             if (key == checksum_key) {
-                if (value.size() != no_digits.size()) file_.fail("a checksum has 16 digits", at);
+                if (value.size() != no_digits.size()) file_.throw_at(at, "a checksum has 16 digits");
                 checksum_at_ = json_.at() - 1 - value.size();
             }
-            if (!metadata.emplace(key, value).second) file_.fail("'" + key + "' a second time", at);
+            if (!metadata.emplace(key, value).second) file_.throw_at(at, "'", key, "' a second time");
         });
     }
 
@@ -169,7 +170,7 @@ private:
         Entry entry{.name = name, .type = {}, .shape = {}, .at = at};
         bool has_type = false, has_shape = false, has_place = false;
         const auto once = [&](bool& seen, const std::string& key, std::uint64_t key_at) {
-            if (std::exchange(seen, true)) file_.fail("'" + key + "' a second time", key_at);
+            if (std::exchange(seen, true)) file_.throw_at(key_at, "'", key, "' a second time");
         };
         json_.object([&](const std::string& key, std::uint64_t key_at) {
             const std::uint64_t value_at = json_.at();
@@ -177,23 +178,23 @@ private:
                 once(has_type, key, key_at);
                 entry.type = json_.string();
                 if (width(entry.type) == 0)
-                    file_.fail("numbers of type '" + entry.type + "'; known are F32, F64, I32 and I64",
-                               value_at);
+                    file_.throw_at(value_at, "numbers of type '", entry.type,
+                                   "'; save them as F32, F64, I32 or I64");
             } else if (key == "shape") {
                 once(has_shape, key, key_at);
                 entry.shape = file_.shape(json_.numbers(), value_at);
             } else if (key == "data_offsets") {
                 once(has_place, key, key_at);
                 const std::vector<std::int64_t> place = json_.numbers();
-                if (place.size() != 2) file_.fail("data_offsets are two numbers", value_at);
+                if (place.size() != 2) file_.throw_at(value_at, "data_offsets are two numbers");
                 entry.begin = static_cast<std::uint64_t>(place[0]);
                 entry.end = static_cast<std::uint64_t>(place[1]);
             } else {
-                file_.fail("unknown key '" + key + "'", key_at);
+                file_.throw_at(key_at, "unknown key '", key, "'");
             }
         });
         if (!has_type || !has_shape || !has_place)
-            file_.fail("'" + name + "' lacks dtype, shape or data_offsets", at);
+            file_.throw_at(at, "'", name, "' has no dtype, shape or data_offsets");
         return entry;
     }
 
@@ -202,22 +203,22 @@ private:
     std::uint64_t checksum_at_ = 0;
 };
 
-void check_checksum(const ByteReader& reader, std::span<const std::byte> file, std::uint64_t at,
-                    const std::map<std::string, std::string>& metadata) {
+void require_checksum(const ByteReader& reader, std::span<const std::byte> file, std::uint64_t at,
+                      const std::map<std::string, std::string>& metadata) {
     if (at == 0) {
         if (metadata.count(announcing_key) > 0)
-            reader.fail("the metadata has '" + announcing_key + "', but no '" + checksum_key +
-                            "': the file was damaged, or written anew by a program that kept half of it",
-                        length_size);
+            reader.throw_at(
+                length_size, "the metadata has '", announcing_key, "', but no '", checksum_key,
+                "': the file was damaged, or another program has rewritten it without that entry");
         return;
     }
     const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
     if (checksum_digits(text, at) != text.substr(at, no_digits.size()))
-        reader.fail(
-            "the checksum is wrong: the file was damaged after it was written, or written anew by a "
-            "program that kept '" +
-                checksum_key + "' and '" + announcing_key + "' of the metadata",
-            at);
+        reader.throw_at(
+            at,
+            "the checksum is wrong: the file was damaged after it was written, or another program "
+            "has rewritten it and kept '",
+            checksum_key, "' and '", announcing_key, "' of the metadata");
 }
 
 AnyArray read_array(const ByteReader& file, const Entry& entry, std::span<const std::byte> numbers) {
@@ -225,14 +226,13 @@ AnyArray read_array(const ByteReader& file, const Entry& entry, std::span<const 
     if (entry.type == "F64") return array_of<double>(entry.shape, numbers);
     if (entry.type == "I32") return array_of<std::int32_t>(entry.shape, numbers);
     return narrowed(entry.shape, numbers, [&](std::int64_t value, std::size_t) {
-        file.fail("'" + entry.name + "' holds " + std::to_string(value) + ", which does not fit into int32",
-                  entry.at);
+        file.throw_at(entry.at, "'", entry.name, "' holds ", value, ", which does not fit into int32");
     });
 }
 
 }  // namespace
 
-std::map<std::string, std::string> detail::checked_metadata(std::map<std::string, std::string> metadata) {
+std::map<std::string, std::string> detail::checksum_metadata(std::map<std::string, std::string> metadata) {
     metadata[checksum_key] = no_digits;
     metadata[announcing_key] = checksum_key;
     return metadata;
@@ -246,33 +246,27 @@ Safetensors detail::parse_safetensors(std::span<const std::byte> file, const std
     ByteReader reader(op, file, name);
     const auto length = reader.number<std::uint64_t>("the length of the header");
     if (length > max_header)
-        reader.fail("a header of " + std::to_string(length) + " bytes; the format allows " +
-                        std::to_string(max_header),
-                    0);
+        reader.throw_at(0, "a header of ", length, " bytes; the format allows ", max_header);
     const std::string text = reader.text(length, "the header");
-    if (!text.starts_with('{')) reader.fail("'{' expected", length_size);
+    if (!text.starts_with('{')) reader.throw_at(length_size, "'{' expected");
     Safetensors content;
     Header header(reader, text);
     const std::vector<Entry> entries = header.read(content.metadata);
-    check_checksum(reader, file, header.checksum_at(), content.metadata);
+    require_checksum(reader, file, header.checksum_at(), content.metadata);
     for (const Entry& entry : entries) {
         const std::uint64_t expected = reader.at() - length_size - length;
         const std::string quoted_name = "'" + entry.name + "'", of = quoted_name + ": its numbers ";
         if (entry.begin != expected)
-            reader.fail(of + "begin at " + std::to_string(entry.begin) + ", where those before it end is " +
-                            std::to_string(expected),
-                        entry.at);
+            reader.throw_at(entry.at, of, "begin at ", entry.begin, ", but the previous numbers end at ",
+                            expected);
         const std::uint64_t needed = entry.shape.size() * width(entry.type);
         if (entry.end < entry.begin || entry.end - entry.begin != needed)
-            reader.fail(of + "lie from " + std::to_string(entry.begin) + " to " + std::to_string(entry.end) +
-                            ", but " + to_string(entry.shape) + " of " + entry.type + " is " +
-                            std::to_string(needed) + " bytes",
-                        entry.at);
+            reader.throw_at(entry.at, of, "go from ", entry.begin, " to ", entry.end, ", but ", entry.shape,
+                            " of ", entry.type, " is ", needed, " bytes");
         content.tensors.emplace(entry.name,
                                 read_array(reader, entry, reader.take(needed, quoted_name.c_str())));
     }
-    if (reader.left() > 0)
-        reader.fail(std::to_string(reader.left()) + " bytes too many after the last tensor");
+    if (reader.left() > 0) reader.throw_here(reader.left(), " bytes too many after the last tensor");
     return content;
 }
 

@@ -1,5 +1,7 @@
-// safetensors files: named arrays to and from other programs (huggingface.co/docs/safetensors). Eight bytes
-// with the length of a JSON header, the header, and the numbers, which it says the type, shape and place of.
+// save_safetensors() and load_safetensors() exchange named arrays with other programs by safetensors files.
+//
+// A file (huggingface.co/docs/safetensors) holds eight bytes with the length of a JSON header, the header with
+// the type, shape and place of each array, and the numbers.
 #pragma once
 
 #include <cstddef>
@@ -13,29 +15,29 @@
 
 namespace tally {
 
-// F32, F64 and I32; I64 is read as int32 when its numbers fit.
+// An array of F32, F64 or I32. I64 is read as int32 if its numbers fit.
 using AnyArray = std::variant<Array<float>, Array<double>, Array<std::int32_t>>;
 
-// What a .safetensors file holds.
+// The content of a .safetensors file.
 struct Safetensors {
     std::map<std::string, AnyArray> tensors;
     std::map<std::string, std::string> metadata;
 };
 
 namespace detail {
-// The metadata of a file that says whether it was damaged: a CRC-64 of all its bytes, which the writer fills
-// in. Such a file is read only if it is right; one without is taken as it is.
-std::map<std::string, std::string> checked_metadata(std::map<std::string, std::string> metadata);
+// Adds entries for a CRC-64 of all bytes of the file, which the writer fills in. The reader rejects a file
+// with a wrong CRC-64, and accepts a file without these entries.
+std::map<std::string, std::string> checksum_metadata(std::map<std::string, std::string> metadata);
 }  // namespace detail
 
-// The same bytes as the safetensors library writes; the file appears whole or not at all.
+// Writes the same bytes as the safetensors library, completely or not at all.
 void save_safetensors(const std::string& path, const std::map<std::string, AnyArray>& tensors,
                       const std::map<std::string, std::string>& metadata = {});
-// What is wrong with a file is an Error that names it and the byte.
+// Throws an Error that names the file and the byte if the file is invalid.
 Safetensors load_safetensors(const std::string& path);
 
 namespace detail {
-// The same in memory; `name` stands for the file in errors.
+// Do the same in memory. Errors call the file `name`.
 std::string safetensors_bytes(const Safetensors& content);
 Safetensors parse_safetensors(std::span<const std::byte> file, const std::string& name);
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Writing a TrainingState, and reading it with suspicion.
+// save_state() and load_state() write training states, and check everything that they read.
 #include "tally/io/state_file.hpp"
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr const char* op = "load_state";
-constexpr std::string_view magic = "tally\r\n\0"sv;  // a copy made as text shows at once
+constexpr std::string_view magic = "tally\r\n\0"sv;  // "\r\n" reveals a copy that was made in text mode
 constexpr std::uint32_t version = 1;
 constexpr std::uint64_t head_size = 24, checksum_size = 8;
 
@@ -87,33 +87,31 @@ TrainingState::Entry read_entry(ByteReader& reader) {
         case Kind::doubles:
             return read_array<double>(reader);
     }
-    reader.fail("kind " + std::to_string(kind) + " is none of 1 to 5", kind_at);
+    reader.throw_at(kind_at, "the kind of an entry is ", kind, "; it must be 1 to 5");
 }
 
-// Beyond the checksum nothing should be wrong; but a checksum is no signature.
-void check_head(ByteReader& head, std::span<const std::byte> file) {
+// Checks the head and the checksum. The caller still checks each entry: a file with a correct checksum may be
+// invalid, because a checksum is not a signature.
+void require_head(ByteReader& head, std::span<const std::byte> file) {
     if (head.text(std::min<std::uint64_t>(magic.size(), head.size()), "the magic word") != magic)
-        head.fail("not a training state: the magic word is missing", 0);
+        head.throw_at(0, "not a training state: the magic word is missing");
     const auto found = head.number<std::uint32_t>("the version");
     if (found != version)
-        head.fail("version " + std::to_string(found) + "; this program reads version " +
-                      std::to_string(version) + (found > version ? ", a newer one may read it" : ""),
-                  8);
-    if (head.number<std::uint32_t>("the head") != 0) head.fail("0 expected", 12);
+        head.throw_at(8, "version ", found, ", but this program reads version ", version,
+                      found > version ? "; use a newer version of tally" : "");
+    if (head.number<std::uint32_t>("the head") != 0) head.throw_at(12, "0 expected");
     const auto length = head.number<std::uint64_t>("the length");
     if (length > file.size())
-        head.fail("truncated: the file says that it has " + std::to_string(length) + " bytes, present are " +
-                      std::to_string(file.size()),
-                  file.size());
+        head.throw_at(file.size(), "truncated: the head gives a length of ", length,
+                      " bytes, but the file has ", file.size());
     if (length < file.size())
-        head.fail(std::to_string(file.size() - length) + " bytes too many: the file says that it has " +
-                      std::to_string(length),
-                  length);
-    if (length < head_size + checksum_size) head.fail("truncated: there is no checksum", length);
+        head.throw_at(length, file.size() - length, " bytes too many: the head gives a length of ", length);
+    if (length < head_size + checksum_size) head.throw_at(length, "truncated: there is no checksum");
     std::uint64_t expected;
     std::memcpy(&expected, file.last(checksum_size).data(), checksum_size);
     if (crc64(file.first(length - checksum_size)) != expected)
-        head.fail("the checksum is wrong: the file was damaged after it was written", length - checksum_size);
+        head.throw_at(length - checksum_size,
+                      "the checksum is wrong: the file was damaged after it was written");
 }
 
 }  // namespace
@@ -123,7 +121,7 @@ std::string detail::state_bytes(const TrainingState& state) {
     writer.text(magic);
     writer.number(version);
     writer.number(std::uint32_t{0});
-    writer.number(std::uint64_t{0});  // the length, known at the end
+    writer.number(std::uint64_t{0});  // the length, which finish() fills in
     for (const auto& [name, entry] : state.entries()) {
         writer.number(static_cast<std::uint32_t>(name.size()));
         writer.text(name);
@@ -134,7 +132,7 @@ std::string detail::state_bytes(const TrainingState& state) {
 
 TrainingState detail::parse_state(std::span<const std::byte> file, const std::string& name) {
     ByteReader head(op, file, name);
-    check_head(head, file);
+    require_head(head, file);
 
     ByteReader reader(op, file.first(file.size() - checksum_size), name);
     reader.take(head_size, "the head");
@@ -143,10 +141,10 @@ TrainingState detail::parse_state(std::span<const std::byte> file, const std::st
         const std::uint64_t entry_at = reader.at();
         const std::string key = reader.text(reader.number<std::uint32_t>("the length of a name"), "a name");
         if (!state.entries().empty() && key <= state.entries().rbegin()->first)
-            reader.fail(state.has(key) ? "'" + key + "' a second time"
-                                       : "'" + key + "' is out of order: it comes after '" +
-                                             state.entries().rbegin()->first + "'",
-                        entry_at);
+            reader.throw_at(entry_at, "'", key,
+                            state.has(key)
+                                ? "' a second time"
+                                : "' is out of order: it follows '" + state.entries().rbegin()->first + "'");
         std::visit([&](auto&& value) { state.put(key, std::move(value)); }, read_entry(reader));
     }
     return state;

@@ -1,5 +1,4 @@
-// TrainingState: what must be kept so that training can go on as if nothing had happened; named numbers,
-// words and arrays, bit for bit.
+// TrainingState holds named numbers, texts and arrays, from which a training resumes with the same bits.
 #pragma once
 
 #include <cstdint>
@@ -18,30 +17,30 @@ public:
 
     template <class T> void put(const std::string& name, T value) {
         if (!entries_.emplace(name, Entry(std::move(value))).second)
-            throw Error("[state] '" + name + "' is there already");
+            throw Error("state", "'", name, "' exists already; use another name");
     }
 
     bool has(const std::string& name) const { return entries_.count(name) > 0; }
 
-    // An Error that says what is missing, or of another kind.
+    // Throws if there is no entry of this name, or if it has another type.
     template <class T> const T& get(const std::string& name) const {
         const auto found = entries_.find(name);
-        if (found == entries_.end()) throw Error("[state] there is no '" + name + "'");
+        if (found == entries_.end())
+            throw Error("state", "there is no '", name, "'; load a state that holds it");
         const T* const value = std::get_if<T>(&found->second);
-        if (value == nullptr) throw Error("[state] '" + name + "' is of another kind than asked for");
+        if (value == nullptr) throw Error("state", "'", name, "' has another type; call get() with its type");
         return *value;
     }
 
     const std::map<std::string, Entry>& entries() const { return entries_; }
 
 private:
-    std::map<std::string, Entry>
-        entries_;  // in the order of their names, so that a file of it is the same every time
+    std::map<std::string, Entry> entries_;  // ordered by name, so that equal states give equal files
 };
 
 namespace detail {
-// Loading in two halves: everything is looked at and all memory had, and then this changes everything and
-// cannot fail. So of several things that are loaded together either all change or none.
+// The second step of loading. The first step checks everything and allocates all memory; this function then
+// applies the changes and cannot fail. Objects that are loaded together therefore change all or none.
 using ApplyState = std::function<void()>;
 }  // namespace detail
 

@@ -59,7 +59,7 @@ template <class S> void save_weights(const std::string& path, Module<S>& model, 
         tensors.emplace(member.name,
                         turn ? detail::transposed(numbers_of(member).to(Device::cpu)) : numbers_of(member));
     }
-    save_safetensors(path, tensors, detail::checked_metadata({{order_key, word_for(order)}}));
+    save_safetensors(path, tensors, detail::checksum_metadata({{order_key, word_for(order)}}));
 }
 
 template <class S>

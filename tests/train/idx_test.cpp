@@ -74,12 +74,12 @@ TEST_CASE("An IDX file that is wrong is refused with its name and the byte") {
     CHECK(complaint("<html>") == "byte 0: not an IDX file: it begins with 3c 68, not with two zeros");
     CHECK(complaint("\0\1\10\1"s) == "byte 0: not an IDX file: it begins with 00 01, not with two zeros");
     CHECK(complaint(idx_header({1}, 0x0d) + "abcd") ==
-          "byte 2: holds elements of type 0d; only unsigned bytes, 08, are read");
-    CHECK(complaint("\0\0\10\0"s) == "byte 3: 0 axes; 1, 2 or 3 are read");
-    CHECK(complaint(idx_header({1, 1, 1, 1}) + "a") == "byte 3: 4 axes; 1, 2 or 3 are read");
+          "byte 2: elements of type 0d; save them as unsigned bytes, type 08");
+    CHECK(complaint("\0\0\10\0"s) == "byte 3: 0 axes; save the data with 1, 2 or 3 axes");
+    CHECK(complaint(idx_header({1, 1, 1, 1}) + "a") == "byte 3: 4 axes; save the data with 1, 2 or 3 axes");
     CHECK(complaint(idx_header({2, 3}).substr(0, 10)) == "byte 10: truncated within the extents of 2 axes");
     CHECK(complaint(idx_header({2, 3}) + "abcd") ==
-          "byte 16: truncated: (2, 3) needs 6 bytes, present are 4");
+          "byte 16: truncated: (2, 3) needs 6 bytes, but there are 4");
     CHECK(complaint(idx_header({2, 3}) + "abcdefg") == "byte 18: bytes too many after (2, 3)");
     CHECK(complaint(idx_header({0}) + "a") == "byte 8: bytes too many after (0)");
 }
@@ -91,8 +91,8 @@ TEST_CASE("What an IDX file promises is believed only as far as it goes") {
                contains("byte 4: [shape] too many elements"));
     // 2^58 bytes: were they asked for before they are there, this would end in bad_alloc and not in an Error
     const std::string much = idx_header({1u << 30, 1u << 28});
-    CHECK_THAT(complaint(much + "ab"), contains("needs 288230376151711744 bytes, present are 2"));
-    CHECK_THAT(complaint(gzipped(much + "ab")), contains("needs 288230376151711744 bytes, present are 2"));
+    CHECK_THAT(complaint(much + "ab"), contains("needs 288230376151711744 bytes, but there are 2"));
+    CHECK_THAT(complaint(gzipped(much + "ab")), contains("needs 288230376151711744 bytes, but there are 2"));
 }
 
 TEST_CASE("A packed IDX file that is wrong is refused with the byte before or after unpacking") {
@@ -100,14 +100,14 @@ TEST_CASE("A packed IDX file that is wrong is refused with the byte before or af
     CHECK(complaint(gzipped("<html>")) ==
           "unpacked byte 0: not an IDX file: it begins with 3c 68, not with two zeros");
     CHECK(complaint(gzipped(file.substr(0, 15))) ==
-          "unpacked byte 15: truncated: (2, 3) needs 6 bytes, present are 3");
+          "unpacked byte 15: truncated: (2, 3) needs 6 bytes, but there are 3");
     CHECK(complaint(gzipped(file + "g")) == "unpacked byte 18: bytes too many after (2, 3)");
     CHECK(complaint(packed + gzipped("g")) == "unpacked byte 18: bytes too many after (2, 3)");
     CHECK(complaint(packed + "xyz") ==
-          "byte " + std::to_string(packed.size()) + ": 3 bytes too many after what gzip packed");
+          "byte " + std::to_string(packed.size()) + ": 3 bytes too many after the gzip data");
     for (std::size_t cut = 2; cut < packed.size(); ++cut)
         CHECK(complaint(packed.substr(0, cut)) ==
-              "byte " + std::to_string(cut) + ": truncated: what gzip packed goes on after this");
+              "byte " + std::to_string(cut) + ": truncated: the gzip data is incomplete");
     std::string broken = packed;
     broken[packed.size() - 6] = static_cast<char>(broken[packed.size() - 6] ^ 1);
     CHECK_THAT(complaint(broken), contains("broken gzip: incorrect data check"));

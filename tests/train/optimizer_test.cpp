@@ -204,7 +204,7 @@ TEST_CASE("What does not fit is refused on loading, and nothing changes") {
     refuses(with(state, "o/v/1", {}), "there is no 'o/v/1'");
     refuses(with(state, "o/updates/1", {}), "there is no 'o/updates/1'");
     refuses(with(state, "o/v/1", Array<double>{1, 2}), "[Adam] 'o/v/1' is (2), its parameter (1)");
-    refuses(with(state, "o/m/1", Array<float>{1}), "'o/m/1' is of another kind");
+    refuses(with(state, "o/m/1", Array<float>{1}), "'o/m/1' has another type");
     refuses(with(state, "o/updates/1", std::int64_t{-1}), "'o/updates/1' is no count: -1");
     refuses(with(state, "o/learning_rate", -1.0), "learning rate");
     refuses(with(state, "o/parameters", std::int64_t{3}), "was saved with 3 parameters, here are 2");

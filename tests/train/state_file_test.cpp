@@ -149,7 +149,7 @@ TEST_CASE("A state file cut off or prolonged anywhere is refused") {
         CHECK_THAT(complaint(whole.substr(0, length)), contains("byte "));
     }
     CHECK(complaint(whole + "x") == "byte " + std::to_string(whole.size()) +
-                                        ": 1 bytes too many: the file says that it has " +
+                                        ": 1 bytes too many: the head gives a length of " +
                                         std::to_string(whole.size()));
 }
 
@@ -159,15 +159,16 @@ TEST_CASE("A state file that is wrong is refused with its name and the byte") {
           "byte 0: not a training state: the magic word is missing");
     std::string newer = sealed("");
     newer[8] = 2;
-    CHECK(complaint(newer) == "byte 8: version 2; this program reads version 1, a newer one may read it");
+    CHECK(complaint(newer) ==
+          "byte 8: version 2, but this program reads version 1; use a newer version of tally");
     newer[8] = 0;
-    CHECK(complaint(newer) == "byte 8: version 0; this program reads version 1");
+    CHECK(complaint(newer) == "byte 8: version 0, but this program reads version 1");
     std::string reserved = sealed("");
     reserved[12] = 1;
     CHECK(complaint(reserved) == "byte 12: 0 expected");
-    CHECK(complaint(head.substr(0, 10)) == "byte 8: truncated: the version needs 4 bytes, present are 2");
+    CHECK(complaint(head.substr(0, 10)) == "byte 8: truncated: the version needs 4 bytes, but 2 are left");
     CHECK(complaint(sealed("").substr(0, 31)) ==
-          "byte 31: truncated: the file says that it has 32 bytes, present are 31");
+          "byte 31: truncated: the head gives a length of 32 bytes, but the file has 31");
     CHECK(complaint(head + as_text<std::uint64_t>(24)) == "byte 24: truncated: there is no checksum");
     std::string damaged = sealed("");
     damaged[31] ^= 1;
@@ -176,22 +177,22 @@ TEST_CASE("A state file that is wrong is refused with its name and the byte") {
     const std::string number = entry("b", 2, as_text(0.5));
     CHECK(complaint(sealed(number + number)) == "byte 38: 'b' a second time");
     CHECK(complaint(sealed(number + entry("a", 2, as_text(0.5)))) ==
-          "byte 38: 'a' is out of order: it comes after 'b'");
-    CHECK(complaint(sealed(entry("b", 6, ""))) == "byte 29: kind 6 is none of 1 to 5");
-    CHECK(complaint(sealed(entry("b", 0, ""))) == "byte 29: kind 0 is none of 1 to 5");
+          "byte 38: 'a' is out of order: it follows 'b'");
+    CHECK(complaint(sealed(entry("b", 6, ""))) == "byte 29: the kind of an entry is 6; it must be 1 to 5");
+    CHECK(complaint(sealed(entry("b", 0, ""))) == "byte 29: the kind of an entry is 0; it must be 1 to 5");
     CHECK(complaint(sealed(as_text(0xFFFFFFFFu))) ==
-          "byte 28: truncated: a name needs 4294967295 bytes, present are 0");
+          "byte 28: truncated: a name needs 4294967295 bytes, but 0 are left");
     CHECK_THAT(complaint(sealed(entry("b", 2, "1234"))), contains("truncated: a number needs 8 bytes"));
     CHECK_THAT(complaint(sealed(entry("b", 1, "1234"))), contains("truncated: an integer needs 8 bytes"));
     CHECK_THAT(complaint(sealed(entry("b", 3, as_text(~std::uint64_t{0}) + "abc"))),
-               contains("truncated: a text needs 18446744073709551615 bytes, present are 3"));
+               contains("truncated: a text needs 18446744073709551615 bytes, but 3 are left"));
 }
 
 TEST_CASE("Absurd sizes in a state file are refused before anything is allocated") {
     const std::size_t before = memory::report().allocations;
     const auto extent = [](std::int32_t n) { return as_text(n); };
     CHECK_THAT(complaint(array_file("\2" + extent(1 << 30) + extent(1 << 28), "abcd")),
-               contains("truncated: an array needs 1152921504606846976 bytes, present are 4"));
+               contains("truncated: an array needs 1152921504606846976 bytes, but 4 are left"));
     CHECK_THAT(complaint(array_file("\2" + extent(1 << 30) + extent(1 << 30), "")),
                contains("byte 30: [shape] too many elements"));
     CHECK_THAT(complaint(array_file("\1" + extent(-1), "")),

@@ -15,9 +15,10 @@ TEST_CASE("A state gives back what was put in and names what it lacks") {
     CHECK(state.get<Array<float>>("w").to_vector() == std::vector<float>{1, 2});
     CHECK(state.has("w"));
     CHECK_FALSE(state.has("v"));
-    CHECK_THROWS_WITH(state.put("w", 1.0), "[state] 'w' is there already");
-    CHECK_THROWS_WITH(state.get<double>("lr"), "[state] there is no 'lr'");
-    CHECK_THROWS_WITH(state.get<double>("steps"), "[state] 'steps' is of another kind than asked for");
+    CHECK_THROWS_WITH(state.put("w", 1.0), "[state] 'w' exists already; use another name");
+    CHECK_THROWS_WITH(state.get<double>("lr"), "[state] there is no 'lr'; load a state that holds it");
+    CHECK_THROWS_WITH(state.get<double>("steps"),
+                      "[state] 'steps' has another type; call get() with its type");
 }
 
 }  // namespace tally::test
