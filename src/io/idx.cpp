@@ -143,8 +143,7 @@ Idx detail::parse_idx(std::span<const std::byte> file, const std::string& name) 
     Content content(file, name);
     Idx idx{read_shape(content), {}};
     const std::size_t size = idx.shape.size();
-    while (idx.values.size() <
-           size) {  // allocates only for bytes that the file has, whatever its extents are
+    while (idx.values.size() < size) {  // allocates only for bytes that the file has
         const std::size_t before = idx.values.size(),
                           wanted = std::min(size - before, std::max(piece, before));
         idx.values.resize(before + wanted);

@@ -17,8 +17,8 @@ struct Idx {
     std::vector<std::uint8_t> values;  // row-major
 };
 
-// Reads a file of unsigned bytes with one, two or three axes. Throws an Error that names the file and the byte
-// if the file is invalid. Allocates memory only for bytes that the file has.
+// Reads a file of unsigned bytes with one, two or three axes. Throws an Error that names the file and the
+// byte if the file is invalid. Allocates memory only for bytes that the file has.
 Idx load_idx(const std::string& path);
 
 namespace detail {

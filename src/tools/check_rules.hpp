@@ -1,10 +1,10 @@
-// CheckRules: does a rule leave alone what it was given, and write its gradients as it was told?
+// CheckRules checks that backward functions keep their operands unchanged and write gradients correctly.
 //
-//     const CheckRules check;   // on this thread, while it lives
-//     loss.backward();          // an Error names the operation, and what its rule did
+//     const CheckRules check;   // for its lifetime, on this thread
+//     loss.backward();          // throws an Error that names the operation and the fault
 //
-// gradcheck makes one. Without one no build checks rules, not even a debug build: a checked rule runs twice and
-// takes more memory.
+// gradcheck uses CheckRules. No build checks backward functions without it, not even a debug build, because a
+// checked backward function runs twice and needs more memory.
 #pragma once
 
 #include "tally/autograd/backward_check.hpp"
@@ -12,8 +12,8 @@
 
 namespace tally {
 
-// While one lives, each rule is tried: it must leave alone what it was given, and write its gradients as it was
-// told. What is saved meanwhile must stay as it was, and fresh memory is filled with NaN.
+// For its lifetime, each backward function must leave its operands unchanged, and set or add each gradient
+// as requested. Saved values must stay unchanged, and new memory is filled with NaN.
 class CheckRules {
 public:
     [[nodiscard]] CheckRules() : before_(watching::set_checks(true)) { memory::detail::hold_poison(true); }

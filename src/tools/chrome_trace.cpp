@@ -1,4 +1,4 @@
-// A profile in the trace event format that Chrome and Perfetto read: JSON, times in microseconds.
+// Profile::chrome_trace() writes the trace event format of Chrome and Perfetto: JSON, with microseconds.
 #include <cstdio>
 
 #include "tally/base/text.hpp"
@@ -17,7 +17,7 @@ std::string quoted(const std::string& text) {
     return result + '"';
 }
 
-std::string microseconds(std::uint64_t nanoseconds) {  // in full, whatever the locale
+std::string microseconds(std::uint64_t nanoseconds) {  // with all digits, independent of the locale
     const std::string digits = std::to_string(nanoseconds % 1000 + 1000);
     return std::to_string(nanoseconds / 1000) + "." + digits.substr(1);
 }

@@ -1,5 +1,4 @@
-// A laid-out diagram as SVG; the same graph as DOT for those who want a styling of their own; short
-// numbers for both.
+// to_svg() draws a diagram by its layout, and to_dot() writes the same graph for Graphviz.
 #include "tally/tools/diagram.hpp"
 
 #include <algorithm>
@@ -71,7 +70,7 @@ std::string default_description(const Diagram& diagram) {
     return text + (back ? "; dashed arrows carry gradients back, and where several meet they add up." : ".");
 }
 
-// Grows an SVG text; every number in it is an integer.
+// Collects the text of an SVG picture, in which every number is an integer.
 class Svg {
 public:
     Svg& operator<<(const std::string& text) {
@@ -93,7 +92,7 @@ public:
     void line(Point a, Point b, const char* style) {
         *this << "<path d=\"M" << a.x << "," << a.y << " H" << b.x << "\" class=\"" << style << "\"/>\n";
     }
-    // A text whose middle row of pixels is y.
+    // Writes a text whose middle row of pixels is y.
     void write(int x, int y, const char* style, const std::string& text) {
         *this << "<text x=\"" << x << "\" y=\"" << y + 6 << "\" class=\"" << style
               << "\" xml:space=\"preserve\">" << escape_xml(text) << "</text>\n";
@@ -111,7 +110,7 @@ int towards(int from, int to, int distance) {
     return from + (to > from ? distance : to < from ? -distance : 0);
 }
 
-// Through the corners, rounded, to a head that points along the last piece, which is always horizontal.
+// Draws a line with rounded corners through the points. Its last piece is horizontal and ends with the head.
 void Svg::arrow(const std::vector<Point>& points, const char* style, const char* head_style) {
     const Point tip = points.back(), before = points[points.size() - 2];
     const int head = 12;
@@ -230,8 +229,7 @@ std::string style_of(Role role, bool saved, bool recomputed) {
     return std::string("t-") + to_string(role) + (recomputed ? " t-recomputed" : saved ? " t-saved" : "");
 }
 
-// What each shape and line means, for those that occur; wraps at the width of the picture.
-// Returns its height.
+// Explains the shapes and lines that occur in a diagram. Wraps at the width of the picture.
 class Legend {
 public:
     Legend(const Diagram& diagram, int width) : width_(width) {

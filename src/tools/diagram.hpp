@@ -1,4 +1,4 @@
-// Diagram: a computation graph as plain text, and its two pictures, SVG and DOT. Knows nothing of the engine.
+// Diagram describes a computation graph by plain text, independent of the engine, for to_svg() and to_dot().
 #pragma once
 
 #include <cstdint>
@@ -13,44 +13,43 @@ struct Diagram {
 
     struct Input {
         int from = 0;          // the operand's place in `boxes`, before the box that uses it
-        bool back = false;     // a dashed arrow carries a gradient back along this edge ...
-        std::string gradient;  // ... with this label; say it where several arrows meet in one box and add up
+        bool back = false;     // draws a dashed arrow for a gradient along this edge
+        std::string gradient;  // label of that arrow; useful where several gradients are added in one box
     };
 
     struct Box {
         Role role = Role::operation;
         std::string name;
         std::string shape;     // "(3)"; "" for a scalar
-        std::string value;     // "" leaves the line out
-        std::string gradient;  // "" where none is wanted, "-" where none has arrived yet
-        int lane = 0;          // one per micro-batch, from the top; no_lane for what several lanes share
+        std::string value;     // "" for no such line
+        std::string gradient;  // "" for no such line, "-" for a gradient that has not arrived yet
+        int lane = 0;  // one per micro-batch, from the top; no_lane for boxes that several lanes share
         bool saved = false;
         bool recomputed = false;
         std::vector<Input> inputs;
     };
 
     static constexpr int no_lane = -1;
-    static constexpr int max_boxes = 1000;  // more cannot be read; asking for it is an error
+    static constexpr int max_boxes = 1000;  // a larger picture would be unreadable, so drawing throws
 
     std::string title;
-    std::string description;         // what a screen reader says; "" for a sentence that counts the boxes
-    std::vector<std::string> lanes;  // their names, shown where there is more than one lane
+    std::string description;         // for screen readers; "" for a sentence that counts the boxes
+    std::vector<std::string> lanes;  // names of the lanes, shown if there are several
     std::vector<Box> boxes;          // in topological order
-    int widest =
-        0;  // pixels: longer lines wrap, if need be at several wires; 0 leaves lines as long as reads well
+    int widest = 0;                  // pixels at which lines must wrap; 0 wraps at a width that reads well
 };
 
-// As an SVG file, and in the words of Graphviz.
+// Return the diagram as an SVG file and as a DOT file for Graphviz.
 std::string to_svg(const Diagram& diagram);
 std::string to_dot(const Diagram& diagram);
 
 namespace detail {
-// Gives each loss the lane of its number, and to each box the lane of the only loss it leads
-// to, else no_lane.
+// Gives each loss its own lane, in order. Every other box gets the lane of the loss that it leads to, or
+// no_lane if it leads to several losses or to none.
 void lanes_from_losses(Diagram& diagram);
 
-std::string short_values(
-    std::span<const double> values);  // "[-0.3536  0.0207 -0.6125]", "[ 0.5000 -1.2500 ..]"
+// Returns "[-0.3536  0.0207 -0.6125]", or "[ 0.5000 -1.2500 ..]" for more than four values.
+std::string short_values(std::span<const double> values);
 std::string short_values(std::span<const float> values);
 }  // namespace detail
 

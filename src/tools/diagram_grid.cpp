@@ -1,4 +1,4 @@
-// Layers from the loss backwards, groups by lane, places by the fewest crossings.
+// make_grid() assigns layers from the loss backwards, groups by lane, and places with few crossings.
 #include "tally/tools/diagram_grid.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ private:
     void place_ports();
 };
 
-// One group per lane. What several lanes share comes before all lanes, after all, or (rarely) below them.
+// Makes one group per lane. Boxes that several lanes share go before all lanes, after all, or (rarely) below.
 void GridMaker::choose_groups() {
     for (const auto& box : boxes_)
         if (box.lane >= 0) grid_.lane_numbers.push_back(box.lane);
@@ -73,7 +73,8 @@ void GridMaker::choose_groups() {
     }
 }
 
-// Longest path from the loss side, the lanes left of what follows them and right of what they share.
+// Assigns layers by the longest path from the losses. The lanes are left of the boxes that follow them, and
+// right of the boxes before them.
 void GridMaker::choose_columns() {
     layer_.assign(boxes_.size(), 0);
     int next_layer = 0;
@@ -124,7 +125,7 @@ void GridMaker::make_boxes() {
     }
 }
 
-// Where a long wire crosses a column.
+// Returns the cell in which a long wire crosses a column.
 Cell GridMaker::passage(const Edge& edge, int column) const {
     const int layer = count(grid_.columns) - 1 - column;
     Cell passage;
@@ -138,7 +139,7 @@ Cell GridMaker::passage(const Edge& edge, int column) const {
     return passage;
 }
 
-// A hop from column to column, and a label in the passage amid the widest boxes.
+// Splits an edge into hops from column to column. A label goes into the passage of the widest column.
 void GridMaker::lead_through(int e) {
     Edge& edge = at(grid_.edges, e);
     const int last = at(grid_.cells, edge.to).column;
@@ -188,7 +189,8 @@ long GridMaker::crossings() const {
     return found;
 }
 
-// Starts from the order of a walk from the losses; a barycentre pass stays only where it helps.
+// Starts from the order of a depth-first search from the losses, and keeps the barycentre pass with the
+// fewest crossings.
 void GridMaker::order_cells() {
     std::vector<char> met(grid_.cells.size());
     for (int i = 0; i < count(boxes_); ++i) {

@@ -1,5 +1,4 @@
-// The first third of a layout: which column and place each box and each passing wire gets, and where
-// wires enter them.
+// make_grid() assigns columns and places to boxes and passing wires, which is the first step of a layout.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +9,9 @@
 
 namespace tally::drawing {
 
-inline constexpr int strand = 9;       // a wire's two lines, forward and back, lie this far off its middle
-inline constexpr int port_pitch = 40;  // between the wires that enter or leave one shape
-inline constexpr int labelled_pitch = 56;  // the same where a label hangs below each
+inline constexpr int strand = 9;           // from a wire's middle to its forward or backward line
+inline constexpr int port_pitch = 40;      // between the wires that enter or leave one shape
+inline constexpr int labelled_pitch = 56;  // between wires with a label below each
 inline constexpr int band_padding = 18, band_title = 30, band_gap = 22;  // of lanes
 
 template <class T> T& at(std::vector<T>& items, int index) { return items[static_cast<std::size_t>(index)]; }
@@ -31,7 +30,7 @@ struct Cell {
 // The piece of an edge between two neighbouring columns.
 struct Hop {
     int edge = 0, from = 0, to = 0;  // cells
-    int out_dy = 0, in_dy = 0;       // where it leaves and enters, from the top of the cells
+    int out_dy = 0, in_dy = 0;       // where the hop leaves and enters, from the top of the cells
     int track = -1;                  // of its vertical piece; -1: straight
 };
 
@@ -40,7 +39,7 @@ struct Edge {
     bool back = false;
     std::string label;
     std::vector<int> hops;
-    int label_cell = -1;  // the passage that carries the label; -1: it hangs before the target
+    int label_cell = -1;  // the passage that carries the label; -1: the label is before the target
 };
 
 struct Grid {
@@ -50,10 +49,9 @@ struct Grid {
     std::vector<Edge> edges;
     std::vector<std::vector<int>> columns;  // cells from top to bottom
 
-    std::vector<int> lane_numbers;  // of the lanes in use, ascending: the group of a lane is its place here
-    int middle = 0, left = 1, right = 2;  // groups beside the lanes: shared amid them, before all, after all
-    int middle_layer = 0,
-        left_layer = 0;  // the first layer of the lanes and of what comes before them; from the right
+    std::vector<int> lane_numbers;  // of the lanes in use, ascending; the index is the group of the lane
+    int middle = 0, left = 1, right = 2;   // groups of shared boxes: between, before and after the lanes
+    int middle_layer = 0, left_layer = 0;  // first layer of the lanes and of `left`, counted from the right
 
     bool has_lanes() const { return lane_numbers.size() > 1; }
     bool in_lanes(int group) const { return group <= middle; }
@@ -67,7 +65,7 @@ struct Extent {
 
 Grid make_grid(const Diagram& diagram);
 void choose_heights(Grid& grid);
-// Puts each lane below the one before, and says where they lie.
+// Puts each lane below the previous one, and returns their extents.
 std::vector<Extent> stack_lanes(Grid& grid);
 
 }  // namespace tally::drawing

@@ -1,4 +1,4 @@
-// The second third of a layout: how far down each cell lies, so that wires run straight where they can.
+// choose_heights() keeps wires straight where possible, which is the second step of a layout.
 #include <algorithm>
 #include <climits>
 
@@ -31,7 +31,8 @@ private:
     void tighten(const std::vector<int>& cells);
 };
 
-// Where a cell would lie for its middle wire to run straight; a parameter's wire counts only by itself.
+// Returns the height at which a cell's middle wire is straight. Wires of parameters count only if there are
+// no others.
 int Heights::wanted(int index, bool from_left) const {
     const Cell& cell = at(grid_.cells, index);
     std::vector<int> places, of_parameters;
@@ -50,7 +51,8 @@ int Heights::wanted(int index, bool from_left) const {
     return at(places, (count(places) - 1) / 2);
 }
 
-// Puts cells where they want to be, in order and apart: those that would overlap share their mean wish.
+// Places cells near their wanted heights, in order and without overlap. Cells that would overlap form a block
+// at the mean of their wanted heights.
 void Heights::settle(const std::vector<int>& cells, const std::vector<int>& wanted_y) {
     struct Block {
         long sum, weight;
@@ -87,7 +89,7 @@ void Heights::sweep(int group) {
             if (at(grid_.cells, cell).group == group) at(mine, c).push_back(cell);
     }
     for (int pass = 0; pass < 10; ++pass) {
-        const bool from_left = pass % 2 == 1;  // the last one, so that the spine of the picture is straight
+        const bool from_left = pass % 2 == 1;  // true in the last pass, so that the main path is straight
         for (int c = 0; c < count(mine); ++c) {
             const auto& cells = at(mine, from_left ? c : count(mine) - 1 - c);
             std::vector<int> wanted_y;
@@ -99,7 +101,7 @@ void Heights::sweep(int group) {
         for (int c = count(mine); c-- > 0;) tighten(at(mine, c));
 }
 
-// What hangs on nothing to its left moves as near to its target as its neighbours let it.
+// Moves cells that nothing on their left holds in place as near to their targets as the neighbours permit.
 void Heights::tighten(const std::vector<int>& cells) {
     for (int i = 0; i < count(cells); ++i) {
         Cell& cell = at(grid_.cells, at(cells, i));
@@ -122,7 +124,7 @@ void Heights::tighten(const std::vector<int>& cells) {
 
 void choose_heights(Grid& grid) { Heights{grid}; }
 
-// Lanes were laid out each by itself; now each goes below the one before.
+// Moves lanes, which were laid out separately, below each other.
 std::vector<Extent> stack_lanes(Grid& grid) {
     std::vector<Extent> lanes;
     int top = 0;

@@ -1,4 +1,4 @@
-// The last third of a layout: tracks for wires between the columns, lines that wrap like text.
+// lay_out() assigns tracks to wires and wraps columns into lines, which is the last step of a layout.
 #include "tally/tools/diagram_layout.hpp"
 
 #include <algorithm>
@@ -14,11 +14,11 @@ namespace tally::drawing {
 namespace {
 
 constexpr int track_pitch = 40;  // between the vertical pieces of wires
-constexpr int bend = 34;         // from a shape to the nearest vertical piece: arrow head, corner, air
+constexpr int bend = 34;         // from a shape to the nearest vertical piece: arrow head, corner, gap
 constexpr int shortest_gutter = 76;
 constexpr int wire_room = 2 * strand + 4;
 constexpr int return_pitch = 18;  // between the lines that run back to the next line of columns
-constexpr int widest = 2000;      // beyond it the columns wrap, where nothing else is asked for
+constexpr int widest = 2000;      // width at which the columns wrap if the diagram sets none
 
 // A line of columns; most pictures have one.
 struct Line {
@@ -33,7 +33,7 @@ public:
         : lane_names_(diagram.lanes), asked_(diagram.widest), grid_(make_grid(diagram)) {
         choose_heights(grid_);
         lane_extent_ = stack_lanes(grid_);
-        int attempts = 20;  // whatever needs more gets a picture with two wires that touch
+        int attempts = 20;  // if these are not enough, two wires touch in the picture
         for (int cell = choose_tracks(); cell >= 0 && attempts > 0; --attempts) {
             push_down(cell);
             cell = choose_tracks();
@@ -44,7 +44,7 @@ public:
 
 private:
     const std::vector<std::string>& lane_names_;
-    const int asked_;  // for no wider lines than this; 0: for none
+    const int asked_;  // the most pixels of a line that the diagram permits; 0: no such limit
     Grid grid_;
     std::vector<Extent> lane_extent_;
     std::vector<int> tracks_, label_room_, strands_;  // in the gutter after each column
@@ -81,8 +81,8 @@ std::vector<int> Arranger::hops_after(int column) const {
     return found;
 }
 
-// Vertical pieces that overlap get tracks of their own, in the order in which parallel wires nest. Returns a
-// cell that must move for two wires to part, or -1.
+// Gives separate tracks to vertical pieces that overlap, in the order in which parallel wires nest. Returns a
+// cell that must move to separate two wires, or -1.
 int Arranger::choose_tracks() {
     tracks_.clear();
     label_room_.clear();
@@ -136,8 +136,8 @@ void Arranger::place_tracks(const std::vector<int>& bent) {
     }
 }
 
-// A wire that ends at the height where another starts must turn after it, or they would run along each other.
-// Two that want this of each other cannot both have it: returns the cell at which one of them ends, or -1.
+// Moves a wire that ends at the height where another one starts to a later track, so that they do not
+// overlap. If two wires need this of each other, returns the cell at which one of them ends, otherwise -1.
 int Arranger::part_collinear(const std::vector<int>& bent) {
     for (int round = 0; round <= count(bent); ++round) {
         int unparted = -1;
@@ -154,7 +154,7 @@ int Arranger::part_collinear(const std::vector<int>& bent) {
     return -1;
 }
 
-// Moves a cell, and what lies below it in its lane and column, out of the way.
+// Moves a cell down, with all cells below it in its lane and column.
 void Arranger::push_down(int index) {
     const Cell& pushed = at(grid_.cells, index);
     const int least = pushed.y;
@@ -170,7 +170,8 @@ int Arranger::gutter_width(int column) const {
            at(label_room_, column);
 }
 
-// What wires take that come back to the first column of a line, and that leave its last; of strict widths only.
+// Returns the space before the first column of a line for wires that return to it, if the width is limited.
+// room_after() does the same for wires that leave the last column.
 int Arranger::room_before(int column) const {
     if (asked_ == 0) return 0;
     const int bands = grid_.has_lanes() ? 2 * band_padding : 0;
@@ -201,8 +202,9 @@ int Arranger::line_of(int column) const {
     return line;
 }
 
-// The last column of each line. Of the later gutters that fit, the one with the fewest wires breaks a line;
-// where all have several, the line may grow by half to find a single one or to reach its end.
+// Returns the last column of each line. A line breaks at the gutter with the fewest wires among the later
+// ones that fit. If all of these have several wires, the line may grow by half to find a gutter with one wire
+// or to reach the end.
 std::vector<int> Arranger::ends_of_lines(int width) const {
     const int end = count(grid_.columns) - 1, one_wire = 2, most = asked_ > 0 ? width : width * 3 / 2;
     std::vector<int> ends;
@@ -226,7 +228,7 @@ std::vector<int> Arranger::ends_of_lines(int width) const {
     return ends;
 }
 
-// The narrowest lines that are as few as the widest would be, so that the last is not a lonely box.
+// Chooses the narrowest lines that do not increase their number, so that the last line is not a single box.
 void Arranger::break_lines() {
     column_width_.assign(grid_.columns.size(), 0);
     column_x_.assign(grid_.columns.size(), 0);
@@ -241,7 +243,7 @@ void Arranger::break_lines() {
         if (narrower.size() > ends.size()) break;
         ends = std::move(narrower);
     }
-    // Better still is to leave the lanes whole, in a line of their own.
+    // If the lanes fit into a line of their own, they are not broken.
     const int first_of_lanes = count(grid_.columns) - grid_.left_layer, end = count(grid_.columns) - 1;
     if (asked_ > 0 && grid_.has_lanes() && ends.size() > 1 && first_of_lanes > 0 &&
         line_width(0, first_of_lanes - 1) <= asked_ && line_width(first_of_lanes, end) <= asked_)
@@ -286,7 +288,7 @@ void Arranger::place_lines(const std::vector<int>& ends) {
     }
 }
 
-// From the end of one line around to the start of the next; the lines nest, so none crosses another.
+// Leads a wire from the end of one line to the start of the next. The wires nest, so they do not cross.
 void Arranger::route_return(std::vector<Point>& points, const Hop& hop, int offset) const {
     const int column = at(grid_.cells, hop.from).column;
     const Line& line = at(lines_, line_of(column));
@@ -331,9 +333,8 @@ std::vector<Point> Arranger::route(const Edge& edge, int offset) const {
         } else if (hop.track >= 0) {
             const int middle =
                 at(column_x_, column) + at(column_width_, column) + bend + hop.track * track_pitch;
-            const int x = middle + (grid_.y2(hop) > grid_.y1(hop)
-                                        ? -offset
-                                        : offset);  // so that the two lines keep their distance
+            // The sign keeps the distance between the forward and the backward line.
+            const int x = middle + (grid_.y2(hop) > grid_.y1(hop) ? -offset : offset);
             points.push_back({x, grid_.y1(hop) + shift(hop.from) + offset});
             points.push_back({x, grid_.y2(hop) + shift(hop.to) + offset});
         }
@@ -406,17 +407,15 @@ void Arranger::add_bands(Layout& layout, const Line& line) const {
 
 void require_drawable(const Diagram& diagram) {
     const auto& boxes = diagram.boxes;
-    if (boxes.empty()) throw Error("[picture] there is nothing to draw: the diagram has no boxes");
-    if (boxes.size() > static_cast<std::size_t>(Diagram::max_boxes)) {
-        throw Error("[picture] " + std::to_string(boxes.size()) + " boxes cannot be read; at most " +
-                    std::to_string(Diagram::max_boxes) + " are drawn: picture a part of the graph");
-    }
+    detail::require(!boxes.empty(), "picture", "the diagram has no boxes; add at least one");
+    detail::require(boxes.size() <= static_cast<std::size_t>(Diagram::max_boxes), "picture", boxes.size(),
+                    " boxes are too many to read; draw a part of the graph with at most ",
+                    Diagram::max_boxes);
     for (std::size_t i = 0; i < boxes.size(); ++i)
         for (const auto& input : boxes[i].inputs) {
             if (input.from >= 0 && static_cast<std::size_t>(input.from) < i) continue;
-            throw Error("[picture] box " + std::to_string(i) + " '" +
-                        detail::clean_text(boxes[i].name, 4000) + "' has input " +
-                        std::to_string(input.from) + ": boxes must follow their inputs");
+            throw Error("picture", "box ", i, " '", detail::clean_text(boxes[i].name, 4000), "' has input ",
+                        input.from, "; put each box after its inputs");
         }
 }
 

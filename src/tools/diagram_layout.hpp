@@ -1,5 +1,4 @@
-// Where everything of a diagram goes: integer places for shapes, wires, labels and lanes. Used by to_svg
-// and its tests.
+// lay_out() computes integer places for the shapes, wires, labels and lanes of a diagram.
 #pragma once
 
 #include <string>
@@ -17,7 +16,7 @@ struct Point {
 struct Wire {
     int from = 0, to = 0;         // boxes
     std::vector<Point> forward;   // corners from source to target
-    std::vector<Point> backward;  // from target to source; empty where no gradient comes back
+    std::vector<Point> backward;  // corners from target to source; empty if the edge carries no gradient
     std::string label;
     Point label_at;  // middle of its base line
 };
@@ -34,7 +33,7 @@ struct Layout {
     std::vector<Band> bands;
 };
 
-// Throws where no picture can be drawn: no boxes, too many, an input that does not come before its box.
+// Throws if the diagram has no boxes, too many, or an input that is not before its box.
 void require_drawable(const Diagram& diagram);
 Layout lay_out(const Diagram& diagram);
 

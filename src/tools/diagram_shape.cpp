@@ -1,5 +1,4 @@
-// What stands in a shape and how large that makes it: text cleaned and measured, rows stacked, an
-// outline around them.
+// shape_of() cleans and measures the text of a box, stacks its rows, and chooses an outline around them.
 #include "tally/tools/diagram_shape.hpp"
 
 #include <algorithm>
@@ -20,7 +19,7 @@ int root(int square) {
 
 int half_letter() { return 11; }  // half the height of a letter with its accents and descenders
 
-// The rows from top to bottom with their distance from the middle; returns their height.
+// Sets the distance of each row from the middle, and returns the height of all rows.
 int stack(std::vector<Row>& rows) {
     const int separator = 10;  // room for the dashed line above a gradient
     int height = 0;
@@ -33,8 +32,7 @@ int stack(std::vector<Row>& rows) {
     return height;
 }
 
-// The width a shape of this outline and height needs, so that no corner of a row touches its slanted
-// or round sides.
+// Returns the width at which no corner of a row touches the slanted or round sides of the shape.
 int width_around(const Shape& shape, int padding) {
     int width = 0;
     for (const Row& row : shape.rows)

@@ -1,4 +1,4 @@
-// A shape of a diagram: the rows of text in it, how large they make it, and its outline.
+// shape_of() computes the rows of text, the size and the outline of a box in a diagram.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace tally::drawing {
 
-// Of an 18 px monospace letter; fonts stay below it, so text keeps inside.
+// Width of an 18 px monospace letter. Real fonts are narrower, so the text stays inside its shape.
 inline constexpr int char_width = 11;
 inline constexpr int line_height = 26;  // of a row of text in a shape
 
 struct Row {
     enum class Kind : std::uint8_t { head, value, gradient };
     Kind kind = Kind::head;
-    std::string name, text;  // a head: the name in bold, then shape and tags; else only text
+    std::string name, text;  // of a head, the name in bold, then shape and tags; of other rows, only text
     int dy = 0;              // its middle, from the middle of the shape
     int width = 0;
 };
@@ -32,7 +32,7 @@ struct Shape {
 };
 
 int text_width(const std::string& utf8);
-// Its rows and size, with room for wires that span port_extent.
+// Returns the shape of a box. It is high enough for wires that span port_extent.
 Shape shape_of(const Diagram::Box& box, int port_extent);
 
 }  // namespace tally::drawing

@@ -1,4 +1,4 @@
-// Is a gradient right? Finite differences against backward, and Hessian-vector products by dual numbers.
+// gradcheck() compares gradients with finite differences; hessian_vector() uses dual numbers.
 #pragma once
 
 #include <algorithm>
@@ -17,19 +17,19 @@
 
 namespace tally {
 
-// Whether gradients agree with finite differences.
+// The result of gradcheck().
 struct Gradcheck {
     explicit operator bool() const { return ok; }
     bool ok = true;
-    double worst = 0;    // largest relative difference seen
-    std::string report;  // where it was, with both numbers
+    double worst = 0;    // largest relative difference
+    std::string report;  // its place, and both derivatives
 };
 
-// How closely they are looked at.
+// Options of gradcheck().
 struct GradcheckOptions {
     double step = 1e-6;
     double tolerance = 1e-6;  // relative to max(1, |gradient|)
-    std::size_t small = 64;   // up to so many elements, each is checked by itself
+    std::size_t small = 64;   // up to this many elements, each one is checked separately
     std::uint64_t seed = 0;   // of the direction and the weights of the output
 };
 
@@ -43,7 +43,7 @@ inline std::vector<double> random_numbers(std::size_t size, std::uint64_t seed, 
     return values;
 }
 
-// Parameters that lie h further along the direction.
+// Returns parameters that are moved by h along the direction.
 inline std::vector<Var<Array<double>>> moved(const std::vector<Array<double>>& at, const Direction& direction,
                                              double h) {
     std::vector<Var<Array<double>>> xs;
@@ -56,9 +56,9 @@ inline std::vector<Var<Array<double>>> moved(const std::vector<Array<double>>& a
 }
 }  // namespace detail
 
-// f takes a vector of variables and gives one variable of any shape. Checks the gradient of Σ weight·f in one
-// random direction through all inputs, and element by element where they are few; and what rules do with what
-// they are given (check_rules.hpp).
+// Checks the gradient of Σ weight·f, where f maps a vector of variables to one variable of any shape. Compares
+// the derivative in one random direction through all inputs, and that of each element if there are few. Also
+// checks the backward functions by CheckRules.
 template <class F>
 Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOptions& options = {}) {
     using T = Array<double>;
@@ -85,10 +85,10 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
             for (std::size_t j = 0; j < at[i].size(); ++j) analytic += gradient[i][j] * direction[i][j];
         const double difference =
             std::abs(finite - analytic) / std::max({1.0, std::abs(finite), std::abs(analytic)});
-        if (!std::isnan(result.worst) && !(difference <= result.worst)) {  // also when it is NaN
+        if (!std::isnan(result.worst) && !(difference <= result.worst)) {  // also true if difference is NaN
             result.worst = difference;
-            result.report = where + ": backward says " + with_decimals(analytic, 6) +
-                            ", finite differences " + with_decimals(finite, 6);
+            result.report = where + ": backward gives " + with_decimals(analytic, 6) +
+                            ", finite differences give " + with_decimals(finite, 6);
         }
         result.ok = result.ok && difference <= options.tolerance;
     };
@@ -104,8 +104,8 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
     return result;
 }
 
-// The Hessian of f at x times v: a reverse sweep over dual numbers. f must accept any scalar type and
-// give one element.
+// Returns the Hessian of f at x times v, by a backward pass over dual numbers. f must accept any scalar type
+// and return one element.
 template <class F> Array<double> hessian_vector(F f, const Array<double>& x, const Array<double>& v) {
     if (!detail::same_shape_and_device(x, v))
         detail::fail_gradient_form(detail::describe(x), detail::describe(v));

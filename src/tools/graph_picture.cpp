@@ -1,4 +1,4 @@
-// Finishing a picture: lanes for micro-batches, and the file it is written to.
+// Picture assigns lanes to micro-batches, and writes the picture to a file.
 #include "tally/tools/graph_picture.hpp"
 
 #include "tally/base/error.hpp"
@@ -15,7 +15,7 @@ Diagram Picture::finished() const {
 void Picture::write(const std::string& path) const {
     const bool svg_wanted = path.ends_with(".svg");
     if (!svg_wanted && !path.ends_with(".dot"))
-        throw Error("[picture] cannot write " + path + ": the name must end in .svg or .dot");
+        throw Error("picture", "cannot write '", path, "'; use a name that ends in .svg or .dot");
     write_file_atomically(path, svg_wanted ? svg() : dot());
 }
 

@@ -1,4 +1,4 @@
-// A recorded graph as a picture, SVG or DOT, drawn from an observed sweep.
+// Picture draws a recorded graph and the gradients of its backward pass as SVG or DOT.
 //
 //     KeepValues keep_values;                       // keep values and data for the picture
 //     Picture picture;
@@ -21,18 +21,18 @@
 
 namespace tally {
 
-// Graphs, drawn one beside the other; picture(loss) draws one.
+// Draws one graph or several in one picture, each in its own lane. picture(loss) draws one.
 class Picture {
 public:
     explicit Picture(std::string title = "") { diagram_.title = std::move(title); }
 
-    // What a variable is called in the picture; say it before it is drawn.
+    // Sets the name of a variable. Call this before the variable is drawn.
     template <class T> Picture& name(const Var<T>& x, std::string text) {
         names_[x.checked("picture").id] = std::move(text);
         return *this;
     }
 
-    // Draws the graph behind a result as it stands, on the next lane.
+    // Draws the graph of a result in its current state, in the next lane.
     template <class T> void add(const Var<T>& loss, std::string lane = "") {
         if (loss.checked("picture").state == detail::State::consumed)
             detail::BackwardPass::throw_consumed(loss.node());
@@ -42,11 +42,11 @@ public:
         diagram_.lanes.push_back(lane.empty() ? "micro-batch " + std::to_string(losses_) : std::move(lane));
     }
 
-    // Draws the graph, sweeps it, and draws the gradients that flowed back.
+    // Draws the graph, runs the backward pass, and draws the gradients.
     template <class T> void backward(const Var<T>& loss, std::string lane = "") {
         add(loss, std::move(lane));
         const std::vector<detail::ValueNode<T>*> leaves = leaves_behind<T>(loss.node());
-        struct KeepAlive {  // a leaf without a handle would be gone once it has been reached
+        struct KeepAlive {  // the backward pass would destroy a leaf that has no handle
             explicit KeepAlive(const std::vector<detail::ValueNode<T>*>& all) : nodes(all) {
                 for (detail::ValueNode<T>* node : nodes) ++node->refs;
             }
@@ -56,16 +56,16 @@ public:
             const std::vector<detail::ValueNode<T>*>& nodes;
         };
         const KeepAlive hold(leaves);
-        std::vector<T> before;  // of each leaf's gradient: what arrives is the difference
+        std::vector<T>
+            before;  // gradient of each leaf before the current step; an arrow shows the difference
         for (const detail::ValueNode<T>* leaf : leaves)
             before.push_back(leaf->has_gradient() ? leaf->gradient : T());
         std::vector<bool> any(leaves.size());
         for (std::size_t i = 0; i < leaves.size(); ++i) any[i] = leaves[i]->has_gradient();
         int current = -1;
-        const auto arrived = [&] {  // what the node pulled last has sent to the leaves
+        const auto arrived = [&] {  // labels the gradients that the last backward function sent to leaves
             for (std::size_t i = 0; current >= 0 && i < leaves.size(); ++i) {
-                Diagram::Input* edge =
-                    nullptr;  // the last one, if the operation reads the leaf several times
+                Diagram::Input* edge = nullptr;  // the last one if the operation reads the leaf several times
                 int edges = 0;
                 for (Diagram::Input& input : diagram_.boxes[static_cast<std::size_t>(current)].inputs) {
                     if (input.from != boxes_.at(leaves[i]->id) || !leaves[i]->has_gradient()) continue;
@@ -85,7 +85,7 @@ public:
         };
         loss.backward([&](const detail::VisitedNode<T>& visit) {
             const auto drawn = boxes_.find(visit.node.id);
-            if (drawn == boxes_.end()) return;  // inside a checkpoint, which stands for it
+            if (drawn == boxes_.end()) return;  // a node inside a checkpoint, which is drawn as one box
             arrived();
             current = drawn->second;
             Diagram::Box& box = diagram_.boxes[static_cast<std::size_t>(current)];
@@ -98,7 +98,7 @@ public:
             if (leaf->has_gradient()) box_of(leaf).gradient = text(leaf->gradient);
     }
 
-    // Lines wrap that would be wider than so many pixels.
+    // Sets the width in pixels at which lines wrap.
     Picture& widest(int pixels) {
         diagram_.widest = pixels;
         return *this;
@@ -106,7 +106,7 @@ public:
 
     std::string svg() const { return to_svg(finished()); }
     std::string dot() const { return to_dot(finished()); }
-    void write(const std::string& path) const;  // .svg or .dot, wholly or not at all
+    void write(const std::string& path) const;  // writes .svg or .dot, completely or not at all
 
 private:
     template <class T> void draw(detail::ValueNode<T>* root) {
@@ -170,11 +170,11 @@ private:
 
     Diagram diagram_;
     std::map<std::uint64_t, std::string> names_;  // by node id
-    std::map<std::uint64_t, int> boxes_;          // place in diagram_.boxes, by node id
+    std::map<std::uint64_t, int> boxes_;          // index in diagram_.boxes, by node id
     int losses_ = 0;
 };
 
-// The graph behind one result, as it stands.
+// Draws the graph of one result in its current state.
 template <class T> Picture picture(const Var<T>& loss, std::string title = "") {
     Picture drawn(std::move(title));
     drawn.add(loss);

@@ -1,4 +1,4 @@
-// Time and bytes, operation by operation, and their table.
+// Profile adds up the time and bytes of each operation, and prints them as a table.
 #include "tally/tools/profile.hpp"
 
 #include <algorithm>
@@ -74,7 +74,7 @@ void Profile::before_backward(const Node& node) {
 
 void Profile::after_backward(const Node& node) {
     const std::uint64_t time = passed();
-    if (open_.empty() || open_.back().node != node.id) return;  // it was running when this profile began
+    if (open_.empty() || open_.back().node != node.id) return;  // it began before this profile
     const Open rule = open_.back();
     open_.pop_back();
     ++rows_[rule.row].pulls;

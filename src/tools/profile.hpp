@@ -1,4 +1,4 @@
-// Profile: where the time of each operation goes, and its bytes.
+// Profile measures the time and the bytes of each operation.
 //
 //     Profile profile;
 //     for (...) { load(); profile.mark("load"); model(x).backward(); step(); profile.mark("step"); }
@@ -19,39 +19,39 @@
 
 namespace tally {
 
-// Looks on while it lives. The engine says when an operation is finished, not when it begins: the time of
-// an operation is what has passed since the event before it, so what a program does between two
-// operations is counted with the second, unless mark() sets it apart. The time of a rule is its own: what
-// it records and sweeps itself, as a checkpoint does, counts there. On a GPU this is the time of the
-// host, which only launches.
+// Observes the operations of this thread for its lifetime. The engine reports only the end of an operation,
+// so its time is the time since the previous event. This includes other work of the program before it, unless
+// mark() separates that work. The time of a backward function excludes operations and backward passes inside
+// it, as in a checkpoint, which have rows of their own. On a GPU this is the time of the host, which only
+// launches kernels.
 class Profile final : Observer {
 public:
     using Clock = std::function<std::uint64_t()>;  // in nanoseconds
 
     struct Row {
         std::string name;
-        std::uint64_t calls = 0, pulls = 0;       // computed; its rule called
+        std::uint64_t calls = 0, pulls = 0;       // calls of the operation and of its backward function
         std::uint64_t forward = 0, backward = 0;  // nanoseconds
-        std::size_t made = 0;  // bytes of results, as the ledger counts them; none for a view of an operand
-        std::size_t kept = 0;  // bytes that were not kept already
-        bool marked = false;   // not an operation: what mark() has set apart
+        std::size_t made = 0;                     // bytes of results; 0 for a view of an operand
+        std::size_t kept = 0;                     // bytes saved for backward that were not saved before
+        bool marked = false;                      // not an operation, but a part that mark() has separated
         std::uint64_t together() const { return forward + backward; }
     };
 
     explicit Profile(Device device = Device::cpu, Clock clock = steady);
 
-    // What has passed since the last event belongs to no operation.
+    // Counts the time since the last event under this name, and not with the next operation.
     void mark(const std::string& name);
 
-    std::vector<Row> rows() const;  // what took longest comes first
-    // From the beginning to the last event, without what this profile itself took.
+    std::vector<Row> rows() const;  // the longest time first
+    // Returns the time from the beginning to the last event, without the time of this profile's own work.
     std::uint64_t nanoseconds() const { return last_ - begin_ - own_time_; }
-    std::uint64_t between() const;  // of these: in none of the rows, such as what passes before a sweep
+    std::uint64_t between() const;  // nanoseconds that are in no row, such as those before a backward pass
 
-    // One event for each operation and each rule, and the live bytes after it, by class.
+    // Returns one event for each operation and each backward function, with the live bytes after it by class.
     std::string chrome_trace() const;
     void write_chrome_trace(const std::string& path) const;
-    static constexpr std::size_t most_events = 1 << 17;  // of a trace; later ones are only summed
+    static constexpr std::size_t most_events = 1 << 17;  // of a trace; later events are only added to rows()
     std::uint64_t left_out() const { return left_out_; }
 
 private:
@@ -64,7 +64,7 @@ private:
         std::size_t made, kept;
         std::size_t in_use_by[memory::detail::memory_classes];
     };
-    struct Open {  // a rule that is running
+    struct Open {  // a backward function that is running
         std::uint64_t node;
         std::size_t row;
         std::uint64_t begin;
@@ -75,7 +75,7 @@ private:
     void after_backward(const Node& node) override;
 
     std::size_t row_of(const std::string& name, bool marked = false);
-    std::uint64_t passed();  // since the last event
+    std::uint64_t passed();  // returns the time since the last event, and makes this the last event
     void trace(Event event);
     static std::uint64_t steady();
 
@@ -90,6 +90,6 @@ private:
     const ObserverScope scope_{*this};
 };
 
-std::string to_string(const Profile& profile);  // a table
+std::string to_string(const Profile& profile);  // returns a table
 
 }  // namespace tally

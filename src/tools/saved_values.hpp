@@ -1,9 +1,9 @@
-// SavedValues: what operations keep for the way back, why, and where in the program.
+// SavedValues lists what operations save for backward, with the reason and the place in the program.
 //
 //     SavedValues kept;
-//     const Here here;
+//     const ScopeName here;
 //     const Tensor loss = model(x);
-//     std::cout << to_string(kept);   // before loss.backward() lets go of it
+//     std::cout << to_string(kept);   // before loss.backward() frees the values
 #pragma once
 
 #include <cstddef>
@@ -16,31 +16,32 @@
 
 namespace tally {
 
-// Looks on while it lives. Holds what operations recorded since then still keep: what a sweep has pulled is
-// taken off the list. (A graph that is dropped without a sweep stays on it until its buffers are kept anew.)
+// Lists the values that operations have saved during its lifetime. A backward function removes the entries of
+// its operation. The entries of a graph that is dropped without backward stay until its buffers are saved
+// again.
 class SavedValues final : Observer {
 public:
     enum class Why : std::uint8_t {
         output,     // the operation's own result
-        operand,    // or what was computed inside
-        parameter,  // which is there anyway, as is
-        gradient,   // this, and
-        number      // this one, which lies in the node
+        operand,    // an operand, or a value computed inside the operation
+        parameter,  // not counted: held anyway
+        gradient,   // not counted: held anyway
+        number      // not counted: stored in the node
     };
     struct Entry {
         std::string op;
-        std::string where;  // see Here
+        std::string where;  // see ScopeName
         Shape shape;
         std::size_t bytes;  // of the buffer; several entries may share one
         Why why;
-        bool counts;  // among the ledger's `saved`, and not kept already when this object began
-        const memory::detail::Storage* storage;  // to compare, not to read: it may be gone
-        std::uint64_t node;                      // its id
+        bool counts;                             // in class `saved`, and not saved before this object began
+        const memory::detail::Storage* storage;  // only to compare, because the storage may be freed
+        std::uint64_t node;                      // id of the node
     };
 
     const std::vector<Entry>& entries() const { return entries_; }  // in the order of their operations
-    std::size_t bytes() const;    // of distinct buffers that count: what `saved` has grown by
-    std::size_t buffers() const;  // how many these are
+    std::size_t bytes() const;    // of distinct counted buffers: the growth of the memory class `saved`
+    std::size_t buffers() const;  // number of these buffers
 
 private:
     void on_forward(const ForwardEvent& operation) override;
@@ -50,6 +51,6 @@ private:
     const ObserverScope scope_{*this};
 };
 
-std::string to_string(const SavedValues& kept);  // a table, one entry a line
+std::string to_string(const SavedValues& kept);  // returns a table with a line for each entry
 
 }  // namespace tally

@@ -1,4 +1,4 @@
-// Places and types in words.
+// ScopeName::place() describes the current place in a program; layer_type_name() shortens a type's name.
 #include "tally/tools/scope_name.hpp"
 
 #include <cxxabi.h>
@@ -24,7 +24,7 @@ std::string detail::layer_type_name(const std::type_info& type) {
     const std::unique_ptr<char, void (*)(void*)> whole(
         abi::__cxa_demangle(type.name(), nullptr, nullptr, nullptr), std::free);
     std::string kind;
-    int depth = 0;  // inside of template arguments, or of the arguments of a function around it
+    int depth = 0;  // nesting of template arguments and of the arguments of an enclosing function
     for (const char c : std::string_view(whole ? whole.get() : type.name())) {
         if (c == '>' || c == ')') --depth;
         if (depth == 0 && c != '>' && c != ')') kind += c;

@@ -1,7 +1,7 @@
-// Here: names a place in the program for what is recorded there, so that reports can say where.
+// ScopeName names a place in the program, so that reports show where an operation was recorded.
 //
-//     const Here here;                    // this file and line
-//     const Here encoder("encoder");      // and, inside of it, a name
+//     const ScopeName here;                    // this file and line
+//     const ScopeName encoder("encoder");      // also a name
 #pragma once
 
 #include <string>
@@ -15,16 +15,16 @@ namespace detail {
 struct SourceLine {
     const char* file = nullptr;
     int line = 0;
-    // Where it is called; std::source_location, which clang 14 lacks.
+    // Returns the place of the call. (clang 14 has no std::source_location.)
     static constexpr SourceLine current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
         return {file, line};
     }
 };
-// For a part of a library, whose own line would tell nothing: then that of the place around it is said.
+// Pass this in library code, so that reports show the line of the enclosing scope of the program instead.
 inline constexpr SourceLine no_location;
 }  // namespace detail
 
-// For this thread, while one lives. Several nest.
+// Names a place on this thread for its lifetime. Scopes can be nested.
 class [[nodiscard]] ScopeName {
 public:
     [[nodiscard]] explicit ScopeName(detail::SourceLine at = detail::SourceLine::current())
@@ -35,7 +35,7 @@ public:
     ScopeName(const ScopeName&) = delete;
     ScopeName& operator=(const ScopeName&) = delete;
 
-    static std::string place();  // "model.cpp:12 encoder > 3 ReLU"; empty where nothing is named
+    static std::string place();  // "model.cpp:12 encoder > 3 ReLU"; empty outside of all scopes
 
 private:
     std::string name_;
@@ -45,7 +45,7 @@ private:
 };
 
 namespace detail {
-std::string layer_type_name(const std::type_info& type);  // "ReLU" of a tally::ReLU<float>
+std::string layer_type_name(const std::type_info& type);  // "ReLU" for tally::ReLU<float>
 }  // namespace detail
 
 }  // namespace tally

@@ -1,4 +1,4 @@
-// A sheet as SVG: its elements in the order in which they were put, on a page that is light or dark.
+// Sheet writes its elements as SVG in the order of their calls, on a light or a dark page.
 #include "tally/tools/sheet.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using svg::formatted;
 
-constexpr int strong_width = 14;  // of a letter of 22 px
+constexpr int strong_width = 14;  // width of a letter of 22 px
 
 const char* const styles =
     ".t-strong{font-size:22px;font-weight:bold}\n"

@@ -1,5 +1,4 @@
-// Sheet: a page on which words, lines and marks are put at their places. It grows with them, and knows where its
-// words lie.
+// Sheet draws texts, lines and shapes at given places on a page that grows with them.
 #pragma once
 
 #include <string>
@@ -9,7 +8,7 @@ namespace tally::drawing {
 
 class Sheet {
 public:
-    static constexpr int widest = 1400;  // what a projector shows at 18 px
+    static constexpr int widest = 1400;  // pixels that a projector shows with text of 18 px
     static constexpr int margin = 32;
 
     struct Words {
@@ -17,21 +16,22 @@ public:
         std::string text;
     };
 
-    // What it tells to who cannot see it follows the title.
+    // `told` describes the picture for screen readers.
     Sheet(std::string title, std::string told);
 
-    // y is the base line. Styles: t-middle, t-end; t-strong; t-quiet, t-good, t-bad. Returns where it ends.
+    // Writes a text with the base line y, and returns the x of its end. Styles: t-middle, t-end; t-strong;
+    // t-quiet, t-good, t-bad.
     int text(int x, int y, const std::string& words, const std::string& style = "");
     void rule(int x1, int y1, int x2, int y2, const std::string& style = "s-line");
     void arrow(int x1, int y1, int x2, int y2, const std::string& style = "");  // s-bad, s-good
     void box(int x, int y, int w, int h, const std::string& style = "s-band", int radius = 10);
     void circle(int x, int y, int radius, const std::string& style = "s-ring");
-    // A path of commands and integers; its corners lie within what it is said to cover.
+    // Draws a path of SVG commands and integers. `covers` must contain its corners.
     void path(const std::string& commands, const std::string& style, const Words& covers);
 
     int width() const { return right_ + margin; }
     int height() const { return bottom_ + margin; }
-    int top() const { return margin + 56; }  // of what stands under the title
+    int top() const { return margin + 56; }  // of the area below the title
     const std::vector<Words>& words() const { return words_; }
     std::string svg() const;
 

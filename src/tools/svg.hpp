@@ -1,4 +1,4 @@
-// What every chart is made of: the page with its styles, words, and lines.
+// page(), text() and rule() return the parts of SVG that all charts share.
 #pragma once
 
 #include <cstdio>
@@ -35,8 +35,8 @@ inline const std::string plain_dark =
     ".t-rule{stroke:#3d444d}\n"
     ".t-axis{stroke:#b1bac4}\n";
 
-// How a picture begins: its size, its title, what it tells to who cannot see it, and styles of its own; `dark` are
-// those that differ where the reader prefers a dark page, "" keeps the picture light.
+// Returns the start of a picture. `told` describes the picture for screen readers. `dark` holds the styles
+// that differ on a dark page; with "" the picture is always light.
 inline std::string page(int width, int height, const std::string& title, const std::string& told,
                         const std::string& styles, const std::string& dark = "") {
     return formatted("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" ", width, height) +

@@ -1,4 +1,4 @@
-// Looking at the ledger, and the strip of text.
+// Timeline samples the memory accounting after each event, and prints a strip of text.
 #include "tally/tools/timeline.hpp"
 
 #include <algorithm>
@@ -53,15 +53,15 @@ std::vector<Timeline::Sample> detail::highest(const std::vector<Timeline::Sample
 
 std::string detail::in_words(const Timeline::Peak& peak) {
     return bytes_in_words(peak.bytes) + (peak.within ? " within event " : " at event ") +
-           std::to_string(peak.at.event) + ", " + (peak.at.forward ? "computing '" : "going back through '") +
+           std::to_string(peak.at.event) + ", " + (peak.at.forward ? "computing '" : "backward of '") +
            detail::clean_text(peak.op, 40) + "'" +
            (peak.where.empty() ? "" : " in " + detail::clean_text(peak.where, 60));
 }
 
 std::string Timeline::strip(const StripOptions& options) const {
     const auto [columns, ascii] = options;
-    if (columns < 1) throw Error("[timeline] a strip of " + std::to_string(columns) + " columns");
-    if (samples_.empty()) throw Error("[timeline] nothing was computed while it looked on");
+    if (columns < 1) throw Error("timeline", "a strip of ", columns, " columns; pass at least 1");
+    require_samples();
     constexpr int rows = 6;
     static constexpr const char* blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static constexpr const char* letters[] = {" ", ".", ".", ".", ":", ":", ":", "#", "#"};
@@ -79,7 +79,7 @@ std::string Timeline::strip(const StripOptions& options) const {
         std::string line =
             std::string(top.size() - std::min(label.size(), top.size()), ' ') + label + (ascii ? " |" : " │");
         for (const Sample& sample : shown) {
-            // Eighths of a row, rounded up: what is not nothing is to be seen.
+            // Rounds up to eighths of a row, so that any value above 0 is visible.
             const auto eighths =
                 static_cast<int>((static_cast<double>(sample.in_use) * rows * 8) /
                                      static_cast<double>(std::max<std::size_t>(peak_.bytes, 1)) +
@@ -101,8 +101,13 @@ std::string Timeline::strip(const StripOptions& options) const {
 
 void Timeline::write(const std::string& path, const std::string& title) const {
     if (!path.ends_with(".svg"))
-        throw Error("[timeline] cannot write " + path + ": the name must end in .svg");
+        throw Error("timeline", "cannot write '", path, "'; use a name that ends in .svg");
     write_file_atomically(path, svg(title));
+}
+
+void Timeline::require_samples() const {
+    detail::require(!samples_.empty(), "timeline",
+                    "no operation was recorded during its lifetime; construct it before the operations");
 }
 
 }  // namespace tally

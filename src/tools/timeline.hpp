@@ -1,6 +1,6 @@
-// Timeline: live bytes of a device, event by event, as a picture and as a strip of text.
+// Timeline shows the live bytes of a device, event by event, as a picture and as a strip of text.
 //
-//     memory::reset_peak();          // so that a peak within an operation is seen, too
+//     memory::reset_peak();          // so that the timeline includes peaks within an operation
 //     Timeline timeline;
 //     cross_entropy(model(x), labels).mean().backward();
 //     timeline.write("window.svg");
@@ -19,41 +19,41 @@
 
 namespace tally {
 
-// How a strip of text is drawn.
+// Options of Timeline::strip().
 struct StripOptions {
     int columns = 72;
     bool ascii = false;  // instead of blocks
 };
 
-// Looks on while it lives: at the ledger, after each operation of this thread (its operands are still there)
-// and after each rule. The ledger is that of all threads.
+// Samples the live bytes of all threads for its lifetime: after each operation of this thread, while its
+// operands still exist, and after each backward function.
 class Timeline final : Observer {
 public:
     explicit Timeline(Device device = Device::cpu);
 
     struct Sample {
         std::uint64_t event = 0;  // counted from 1
-        bool forward = true;      // else a rule has been called
+        bool forward = true;      // false: a backward function
         std::size_t in_use = 0;
         std::array<std::size_t, memory::detail::memory_classes> in_use_by{};
     };
     struct Peak {
         std::size_t bytes = 0;
-        Sample at;            // the event it belongs to
-        std::string op;       // its operation
-        std::string where;    // see Here
-        bool within = false;  // more than what was left when the operation was finished
+        Sample at;            // the sample of its event
+        std::string op;       // operation of the event
+        std::string where;    // see ScopeName
+        bool within = false;  // reached within the operation, and higher than after it
     };
 
     const std::vector<Sample>& samples() const { return samples_; }  // at most `most_samples`
     const Peak& peak() const { return peak_; }
     std::uint64_t events() const { return events_; }
-    static constexpr std::size_t most_samples = 1 << 14;  // of more events the higher of two, four, ... stay
+    static constexpr std::size_t most_samples = 1 << 14;  // beyond, the highest of 2, 4, ... events is kept
 
-    // Rows of blocks, or of plain ASCII, and the peak in words.
+    // Returns rows of block characters or ASCII, and a line that describes the peak.
     std::string strip(const StripOptions& options = {}) const;
     std::string strip(int, bool = false) const = delete;  // write strip({.columns = 60, .ascii = true})
-    // What of the temporary bytes has a name, such as an optimizer's averages: a band of its own.
+    // A part of the temporary bytes, such as an optimizer's averages, which svg() draws as a separate band.
     struct Share {
         std::string name;
         std::size_t bytes;
@@ -65,17 +65,18 @@ private:
     void on_forward(const ForwardEvent& operation) override;
     void after_backward(const Node& node) override;
     void look(const char* op, bool forward);
+    void require_samples() const;
 
     Device device_;
     std::vector<Sample> samples_;
     std::uint64_t events_ = 0, each_stands_for_ = 1;
-    std::size_t highest_before_;  // what the ledger called its peak at the last event
+    std::size_t highest_before_;  // the device's peak at the last event
     Peak peak_;
     const ObserverScope scope_{*this};
 };
 
 namespace detail {
-// The highest sample of each of `count` equal stretches, or all where there are fewer.
+// Returns the highest sample of each of `count` equal ranges, or all samples if there are fewer.
 std::vector<Timeline::Sample> highest(const std::vector<Timeline::Sample>& samples, std::size_t count);
 
 std::string in_words(const Timeline::Peak& peak);  // "45.0 MiB within event 12, computing 'linear'"

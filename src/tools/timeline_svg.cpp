@@ -1,4 +1,4 @@
-// A timeline as a picture: areas stacked by class, the peak marked.
+// Timeline::svg() draws stacked areas by memory class, and marks the peak.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,7 +10,7 @@
 namespace tally {
 namespace {
 
-constexpr int letter = 11;  // the width of one
+constexpr int letter = 11;  // width of a letter
 constexpr int width = 960, height = 540, left = 136, right = 928, top = 100, bottom = 412;
 constexpr const char* names[] = {"parameters", "gradients", "saved", "temporary"};
 static_assert(std::size(names) == memory::detail::memory_classes);
@@ -45,17 +45,17 @@ constexpr const char* dark =
     ".t-mark{fill:#e6edf3}\n"
     ".t-named{fill:#d2a8ff}\n";
 
-// Bytes that are shown on top of each other: those of a class, or a part of them.
+// One of the stacked areas: the bytes of a class, or a part of them.
 struct Layer {
     std::string name, style;
-    std::size_t memory_class, from, most;  // of the bytes of this class: beyond `from`, at most `most`
+    std::size_t memory_class, from, most;  // shows the bytes of this class after `from`, at most `most`
     std::size_t bytes(const Timeline::Sample& sample) const {
         const std::size_t all = sample.in_use_by[memory_class];
         return std::min(most, all - std::min(all, from));
     }
 };
 
-// What has a name stays from event to event, so it lies under what comes and goes.
+// Puts the named part below the other temporary bytes, since it changes less from event to event.
 std::vector<Layer> layers_of(const Timeline::Share& named) {
     constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
     std::vector<Layer> layers;
@@ -80,7 +80,7 @@ struct Scale {
     }
 };
 
-// A step where the height changes, from the sum of the layers below to that with its own.
+// Draws a layer between the sum of the layers below and the sum including this one, with steps at changes.
 std::string area(const std::vector<Timeline::Sample>& shown, const std::vector<Layer>& layers,
                  std::size_t layer, const Scale& scale) {
     std::string over, under;
@@ -104,7 +104,7 @@ std::string area(const std::vector<Timeline::Sample>& shown, const std::vector<L
     return "<polygon points=\"" + over + under + "\" class=\"" + layers[layer].style + "\"/>\n";
 }
 
-// Under the axis: where operations are computed, where a sweep goes back.
+// Draws marks below the axis that distinguish forward and backward events.
 std::string directions(const std::vector<Timeline::Sample>& shown, const Scale& scale) {
     std::string all;
     for (std::size_t i = 0, next; i < shown.size(); i = next) {
@@ -118,7 +118,7 @@ std::string directions(const std::vector<Timeline::Sample>& shown, const Scale& 
 }  // namespace
 
 std::string Timeline::svg(const std::string& title, const Share& of_temporary) const {
-    if (samples_.empty()) throw Error("[timeline] nothing was computed while it looked on");
+    require_samples();
     const std::vector<Sample> shown = detail::highest(samples_, (right - left) / 2);
     const Scale scale{std::max<std::size_t>(peak_.bytes, 64), shown.size()};
     const std::string head = detail::clean_text(title, 60), peak = "peak " + detail::in_words(peak_);
@@ -154,7 +154,7 @@ std::string Timeline::svg(const std::string& title, const Share& of_temporary) c
     svg += text(left, bottom + 40, "", "1") + text(right, bottom + 40, "t-end", std::to_string(events_));
     svg += text((left + right) / 2, bottom + 40, "t-middle", "events");
     int column = left;
-    for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {  // as they are stacked
+    for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {  // in the order of the stack
         svg += box(column, bottom + 62, 14, 14, layer->style);
         svg += text(column + 22, bottom + 75, "", layer->name);
         column += layers.size() > memory::detail::memory_classes

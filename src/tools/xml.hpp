@@ -1,4 +1,4 @@
-// Text as it must stand in XML, such as an SVG picture.
+// escape_xml() escapes text for XML, such as an SVG picture.
 #pragma once
 
 #include <string>

@@ -312,7 +312,7 @@ TEST_CASE("names may hold anything") {
 }
 
 TEST_CASE("what cannot be drawn is an error") {
-    CHECK_THROWS_WITH(to_svg({}), "[picture] there is nothing to draw: the diagram has no boxes");
+    CHECK_THROWS_WITH(to_svg({}), "[picture] the diagram has no boxes; add at least one");
     CHECK_THROWS_AS(to_dot({}), Error);
     CHECK_THROWS_AS(drawing::lay_out({}), Error);
     for (int from : {-1, 1, 2, 7}) {
@@ -325,7 +325,7 @@ TEST_CASE("what cannot be drawn is an error") {
     large.boxes.resize(static_cast<std::size_t>(Diagram::max_boxes));
     CHECK_NOTHROW(to_dot(large));
     large.boxes.emplace_back();
-    CHECK_THROWS_WITH(to_svg(large), contains("1001 boxes cannot be read"));
+    CHECK_THROWS_WITH(to_svg(large), contains("1001 boxes are too many to read"));
 }
 
 TEST_CASE("values are shortened, never wrongly") {

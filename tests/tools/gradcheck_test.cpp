@@ -38,7 +38,7 @@ TEST_CASE("gradcheck passes what is right and reports how close it was") {
     CHECK(static_cast<bool>(checked));
     CHECK(checked.ok);
     CHECK(checked.worst < 1e-7);
-    CHECK_THAT(checked.report, contains("backward says"));
+    CHECK_THAT(checked.report, contains("backward gives"));
 }
 
 TEST_CASE("gradcheck names the input and the element that are wrong") {
@@ -46,7 +46,7 @@ TEST_CASE("gradcheck names the input and the element that are wrong") {
     CHECK_FALSE(checked);
     CHECK_FALSE(checked.ok);
     CHECK(checked.worst > 0.1);
-    CHECK_THAT(checked.report, contains("input 0, element 1: backward says"));
+    CHECK_THAT(checked.report, contains("input 0, element 1: backward gives"));
 }
 
 TEST_CASE("gradcheck finds one wrong element among many along a random direction") {

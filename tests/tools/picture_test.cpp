@@ -75,7 +75,7 @@ TEST_CASE("a picture goes to .svg or .dot, and what cannot be written is an erro
     const Scalar x = parameter(3.0);
     const Picture drawn = picture(x * x);
     CHECK_THROWS_WITH(drawn.write("graph.png"),
-                      "[picture] cannot write graph.png: the name must end in .svg or .dot");
+                      "[picture] cannot write 'graph.png'; use a name that ends in .svg or .dot");
     CHECK_THROWS_WITH(drawn.write("/no/such/folder/graph.svg"), contains("/no/such/folder/graph.svg"));
     const std::filesystem::path folder = std::filesystem::temp_directory_path() / "tally-picture-test";
     std::filesystem::create_directories(folder);

@@ -251,7 +251,7 @@ TEST_CASE("the picture stacks the classes to scale and is well-formed whatever o
     const Folder folder;
     timeline.write(folder / "live.svg", "Bytes <live> & more");
     CHECK(folder.files() == 1);
-    CHECK_THROWS_WITH(timeline.write(folder / "live.png"), contains("the name must end in .svg"));
+    CHECK_THROWS_WITH(timeline.write(folder / "live.png"), contains("use a name that ends in .svg"));
 }
 
 TEST_CASE("a named part of the temporary bytes is a band of its own, and the bands are as high together") {
@@ -287,8 +287,10 @@ TEST_CASE("a named part of the temporary bytes is a band of its own, and the ban
 
 TEST_CASE("a timeline that saw nothing says so") {
     const Timeline timeline;
-    CHECK_THROWS_WITH(timeline.svg(), "[timeline] nothing was computed while it looked on");
-    CHECK_THROWS_WITH(timeline.strip(), "[timeline] nothing was computed while it looked on");
-    CHECK_THROWS_WITH(timeline.strip({.columns = 0}), "[timeline] a strip of 0 columns");
-    CHECK_THROWS_WITH(timeline.strip({.columns = 1}), "[timeline] nothing was computed while it looked on");
+    const char* const empty =
+        "[timeline] no operation was recorded during its lifetime; construct it before the operations";
+    CHECK_THROWS_WITH(timeline.svg(), empty);
+    CHECK_THROWS_WITH(timeline.strip(), empty);
+    CHECK_THROWS_WITH(timeline.strip({.columns = 0}), "[timeline] a strip of 0 columns; pass at least 1");
+    CHECK_THROWS_WITH(timeline.strip({.columns = 1}), empty);
 }
