@@ -36,8 +36,8 @@ int count_of(std::size_t bytes) {
     return static_cast<int>(bytes);
 }
 
-// Calls done() until it returns true, and yields the processor in between. Returns false after the timeout and
-// 20 more calls: if this process was stopped for a while, messages may have arrived in the meantime.
+// Calls done() until it returns true, and yields the processor in between. Returns false after the timeout
+// and 20 more calls: if this process was stopped for a while, messages may have arrived in the meantime.
 template <class F> bool within(double seconds, F done) {
     using Clock = std::chrono::steady_clock;
     const auto begun = Clock::now();

@@ -1,4 +1,4 @@
-// MpiTransport makes all calls to MPI, in mpi.cpp; functions that wait for other processes take a timeout.
+// MpiTransport makes all calls to MPI, and gives a timeout to those that wait for other processes.
 #pragma once
 
 #include <cstddef>
@@ -49,8 +49,7 @@ public:
     // Begins to send a label and a piece. `kept` owns the memory of the piece until it has been sent.
     void post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept);
     std::size_t under_way();  // frees what has been sent, and returns how many posts have not
-    // Returns the label of the next piece that a rank has posted, if it has arrived. Then take() receives the
-    // piece.
+    // Returns the label of the next piece from a rank if it has arrived. Then take() receives the piece.
     std::optional<std::string> label_of(int from);
     bool take(const Piece& piece, double seconds);                 // false after the timeout, as for move()
     bool wait(double seconds, const std::function<bool()>& done);  // false after the timeout

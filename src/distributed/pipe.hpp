@@ -1,6 +1,4 @@
-// Pipe runs a model whose consecutive stages are distributed over processes.
-//
-// While one stage works on a micro-batch, the other stages work on earlier and later ones.
+// Pipe runs a model in stages on several processes, which work on different micro-batches at the same time.
 //
 //     Pipe<float> pipe(processes, {[&](const Tensor& x, int) { return tanh(layer(x)); }});
 //     pipe.run(8, input, loss);   // runs 8 micro-batches forward and backward, and adds their gradients
@@ -29,8 +27,7 @@ struct PipelineResult {
     std::vector<int> live;        // for each of its stages, the most micro-batches that it kept at a time
 };
 
-// Returns the numbers of the stages that this process gets if `stages` stages are distributed evenly. The
-// stages are counted from 0.
+// Returns the numbers, from 0, of this process's stages if `stages` stages are distributed evenly.
 std::vector<int> own_stages(const ProcessGroup& processes, int stages);
 
 // Each process has one stage or several consecutive ones; rank 0 has the first. A single process has all of

@@ -1,7 +1,4 @@
-// ProcessGroup lets the processes of one run exchange data by collective calls.
-//
-// All processes make the same calls in the same order; otherwise each of them gets an error that names the
-// difference. A process that does not answer in time ends the run on all processes.
+// ProcessGroup lets the processes of one run exchange data by calls that all of them make in the same order.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +20,10 @@ struct PeerError : Error {
 };
 }  // namespace detail
 
-// How the numbers of several processes are added.
+// How the numbers of several processes are added. All processes get the same bits.
 enum class AllReduce {
-    fast,        // MPI_Iallreduce: the same bits on all processes; fixed for one MPI and number of processes
-    rank_order,  // rank 0's plus rank 1's, then rank 2's, ...: bits depend only on the number of processes
+    fast,        // by MPI_Iallreduce: the bits depend on the MPI library and the number of processes
+    rank_order,  // rank 0's plus rank 1's, then rank 2's, ...: they depend only on the number of processes
 };
 
 namespace detail {

@@ -21,9 +21,9 @@ struct PipeStep {
 };
 
 namespace detail {
-// Seconds that a stage needs for one micro-batch.
+// Seconds of a stage for one micro-batch: forward step, gradients of its inputs, gradients of its weights.
 struct StageSeconds {
-    double forward = 1, inputs = 1, weights = 1;  // the last two: for the gradients of these
+    double forward = 1, inputs = 1, weights = 1;
 };
 }  // namespace detail
 

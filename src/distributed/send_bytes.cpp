@@ -1,6 +1,4 @@
-// send_parcel() splits bytes into pieces because MPI counts bytes by an int.
-//
-// The label of each piece gives the number of bytes from the start of this piece to the end of the parcel.
+// send_parcel() splits bytes into pieces, because MPI counts bytes by an int.
 #include "tally/distributed/send_bytes.hpp"
 
 #include <algorithm>
@@ -22,7 +20,7 @@ std::string label(const std::string& what, std::size_t left) {
     return mark + std::to_string(left) + ' ' + what;
 }
 
-// Waits for the next label, sets `name`, and returns the number of bytes from this piece to the end.
+// Waits for the next label, sets `name`, and returns the number of bytes from this piece to the parcel's end.
 std::size_t next_piece(ProcessGroup& processes, int from, const std::string& what, std::string& name) {
     const std::string sender = "rank " + std::to_string(from);
     std::optional<std::string> said;

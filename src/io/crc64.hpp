@@ -1,6 +1,4 @@
 // crc64() computes the CRC-64 of the .xz format (ECMA-182, reflected).
-//
-// Two texts that differ only within 64 consecutive bits, for example in one byte, never have the same CRC-64.
 #pragma once
 
 #include <array>
@@ -20,7 +18,8 @@ constexpr auto crc64_bytes = [] {
     return values;
 }();
 
-// Returns the CRC-64. To process a text in pieces, pass the result of the previous pieces as `before`.
+// Returns the CRC-64, which differs for texts that differ within 64 consecutive bits, such as one byte. To
+// process a text in pieces, pass the result of the previous pieces as `before`.
 inline std::uint64_t crc64(std::span<const std::byte> bytes, std::uint64_t before = 0) {
     std::uint64_t crc = ~before;
     for (const std::byte byte : bytes)

@@ -1,6 +1,4 @@
-// JsonReader parses the JSON of safetensors headers: objects, strings, integers and lists of integers.
-//
-// The caller asks for each nested value, so the parser does not recurse.
+// JsonReader parses objects, strings and lists of integers without recursion, as safetensors headers need it.
 #pragma once
 
 #include <cstdint>

@@ -73,8 +73,7 @@ void GridMaker::choose_groups() {
     }
 }
 
-// Assigns layers by the longest path from the losses. The lanes are left of the boxes that follow them, and
-// right of the boxes before them.
+// Assigns layers by the longest path from the losses, first after the lanes, then in them, then before them.
 void GridMaker::choose_columns() {
     layer_.assign(boxes_.size(), 0);
     int next_layer = 0;
@@ -189,8 +188,7 @@ long GridMaker::crossings() const {
     return found;
 }
 
-// Starts from the order of a depth-first search from the losses, and keeps the barycentre pass with the
-// fewest crossings.
+// Starts from the order of a depth-first search from the losses, and keeps the best barycentre pass.
 void GridMaker::order_cells() {
     std::vector<char> met(grid_.cells.size());
     for (int i = 0; i < count(boxes_); ++i) {

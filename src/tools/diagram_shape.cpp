@@ -21,7 +21,7 @@ int half_letter() { return 11; }  // half the height of a letter with its accent
 
 // Sets the distance of each row from the middle, and returns the height of all rows.
 int stack(std::vector<Row>& rows) {
-    const int separator = 10;  // room for the dashed line above a gradient
+    const int separator = 10;  // space for the dashed line above a gradient
     int height = 0;
     for (Row& row : rows) {
         if (row.kind == Row::Kind::gradient) height += separator;

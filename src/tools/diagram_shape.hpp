@@ -28,7 +28,7 @@ struct Shape {
     int x = 0, y = 0, w = 0, h = 0;
     std::vector<Row> rows;
 
-    int inset(int dy) const;  // how far the outline lies inside its rectangle, dy off the middle
+    int inset(int dy) const;  // distance of the outline from its rectangle, at dy from the middle
 };
 
 int text_width(const std::string& utf8);

@@ -104,8 +104,7 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
     return result;
 }
 
-// Returns the Hessian of f at x times v, by a backward pass over dual numbers. f must accept any scalar type
-// and return one element.
+// Returns the Hessian of f at x times v. f must accept any scalar type and return one element.
 template <class F> Array<double> hessian_vector(F f, const Array<double>& x, const Array<double>& v) {
     if (!detail::same_shape_and_device(x, v))
         detail::fail_gradient_form(detail::describe(x), detail::describe(v));
