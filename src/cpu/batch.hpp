@@ -13,6 +13,7 @@
 #include <xsimd/xsimd.hpp>
 
 #include "tally/base/alignment.hpp"
+#include "tally/base/sanitizer.hpp"
 #include "tally/kernels/formulas.hpp"
 
 namespace tally::cpu {
@@ -49,11 +50,12 @@ inline void store_part(Batch<double> v, double* p, std::size_t n) {
 
 #else
 
-// The first n (at least 1) elements at p. What follows them in the same line may be read too; its values
-// are never used.
+// The first n (at least 1) elements at p. The function may also read the rest of their line, and the caller
+// ignores those values. AddressSanitizer rejects such a read, so under it the function copies n elements.
 template <class S> Batch<S> load_part(const S* p, std::size_t n) {
     const std::size_t in_line = reinterpret_cast<std::uintptr_t>(p) % line;
-    const bool stays_in_lines = in_line + sizeof(Batch<S>) <= line || in_line + n * sizeof(S) > line;
+    const bool stays_in_lines =
+        !TALLY_ASAN && (in_line + sizeof(Batch<S>) <= line || in_line + n * sizeof(S) > line);
     return stays_in_lines ? Batch<S>::load_unaligned(p) : load_copied(p, 1, n);
 }
 

@@ -4,16 +4,7 @@
 #include <cstddef>
 #include <new>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define TALLY_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define TALLY_ASAN 1
-#endif
-#endif
-#ifndef TALLY_ASAN
-#define TALLY_ASAN 0
-#endif
+#include "tally/base/sanitizer.hpp"
 
 namespace tally::pool {
 

@@ -1,0 +1,13 @@
+// Defines TALLY_ASAN: 1 where AddressSanitizer checks the program, and 0 elsewhere.
+#pragma once
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TALLY_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TALLY_ASAN 1
+#endif
+#endif
+#ifndef TALLY_ASAN
+#define TALLY_ASAN 0
+#endif
