@@ -1,4 +1,4 @@
-// Numbers of places in arrays: which of them is the largest.
+// argmax() returns the positions of the largest elements along an axis.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tally {
 
-// Where along the axis the largest stands, the first of several; NaN counts as the largest.
+// Returns the index of the largest element along the axis, the first of equal ones. NaN counts as the largest.
 template <class S> Array<std::int32_t> argmax(const Array<S>& x, std::int64_t axis, const Reduce& how = {}) {
     const auto r = detail::reduction("argmax", x.shape(), {axis}, how.keepdims);
     detail::expect_elements("argmax", r, x.shape());

@@ -1,4 +1,4 @@
-// Making, copying and printing arrays.
+// Construction, copies, in-place writes and printing of arrays.
 #include "tally/array/array.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ void bytes(void* to, Device to_device, const void* from, Device from_device, std
 }  // namespace detail::device_copy
 
 template <class S> Array<S>::Array(Shape shape, std::span<const S> values, Device device)
-    : Array(WithoutMemory(), shape, device) {  // so that its memory goes back should the copy be refused
+    : Array(WithoutMemory(), shape, device) {  // the destructor then frees the memory if the copy throws
     if (values.size() != size())
         throw Error("[array] " + std::to_string(values.size()) + " values do not fill the shape " +
                     to_string(shape_));
@@ -61,7 +61,7 @@ template <class S> std::vector<S> Array<S>::to_vector() const {
 }
 
 template <class S> S Array<S>::item() const {
-    if (size() != 1) throw Error("[item] wants exactly one element; the array is " + to_string(shape_));
+    if (size() != 1) throw Error("[item] requires exactly one element; the array is " + to_string(shape_));
     if (!storage_) throw Error("[item] this array has no memory: nothing was assigned to it");
     S value{};
     detail::device_copy::bytes(&value, Device::cpu, data_, device_, sizeof(S));
@@ -79,7 +79,7 @@ template <class S> void Array<S>::unshare() {
     const MemoryClass memory_class = memory::detail::memory_class(storage_);
     const std::uint32_t version = storage_->version;
     *this = clone();
-    storage_->version = version;  // whoever noted it must see it raised
+    storage_->version = version;  // holders of the old version then notice that it is raised
     if (memory_class == MemoryClass::parameter) memory::detail::reclassify(storage_, memory_class);
 }
 
@@ -115,7 +115,7 @@ template <class S> Array<S> Array<S>::slice_rows(std::int64_t from, std::int64_t
                     " are not within " + to_string(shape_));
     Array part = *this;
     part.shape_ = shape_.with_rows(to - from);
-    if (part.data_ && part.size())  // there is none where a checkpoint rests
+    if (part.data_ && part.size())  // no data where a checkpoint skips the computation
         part.data_ += static_cast<std::size_t>(from) * (part.size() / static_cast<std::size_t>(to - from));
     return part;
 }
@@ -149,16 +149,17 @@ void fail_devices(const char* op, Device a, Device b) {
 
 namespace {
 
-constexpr double longest = 1e16;  // from here on a double's places after the point say nothing
+constexpr double max_fixed = 1e16;  // larger doubles have no decimal places: print the exponent
 
 std::string number(double x, int digits, std::chars_format format) {
-    std::string text(static_cast<std::size_t>(std::max(digits, 6)) + 24, ' ');  // below 0 means 6
+    std::string text(static_cast<std::size_t>(std::max(digits, 6)) + 24,
+                     ' ');  // to_chars takes 6 for a negative count
     text.resize(static_cast<std::size_t>(
         std::to_chars(text.data(), text.data() + text.size(), x, format, digits).ptr - text.data()));
     return text;
 }
 std::string number(double x, int digits) {
-    if (!(std::abs(x) < longest)) return number(x, digits, std::chars_format::scientific);
+    if (!(std::abs(x) < max_fixed)) return number(x, digits, std::chars_format::scientific);
     const std::string text = number(x, digits, std::chars_format::fixed);
     const bool vanishes = x != 0 && text.find_first_of("123456789") == std::string::npos;
     return vanishes ? number(x, digits, std::chars_format::scientific) : text;
@@ -169,10 +170,10 @@ std::string number(Dual<double> x, int digits) {
     return number(x.value, digits) + "+" + number(x.rate, digits) + "e";
 }
 
-constexpr std::size_t edge = 4;  // elements shown at either end of a long axis
+constexpr std::size_t edge = 4;  // elements printed at either end of a long axis
 constexpr std::size_t long_axis = 12;
 
-// What text(i) says of each element that is shown.
+// Prints text(i) for each element i, without the middle of long axes.
 template <class Text>
 void print(std::string& out, Text text, const Shape& shape, int axis, std::size_t from, std::size_t step) {
     if (axis == shape.rank()) {
@@ -207,7 +208,7 @@ template <class S> std::string to_string(const Array<S>& array, int digits) {
         return std::string(width - text.size(), ' ') + text;
     };
     std::string out;
-    for (int time = 0; time < 2; ++time) {  // the first time it finds the width
+    for (int pass = 0; pass < 2; ++pass) {  // the first pass finds the width
         out.clear();
         print(out, aligned, array.shape(), 0, 0, array.size());
     }

@@ -1,6 +1,6 @@
-// Array<S>: numbers of one type in a shape, on a device. A handle: copies share one buffer, and whoever is
-// about to write to a shared buffer copies it first, so that an array never changes behind your back. What a
-// rule keeps is a reader like any other.
+// Array<S> holds numbers of one type, with a shape, on a device. Copies of an array share one buffer. A write
+// to a shared buffer copies the buffer first, so that the other arrays and the values saved for a backward
+// pass stay as they were.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@
 namespace tally {
 
 namespace detail::device_copy {
-// From anywhere to anywhere.
+// Copies bytes within one device or between two.
 void bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t count);
 }  // namespace detail::device_copy
 
@@ -44,9 +44,10 @@ public:
         : Array(std::move(shape), std::span<const S>(values), device) {}
     Array(std::initializer_list<S> vector) : Array(Shape{static_cast<std::int64_t>(vector.size())}, vector) {}
 
+    // The elements are uninitialised.
     [[gnu::always_inline]] static Array empty(const Shape& shape, Device device = Device::cpu) {
         return Array(shape, device);
-    }  // uninitialised
+    }
     static Array full(const Shape& shape, S value, Device device = Device::cpu);
     static Array zeros(const Shape& shape, Device device = Device::cpu) { return full(shape, S(0), device); }
 
@@ -61,7 +62,7 @@ public:
           storage_(std::exchange(other.storage_, nullptr)) {}
     Array& operator=(const Array& other) {
         memory::detail::Storage* const before = storage_;
-        if (other.storage_) memory::detail::ref(other.storage_);  // first: it may be the same
+        if (other.storage_) memory::detail::ref(other.storage_);  // before unref(): both may be the same
         shape_ = other.shape_;
         device_ = other.device_;
         data_ = other.data_;
@@ -69,7 +70,7 @@ public:
         if (before) memory::detail::unref(before);
         return *this;
     }
-    // What was moved from has no memory, but still its shape.
+    // A moved-from array has no memory, but keeps its shape.
     Array& operator=(Array&& other) noexcept {
         shape_ = other.shape_;
         device_ = other.device_;
@@ -89,35 +90,35 @@ public:
     Device device() const { return device_; }
     memory::detail::Storage* storage() const { return storage_; }
 
-    // Reading. span() and item() look at the numbers, so they want the CPU; data() is a pointer
-    // of the device.
+    // Reading. data() is a pointer in the device's memory. span() throws Error unless the array is on the CPU.
     const S* data() const& { return data_; }
-    const S* data() const&& = delete;  // would outlive the array: give it a name first
+    const S* data() const&& = delete;  // the pointer would outlive a temporary array: give the array a name
     std::span<const S> span() const&;
     std::span<const S> span() const&& = delete;
-    std::vector<S> to_vector() const;  // from any device
-    S item() const;
+    std::vector<S> to_vector() const;  // copies from any device
+    S item() const;                    // the only element, from any device
 
-    // Writing, by whoever owns the array: the buffer is copied first if others hold it, arrays or rules, and
-    // its version is raised.
+    // Returns the buffer for writing and raises its version. A buffer that other arrays or saved values share
+    // is copied first.
     S* writable() &;
     S* writable() && = delete;
 
     Array to(Device device) const;
     Array clone() const;
-    Array reshaped(const Shape& shape) const;  // shares the buffer
-    Array slice_rows(std::int64_t from,
-                     std::int64_t to) const;  // rows [from, to) of the first axis; shares the buffer
+    // Shares the buffer.
+    Array reshaped(const Shape& shape) const;
+    // Returns rows [from, to) of the first axis. Shares the buffer.
+    Array slice_rows(std::int64_t from, std::int64_t to) const;
 
     // ---- for the engine ----
-    void allocate() {  // memory for the shape, uninitialised
+    void allocate() {  // gets uninitialised memory for the shape
         storage_ = memory::detail::allocate(size() * sizeof(S), device_);
         data_ = static_cast<S*>(storage_->data);
     }
     void allocate_zeros();
-    S* raw() { return data_; }        // of a buffer just made, or destined to be written
-    void unshare();                   // from all who share its buffer: a copy that counts as what it was
-    void share(const Array& other) {  // the buffer; the form is known already
+    S* raw() { return data_; }        // for a buffer that is new or not shared: does not copy it
+    void unshare();                   // copies the buffer; the copy keeps the version, and stays a parameter
+    void share(const Array& other) {  // shares the buffer of an array with the same shape and device
         memory::detail::ref(other.storage_);
         reset();
         data_ = other.data_;
@@ -127,12 +128,12 @@ public:
         data_ = nullptr;
         if (storage_) memory::detail::unref(std::exchange(storage_, nullptr));
     }
-    void take_over(Array& other) {  // the same, of one that needs it no more and keeps its form only
+    void take_over(Array& other) {  // moves the buffer here; `other` keeps only its shape and device
         reset();
         data_ = std::exchange(other.data_, nullptr);
         storage_ = std::exchange(other.storage_, nullptr);
     }
-    static Array without_memory(const Shape& shape, Device device) {  // memory comes with allocate()
+    static Array without_memory(const Shape& shape, Device device) {  // allocate() adds the memory
         return Array(WithoutMemory(), shape, device);
     }
 
@@ -147,24 +148,25 @@ private:
     struct WithoutMemory {};
     Array(WithoutMemory, const Shape& shape, Device device) : shape_(shape), device_(device) {}
 
-    // The pointers are kept apart: as neighbours they would be written one by one and read as a pair, for
-    // which a processor waits.
-    S* data_ = nullptr;  // of the first element in the buffer
+    // The two pointers are not adjacent: compilers would store them separately and load them as one 16-byte
+    // word, and the processor would stall (no store forwarding).
+    S* data_ = nullptr;  // the first element
     Shape shape_;
     Device device_ = Device::cpu;
     memory::detail::Storage* storage_ = nullptr;
 };
 
-// "[-0.3536  0.0207 -0.6125]"; more axes nest, long arrays are shortened.
+// Prints "[-0.3536  0.0207 -0.6125]", one pair of brackets for each axis. Long axes are shortened.
 template <class S> std::string to_string(const Array<S>& array, int digits = 4);
 template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& array);
 
 namespace detail {
-// An Error when what was saved in this version was changed in place, and not left to who saved it.
+// Throws Error unless another thread has replaced the value: the saved buffer is then still unchanged.
 [[gnu::cold]] void require_not_modified(const char* op, const memory::detail::Storage* saved,
                                         std::uint32_t version, const Shape& shape);
 
-// A value kept for the backward pass, and the version it had: stepping an optimizer in between is noticed.
+// A value saved for the backward pass, with its version: get() throws Error if the value has been modified
+// in place since, for example by an optimizer step.
 template <class S> class Saved<Array<S>> {
 public:
     [[gnu::always_inline]] explicit Saved(const Array<S>* value)
@@ -207,7 +209,7 @@ template <class S> [[gnu::always_inline]] inline bool is_unique(const Array<S>& 
            storage->bytes - x.size() * sizeof(S) < memory::line;
 }
 
-// ---- what the engine asks of a value (value.hpp) ----
+// ---- functions that the engine requires of a value (value.hpp) ----
 
 template <class S> Array<S> like_without_memory(const Array<S>& x) {
     return Array<S>::without_memory(x.shape(), x.device());
@@ -233,7 +235,8 @@ template <class S> [[gnu::always_inline]] inline void make_unique_buffer(Array<S
         replace_by_copy(x);
 }
 
-// On purpose, as an optimizer steps: rules keep what they have, but whoever saved this value must be told.
+// Call this before an intended in-place update. Saved values keep the old buffer, and its version is raised
+// so that backward() reports the update.
 template <class S> void before_in_place_update(Array<S>& x) {
     if (!x.storage() || memory::detail::saved_count(x.storage()) == 0) return;
     const Array<S> saved = x;
@@ -271,9 +274,9 @@ template <class S> std::uint32_t version_of(const Array<S>& x) {
 }
 }  // namespace detail
 
-// ---- for whoever writes an operation ----
+// ---- for authors of operations ----
 
-// The kernels of the device on which the operands are; on different devices there are none.
+// Returns the kernels of the operands' device. Throws Error if they are on different devices.
 template <class S, class... Others>
 const detail::Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&... others) {
     if (!a.storage() || !(others.storage() && ...)) [[unlikely]] {
@@ -284,11 +287,11 @@ const detail::Kernels<S>& kernels_for(const char* op, const Array<S>& a, const O
 }
 
 namespace detail {
-// While a custom operation's backward function runs, which may add where it should set.
+// True while a custom operation's backward function runs, which may add to a buffer that it should set.
 inline constinit thread_local bool zero_output_buffers = false;
 }  // namespace detail
 
-// The memory to write a gradient to. The gradient already has the form of its value.
+// Returns the memory to write a gradient to. The gradient already has the shape and device of its value.
 template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Array<S>> into) {
     if (into.how == Write::set &&
         (!into.dst.storage() || memory::detail::ref_count(into.dst.storage()) > 1)) {
@@ -301,7 +304,7 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Ar
     return {into.dst.raw(), into.how};
 }
 
-// dx = dy, or dx += dy. The first shares its buffer.
+// Computes dx = dy or dx += dy. With dx = dy a dx without memory shares the buffer of dy.
 template <class S>
 [[gnu::always_inline]] inline void accumulate_into(Into<Array<S>> into, const Array<S>& gradient) {
     if (into.how == Write::set && !into.dst.storage() && gradient.storage())
@@ -311,10 +314,10 @@ template <class S>
             .add_scaled(S(1), gradient.data(), output_buffer(into), gradient.size());
 }
 
-// Uninitialised, of the form of x.
+// Returns an uninitialised array with the shape and device of x.
 template <class S> Array<S> empty_like(const Array<S>& x) { return Array<S>::empty(x.shape(), x.device()); }
 
-// x += factor * y, in place.
+// Computes x += factor * y in place.
 template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y) {
     if (!detail::same_shape_and_device(x, y))
         detail::fail_gradient_form(detail::describe(x), detail::describe(y));
@@ -323,15 +326,15 @@ template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y
         .add_scaled(static_cast<S>(factor), y.data(), {place, Write::add}, x.size());
 }
 
-// Where a gradient of as many elements as dy is written to. With `can_reuse_dy` nobody will read dy any more: if
-// nobody else holds its buffer either, and this is the first contribution, it is that buffer, and dy has
-// none: where it lies is asked before.
+// Returns the output buffer for a gradient with as many elements as dy. If dy is not needed afterwards
+// (can_reuse_dy), is not shared, and dx has no memory yet, dx takes over the buffer of dy. Call dy.data()
+// before this.
 template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Array<S>> dx,
                                                                          const Array<S>& dy,
                                                                          bool can_reuse_dy) {
     if (!can_reuse_dy || dx.how == Write::add || dx.dst.storage() || !detail::is_unique(dy))
         return output_buffer(dx);
-    dx.dst.take_over(const_cast<Array<S>&>(dy));  // of a node whose last rule has read it
+    dx.dst.take_over(const_cast<Array<S>&>(dy));  // allowed, because the node of dy does not read it again
     return {dx.dst.raw(), Write::set};
 }
 
@@ -346,8 +349,8 @@ inline constexpr auto small_contiguous = [] {
     for (std::size_t size = 0; size < walks.size(); ++size) make_contiguous(walks[size], size);
     return walks;
 }();
-// Of operands that have the output's shape. For few elements it is there already, because a kernel waits when
-// it reads what has only just been written; for more it is made in `scratch`.
+// Returns the index of operands that have the output's shape. Up to 16 elements it is a constant, because a
+// kernel would stall on an index that has just been written. For more elements it is built in `scratch`.
 [[gnu::always_inline]] inline const StridedIndex<2>& contiguous_index(std::size_t size,
                                                                       StridedIndex<2>& scratch) {
     if (size < small_contiguous.size()) return small_contiguous[size];
@@ -364,9 +367,9 @@ inline bool is_contiguous(const StridedIndex<2>& walk) {
 }
 }  // namespace detail
 
-// ---- the elementwise formulas on arrays, for the engine ----
+// ---- elementwise functions on arrays, for the engine ----
 
-namespace functor {  // where they are found: the first argument is one
+namespace functor {  // found by argument-dependent lookup: the first argument is a functor
 
 template <detail::UnaryFunctor F, class S> Array<S> map(const F& f, const Array<S>& x) {
     Array<S> y = empty_like(x);
@@ -374,7 +377,7 @@ template <detail::UnaryFunctor F, class S> Array<S> map(const F& f, const Array<
     return y;
 }
 
-// The same over the buffer of x, if nobody else holds it.
+// Maps x in its own buffer, unless the buffer is shared.
 template <detail::UnaryFunctor F, class S> Array<S> map_in_place(const F& f, Array<S>& x) {
     if (!detail::is_unique(x)) return map(f, x);
     detail::kernels<S>(x.device()).map[detail::slot<F, detail::UnaryOps>](&f, x.data(), x.raw(), x.size());
@@ -412,8 +415,8 @@ Array<S> zip_in_place(const F& f, Array<S>& a, const Array<S>& b) {
     return std::move(a);
 }
 
-// For one operand, summed over the axes in which it repeats. Of a, b and y only what the functor
-// keeps is there.
+// Computes the gradient of operand a, summed over the axes along which a is broadcast. Of a, b and y only
+// those that the functor saves have memory.
 template <detail::BinaryFunctor F, class S> void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a,
                                                             const Array<S>& b, const Array<S>& y,
                                                             Into<Array<S>> da, bool can_reuse_dy = false) {

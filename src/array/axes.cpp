@@ -1,4 +1,4 @@
-// Folding axes for reductions, and the strided walks of permutations and broadcasts.
+// Merges axes into few loops for reductions, permutations and broadcasts.
 #include "tally/array/axes.hpp"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace {
 
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
-// Whether more neighbours than `ordered_row`, all of one index of the first axis, go into one number.
-bool rows_meet(const Shape& out, const Strides& stride) {
+// Returns whether more than `ordered_row` adjacent elements with the same first index are summed to one number.
+bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;
          axis > 0 && (out.begin()[axis] == 1 || stride[static_cast<std::size_t>(axis)] == 0); --axis)
@@ -26,10 +26,10 @@ bool rows_meet(const Shape& out, const Strides& stride) {
     return row > ordered_row;
 }
 
-// An axis is merged with the one before it where every operand steps through both as through one.
+// Merges an axis with the axis before it if every operand passes through both with a single stride.
 template <int N> void merge(StridedIndex<N>& walk, const Shape& out, const std::array<Strides, N>& stride) {
     bool first_alone = false;
-    for (std::size_t i = 0; i < N; ++i) first_alone = first_alone || rows_meet(out, stride[i]);
+    for (std::size_t i = 0; i < N; ++i) first_alone = first_alone || sums_long_rows(out, stride[i]);
     for (int axis = 0; axis < out.rank(); ++axis) {
         const auto at = static_cast<std::size_t>(axis);
         const auto extent = static_cast<std::size_t>(out.begin()[axis]);
@@ -92,14 +92,13 @@ std::array<bool, max_rank> named_axes(const char* op, const Shape& shape, const 
 }  // namespace
 
 ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
-    if (axes.empty() && !keepdims)
-        return {{1, shape.size(), 1, shape.size() <= ordered_sum}, {}, {}};  // everything
+    if (axes.empty() && !keepdims) return {{1, shape.size(), 1, shape.size() <= ordered_sum}, {}, {}};
     std::array<bool, max_rank> reduced = named_axes(op, shape, axes);
     if (axes.empty()) reduced.fill(true);
 
     ReductionPlan r{{1, 1, 1}, {}, {}};
     Axes extents, kept, gone;
-    int changes = 0;  // kept -> reduced -> kept is one fold; more needs a permutation
+    int changes = 0;  // kept, reduced, kept axes need no permutation; more changes do
     for (int axis = 0; axis < shape.rank(); ++axis) {
         const auto at = static_cast<std::size_t>(axis);
         if (axis > 0 && reduced[at] != reduced[at - 1]) ++changes;
@@ -129,7 +128,7 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
 
 void expect_elements(const char* op, const ReductionPlan& plan, const Shape& shape) {
     if (plan.fold.reduced == 0 && plan.shape.size() > 0)
-        throw Error(std::string("[") + op + "] there is no largest of no elements: " + to_string(shape));
+        throw Error(std::string("[") + op + "] an empty set has no largest element: " + to_string(shape));
 }
 
 ReduceAxes fold_around(const char* op, const Shape& shape, std::int64_t axis) {
@@ -228,7 +227,7 @@ Shape completed(const char* op, const Shape& shape, const Axes& extents) {
     const std::size_t known_size = unique ? made_of(known).size() : 0;
     if (known_size == 0 || shape.size() % known_size)
         throw Error(std::string("[") + op + "] the extent -1 of " + in_words(extents) +
-                    " cannot be told for " + to_string(shape));
+                    " cannot be computed for " + to_string(shape));
     *open = static_cast<std::int64_t>(shape.size() / known_size);
     return made_of(known);
 }

@@ -1,5 +1,4 @@
-// Which axes an operation works along: reductions folded to (outer, reduced, inner), permutations and
-// slices as walks.
+// Plans of operations along axes: reductions as (outer, reduced, inner), permutations and broadcasts as strides.
 #pragma once
 
 #include <cstddef>
@@ -18,41 +17,44 @@ namespace detail {
 struct ReductionPlan {
     ReduceAxes fold;
     Shape shape;  // of the result
-    Axes order;  // how to permute first, so that the reduced axes are neighbours; empty when they are already
+    Axes order;   // permute by this first, so that the reduced axes are adjacent; empty: they are already
 };
 
-// No axes means all of them.
+// Plans a reduction over `axes`; no axes means all axes.
 ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims);
 
-// An Error where there is nothing to choose from.
+// Throws Error if a result would be the largest element of an empty set.
 void expect_elements(const char* op, const ReductionPlan& plan, const Shape& shape);
 
+// Returns `shape` as (axes before `axis`, `axis`, axes behind it).
 ReduceAxes fold_around(const char* op, const Shape& shape, std::int64_t axis);
 
-// A shape with one more axis of extent 1, which gets the number `axis`; and without those of extent 1, all of
-// them or the one named.
+// Inserts an axis of extent 1 at the position `axis`.
 Shape unsqueezed(const char* op, const Shape& shape, std::int64_t axis);
+// Removes these axes, which must have extent 1; with no axes, all that have extent 1.
 Shape squeezed(const Shape& shape, const Axes& axes);
 
 Shape permuted(const Shape& shape, const Axes& order);
 Axes checked_order(const char* op, const Shape& shape, const Axes& order);
 StridedIndex<1> permuted_walk(const Shape& shape, const Axes& order);
 
-// How operands are read while an output of shape `out` is written; neighbouring axes merged.
+// Returns how the elements of the operands are addressed while an output of shape `out` is written. Adjacent
+// axes are merged where the strides allow it.
 StridedIndex<1> broadcast_walk(const Shape& out, const Shape& x);
 StridedIndex<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b);
 StridedIndex<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
 
-// What is added to a variance: a finite number, at least 0.
+// Throws Error unless eps, which is added to a variance, is finite and at least 0.
 void check_eps(const char* op, double eps, const Shape& x);
 
-// The extents with a -1 replaced by whatever is left.
+// Returns the shape with these extents. A -1 stands for the extent that makes the sizes equal.
 Shape completed(const char* op, const Shape& shape, const Axes& extents);
 
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent);
 std::size_t stride_of(const Shape& shape, int axis);  // elements from one index of the axis to the next
 
-// A range of one axis, as blocks of memory: `count` blocks of `width` neighbours, one every `pitch`.
+// A range of one axis as blocks of memory: `count` blocks of `width` adjacent elements. The first block begins
+// at element `start`, each following one `pitch` elements later.
 struct Blocks {
     std::size_t count, width, pitch, start;
     Blocks(const Shape& whole, int axis, std::int64_t from, std::int64_t to)
@@ -64,11 +66,12 @@ struct Blocks {
     }
 };
 
-// An Error when an index is not a row of `whole`. They are given on the CPU, where looking at them
-// makes nobody wait.
+// Throws Error if an index is not a row of `whole`. The indices must be on the CPU, because reading them on a
+// GPU would wait for the GPU.
 void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
 
-// rows(x, index) reads these rows, and x[i] this one. A negative row counts from the end.
+// Both return the rows counted from the front; a negative row counts from the end. They throw Error if a row
+// does not exist.
 Array<std::int32_t> picked(Array<std::int32_t> index, const Shape& whole);
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i);
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Where a window stops on an image: shapes checked, and the images of a convolution put into groups.
+// Checks the shapes of convolutions and poolings, and divides the images of a convolution into groups.
 #include "tally/array/convolution.hpp"
 
 #include <algorithm>
@@ -11,10 +11,11 @@ namespace tally::detail {
 
 namespace {
 
-// How large the columns of a group may be, and its result: a CPU wants them in a cache, a GPU few launches.
-std::size_t room_for_group(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
+// The most elements that the columns of a group, and its result, may have. On a CPU they fit into a cache; on
+// a GPU large groups need few launches.
+std::size_t max_group_size(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
 
-constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();  // of an axis
+constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();  // extent of an axis
 
 SlidingWindow plan_windows(const char* op, const Shape& x, std::int64_t tall, std::int64_t wide,
                            std::int64_t stride, std::int64_t padding) {
@@ -59,7 +60,7 @@ ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::
                    std::int64_t padding, Device device) {
     if (x.rank() != 4 || weight.rank() != 4 || weight[1] != x[1])
         throw Error(
-            "[conv2d] wants x (items, channels, height, width) and weight (out, channels, tall, wide); "
+            "[conv2d] requires x (items, channels, height, width) and weight (out, channels, tall, wide); "
             "they are " +
             to_string(x) + " and " + to_string(weight));
     if (bias && *bias != Shape{weight[0]})
@@ -72,7 +73,7 @@ ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::
     plan.in = static_cast<std::size_t>(x[1]);
     plan.out = static_cast<std::size_t>(weight[0]);
     plan.weights = plan.in * w.tall * w.wide;
-    plan.shape = result_of("conv2d", x, weight[0], w);  // first: no product below overflows where this fits
+    plan.shape = result_of("conv2d", x, weight[0], w);  // first: the products below cannot overflow then
     plan.positions = w.down * w.across;
     std::size_t columns = 0;
     if (__builtin_mul_overflow(plan.weights, plan.positions, &columns) ||
@@ -82,13 +83,13 @@ ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::
                     " windows of weight " + to_string(weight) + "; x is " + to_string(x));
     const std::size_t largest = std::max<std::size_t>(std::max(plan.weights, plan.out) * plan.positions, 1);
     plan.group =
-        std::clamp<std::size_t>(room_for_group(device) / largest, 1, std::max<std::size_t>(plan.images, 1));
+        std::clamp<std::size_t>(max_group_size(device) / largest, 1, std::max<std::size_t>(plan.images, 1));
     return plan;
 }
 
 PoolPlan plan_pool(const Shape& x, std::int64_t size, std::int64_t stride) {
     if (x.rank() != 4)
-        throw Error("[max_pool2d] wants x (items, channels, height, width); it is " + to_string(x));
+        throw Error("[max_pool2d] requires x (items, channels, height, width); it is " + to_string(x));
     const SlidingWindow w = plan_windows("max_pool2d", x, size, size, stride, 0);
     if (w.height * w.width > static_cast<std::size_t>(longest))
         throw Error("[max_pool2d] places are counted up to 2147483647 in an image; x is " + to_string(x));

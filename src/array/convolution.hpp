@@ -1,5 +1,4 @@
-// Windows that move over images (items, channels, height, width): where they stop, and convolution as a
-// product of matrices.
+// Convolution as a product of matrices (im2col), and max pooling, of images (items, channels, height, width).
 #pragma once
 
 #include <algorithm>
@@ -12,16 +11,18 @@
 
 namespace tally::detail {
 
-// Seen by a window, each place of it is a row of a matrix, and each place where the window stops a
-// column: the images of a group, side by side. weight (out, weights) · columns (weights, images of the
-// group * stops).
+// The images are processed in groups. The columns of a group are a matrix with one row for each element of
+// the window and one column for each position of the window in each image. The result of the group is
+// weight (out, weights) · columns (weights, images of the group * positions).
 struct ConvPlan {
     SlidingWindow windows;
-    std::size_t images, in, out;            // channels before and after
-    std::size_t weights, positions, group;  // of one channel of the result; in one image; images at most
-    Shape shape;
+    std::size_t images, in, out;  // in, out: channels
+    std::size_t weights;          // of one channel of the result
+    std::size_t positions;        // of the window in one image
+    std::size_t group;            // most images of a group
+    Shape shape;                  // of the result
 
-    std::size_t pixels() const { return in * windows.height * windows.width; }  // of one image
+    std::size_t pixels() const { return in * windows.height * windows.width; }  // of one image, all channels
 };
 ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::int64_t stride,
                    std::int64_t padding, Device device);
@@ -32,23 +33,22 @@ public:
         : plan_(plan),
           kernel_(kernel),
           columns_(scratch(plan.weights * plan.group * plan.positions, device)),
-          turned_(scratch(plan.group > 1 ? plan.out * plan.group * plan.positions : 0, device)) {}
+          by_channel_(scratch(plan.group > 1 ? plan.out * plan.group * plan.positions : 0, device)) {}
 
     void forward(const S* x, const S* weight, Into<S[]> y) {
         each_group([&](std::size_t first, std::size_t count) {
             im2col(x, first, count);
             const Into<S[]> to{y.dst + first * plan_.out * plan_.positions, y.how};
             const bool direct = count == 1;
-            if (!direct &&
-                to.how == Write::add)  // sums begin with what is there, for one image as for several
-                kernel_.scatter(channel_major(count), to.dst, {turned_.raw(), Write::set});
+            if (!direct && to.how == Write::add)  // each sum begins with its old value, as it does if direct
+                kernel_.scatter(channel_major(count), to.dst, {by_channel_.raw(), Write::set});
             kernel_.matmul({plan_.out, count * plan_.positions, plan_.weights, false, false}, weight,
-                           columns_.data(), direct ? to : Into<S[]>{turned_.raw(), to.how});
-            if (!direct) kernel_.gather(channel_major(count), turned_.data(), {to.dst, Write::set});
+                           columns_.data(), direct ? to : Into<S[]>{by_channel_.raw(), to.how});
+            if (!direct) kernel_.gather(channel_major(count), by_channel_.data(), {to.dst, Write::set});
         });
     }
 
-    // Straight into the gradient: the first group sets or adds, as it is told, and the others add.
+    // Writes to the gradient without a copy: the first group sets or adds as requested, the other groups add.
     void back_weight(const S* dy, const S* x, Into<S[]> dweight) {
         each_group([&](std::size_t first, std::size_t count) {
             im2col(x, first, count);
@@ -72,7 +72,7 @@ private:
         return Array<S>::empty({static_cast<std::int64_t>(size)}, device);
     }
 
-    // Also once where there are no images, so that a sum over them becomes 0.
+    // Visits once without images, too, so that sums over the images become 0.
     template <class Visit> void each_group(Visit visit) const {
         std::size_t first = 0;
         do {
@@ -85,7 +85,8 @@ private:
         kernel_.im2col(x + first * plan_.pixels(), columns_.raw(), plan_.windows, count, plan_.in);
     }
 
-    // From (channels, images, stops) to (images, channels, stops), or with scatter back.
+    // gather() with this index permutes (channels, images, positions) to (images, channels, positions);
+    // scatter() does the opposite.
     StridedIndex<1> channel_major(std::size_t count) const {
         return permuted_walk(Shape{static_cast<std::int64_t>(plan_.out), static_cast<std::int64_t>(count),
                                    static_cast<std::int64_t>(plan_.positions)},
@@ -95,19 +96,20 @@ private:
     const S* channels_first(const S* dy, std::size_t first, std::size_t count) {
         dy += first * plan_.out * plan_.positions;
         if (count == 1) return dy;
-        kernel_.scatter(channel_major(count), dy, {turned_.raw(), Write::set});
-        return turned_.data();
+        kernel_.scatter(channel_major(count), dy, {by_channel_.raw(), Write::set});
+        return by_channel_.data();
     }
 
     const ConvPlan& plan_;
     const Kernels<S>& kernel_;
-    Array<S> columns_, turned_;
+    Array<S> columns_, by_channel_;  // by_channel_: (channels, images, positions)
 };
 
 inline StridedIndex<1> one_a_channel(const ConvPlan& plan) {
     return broadcast_walk(plan.shape, Shape{static_cast<std::int64_t>(plan.out), 1, 1});
 }
 
+// A plane is one channel of one image.
 struct PoolPlan {
     SlidingWindow windows;
     std::size_t planes;

@@ -202,7 +202,7 @@ TEST_CASE("columns are as wide as what is shown of an array wants") {
 
 TEST_CASE("what an array refuses") {
     CHECK_THROWS_WITH(Array<float>({2, 3}, {1, 2, 3}), "[array] 3 values do not fill the shape (2, 3)");
-    CHECK_THROWS_WITH((Array<float>{1, 2}.item()), "[item] wants exactly one element; the array is (2)");
+    CHECK_THROWS_WITH((Array<float>{1, 2}.item()), "[item] requires exactly one element; the array is (2)");
     Array<float> nothing;
     CHECK_THROWS_WITH(nothing.span(), "[span] this array has no memory: nothing was assigned to it");
     CHECK_THROWS_WITH(Array<float>().item(), "[item] this array has no memory: nothing was assigned to it");

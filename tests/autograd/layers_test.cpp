@@ -232,7 +232,7 @@ TEST_CASE("a convolution refuses what does not fit") {
         message_of([&] {
             conv2d(x, constant(Array<double>::zeros({1, 1, 2, 2})));
         }) ==
-        "[conv2d] wants x (items, channels, height, width) and weight (out, channels, tall, wide); they are "
+        "[conv2d] requires x (items, channels, height, width) and weight (out, channels, tall, wide); they are "
         "(1, 2, 3, 3) and (1, 1, 2, 2)");
     CHECK(message_of([&] {
               conv2d(x, constant(Array<double>::zeros({1, 2, 6, 6})), 1, 1);
@@ -248,7 +248,7 @@ TEST_CASE("a convolution refuses what does not fit") {
     CHECK_THAT(message_of([&] {
                    max_pool2d(numbers({2}, {1, 2}), 2);
                }),
-               contains("[max_pool2d] wants x (items, channels, height, width); it is (2)"));
+               contains("[max_pool2d] requires x (items, channels, height, width); it is (2)"));
     CHECK_THAT(message_of([&] { max_pool2d(x, 0); }), contains("a window of 0 x 0 sees nothing"));
 }
 
