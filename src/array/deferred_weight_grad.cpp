@@ -1,4 +1,4 @@
-// When rows may wait, where they lie meanwhile, and in which order they are added.
+// Stores deferred rows of weight gradients, and adds them in the order in which they were deferred.
 #include "tally/array/deferred_weight_grad.hpp"
 
 #include <algorithm>
@@ -10,22 +10,22 @@ namespace tally::detail {
 
 namespace {
 
-constexpr std::size_t most_rows = 16;      // together: of more, the product itself takes the time
-constexpr std::size_t few_rows = 8;        // at a time
+constexpr std::size_t most_rows = 16;      // of one gradient: with more, the product takes most of the time
+constexpr std::size_t few_rows = 8;        // of one call
 constexpr std::size_t min_size = 1 << 12;  // of the gradient, in elements
 
 template <class S> struct Pending {
-    Array<S> a, b;  // of the ledger
+    Array<S> a, b;
     std::size_t rows = 0;
 };
 
-// Of all threads, since a window may be looked at or discarded in another than the one that filled it.
+// The deferred rows of all threads: a window may be read or discarded on another thread than it was filled on.
 template <class S> struct All {
     std::mutex changing;
-    std::unordered_map<const std::uint8_t*, Pending<S>> of;  // by what is noted of the gradient
+    std::unordered_map<const std::uint8_t*, Pending<S>> of;  // key: the address of the gradient's flags
 };
 template <class S> All<S>& all() {
-    static auto* const one = new All<S>;  // never ends: a window may outlive what is static
+    static auto* const one = new All<S>;  // never destroyed: a static window may use it at the program's end
     return *one;
 }
 
@@ -46,13 +46,13 @@ template <class S> void add(Pending<S>& pending, Array<S>& gradient) {
     pending.rows = 0;
 }
 
-template <class S> void erase(std::uint8_t& grad_flags) {  // while nobody else changes what waits
+template <class S> void erase(std::uint8_t& grad_flags) {  // the caller holds the mutex
     all<S>().of.erase(&grad_flags);
     __atomic_fetch_and(&grad_flags, static_cast<std::uint8_t>(~grad_flag::has_deferred_rows),
                        __ATOMIC_RELEASE);
 }
 
-// Where memory has a budget, or is short, none waits.
+// Returns null, and defers nothing, if memory has a budget or runs out.
 template <class S> Pending<S>* begin(const Product& p, std::uint8_t& grad_flags) {
     if (memory::budget(Device::cpu) > 0) return nullptr;
     try {
@@ -89,7 +89,7 @@ bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const Gr
 template <std::floating_point S> void flush_rows(Array<S>& gradient, std::uint8_t& grad_flags) {
     const std::scoped_lock lock(all<S>().changing);
     const auto waiting = all<S>().of.find(&grad_flags);
-    if (waiting == all<S>().of.end()) return;  // another thread looked at the same time, and was first
+    if (waiting == all<S>().of.end()) return;  // another thread has flushed the rows at the same time
     add(waiting->second, gradient);
     erase<S>(grad_flags);
 }

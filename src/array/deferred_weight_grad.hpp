@@ -1,4 +1,4 @@
-// Rows of a product that are not in the gradient yet: a few wait for more, and one pass through it adds them all.
+// Deferred weight gradients: the rows of several small batches are collected and added by a single product.
 #pragma once
 
 #include <concepts>
@@ -14,28 +14,29 @@
 
 namespace tally::detail {
 
-// Whether rows may wait in this thread: true where a window goes backward, which nobody else can write to.
+// True while a window runs backward() on this thread: its parameters are locked, so additions may be deferred.
 inline constinit thread_local bool deferring_rows = false;
 
 struct DeferRowsScope : private ScopedValue<bool> {
-    explicit DeferRowsScope(bool may) : ScopedValue(deferring_rows, may) {}
+    explicit DeferRowsScope(bool may_defer) : ScopedValue(deferring_rows, may_defer) {}
 };
 
-// Keeps a copy of a few rows of a and b, whose product aᵀ b is to be added, and says whether. An ordered sum has the same
-// bits whether its rows come one by one or together. So nobody can tell, as long as whoever reads or writes the
-// gradient, in whichever thread, has them added first (ValueNode, while grad_flag::has_deferred_rows).
+// Copies the rows of a and b, to add their product aᵀ b later, if they are few. Returns whether it did. An
+// ordered sum has the same bits if its rows are added one by one or together. Every reader and writer of the
+// gradient, on any thread, must call flush_rows() first while grad_flag::has_deferred_rows is set.
 template <class S>
 bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientView<Array<S>>& to);
 
-// Adds what waits for the gradient of this touched, or forgets it.
+// Adds the deferred rows of the gradient with these flags.
 template <std::floating_point S> void flush_rows(Array<S>& gradient, std::uint8_t& grad_flags);
+// Drops the deferred rows without adding them.
 template <std::floating_point S> void discard_rows(Array<S>& gradient, std::uint8_t& grad_flags);
-template <class T> void flush_rows(T&, std::uint8_t&) {}  // for numbers and Dual none waits
+template <class T> void flush_rows(T&, std::uint8_t&) {}  // gradients of other types have no deferred rows
 template <class T> void discard_rows(T&, std::uint8_t&) {}
 template <class T> inline constexpr bool can_defer_rows = false;
 template <std::floating_point S> inline constexpr bool can_defer_rows<Array<S>> = true;
 
-// Whether a gradient has arrived, with all its rows.
+// Adds deferred rows to the gradient, and returns whether there is a gradient.
 template <class T> [[gnu::always_inline]] inline bool has_gradient_flushed(const GradientView<T>& of) {
     if constexpr (!can_defer_rows<T>) return of.is_present();
     const std::uint8_t before = load_flags(*of.grad_flags);
@@ -44,7 +45,7 @@ template <class T> [[gnu::always_inline]] inline bool has_gradient_flushed(const
     return of.is_present(before);
 }
 
-// A sweep reaches what a window holds.
+// A backward pass calls this before it writes to the gradient of a locked parameter.
 template <class Node> [[gnu::noinline]] void before_write_to_locked(const Node& node) {
     before_backward_write(node.value, node.grad_flags);
     has_gradient_flushed(node.view());
@@ -55,7 +56,7 @@ template <class T> void clear_gradient(const GradientView<T>& of) {
     *of.grad_flags &= static_cast<std::uint8_t>(~grad_flag::present);
 }
 
-// aᵀ b into a gradient, at once or later.
+// Adds aᵀ b to the gradient of an input, now or deferred.
 template <class S, class To> void accumulate_weight_grad(const Product& p, const Array<S>& a,
                                                          const Array<S>& b, const To& to, std::size_t input) {
     if constexpr (std::is_floating_point_v<S>)

@@ -1,4 +1,4 @@
-// Fixed point in digits: cutting numbers into them, carrying, and the one rounding.
+// Splits numbers into fixed-point digits, adds the digits, carries, and rounds once.
 #include "tally/array/exact_sum.hpp"
 
 #include <array>
@@ -15,11 +15,12 @@ constexpr int digit_bits = 32;
 constexpr std::uint64_t digit_mask = 0xffffffff;
 constexpr std::int64_t digit_base = std::int64_t{1} << digit_bits;
 
-// Three counts share the word of marks; each has room for the additions of two sums.
+// The marks of a number are three counts of 21 bits in one word, enough for the additions of two sums.
 constexpr std::int64_t positive_infinity = 1, negative_infinity = std::int64_t{1} << 21,
                        not_negative_zero = std::int64_t{1} << 42, one_mark = (std::int64_t{1} << 21) - 1;
 
-// Of IEEE 754: a number is its fraction, with a leading 1 unless it is denormal, times 2^place of the smallest one.
+// IEEE 754: a number is its fraction, with a leading 1 unless it is denormal, times 2^place times the smallest
+// positive number.
 template <class S> struct Format {
     using Word = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
     static constexpr int mantissa = std::numeric_limits<S>::digits - 1;
@@ -57,7 +58,7 @@ public:
     }
     bool negative() const { return negative_; }
 
-    // How many binary places it has, counted from that of the smallest number.
+    // The number of binary places above the smallest positive number.
     int places() const {
         std::size_t k = magnitude_.size();
         while (k > 0 && magnitude_[k - 1] == 0) --k;
@@ -65,7 +66,7 @@ public:
         return (static_cast<int>(k - 1) + static_cast<int>(lowest_)) * digit_bits +
                static_cast<int>(std::bit_width(magnitude_[k - 1]));
     }
-    // The 64 bits from a place on.
+    // The 64 bits from `place` upwards.
     std::uint64_t from(int place) const {
         const int k = place / digit_bits, shift = place % digit_bits;
         const std::uint64_t two = digit(k) | digit(k + 1) << digit_bits;
@@ -94,12 +95,12 @@ private:
 
     std::int64_t lowest_;
     std::size_t digits_;
-    std::vector<std::uint64_t> magnitude_;  // and two digits for what is carried out of the highest
+    std::vector<std::uint64_t> magnitude_;  // with two more digits for carries out of the highest
     bool negative_ = false;
 };
 
-// To nearest, ties to even. A fraction that is rounded up to the next power of two carries into the exponent, and
-// the largest one into infinity.
+// Rounds to nearest, ties to even. A fraction that is rounded up to a power of two carries into the exponent;
+// the largest number becomes infinity.
 template <class S> S rounded(const Magnitude& sum, int places) {
     using F = Format<S>;
     const int place = std::max(places - (F::mantissa + 1), 0);
@@ -116,7 +117,7 @@ template <class S> S rounded(const Magnitude& sum, int places) {
         static_cast<typename F::Word>(magnitude | (sum.negative() ? F::sign : typename F::Word{0})));
 }
 
-// Of a sum whose digits are 0, or to which an infinity or a NaN has come.
+// Sets `to`, and returns true, if the sum is zero or has a summand that is infinite or NaN.
 template <class S> bool special(std::int64_t marks, bool zero, S& to) {
     const bool plus = (marks & one_mark) != 0, minus = ((marks / negative_infinity) & one_mark) != 0;
     if (plus && minus)
@@ -138,7 +139,7 @@ template <class S> detail::ExactRange ExactSum<S>::range_of(std::span<const S> s
     Word below_smallest = ~Word{0}, largest = 0, any = 0, negative_zero = 1;
     for (const S x : summand) {
         const Word bits = F::bits(x), magnitude = bits & ~F::sign;
-        below_smallest = std::min<Word>(below_smallest, magnitude - 1);  // of 0 it is larger than all
+        below_smallest = std::min<Word>(below_smallest, magnitude - 1);  // 0 wraps around to the largest
         largest = std::max(largest, F::finite(magnitude));
         any = std::max(any, magnitude);
         negative_zero = std::min<Word>(negative_zero, bits ^ F::sign);
@@ -182,7 +183,7 @@ template <class S> void ExactSum<S>::add(const Array<S>& summand) {
     ++additions_;
 }
 
-// Some numbers at a time, digit after digit: nothing branches, so that compilers add up whole registers.
+// Adds up to 256 numbers at a time, digit by digit. The loops have no branches, so that compilers vectorise them.
 template <class S> void ExactSum<S>::add_digits(std::span<const S> summand) {
     using F = Format<S>;
     constexpr std::size_t most = 256;
@@ -198,11 +199,11 @@ template <class S> void ExactSum<S>::add_digits(std::span<const S> summand) {
             signs[i] = bits & F::sign ? -1 : 0;
             highest = std::max(highest, places[i] + F::mantissa);
         }
-        highest = std::min(highest / digit_bits, range_.highest);  // zeros may stand beyond it
+        highest = std::min(highest / digit_bits, range_.highest);  // zeros may give a larger one
         for (std::int64_t k = range_.lowest; k <= highest; ++k) {
             std::int64_t* const digits =
                 digits_.raw() + shape_.size() * static_cast<std::size_t>(k - range_.lowest) + from;
-            for (std::size_t i = 0; i < count; ++i) {  // what is moved by 63 is no part of this digit
+            for (std::size_t i = 0; i < count; ++i) {  // a shift by 63 leaves nothing for this digit
                 const std::int64_t up = places[i] - k * digit_bits,
                                    left = std::min<std::int64_t>(std::max<std::int64_t>(up, 0), 63),
                                    right = std::min<std::int64_t>(std::max<std::int64_t>(-up, 0), 63);
@@ -233,7 +234,7 @@ template <class S> void ExactSum<S>::merge(const ExactSum& summands) {
                     to_string(shape_));
     if (&summands == this) throw Error("[exact_sum] a sum cannot be merged into itself");
     if (summands.empty()) return;
-    if (additions_ + summands.additions_ > 2 * most_additions) carry();  // marks have room for no more
+    if (additions_ + summands.additions_ > 2 * most_additions) carry();  // or the marks would overflow
     widen(summands.range_);
     const std::size_t count = shape_.size(), digits = count * summands.range_.digits();
     if (digits) {
@@ -256,7 +257,7 @@ template <class S> void ExactSum<S>::carry() {
     additions_ = 1;
 }
 
-// Says whether a highest digit is too large for one.
+// Returns whether a highest digit needs one more digit.
 template <class S> bool ExactSum<S>::carry_within() {
     const std::size_t count = shape_.size(), digits = range_.digits();
     std::int64_t* at = digits_.raw();

@@ -1,11 +1,11 @@
-// ExactSum: adds arrays of float or double without rounding and rounds once, so that no order and no split of the
-// additions changes a bit.
+// ExactSum adds arrays of float or double without rounding, and rounds once. The result has the same bits for
+// every order and every split of the additions.
 //
 //     ExactSum<float> sum({3}), elsewhere({3});
 //     sum.add(a);
 //     elsewhere.add(b);
 //     sum.merge(elsewhere);
-//     Array<float> all = sum.rounded();  // fl(a + b), whoever added what, and when
+//     Array<float> all = sum.rounded();  // fl(a + b)
 #pragma once
 
 #include <algorithm>
@@ -19,16 +19,17 @@
 namespace tally {
 
 namespace detail {
-// Which digits each number of an ExactSum has. Digit k counts 2^(32 k) of the type's smallest positive number.
-// Of several: their lowest, their highest, and marks where one has them.
+// The digits that each number of an ExactSum has. Digit k counts 2^(32 k) times the type's smallest positive
+// number. Marks count the summands that were +inf, -inf (a NaN counts as both) or anything but -0.
 struct ExactRange {
-    std::int64_t lowest = std::numeric_limits<std::int32_t>::max(), highest = -1;  // none
-    bool marks = false;  // whether it is counted how often +inf, -inf (NaN is both) and anything but -0 came
+    std::int64_t lowest = std::numeric_limits<std::int32_t>::max(), highest = -1;  // no digits
+    bool marks = false;
 
     std::size_t digits() const {
         return static_cast<std::size_t>(std::max<std::int64_t>(highest - lowest + 1, 0));
     }
     std::size_t width() const { return digits() + marks; }
+    // The smallest range that contains both.
     ExactRange with(const ExactRange& other) const {
         return {std::min(lowest, other.lowest), std::max(highest, other.highest), marks || other.marks};
     }
@@ -36,42 +37,42 @@ struct ExactRange {
 };
 }  // namespace detail
 
-// Each number's sum in fixed point: digits of 32 bits, each in an int64 of its own, which takes a million additions
-// before anything must be carried. There are as many digits as the exponents that have come need. What
-// rounded() gives is the sum rounded to nearest, ties to even, as IEEE 754 has it: denormal and infinite
-// where the sum is; NaN, always the same one, of a NaN or of both infinities; -0 of nothing but -0, and +0
-// of all other zeros and of no summands. (mathematics.md, 2.7)
+// The sum of each number in fixed point. A digit has 32 bits and is stored in an int64, so that a million
+// additions need no carry. The exponents of the summands determine how many digits there are.
+//
+// rounded() returns the sum rounded to nearest, ties to even, as IEEE 754 defines it. Denormal and infinite
+// results are possible. A NaN, or infinities of both signs, give NaN with always the same bits. A sum of -0
+// only is -0; all other zeros, and a sum without summands, are +0 (docs/mathematics.md, 2.7).
 template <class S> class ExactSum {
 public:
-    static constexpr std::int64_t most_additions = (std::int64_t{1} << 20) - 1;  // without a carry
+    static constexpr std::int64_t most_additions = (std::int64_t{1} << 20) - 1;  // between two carries
 
     explicit ExactSum(const Shape& shape) : shape_(shape) {}
     ExactSum(ExactSum&&) noexcept = default;
     ExactSum& operator=(ExactSum&&) noexcept = default;
 
-    void add(const Array<S>& summand);     // from any device; the sum itself lies in the host's memory
-    void merge(const ExactSum& summands);  // adds all that another one has added
+    void add(const Array<S>& summand);     // from any device; the sum itself is in the CPU's memory
+    void merge(const ExactSum& summands);  // adds all summands of another sum
     Array<S> rounded() const;
-    void round_to(S* place) const;  // the same, into memory of the host
+    void round_to(S* place) const;  // writes rounded() to the CPU's memory
     void clear() { *this = ExactSum(shape_); }
 
     const Shape& shape() const { return shape_; }
     bool empty() const { return additions_ == 0; }
     std::size_t bytes() const { return digits_.storage() ? digits_.size() * sizeof(std::int64_t) : 0; }
 
-    // ---- for sums across machines, and files: int64 that may be added one by one if all have one range ----
+    // ---- for files and sums over processes: sums of the same range are added digit by digit ----
     const detail::ExactRange& range() const { return range_; }
-    void widen(const detail::ExactRange& to);  // so that it has these digits, too
-    // Each digit becomes less than 2^32, and counts as that of one addition.
+    void widen(const detail::ExactRange& to);  // adds the digits of another range
+    // Carries, so that each digit is less than 2^32. The sum then counts as one addition.
     void carry();
-    // The lowest digit of each number, then the next one of each, and behind the highest their marks.
+    // The lowest digits of all numbers, then the next digits, and so on; the marks follow the highest digits.
     std::span<std::int64_t> digits() { return {digits_.raw(), shape_.size() * range_.width()}; }
-    // As how many each digit counts. Digits of several must not be added up where theirs are more than
-    // 2 * most_additions together: carry() first.
+    // The number of additions since the last carry. Before digits of several sums are added, call carry() if
+    // their additions are more than 2 * most_additions together.
     std::int64_t additions() const { return additions_; }
-    void set_additions(std::int64_t additions) {
-        additions_ = additions;
-    }  // of digits() written from outside
+    // Call this after writing to digits().
+    void set_additions(std::int64_t additions) { additions_ = additions; }
 
 private:
     static detail::ExactRange range_of(std::span<const S> summand);
@@ -81,7 +82,7 @@ private:
 
     Shape shape_;
     detail::ExactRange range_;
-    Array<std::int64_t> digits_;  // digit by digit
+    Array<std::int64_t> digits_;
     std::int64_t additions_ = 0;
 };
 

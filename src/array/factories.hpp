@@ -1,4 +1,4 @@
-// Arrays to begin from: counted, random, the identity.
+// Functions that create arrays: random numbers, counting numbers, the identity matrix.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace tally {
 
-// Where an array is made, and the seed and stream of a random one.
+// The device of a new array, and the seed and stream of its random numbers.
 struct TensorOptions {
     Device device = Device::cpu;
     std::uint64_t seed = 0, stream = 0;
 };
 
-// Uniform in [low, high). Element i is a function of (seed, stream, i) and of nothing else.
+// Returns numbers distributed uniformly in [low, high). Element i depends only on (seed, stream, i).
 template <class S>
 Array<S> random_uniform(const Shape& shape, const TensorOptions& how, S low = 0, S high = 1) {
     Array<S> values = Array<S>::empty(shape);
@@ -23,7 +23,7 @@ Array<S> random_uniform(const Shape& shape, const TensorOptions& how, S low = 0,
     return values.to(how.device);
 }
 
-// Normally distributed, likewise.
+// Returns normally distributed numbers. Element i depends only on (seed, stream, i).
 template <class S>
 Array<S> random_normal(const Shape& shape, const TensorOptions& how, S mean = 0, S deviation = 1) {
     Array<S> values = Array<S>::empty(shape);
@@ -33,7 +33,7 @@ Array<S> random_normal(const Shape& shape, const TensorOptions& how, S mean = 0,
 }
 
 namespace detail {
-// 0, 1, 2, ... below `count`.
+// Returns 0, 1, ..., count - 1.
 template <class S> Array<S> counting(std::int64_t count) {
     Array<S> values = Array<S>::empty({count});
     S* const at = values.writable();
@@ -41,7 +41,6 @@ template <class S> Array<S> counting(std::int64_t count) {
     return values;
 }
 
-// The identity matrix.
 template <class S> Array<S> identity(std::int64_t size) {
     Array<S> values = Array<S>::zeros({size, size});
     S* const at = values.writable();

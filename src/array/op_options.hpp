@@ -1,4 +1,4 @@
-// What operations are told beside arrays: axes, and flags that have names where they are given.
+// Arguments of operations besides arrays: axes, and options that are passed with their names.
 #pragma once
 
 #include <concepts>
@@ -10,11 +10,11 @@
 namespace tally {
 
 namespace detail {
-// Numbers of axes, or extents of which one may be -1.
+// Axis numbers, or extents of which one may be -1.
 using Axes = std::vector<std::int64_t>;
 }  // namespace detail
 
-// What a reduction goes over: sum(x, 0), sum(x, {0, 2}); no axes means all of them.
+// The axes of a reduction: sum(x, 0) or sum(x, {0, 2}). No axes means all axes.
 struct AxesArg {
     detail::Axes axes;
 
@@ -25,23 +25,23 @@ struct AxesArg {
     requires(!std::same_as<N, bool>) AxesArg(N one) : axes{static_cast<std::int64_t>(one)} {}
 };
 
-// What becomes of the axes that a reduction goes over: they vanish, or stay with extent 1.
+// Options of a reduction. With keepdims the reduced axes stay, with extent 1; without, they are removed.
 struct Reduce {
     bool keepdims = false;
 };
 
-// The same of a variance: unbiased, it is divided by one less than the number of elements.
+// Options of a variance. The unbiased variance is divided by the number of elements minus 1.
 struct Variance {
     bool unbiased = true, keepdims = false;
 };
 
-// Which operands of a product are stored transposed: matmul(x, w, {.transpose_b = true}).
+// The operands of a product that are stored transposed: matmul(x, w, {.transpose_b = true}).
 struct Transpose {
     bool transpose_a = false, transpose_b = false;
 };
 
 namespace detail {
-// A bool or a number without a name: calls that take options reject it.
+// A bool or a number in the place of an option struct. Calls that take options reject it.
 template <class B>
 concept BoolOrNumberLiteral = std::is_arithmetic_v<B>;
 }  // namespace detail

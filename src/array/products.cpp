@@ -1,4 +1,4 @@
-// Which matrices a product multiplies: shapes checked, vectors and batches brought to (m, k) times (k, n).
+// Checks the shapes of products, and treats vectors and batches as matrices (m, k) times (k, n).
 #include "tally/array/products.hpp"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 
 std::size_t size(std::int64_t extent) { return static_cast<std::size_t>(extent); }
 
-[[noreturn]] void refuse(const std::string& what, const char* op, const Shape& a, const Shape& b,
-                         bool transpose_a, bool transpose_b) {
+[[noreturn]] void fail_product(const std::string& what, const char* op, const Shape& a, const Shape& b,
+                               bool transpose_a, bool transpose_b) {
     throw Error(std::string("[") + op + "] " + what + ": " + to_string(a) +
                 (transpose_a ? " transposed" : "") + " x " + to_string(b) +
                 (transpose_b ? " transposed" : ""));
@@ -26,11 +26,13 @@ Shape batch_of(const Shape& shape) {
     return shape.rank() > 2 ? Shape(std::vector<std::int64_t>(shape.begin(), shape.end() - 2)) : Shape();
 }
 
-// Where an operand is a vector or a batch.
+// Plans a product with an operand that is a vector or a batch.
 detail::ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, const Shape& b, bool transpose_a,
                                              bool transpose_b) {
-    const auto fail = [&](const std::string& what) { refuse(what, op, a, b, transpose_a, transpose_b); };
-    if (a.rank() == 0 || b.rank() == 0) fail("a single number is no matrix");
+    const auto fail = [&](const std::string& what) {
+        fail_product(what, op, a, b, transpose_a, transpose_b);
+    };
+    if (a.rank() == 0 || b.rank() == 0) fail("a single number is not a matrix");
     if ((transpose_a && a.rank() == 1) || (transpose_b && b.rank() == 1)) fail("a vector has no transpose");
 
     // A vector on the left is one row, on the right one column.
@@ -60,7 +62,7 @@ detail::ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, con
     if (a.rank() > 1) extents.push_back(m);
     if (b.rank() > 1) extents.push_back(n);
     plan.shape = Shape(extents);
-    if (batch_b.size() == 1 && !transpose_a)  // rows of every member times one matrix
+    if (batch_b.size() == 1 && !transpose_a)  // one matrix times the rows of all members
         plan.product.m *= batch.size();
     else
         plan.batch = detail::broadcast_walk(batch, batch_a, batch_b);
@@ -74,7 +76,8 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const T
     if (a.rank() != 2 || b.rank() != 2) return plan_vectors_and_batches(op, a, b, transpose_a, transpose_b);
     const std::int64_t m = a.begin()[transpose_a ? 1 : 0], k = a.begin()[transpose_a ? 0 : 1],
                        n = b.begin()[transpose_b ? 0 : 1];
-    if (b.begin()[transpose_b ? 1 : 0] != k) refuse("inner sizes differ", op, a, b, transpose_a, transpose_b);
+    if (b.begin()[transpose_b ? 1 : 0] != k)
+        fail_product("inner sizes differ", op, a, b, transpose_a, transpose_b);
     ProductPlan plan;
     plan.product = {size(m), size(n), size(k), transpose_a, transpose_b};
     plan.shape = Shape{m, n};

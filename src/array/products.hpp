@@ -1,4 +1,4 @@
-// Products of arrays: which matrices they multiply, and the multiplying.
+// Products of arrays: the plan of the matrices to multiply, and the multiplication.
 #pragma once
 
 #include <array>
@@ -13,13 +13,12 @@
 
 namespace tally::detail {
 
-// Where the matrices of a product lie: C[b] (m, n) = A[b] (m, k) · B[b] (k, n) for every b of the
-// batch, flags telling which operand is stored transposed. A batch of plain rows times one matrix is
-// one tall product.
+// C[b] (m, n) = A[b] (m, k) · B[b] (k, n) for every b of the batch; flags of `product` mark operands that are
+// stored transposed. If all of a batch is multiplied by the same B, the plan is a single product of more rows.
 struct ProductPlan {
     Product product;
     Shape shape;            // of the result
-    StridedIndex<2> batch;  // strides count matrices; rank 0: a single product
+    StridedIndex<2> batch;  // of A and B, strides in matrices; rank 0: a single product
 };
 ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const Transpose& how);
 
@@ -27,7 +26,7 @@ template <class S> void multiply(const Product& p, const Array<S>& a, const Arra
     if (!try_cached_transpose(p, a, b, c)) kernels_for("matmul", a, b).matmul(p, a.data(), b.data(), c);
 }
 
-// The gradient of C = A · B with respect to A as it is stored, and to B.
+// The products that compute the gradients of A and B for C = A · B, stored as the operands are.
 inline Product product_for_a(const Product& p) {
     return p.transpose_a ? Product{p.k, p.m, p.n, p.transpose_b, true}
                          : Product{p.m, p.k, p.n, false, !p.transpose_b};
@@ -37,8 +36,8 @@ inline Product product_for_b(const Product& p) {
                          : Product{p.k, p.n, p.m, !p.transpose_a, false};
 }
 
-// Runs one product for each member of a batch; `at(i)` gives the places of the three operands,
-// counted in matrices.
+// Runs one product for each member of a batch. places(i, j, out) maps the matrix numbers of the planned A, B
+// and result to those of a, b and c.
 template <class S, class Places> void multiply_each(const StridedIndex<2>& batch, const Product& p,
                                                     const Array<S>& a, const Array<S>& b, Into<S[]> c,
                                                     Places places) {
@@ -59,8 +58,8 @@ template <class S, class Places> void multiply_each(const StridedIndex<2>& batch
     }
 }
 
-// A matrix used by several members of the batch receives one contribution from each: set to 0 first, then
-// all are added.
+// Returns the output buffer for the gradient of a batch of matrices. If several members of the batch use the
+// same matrix, the buffer is set to 0, so that each member can add.
 template <class S>
 Into<S[]> summed_output_buffer(Into<Array<S>> into, std::size_t members, std::size_t matrices) {
     const Into<S[]> d = output_buffer(into);
@@ -69,9 +68,10 @@ Into<S[]> summed_output_buffer(Into<Array<S>> into, std::size_t members, std::si
     return {d.dst, Write::add};
 }
 
+// x (rows, in) times the weights (in, out).
 struct LinearPlan {
     std::size_t rows, in, out;
-    Shape shape;
+    Shape shape;  // of the result
 };
 LinearPlan plan_linear(const char* op, const Shape& x, const Shape& w, const Shape* bias);
 

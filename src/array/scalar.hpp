@@ -1,4 +1,4 @@
-// Numbers as values of the engine: float, double and Dual. Nothing here is kept, counted or shared.
+// Numbers as values of the engine: float, double and Dual. Numbers are copied, so they need no reference counts.
 #pragma once
 
 #include <concepts>
@@ -17,12 +17,12 @@ namespace detail {
 template <class T> inline constexpr bool is_dual = false;
 template <class S> inline constexpr bool is_dual<Dual<S>> = true;
 
-// float, double, or a Dual of one.
+// float, double or Dual.
 template <class T>
 concept Number = std::floating_point<T> || is_dual<T>;
 }  // namespace detail
 
-// dx = value, or dx += value.
+// Computes dx = value or dx += value.
 template <detail::Number T> void accumulate_into(Into<T> into, const T& value) {
     if (into.how == Write::set)
         into.dst = value;
@@ -30,10 +30,10 @@ template <detail::Number T> void accumulate_into(Into<T> into, const T& value) {
         into.dst += value;
 }
 
-// x += factor * y.
+// Computes x += factor * y.
 template <detail::Number T> void add_scaled(T& x, double factor, const T& y) { x += T(factor) * y; }
 
-namespace functor {  // where they are found: the first argument is one
+namespace functor {  // found by argument-dependent lookup: the first argument is a functor
 
 template <detail::UnaryFunctor F, detail::Number T> T map(const F& f, const T& x) { return f.value(x); }
 
@@ -67,7 +67,7 @@ void zip_back_b(const F& f, const T& dy, const T& a, const T& b, const T& y, Int
 }  // namespace functor
 
 namespace detail {
-// ---- what the engine asks of a value (value.hpp) ----
+// ---- functions that the engine requires of a value (value.hpp) ----
 
 template <Number T> T ones_like(const T&) { return T(1); }
 template <Number T> T zeros_like(const T&) { return T(0); }
@@ -102,7 +102,7 @@ template <Number T> std::uint64_t checksum(const T& x) { return checksum_of(&x, 
 
 template <Number T> std::uint32_t version_of(const T&) { return 0; }
 
-// A rule's own copy of a number: later changes cannot reach it.
+// The saved copy of a number for a backward function. Later changes of the number do not affect it.
 template <class T> class Saved {
 public:
     explicit Saved(const T* value) : value_(value ? *value : T()) {}

@@ -1,4 +1,4 @@
-// Shapes in words, axes counted from the back, and NumPy's rules of broadcasting.
+// Shapes: limits of the extents, printing, negative axes, and NumPy's rules of broadcasting.
 #include "tally/array/shape.hpp"
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 namespace tally {
 namespace {
 
-// So many that the byte count of any element type (up to 16 bytes, Dual<double>) is still a distance in memory.
+// The size in bytes must fit into std::ptrdiff_t for every element type; the largest, Dual<double>, has 16 bytes.
 constexpr std::size_t max_elements = std::numeric_limits<std::ptrdiff_t>::max() / 16;
 
-[[noreturn]] void refuse_extent(std::span<const std::int64_t> extents, std::int64_t extent) {
+[[noreturn]] void fail_extent(std::span<const std::int64_t> extents, std::int64_t extent) {
     if (extent < 0) throw Error("[shape] negative extent: " + detail::in_words(extents));
     throw Error("[shape] an axis is too long: " + detail::in_words(extents) + "; the limit is " +
                 std::to_string(std::numeric_limits<std::int32_t>::max()));
@@ -39,10 +39,10 @@ Shape::Shape(std::span<const std::int64_t> extents) {
                     " axes: " + detail::in_words(extents));
     }
     std::uint64_t pairs[3] = {}, size = 1;
-    std::size_t product = 1;  // of the extents that are not 0: partial products must not overflow either
+    std::size_t product = 1;  // of the extents other than 0: partial products must not overflow either
     for (std::size_t axis = 0; axis < extents.size(); ++axis) {
         const auto extent = static_cast<std::uint64_t>(extents[axis]);
-        if (extent > std::numeric_limits<std::int32_t>::max()) refuse_extent(extents, extents[axis]);
+        if (extent > std::numeric_limits<std::int32_t>::max()) fail_extent(extents, extents[axis]);
         if (extent > 0 && (__builtin_mul_overflow(product, extent, &product) || product > max_elements))
             throw Error("[shape] too many elements: " + detail::in_words(extents) + "; the limit is " +
                         std::to_string(max_elements));

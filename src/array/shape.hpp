@@ -1,4 +1,4 @@
-// The extents of an array: up to six axes, kept inline so that making one never allocates.
+// Shape holds the extents of an array.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@
 
 namespace tally {
 
-// Six axes at most, each with its extent.
+// The extents of up to six axes. They are stored inline, so that a shape never allocates.
 class Shape {
 public:
     Shape() { become(0, 0, 0, 1 << 4); }  // rank 0: one element, no axes
@@ -25,8 +25,7 @@ public:
     }
     Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
     explicit Shape(std::span<const std::int64_t> extents);
-    Shape with_rows(
-        std::int64_t rows) const;  // the same but for the first extent, and no more than there are
+    Shape with_rows(std::int64_t rows) const;  // this shape with another, not larger, first extent
 
     int rank() const { return static_cast<int>(size_and_rank_ & 15); }
     std::size_t size() const { return size_and_rank_ >> 4; }  // number of elements
@@ -40,7 +39,7 @@ public:
     const std::int32_t* end() const { return extents_ + rank(); }
 
     friend bool operator==(const Shape& a, const Shape& b) {
-#ifdef __AVX__  // compilers make fifteen instructions of these four, and shapes are compared all the time
+#ifdef __AVX__  // 4 instructions; compilers generate 15 for memcmp(), and shapes are compared often
         using Words [[gnu::vector_size(32), gnu::aligned(8), gnu::may_alias]] = long long;
         const Words differs = reinterpret_cast<const Words&>(a) ^ reinterpret_cast<const Words&>(b);
         return __builtin_ia32_ptestz256(differs, differs);
@@ -51,32 +50,33 @@ public:
 
 private:
     [[gnu::cold]] std::int64_t axis_from_the_end(std::int64_t axis) const;
-    // In one piece, from registers: shapes are copied all the time, and a processor waits when it copies as a
-    // whole what was just written in pieces.
+    // Writes the shape by a single store. Shapes are copied often, and a load right after several smaller
+    // stores would stall the processor.
     void become(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
         using Words [[gnu::vector_size(32)]] = std::uint64_t;
         const Words words{a, b, c, d};
         std::memcpy(static_cast<void*>(this), &words, sizeof words);
     }
 
-    std::int32_t extents_[detail::max_rank];  // 0 where there is no axis
-    std::uint64_t size_and_rank_;             // the rank in the last four bits
+    std::int32_t extents_[detail::max_rank];  // unused ones are 0
+    std::uint64_t size_and_rank_;             // the rank is in the lowest four bits
 };
 static_assert(sizeof(Shape) == 32 && std::endian::native == std::endian::little);
 
 std::string to_string(const Shape& shape);  // "(6, 3)", "(4)", "()"
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 namespace detail {
-std::string in_words(std::span<const std::int64_t> extents);  // the same of what may be no shape; stays short
+std::string in_words(std::span<const std::int64_t> extents);  // also if they are not valid for a Shape
 
-// The axis counted from the front; axis -1 is the last. Out of range is an error that names `op`.
+// Returns the axis counted from the front; axis -1 is the last. Throws Error if there is no such axis.
 int checked_axis(const char* op, std::int64_t axis, const Shape& shape);
 
-// Whether `a` and `b` broadcast, by NumPy's rules, and to what; or an error that names `op` when they do not.
+// Returns whether `a` and `b` broadcast by NumPy's rules, and sets `together` to the common shape.
 bool broadcasts(const Shape& a, const Shape& b, Shape& together);
+// Returns the common shape, or throws Error.
 Shape broadcast(const char* op, const Shape& a, const Shape& b);
 
-// Both in words: as form() says them.
+// Takes the descriptions that describe() returns.
 [[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
 }  // namespace detail
 

@@ -1,4 +1,4 @@
-// What operations say to shapes and sizes that do not go together.
+// Error messages of operations for shapes and numbers that do not fit.
 #include "tally/array/shape_checks.hpp"
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace tally::detail {
 
 namespace {
 
-std::string extents(const Shape& shape) {  // as they are written in code
+std::string extents(const Shape& shape) {  // in the syntax of C++: {2, 3}
     const std::string text = to_string(shape);
     return "{" + text.substr(1, text.size() - 2) + "}";
 }
@@ -24,7 +24,7 @@ void fail_bounds(double low, double high) {
 
 void fail_range(std::int64_t from, std::int64_t to, int along, const Shape& x) {
     const std::int64_t count = x[along], begin = from < 0 ? from + count : from,
-                       end = to < 0 || (to == 0 && from < 0) ? to + count : to;  // if counted from the end
+                       end = to < 0 || (to == 0 && from < 0) ? to + count : to;  // as counted from the end
     const bool negative = (from < 0 || to < 0) && 0 <= begin && begin <= end && end <= count;
     throw Error("[slice] " + std::to_string(from) + " to " + std::to_string(to) + " is not within axis " +
                 std::to_string(along) + " of " + to_string(x) +
@@ -33,7 +33,7 @@ void fail_range(std::int64_t from, std::int64_t to, int along, const Shape& x) {
                           : ""));
 }
 
-// Broadcasting would count every pair: (n, 1) against (n) is n * n differences.
+// Losses do not broadcast: (n, 1) with (n) would give n * n differences.
 void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& target) {
     const std::string way_out =
         prediction.size() == target.size()
@@ -47,7 +47,7 @@ void check_labels(const Shape& logits, const Shape& labels, double smoothing) {
     const bool column =
         logits.rank() == 2 && labels.rank() > 1 && labels.size() == static_cast<std::size_t>(logits[0]);
     if (logits.rank() != 2 || labels.rank() != 1 || labels[0] != logits[0])
-        throw Error("[cross_entropy] wants logits (rows, classes) and labels (rows); they are " +
+        throw Error("[cross_entropy] requires logits (rows, classes) and labels (rows); they are " +
                     to_string(logits) + " and " + to_string(labels) +
                     (column ? ": write labels.reshaped({" + std::to_string(labels.size()) + "})" : ""));
     if (!(smoothing >= 0 && smoothing <= 1))
@@ -56,7 +56,7 @@ void check_labels(const Shape& logits, const Shape& labels, double smoothing) {
 
 void check_pairs(const Shape& queries, const Shape& keys, double temperature) {
     if (queries.rank() != 2 || queries != keys)
-        throw Error("[info_nce] wants queries and keys of one shape (rows, width); they are " +
+        throw Error("[info_nce] requires queries and keys of one shape (rows, width); they are " +
                     to_string(queries) + " and " + to_string(keys));
     if (!(temperature > 0 && std::isfinite(temperature)))
         throw Error("[info_nce] the temperature must be above 0 and finite; it is " + in_words(temperature));
@@ -90,7 +90,7 @@ ConcatPlan plan_concat(const std::vector<Shape>& parts, std::int64_t axis) {
     std::int64_t total = 0;
     for (const Shape& part : parts) {
         if (part.rank() != first.rank() || with_extent(part, along, first[along]) != first)
-            throw Error("[concat] cannot put " + to_string(part) + " beside " + to_string(first) +
+            throw Error("[concat] cannot put " + to_string(part) + " next to " + to_string(first) +
                         " along axis " + std::to_string(along));
         total += part[along];
     }

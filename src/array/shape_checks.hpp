@@ -1,4 +1,4 @@
-// What operations ask of shapes and sizes, where that is more than a comparison.
+// Checks of the shapes and numbers that operations get. They throw Error, and some return a plan.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,17 @@
 
 namespace tally::detail {
 
-[[noreturn]] void fail_bounds(double low, double high);                                       // of clamp
-[[noreturn]] void fail_range(std::int64_t from, std::int64_t to, int along, const Shape& x);  // of slice
+[[noreturn]] void fail_bounds(double low, double high);                                       // clamp()
+[[noreturn]] void fail_range(std::int64_t from, std::int64_t to, int along, const Shape& x);  // slice()
 [[noreturn]] void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& target);
 
-// Of a cross-entropy, and of one among pairs.
-void check_labels(const Shape& logits, const Shape& labels, double smoothing);
-void check_pairs(const Shape& queries, const Shape& keys, double temperature);
+void check_labels(const Shape& logits, const Shape& labels, double smoothing);  // cross_entropy()
+void check_pairs(const Shape& queries, const Shape& keys, double temperature);  // info_nce()
 
-// Of a dropout with probability p: x (items, ...), the first of which has this number.
+// Checks a dropout of x (items, ...) with probability p. The first item has the number `first`.
 void check_mask(double p, std::uint64_t first, const Shape& x);
 
-// Of layer norm: x as (rows, width, 1).
+// Checks a layer norm, and returns x as (rows, width, 1).
 ReduceAxes plan_rows(const Shape& x, const Shape& gain, const Shape& bias, double eps);
 
 template <class Part> std::vector<Shape> shapes_of(const std::vector<Part>& parts) {
@@ -30,16 +29,16 @@ template <class Part> std::vector<Shape> shapes_of(const std::vector<Part>& part
     return shapes;
 }
 
-// Of concat: the axis counted from the front, and the shape of the whole. Of stack: that of each with its new axis.
 struct ConcatPlan {
-    int along;
-    Shape whole;
+    int along;    // the axis, counted from the front
+    Shape whole;  // of the result
 };
 ConcatPlan plan_concat(const std::vector<Shape>& parts, std::int64_t axis);
+// Returns the shape of each part with the new axis.
 Shape plan_stack(const std::vector<Shape>& parts, std::int64_t axis);
 
-// The parts must be the rows of x.
+// The sum of the sizes must be the number of rows of x.
 void check_split(const Shape& x, const std::vector<std::int64_t>& sizes);
-void check_split(const Shape& x, std::int64_t size);
+void check_split(const Shape& x, std::int64_t size);  // parts of `size` rows; the last may be smaller
 
 }  // namespace tally::detail

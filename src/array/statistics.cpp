@@ -1,4 +1,4 @@
-// Which axis of a batch holds its features, and what must go with them.
+// Checks the shapes of a batch norm.
 #include "tally/array/statistics.hpp"
 
 #include "tally/array/axes.hpp"
@@ -7,7 +7,7 @@ namespace tally::detail {
 
 ReduceAxes checked_features(const Shape& x, const Shape& gain, const Shape& bias) {
     if (x.rank() < 2)
-        throw Error("[batch_norm] wants (items, features, ...); x is " + to_string(x) + ", gain " +
+        throw Error("[batch_norm] requires (items, features, ...); x is " + to_string(x) + ", gain " +
                     to_string(gain));
     const Shape features{x[1]};
     if (gain != features || bias != features)

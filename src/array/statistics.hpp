@@ -1,5 +1,4 @@
-// Mean and variance of every feature: of a batch, of several as one, and the moving average that stands in
-// for them when there is no batch.
+// The mean and variance of each feature for batch norm: of one batch, of several batches, and running averages.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +13,12 @@
 namespace tally {
 
 namespace detail {
-// x (items, features, ...) as (items, features, space), where gain and bias, or mean and variance, go with it.
+// Returns x (items, features, ...) as (items, features, rest). Gain and bias, or mean and variance, must have one
+// number for each feature.
 ReduceAxes checked_features(const Shape& x, const Shape& gain, const Shape& bias);
 }  // namespace detail
 
-// Of one batch or of several: over `count` values a feature, the mean and the variance divided by the count.
+// The mean and the biased variance of `count` values for each feature.
 template <class S> struct BatchStatistics {
     Array<S> mean, variance;
     double count = 0;
@@ -31,12 +31,12 @@ template <class S> Array<S> times(double factor, const Array<S>& x) {
 
 template <class S> void expect_features(const Shape& features, const BatchStatistics<S>& batch) {
     if (batch.mean.shape() != features || batch.variance.shape() != features)
-        throw Error("[batch_norm] statistics of " + to_string(features) + " take in none of " +
+        throw Error("[batch_norm] statistics of " + to_string(features) + " cannot be combined with " +
                     to_string(batch.mean.shape()) + " and " + to_string(batch.variance.shape()));
 }
 }  // namespace detail
 
-// Of both batches as one: between their means there is variance, too.
+// Returns the statistics of both batches together. The difference of their means adds to the variance.
 template <class S> BatchStatistics<S> pooled(const BatchStatistics<S>& a, const BatchStatistics<S>& b) {
     using detail::times;
     const double count = a.count + b.count;
@@ -54,29 +54,30 @@ template <class S> BatchStatistics<S> pooled(const BatchStatistics<S>& a, const 
             count};
 }
 
-// What evaluation normalises by: a moving average, which takes in an update's statistics by commit(), once.
+// The running mean and variance by which evaluation normalises. Call commit() once in each update.
 template <class S> struct RunningStatistics {
     Array<S> mean, variance;
 
     explicit RunningStatistics(std::int64_t features, Device device = Device::cpu)
         : mean(Array<S>::zeros({features}, device)), variance(Array<S>::full({features}, S(1), device)) {}
 
-    // The variance is taken in as an estimate: divided by count - 1.
+    // Moves the running statistics towards those of the batch. The variance of the batch is made unbiased first.
     void commit(const BatchStatistics<S>& batch, double momentum = 0.1) {
         detail::expect_features(mean.shape(), batch);
         if (!detail::has_memory(mean) || !detail::has_memory(variance))
             detail::fail_without_memory("batch_norm");
         if (batch.count < 2)
             throw Error("[batch_norm] " + std::to_string(static_cast<std::int64_t>(batch.count)) +
-                        " values a feature tell no variance; at least 2 are needed");
+                        " values a feature have no variance; at least 2 are needed");
         if (!(momentum >= 0 && momentum <= 1))
             throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +
                         detail::in_words(momentum));
-        const auto taken_in = [&](const Array<S>& running, double factor, const Array<S>& value) {
+        const auto averaged = [&](const Array<S>& running, double factor, const Array<S>& value) {
             return zip(functor::Add{}, detail::times(1 - momentum, running), detail::times(factor, value));
         };
-        Array<S> next_mean = taken_in(mean, momentum, batch.mean);  // has all memory before either changes
-        variance = taken_in(variance, momentum * (batch.count / (batch.count - 1)), batch.variance);
+        Array<S> next_mean =
+            averaged(mean, momentum, batch.mean);  // first: if memory runs out, neither changes
+        variance = averaged(variance, momentum * (batch.count / (batch.count - 1)), batch.variance);
         mean = std::move(next_mean);
     }
 };

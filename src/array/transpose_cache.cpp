@@ -1,4 +1,4 @@
-// When a weight is worth turning, and when what was turned is stale.
+// Decides for which weights TransposeCache keeps a transposed copy, and drops stale copies.
 #include "tally/array/transpose_cache.hpp"
 
 #include <algorithm>
@@ -10,9 +10,10 @@ namespace tally::detail {
 namespace {
 
 constexpr std::size_t min_size = 1 << 12;  // elements
-constexpr std::size_t min_rows = 2;  // of one, a copy takes longer to read than what forward has read to turn
-constexpr std::size_t max_rows = 12;  // of more, turning is so small a part that a copy gains nothing
-constexpr std::size_t first_use = 4;  // of a copy: it takes about as long to make as three uses save
+constexpr std::size_t min_rows =
+    2;  // 1 row: transposing W, still in the cache, is faster than reading a copy
+constexpr std::size_t max_rows = 12;  // more rows: the product takes so long that a copy gains nothing
+constexpr std::size_t first_use = 4;  // making a copy takes about as long as three uses save
 
 template <class S> bool worth_keeping(const Array<S>& b, const Product& p) {
     return p.m >= min_rows && p.m <= max_rows && b.size() >= min_size && b.device() == Device::cpu &&
@@ -20,7 +21,7 @@ template <class S> bool worth_keeping(const Array<S>& b, const Product& p) {
            products() == Products::ordered && memory::budget(Device::cpu) == 0;
 }
 
-// Without memory where there is none.
+// Returns an array without memory if memory runs out.
 template <class S> Array<S> transposed_copy(const Array<S>& b, const Product& p) {
     try {
         return transposed(b.reshaped({static_cast<std::int64_t>(p.n), static_cast<std::int64_t>(p.k)}));
@@ -41,7 +42,7 @@ template <class S> Array<S> transposed(const Array<S>& matrix) {
 
 template <class S> const S* TransposeCache<S>::of(const Array<S>& b, const Product& p) {
     if (!worth_keeping(b, p)) return nullptr;
-    std::erase_if(all_, [](const Kept& each) {  // what was written to, or given up
+    std::erase_if(all_, [](const Kept& each) {  // weights that were modified or freed
         return each.version != version_of(each.weight) ||
                memory::detail::ref_count(each.weight.storage()) == 1;
     });

@@ -1,5 +1,4 @@
-// Matrices turned, and weights that are kept so while they are the same: dy · Wᵀ of few rows would else turn
-// them each time.
+// Cached transposes of weights: a product dy · Wᵀ of few rows would transpose W in every micro-batch.
 #pragma once
 
 #include <cstddef>
@@ -16,23 +15,23 @@ namespace tally::detail {
 
 template <class S> Array<S> transposed(const Array<S>& matrix);
 
-// The copies come from the ledger; where memory is short, or has a budget, there are none.
+// Makes no copies if memory has a budget or runs out.
 template <class S> class TransposeCache {
 public:
-    // By the copy of b, if there is one; says whether. It is made when a weight has been used often enough: a window
-    // may have few micro-batches.
+    // Multiplies by the transposed copy of b, and returns whether there is a copy. The copy is made only after
+    // several uses of b, because a window may have few micro-batches.
     bool multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c);
-    void clear() { all_.clear(); }  // before weights step: who writes copies what others hold
+    void clear() { all_.clear(); }  // before an optimizer step, which would copy weights that are shared
 
 private:
     struct Kept {
-        Array<S> weight;  // held, so that no other one can come to lie where it lies
+        Array<S> weight;  // shares the buffer, so that no other array gets the same address
         std::uint32_t version;
-        std::size_t rows;  // as a product read it, which may have been given another shape of it
+        std::size_t rows;  // of the matrix in the product: the weight may have been reshaped
         std::size_t uses = 0;
         Array<S> transposed_copy = {};
     };
-    // Element (l, j) of the product's b lies there at l * n + j; null: there is no copy.
+    // Returns the transposed copy, whose element l * n + j is element (l, j) of the product's b, or null.
     const S* of(const Array<S>& b, const Product& p);
     std::vector<Kept> all_;
 };
@@ -42,12 +41,12 @@ extern template Array<double> transposed(const Array<double>&);
 extern template class TransposeCache<float>;
 extern template class TransposeCache<double>;
 
-// Whom a product of this thread asks, inside UseTransposeCache.
+// The cache that products of this thread use inside a UseTransposeCache scope.
 template <class S> inline constinit thread_local TransposeCache<S>* transpose_cache = nullptr;
 
 template <class S> struct UseTransposeCache : private ScopedValue<TransposeCache<S>*> {
-    explicit UseTransposeCache(TransposeCache<S>& weights)
-        : ScopedValue<TransposeCache<S>*>(transpose_cache<S>, &weights) {}
+    explicit UseTransposeCache(TransposeCache<S>& cache)
+        : ScopedValue<TransposeCache<S>*>(transpose_cache<S>, &cache) {}
 };
 
 template <class S>

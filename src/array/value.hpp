@@ -1,5 +1,5 @@
-// What a type must offer so that the engine can differentiate through it. Three kinds of type do: numbers
-// (scalar.hpp), arrays (array.hpp) and, as the scalar type of either, Dual (dual.hpp).
+// Value is the concept of a type that the engine can differentiate: numbers (scalar.hpp) and arrays
+// (array.hpp), both also with the scalar type Dual (dual.hpp).
 #pragma once
 
 #include <concepts>
@@ -15,35 +15,34 @@
 namespace tally {
 
 namespace detail {
-// The value `x`, the gradient `dy` that arrives, the gradient `dx` to write.
+// `x` is a value, `dy` the gradient of a result, `dx` the gradient to write.
 template <class T>
 concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
-    // every formula, and its mirror image, which writes through Into
+    // Elementwise functions, and their derivatives, which write through Into.
     { map(functor::Neg{}, x) } -> std::same_as<T>;
-    map_back(functor::Neg{}, dy, x, dx, true);  // true: nobody will read dy any more
+    map_back(functor::Neg{}, dy, x, dx, true);  // true: dy is not needed afterwards
     { zip(functor::Add{}, x, x) } -> std::same_as<T>;
-    { map_in_place(functor::Neg{}, owned) } -> std::same_as<T>;  // where nobody will read `owned` any more
+    { map_in_place(functor::Neg{}, owned) } -> std::same_as<T>;  // `owned` is not needed afterwards
     { zip_in_place(functor::Add{}, owned, x) } -> std::same_as<T>;
     zip_back_a(functor::Add{}, dy, x, x, x, dx, true);
     zip_back_b(functor::Add{}, dy, x, x, x, dx, true);
 
-    accumulate_into(dx, dy);  // dx = dy, or dx += dy; of the same form; the first shares its buffer
+    accumulate_into(dx, dy);  // dx = dy or dx += dy; dx = dy shares the buffer
     { detail::ones_like(x) } -> std::same_as<T>;
-    {
-        detail::like_without_memory(x)
-        } -> std::same_as<T>;                          // the form of x; its memory comes with the first write
-    { detail::has_memory(x) } -> std::same_as<bool>;   // has its memory
-    detail::reset(owned);                              // gives the memory back; the form stays known
-    detail::before_in_place_update(owned);             // about to be changed in place
-    detail::make_unique_buffer(owned);                 // a buffer shared with somebody else is copied
-    detail::account_as(owned, MemoryClass::gradient);  // what this memory counts as from now on
-    { detail::same_shape_and_device(x, x) } -> std::same_as<bool>;  // shape and device
-    { detail::describe(x) } -> std::same_as<std::string>;           // in words, for errors
-    { detail::is_scalar(x) } -> std::same_as<bool>;                 // exactly one element
-    detail::item(x);                                                // which one
+    // The shape and device of x; the first write adds the memory.
+    { detail::like_without_memory(x) } -> std::same_as<T>;
+    { detail::has_memory(x) } -> std::same_as<bool>;
+    detail::reset(owned);                              // frees the memory; shape and device stay
+    detail::before_in_place_update(owned);             // saved copies keep the old numbers
+    detail::make_unique_buffer(owned);                 // copies a shared buffer
+    detail::account_as(owned, MemoryClass::gradient);  // sets the memory class of the buffer
+    { detail::same_shape_and_device(x, x) } -> std::same_as<bool>;
+    { detail::describe(x) } -> std::same_as<std::string>;  // shape and device, for errors
+    { detail::is_scalar(x) } -> std::same_as<bool>;        // has exactly one element
+    detail::item(x);                                       // the only element
     detail::shape_of(x);
-    { detail::checksum(x) } -> std::same_as<std::uint64_t>;    // of its bits
-    { detail::version_of(x) } -> std::same_as<std::uint32_t>;  // how often it was changed in place
+    { detail::checksum(x) } -> std::same_as<std::uint64_t>;    // of the bits
+    { detail::version_of(x) } -> std::same_as<std::uint32_t>;  // the number of changes in place
 };
 }  // namespace detail
 

@@ -35,7 +35,7 @@ TEST_CASE("shapes that do not match are named, with the operation") {
                       "[matmul] inner sizes differ: (16, 784) x (512, 10)");
     CHECK_THROWS_WITH(matmul(zeros({784, 16}), zeros({10, 512}), {.transpose_a = true, .transpose_b = true}),
                       "[matmul] inner sizes differ: (784, 16) transposed x (10, 512) transposed");
-    CHECK_THROWS_WITH(matmul(zeros({}), zeros({4})), "[matmul] a single number is no matrix: () x (4)");
+    CHECK_THROWS_WITH(matmul(zeros({}), zeros({4})), "[matmul] a single number is not a matrix: () x (4)");
     CHECK_THROWS_WITH(matmul(zeros({4}), zeros({4, 2}), {.transpose_a = true}),
                       "[matmul] a vector has no transpose: (4) transposed x (4, 2)");
     CHECK_THROWS_WITH(matmul(zeros({2, 3, 4}), zeros({3, 4, 2})),
@@ -51,7 +51,7 @@ TEST_CASE("shapes that do not match are named, with the operation") {
                       "[binary_cross_entropy] prediction and target must have one shape; they are (2, 3) and "
                       "(3): where a target is meant to repeat write broadcast_to(target, {2, 3})");
     CHECK_THROWS_WITH(cross_entropy(zeros({2, 3}), Array<std::int32_t>({2, 1}, {0, 1})),
-                      "[cross_entropy] wants logits (rows, classes) and labels (rows); they are (2, 3) and "
+                      "[cross_entropy] requires logits (rows, classes) and labels (rows); they are (2, 3) and "
                       "(2, 1): write labels.reshaped({2})");
     CHECK_THROWS_WITH(where(integers({1, 0}), zeros({2}), zeros({3})),
                       "[where] cannot broadcast the condition (2) with (2) and (3)");
@@ -73,7 +73,7 @@ TEST_CASE("shapes that do not match are named, with the operation") {
                       contains("[broadcast_to] cannot broadcast (2, 3) with (2)"));
     CHECK_THROWS_WITH(broadcast_to(zeros({2, 3}), Shape{3}), "[broadcast_to] (2, 3) does not fit into (3)");
     CHECK_THROWS_WITH(concat<float>({zeros({2, 3}), zeros({2, 4})}),
-                      "[concat] cannot put (2, 4) beside (2, 3) along axis 0");
+                      "[concat] cannot put (2, 4) next to (2, 3) along axis 0");
     CHECK_THROWS_WITH(concat<float>({}), "[concat] there is nothing to put together");
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("splits, rows and labels that do not fit") {
                       "[rows] the index must have one axis; it is (1, 1), x is (4, 2)");
     CHECK_THROWS_WITH(
         cross_entropy(zeros({2, 3}), integers({0})),
-        "[cross_entropy] wants logits (rows, classes) and labels (rows); they are (2, 3) and (1)");
+        "[cross_entropy] requires logits (rows, classes) and labels (rows); they are (2, 3) and (1)");
     CHECK_THROWS_WITH(cross_entropy(zeros({2}), integers({0, 1})), contains("they are (2) and (2)"));
     const std::string wrong = message_of([] { cross_entropy(zeros({2, 3}), integers({1, 3})); });
     CHECK_THAT(wrong, contains("[cross_entropy]") && contains("3") && contains("1"));

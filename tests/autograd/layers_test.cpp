@@ -128,7 +128,7 @@ TEST_CASE("losses refuse what they cannot mean") {
         message_of([&] {
             info_nce(x, numbers({2, 1}, {1, 2}));
         }),
-        contains("[info_nce] wants queries and keys of one shape (rows, width); they are (2, 2) and (2, 1)"));
+        contains("[info_nce] requires queries and keys of one shape (rows, width); they are (2, 2) and (2, 1)"));
     CHECK_THAT(message_of([&] { info_nce(x, x, 0); }),
                contains("[info_nce] the temperature must be above 0"));
     CHECK(info_nce(x, x).count.item() == 2);
@@ -199,10 +199,10 @@ TEST_CASE("batch norm refuses what has no variance or another number of features
     CHECK_THAT(message_of([&] { batch_norm(x, two, two, RunningStatistics<double>(3)); }),
                contains("must be (2); they are (3) and (3)"));
     CHECK_THAT(message_of([&] { batch_norm(two, two, two); }),
-               contains("[batch_norm] wants (items, features, ...); x is (2)"));
+               contains("[batch_norm] requires (items, features, ...); x is (2)"));
     const BatchStatistics<double> empty = batch_norm(numbers({0, 2}, {}), two, two).batch;
     CHECK(message_of([&] { RunningStatistics<double>(2).commit(empty); }) ==
-          "[batch_norm] 0 values a feature tell no variance; at least 2 are needed");
+          "[batch_norm] 0 values a feature have no variance; at least 2 are needed");
 }
 
 // ---- windows over images ----
@@ -282,7 +282,7 @@ TEST_CASE("statistics of other features are not taken in") {
     };
     RunningStatistics<double> running(3);
     CHECK_THROWS_WITH(running.commit(features(1)),
-                      "[batch_norm] statistics of (3) take in none of (1) and (1)");
+                      "[batch_norm] statistics of (3) cannot be combined with (1) and (1)");
     CHECK_THROWS_WITH(running.commit(features(3), 1.5),
                       contains("[batch_norm] the momentum must be between 0 and 1; it is 1.5"));
 }

@@ -31,7 +31,7 @@ Gathered Evaluator::product(const Step& step) {
         return y;
     }
     const bool vector_a = a.shape.size() == 1, vector_b = b.shape.size() == 1;
-    demand(!a.shape.empty() && !b.shape.empty(), "a single number is no matrix");
+    demand(!a.shape.empty() && !b.shape.empty(), "a single number is not a matrix");
     demand(!(vector_a && step.first) && !(vector_b && step.second), "a vector has no transpose");
     Extents p = a.shape, q = b.shape;  // as matrices
     if (vector_a) p = {1, p[0]};
