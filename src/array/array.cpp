@@ -24,7 +24,7 @@ void bytes(void* to, Device to_device, const void* from, Device from_device, std
 }  // namespace detail::device_copy
 
 template <class S> Array<S>::Array(Shape shape, std::span<const S> values, Device device)
-    : Array(WithoutMemory(), shape, device) {  // the destructor then frees the memory if the copy throws
+    : Array(WithoutMemory(), shape, device) {  // the destructor frees the memory if the copy throws
     if (values.size() != size())
         throw Error("[array] " + std::to_string(values.size()) + " values do not fill the shape " +
                     to_string(shape_));

@@ -1,6 +1,5 @@
 // Array<S> holds numbers of one type, with a shape, on a device. Copies of an array share one buffer. A write
-// to a shared buffer copies the buffer first, so that the other arrays and the values saved for a backward
-// pass stay as they were.
+// copies a shared buffer first, so that other arrays and the values saved for backward() do not change.
 #pragma once
 
 #include <array>
@@ -90,7 +89,7 @@ public:
     Device device() const { return device_; }
     memory::detail::Storage* storage() const { return storage_; }
 
-    // Reading. data() is a pointer in the device's memory. span() throws Error unless the array is on the CPU.
+    // Reading. data() points to memory of the device. span() throws Error unless the array is on the CPU.
     const S* data() const& { return data_; }
     const S* data() const&& = delete;  // the pointer would outlive a temporary array: give the array a name
     std::span<const S> span() const&;
@@ -105,9 +104,8 @@ public:
 
     Array to(Device device) const;
     Array clone() const;
-    // Shares the buffer.
+    // Both share the buffer. slice_rows() returns the rows [from, to) of the first axis.
     Array reshaped(const Shape& shape) const;
-    // Returns rows [from, to) of the first axis. Shares the buffer.
     Array slice_rows(std::int64_t from, std::int64_t to) const;
 
     // ---- for the engine ----
@@ -326,9 +324,8 @@ template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y
         .add_scaled(static_cast<S>(factor), y.data(), {place, Write::add}, x.size());
 }
 
-// Returns the output buffer for a gradient with as many elements as dy. If dy is not needed afterwards
-// (can_reuse_dy), is not shared, and dx has no memory yet, dx takes over the buffer of dy. Call dy.data()
-// before this.
+// Returns the output buffer for a gradient with as many elements as dy. With can_reuse_dy, dx takes over the
+// buffer of dy if it is not shared and dx has no memory yet, so call dy.data() first.
 template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Array<S>> dx,
                                                                          const Array<S>& dy,
                                                                          bool can_reuse_dy) {

@@ -17,7 +17,7 @@ namespace {
 
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
-// Returns whether more than `ordered_row` adjacent elements with the same first index are summed to one number.
+// Returns whether more than `ordered_row` adjacent elements of the same first index are summed to one number.
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;

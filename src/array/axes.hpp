@@ -1,4 +1,4 @@
-// Plans of operations along axes: reductions as (outer, reduced, inner), permutations and broadcasts as strides.
+// Plans of operations along axes: reductions, permutations, broadcasts and blocks.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,6 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
 // Throws Error if a result would be the largest element of an empty set.
 void expect_elements(const char* op, const ReductionPlan& plan, const Shape& shape);
 
-// Returns `shape` as (axes before `axis`, `axis`, axes behind it).
 ReduceAxes fold_around(const char* op, const Shape& shape, std::int64_t axis);
 
 // Inserts an axis of extent 1 at the position `axis`.
@@ -38,8 +37,7 @@ Shape permuted(const Shape& shape, const Axes& order);
 Axes checked_order(const char* op, const Shape& shape, const Axes& order);
 StridedIndex<1> permuted_walk(const Shape& shape, const Axes& order);
 
-// Returns how the elements of the operands are addressed while an output of shape `out` is written. Adjacent
-// axes are merged where the strides allow it.
+// The strides of the operands for an output of shape `out`. Adjacent axes are merged where possible.
 StridedIndex<1> broadcast_walk(const Shape& out, const Shape& x);
 StridedIndex<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b);
 StridedIndex<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
@@ -53,8 +51,7 @@ Shape completed(const char* op, const Shape& shape, const Axes& extents);
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent);
 std::size_t stride_of(const Shape& shape, int axis);  // elements from one index of the axis to the next
 
-// A range of one axis as blocks of memory: `count` blocks of `width` adjacent elements. The first block begins
-// at element `start`, each following one `pitch` elements later.
+// A range of one axis as `count` blocks of `width` adjacent elements, which begin `pitch` elements apart.
 struct Blocks {
     std::size_t count, width, pitch, start;
     Blocks(const Shape& whole, int axis, std::int64_t from, std::int64_t to)
@@ -70,8 +67,7 @@ struct Blocks {
 // GPU would wait for the GPU.
 void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
 
-// Both return the rows counted from the front; a negative row counts from the end. They throw Error if a row
-// does not exist.
+// Return rows counted from the front for rows that may be negative. Throw Error if a row does not exist.
 Array<std::int32_t> picked(Array<std::int32_t> index, const Shape& whole);
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i);
 }  // namespace detail

@@ -11,8 +11,7 @@ namespace tally::detail {
 
 namespace {
 
-// The most elements that the columns of a group, and its result, may have. On a CPU they fit into a cache; on
-// a GPU large groups need few launches.
+// The most elements of a group's columns or result. They fit into a CPU's cache; a GPU needs few launches.
 std::size_t max_group_size(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
 
 constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();  // extent of an axis

@@ -16,11 +16,10 @@ namespace tally::detail {
 // weight (out, weights) · columns (weights, images of the group * positions).
 struct ConvPlan {
     SlidingWindow windows;
-    std::size_t images, in, out;  // in, out: channels
-    std::size_t weights;          // of one channel of the result
-    std::size_t positions;        // of the window in one image
-    std::size_t group;            // most images of a group
-    Shape shape;                  // of the result
+    std::size_t images, in, out;     // in and out are numbers of channels
+    std::size_t weights, positions;  // weights of one channel of the result; window positions in one image
+    std::size_t group;               // the most images of a group
+    Shape shape;                     // of the result
 
     std::size_t pixels() const { return in * windows.height * windows.width; }  // of one image, all channels
 };
@@ -85,8 +84,7 @@ private:
         kernel_.im2col(x + first * plan_.pixels(), columns_.raw(), plan_.windows, count, plan_.in);
     }
 
-    // gather() with this index permutes (channels, images, positions) to (images, channels, positions);
-    // scatter() does the opposite.
+    // gather() permutes (channels, images, positions) to (images, channels, positions), scatter() back.
     StridedIndex<1> channel_major(std::size_t count) const {
         return permuted_walk(Shape{static_cast<std::int64_t>(plan_.out), static_cast<std::int64_t>(count),
                                    static_cast<std::int64_t>(plan_.positions)},

@@ -19,7 +19,7 @@ template <class S> struct Pending {
     std::size_t rows = 0;
 };
 
-// The deferred rows of all threads: a window may be read or discarded on another thread than it was filled on.
+// The deferred rows of all threads, because a window may be filled on one thread and discarded on another.
 template <class S> struct All {
     std::mutex changing;
     std::unordered_map<const std::uint8_t*, Pending<S>> of;  // key: the address of the gradient's flags

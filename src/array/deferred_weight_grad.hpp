@@ -14,7 +14,7 @@
 
 namespace tally::detail {
 
-// True while a window runs backward() on this thread: its parameters are locked, so additions may be deferred.
+// True while a window runs backward() on this thread: it has locked its parameters, so additions may wait.
 inline constinit thread_local bool deferring_rows = false;
 
 struct DeferRowsScope : private ScopedValue<bool> {
@@ -27,9 +27,8 @@ struct DeferRowsScope : private ScopedValue<bool> {
 template <class S>
 bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientView<Array<S>>& to);
 
-// Adds the deferred rows of the gradient with these flags.
+// flush_rows() adds the deferred rows of the gradient with these flags; discard_rows() drops them.
 template <std::floating_point S> void flush_rows(Array<S>& gradient, std::uint8_t& grad_flags);
-// Drops the deferred rows without adding them.
 template <std::floating_point S> void discard_rows(Array<S>& gradient, std::uint8_t& grad_flags);
 template <class T> void flush_rows(T&, std::uint8_t&) {}  // gradients of other types have no deferred rows
 template <class T> void discard_rows(T&, std::uint8_t&) {}

@@ -19,8 +19,8 @@ constexpr std::int64_t digit_base = std::int64_t{1} << digit_bits;
 constexpr std::int64_t positive_infinity = 1, negative_infinity = std::int64_t{1} << 21,
                        not_negative_zero = std::int64_t{1} << 42, one_mark = (std::int64_t{1} << 21) - 1;
 
-// IEEE 754: a number is its fraction, with a leading 1 unless it is denormal, times 2^place times the smallest
-// positive number.
+// IEEE 754: a number is fraction * 2^place * the smallest positive number; the leading 1 of the fraction is
+// stored only in the exponent.
 template <class S> struct Format {
     using Word = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
     static constexpr int mantissa = std::numeric_limits<S>::digits - 1;
@@ -183,7 +183,7 @@ template <class S> void ExactSum<S>::add(const Array<S>& summand) {
     ++additions_;
 }
 
-// Adds up to 256 numbers at a time, digit by digit. The loops have no branches, so that compilers vectorise them.
+// Adds blocks of 256 numbers, digit by digit. The loops have no branches, so that compilers vectorise them.
 template <class S> void ExactSum<S>::add_digits(std::span<const S> summand) {
     using F = Format<S>;
     constexpr std::size_t most = 256;

@@ -18,8 +18,7 @@ inline constexpr std::uint8_t backward_locked = 4;      // only the window may r
 inline constexpr std::uint8_t written_since_check = 8;  // by a backward pass, since the window last checked
 inline constexpr std::uint8_t has_deferred_rows = 32;   // must be flushed first (deferred_weight_grad.hpp)
 inline constexpr std::uint8_t escaped = 64;  // a caller may hold a reference, so additions are not deferred
-// MovingAverage::swap() sets this flag.
-inline constexpr std::uint8_t holds_average = 128;  // the value is an average, which no optimizer may step
+inline constexpr std::uint8_t holds_average = 128;  // MovingAverage::swap() has replaced the value
 }  // namespace grad_flag
 
 namespace detail {
@@ -46,8 +45,7 @@ inline bool is_backward_locked(std::uint8_t grad_flags) {
 
 inline constinit thread_local std::uint64_t backward_calls = 0;  // on this thread so far
 
-// Call this before a value is modified: while a parameter holds a moving average, swapping back would lose the
-// modification.
+// Call this before modifying a value: if it is a moving average, swap() would later undo the modification.
 [[noreturn]] void throw_average_not_writable(const char* call);
 inline void require_own_value(const char* call, std::uint8_t grad_flags) {
     if (grad_flags & grad_flag::holds_average & ~unlocked_flags) [[unlikely]]
@@ -58,8 +56,8 @@ template <class T> void before_backward_write(const T& value, std::uint8_t& grad
     if (is_backward_locked(grad_flags)) throw_locked("backward", describe(value));
     grad_flags |= grad_flag::written_since_check;
 }
-// Call this before returning a reference to a gradient: the caller may keep the reference and expects to see
-// every later addition at once, so the window must stop deferring additions.
+// Call this before returning a reference to a gradient. The caller may keep the reference and read later
+// additions through it, so the window stops deferring them.
 inline void mark_escaped(std::uint8_t& grad_flags) {
     if (!(unlocked_flags & grad_flag::locked) && !(load_flags(grad_flags) & grad_flag::escaped))
         __atomic_fetch_or(&grad_flags, grad_flag::escaped, __ATOMIC_RELAXED);
@@ -73,7 +71,6 @@ template <class T> struct GradientView {
 
     explicit operator bool() const { return gradient != nullptr; }
     [[gnu::always_inline]] bool is_present() const { return is_present(*grad_flags); }
-    // Takes flags that the caller has loaded already, so that both decisions rest on the same load.
     [[gnu::always_inline]] bool is_present(std::uint8_t loaded_flags) const {
         return (loaded_flags & grad_flag::present) && has_memory(*gradient);
     }

@@ -13,8 +13,8 @@
 
 namespace tally::detail {
 
-// C[b] (m, n) = A[b] (m, k) · B[b] (k, n) for every b of the batch; flags of `product` mark operands that are
-// stored transposed. If all of a batch is multiplied by the same B, the plan is a single product of more rows.
+// C[b] (m, n) = A[b] (m, k) · B[b] (k, n) for every b of the batch. Flags of `product` mark operands that are
+// stored transposed. If all members have the same B, the plan is a single product of more rows.
 struct ProductPlan {
     Product product;
     Shape shape;            // of the result
@@ -68,7 +68,6 @@ Into<S[]> summed_output_buffer(Into<Array<S>> into, std::size_t members, std::si
     return {d.dst, Write::add};
 }
 
-// x (rows, in) times the weights (in, out).
 struct LinearPlan {
     std::size_t rows, in, out;
     Shape shape;  // of the result

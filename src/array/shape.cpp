@@ -11,7 +11,7 @@
 namespace tally {
 namespace {
 
-// The size in bytes must fit into std::ptrdiff_t for every element type; the largest, Dual<double>, has 16 bytes.
+// The size in bytes must fit into std::ptrdiff_t, with elements of up to 16 bytes (Dual<double>).
 constexpr std::size_t max_elements = std::numeric_limits<std::ptrdiff_t>::max() / 16;
 
 [[noreturn]] void fail_extent(std::span<const std::int64_t> extents, std::int64_t extent) {

@@ -1,4 +1,4 @@
-// The mean and variance of each feature for batch norm: of one batch, of several batches, and running averages.
+// Statistics of batch norm: mean and variance of each feature, of one or several batches, and running averages.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace tally {
 
 namespace detail {
-// Returns x (items, features, ...) as (items, features, rest). Gain and bias, or mean and variance, must have one
-// number for each feature.
+// Returns x (items, features, ...) as (items, features, rest). Throws Error unless `gain` and `bias`, or mean
+// and variance in their place, have one number for each feature.
 ReduceAxes checked_features(const Shape& x, const Shape& gain, const Shape& bias);
 }  // namespace detail
 
@@ -36,7 +36,7 @@ template <class S> void expect_features(const Shape& features, const BatchStatis
 }
 }  // namespace detail
 
-// Returns the statistics of both batches together. The difference of their means adds to the variance.
+// Returns the statistics of both batches together; the difference of their means adds to the variance.
 template <class S> BatchStatistics<S> pooled(const BatchStatistics<S>& a, const BatchStatistics<S>& b) {
     using detail::times;
     const double count = a.count + b.count;
@@ -61,7 +61,7 @@ template <class S> struct RunningStatistics {
     explicit RunningStatistics(std::int64_t features, Device device = Device::cpu)
         : mean(Array<S>::zeros({features}, device)), variance(Array<S>::full({features}, S(1), device)) {}
 
-    // Moves the running statistics towards those of the batch. The variance of the batch is made unbiased first.
+    // Adds `momentum` of the batch's mean and unbiased variance to 1 - momentum of the running ones.
     void commit(const BatchStatistics<S>& batch, double momentum = 0.1) {
         detail::expect_features(mean.shape(), batch);
         if (!detail::has_memory(mean) || !detail::has_memory(variance))

@@ -18,8 +18,8 @@ template <class S> Array<S> transposed(const Array<S>& matrix);
 // Makes no copies if memory has a budget or runs out.
 template <class S> class TransposeCache {
 public:
-    // Multiplies by the transposed copy of b, and returns whether there is a copy. The copy is made only after
-    // several uses of b, because a window may have few micro-batches.
+    // Multiplies by the transposed copy of b and returns true, or returns false if there is none. A copy is
+    // made only after several uses of b, because a window may have few micro-batches.
     bool multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c);
     void clear() { all_.clear(); }  // before an optimizer step, which would copy weights that are shared
 
