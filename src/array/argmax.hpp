@@ -8,7 +8,7 @@
 
 namespace tally {
 
-// Returns the index of the largest element along the axis, or of the first of them. NaN counts as the largest.
+// Returns the index of the first largest element along the axis. NaN counts as the largest.
 template <class S> Array<std::int32_t> argmax(const Array<S>& x, std::int64_t axis, const Reduce& how = {}) {
     const auto r = detail::reduction("argmax", x.shape(), {axis}, how.keepdims);
     detail::expect_elements("argmax", r, x.shape());

@@ -38,9 +38,11 @@ struct ExactRange {
 }  // namespace detail
 
 // The sum of each number in fixed point. A digit has 32 bits and is stored in an int64, so that a million
-// additions need no carry. The exponents of the summands determine how many digits there are. rounded() returns
-// the sum rounded to nearest, ties to even, as IEEE 754 defines it. A NaN, or infinities of both signs, give NaN
-// with always the same bits. A sum of -0 only is -0; all other zeros are +0 (docs/mathematics.md, 2.7).
+// additions need no carry. The exponents of the summands determine how many digits there are.
+//
+// rounded() returns the sum rounded to nearest, ties to even, as IEEE 754 defines it. A NaN, or infinities of
+// both signs, give NaN with always the same bits. A sum of -0 only is -0; all other zeros are +0
+// (docs/mathematics.md, 2.7).
 template <class S> class ExactSum {
 public:
     static constexpr std::int64_t most_additions = (std::int64_t{1} << 20) - 1;  // between two carries

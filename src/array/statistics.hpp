@@ -1,4 +1,4 @@
-// Statistics of batch norm: mean and variance of each feature, of one or several batches, and running averages.
+// Mean and variance of each feature for batch norm: of one or several batches, and running averages.
 #pragma once
 
 #include <cstdint>
