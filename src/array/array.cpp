@@ -79,7 +79,7 @@ template <class S> void Array<S>::unshare() {
     const MemoryClass memory_class = memory::detail::memory_class(storage_);
     const std::uint32_t version = storage_->version;
     *this = clone();
-    storage_->version = version;  // holders of the old version then notice that it is raised
+    storage_->version = version;  // holders of the old version must see that writable() raises it
     if (memory_class == MemoryClass::parameter) memory::detail::reclassify(storage_, memory_class);
 }
 
@@ -149,7 +149,7 @@ void fail_devices(const char* op, Device a, Device b) {
 
 namespace {
 
-constexpr double max_fixed = 1e16;  // larger doubles have no decimal places: print the exponent
+constexpr double max_fixed = 1e16;  // larger doubles have no decimal places: print them with an exponent
 
 std::string number(double x, int digits, std::chars_format format) {
     std::string text(static_cast<std::size_t>(std::max(digits, 6)) + 24,

@@ -67,7 +67,8 @@ struct Blocks {
 // GPU would wait for the GPU.
 void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
 
-// Return rows counted from the front for rows that may be negative. Throw Error if a row does not exist.
+// picked() and checked_row() return rows counted from the front; negative rows count from the end. Both throw
+// Error if a row does not exist.
 Array<std::int32_t> picked(Array<std::int32_t> index, const Shape& whole);
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i);
 }  // namespace detail

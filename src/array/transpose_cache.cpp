@@ -10,10 +10,9 @@ namespace tally::detail {
 namespace {
 
 constexpr std::size_t min_size = 1 << 12;  // elements
-constexpr std::size_t min_rows =
-    2;  // 1 row: transposing W, still in the cache, is faster than reading a copy
-constexpr std::size_t max_rows = 12;  // more rows: the product takes so long that a copy gains nothing
-constexpr std::size_t first_use = 4;  // making a copy takes about as long as three uses save
+constexpr std::size_t min_rows = 2;        // 1 row: W is still in the CPU's cache, and a copy would not be
+constexpr std::size_t max_rows = 12;       // more rows: the product takes so long that a copy gains nothing
+constexpr std::size_t first_use = 4;       // making a copy takes about as long as three uses save
 
 template <class S> bool worth_keeping(const Array<S>& b, const Product& p) {
     return p.m >= min_rows && p.m <= max_rows && b.size() >= min_size && b.device() == Device::cpu &&
