@@ -68,8 +68,8 @@ public:
     void carry();
     // The lowest digits of all numbers, then the next digits, and so on; the marks follow the highest digits.
     std::span<std::int64_t> digits() { return {digits_.raw(), shape_.size() * range_.width()}; }
-    // The number of additions since the last carry. Before digits of several sums are added, call carry() if
-    // their additions are more than 2 * most_additions together.
+    // The number of additions since the last carry, which counts as one. Before digits of several sums are
+    // added, call carry() if their additions are more than 2 * most_additions together.
     std::int64_t additions() const { return additions_; }
     // Call this after writing to digits().
     void set_additions(std::int64_t additions) { additions_ = additions; }

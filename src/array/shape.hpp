@@ -71,8 +71,8 @@ std::string in_words(std::span<const std::int64_t> extents);  // also if they ar
 // Returns the axis counted from the front; axis -1 is the last. Throws Error for any other.
 int checked_axis(const char* op, std::int64_t axis, const Shape& shape);
 
-// broadcasts() returns whether `a` and `b` broadcast by NumPy's rules, and sets `together` to the common shape.
-// broadcast() returns the common shape or throws Error.
+// broadcasts() returns whether `a` and `b` broadcast by NumPy's rules, and sets `together` to their common
+// shape. broadcast() returns the common shape or throws Error.
 bool broadcasts(const Shape& a, const Shape& b, Shape& together);
 Shape broadcast(const char* op, const Shape& a, const Shape& b);
 

@@ -1,4 +1,4 @@
-// How raw memory of a device is had, and how sizes are rounded.
+// The alignment of buffers, and the allocation functions of a device.
 #pragma once
 
 #include <atomic>
@@ -6,18 +6,18 @@
 
 namespace tally::memory {
 
-// Buffers are whole lines, aligned: as wide as a cache line, and as the widest register. Kernels count on it, and
-// read to the end of a line.
+// The size and alignment of buffers are multiples of a line, which is a cache line or the widest register.
+// Kernels rely on this and read to the end of a line.
 inline constexpr std::size_t line = 64;
 static_assert((line & (line - 1)) == 0, "a line is a power of two");
 
 constexpr std::size_t round_up_to_line(std::size_t bytes) { return (bytes + line - 1) & ~(line - 1); }
 
-// Bytes in which the CPU's kernels pack operands: a buffer for each thread that has computed a large product.
+// Total bytes of the buffers in which CPU kernels pack operands: one for each thread that computes large products.
 inline constinit std::atomic<std::size_t> packing_buffer_bytes{0};
 
 struct Raw {
-    void* (*allocate)(std::size_t bytes);  // a line's alignment; null when there is none
+    void* (*allocate)(std::size_t bytes);  // aligned to a line; null if memory runs out
     void (*free)(void* data, std::size_t bytes);
     void (*fill)(void* data, unsigned char byte, std::size_t bytes);
 };

@@ -1,4 +1,4 @@
-// Sums side by side in the widest registers, so that reading memory is what takes the time.
+// Computes the checksum in four vector registers, so that only reading the memory takes time.
 #include "tally/base/checksum.hpp"
 
 #include <array>
@@ -8,13 +8,13 @@ namespace tally::detail {
 
 namespace {
 
-using Word [[gnu::vector_size(64)]] = std::uint32_t;  // as many lanes as the widest registers hold
+using Word [[gnu::vector_size(64)]] = std::uint32_t;  // the widest vector register
 constexpr std::size_t words = 4;
 
-inline void take_in(Word& sum, const unsigned char* place) {
+inline void mix_in(Word& sum, const unsigned char* place) {
     Word word;
     std::memcpy(&word, place, sizeof word);
-    const Word mixed = (sum ^ word) * 0x9E3779B1u;  // which moves bits upward only
+    const Word mixed = (sum ^ word) * 0x9E3779B1u;  // moves bits only upwards, hence the shift
     sum = mixed ^ (mixed >> 15);
 }
 
@@ -26,10 +26,10 @@ std::uint64_t checksum_of(const void* data, std::size_t bytes) {
     Word a{}, b{}, c{}, d{};
     std::size_t left = bytes;
     const auto round = [&](const unsigned char* from) {
-        take_in(a, from);
-        take_in(b, from + sizeof(Word));
-        take_in(c, from + 2 * sizeof(Word));
-        take_in(d, from + 3 * sizeof(Word));
+        mix_in(a, from);
+        mix_in(b, from + sizeof(Word));
+        mix_in(c, from + 2 * sizeof(Word));
+        mix_in(d, from + 3 * sizeof(Word));
     };
     for (; left >= line; left -= line, place += line) round(place);
     std::array<unsigned char, line> tail{};

@@ -1,4 +1,4 @@
-// A number that two runs of bytes share if they are the same, and otherwise hardly ever.
+// checksum_of() returns equal numbers for equal bytes, and different bytes hardly ever have the same number.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Error is the exception of the library; its message names the call, the operands and the way out.
+// Error is the exception of the library. Its message names the call, its arguments and a remedy.
 #pragma once
 
 #include <concepts>

@@ -1,4 +1,4 @@
-// A string literal as a template argument: operation names cost nothing at run time.
+// FixedName is a string literal as a template argument, so that operation names cost nothing at run time.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The heap of what waits longest, apart from newest_first.hpp, which every program of tally reads.
+// The heap of NewestFirst, out of line to keep the widely included newest_first.hpp small.
 #include "tally/base/newest_first.hpp"
 
 #include <algorithm>

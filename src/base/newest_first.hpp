@@ -1,5 +1,4 @@
-// Things that wait for their turn, the newest first. Nearly always a handful, kept sorted; what is older than all
-// of these spills into a heap.
+// A max-priority queue by id. Up to 32 entries are kept sorted in place; older entries go to a heap.
 #pragma once
 
 #include <array>
@@ -9,7 +8,7 @@
 
 namespace tally::detail {
 
-// The heap: things of any type, by their age.
+// The heap of entries of any type by id, the largest first.
 class NewestHeap {
 public:
     bool empty() const { return things_.empty(); }
@@ -27,7 +26,7 @@ private:
     std::vector<Aged> things_;
 };
 
-// The newer of two has the larger `id`.
+// A queue of Things with a member `id`.
 template <class Thing> class NewestFirst {
 public:
     bool empty() const { return near_count_ == 0 && heap_.empty(); }
@@ -38,11 +37,11 @@ public:
         else
             push_below(thing);
     }
-    // When it is not empty.
+    // Call this only if the queue is not empty.
     Thing* pop() { return near_count_ ? near_[--near_count_] : static_cast<Thing*>(heap_.pop()); }
 
 private:
-    // Where it is not simply the last of the near ones: older than that one, no room, or something in the heap.
+    // Handles all entries that cannot simply be appended to the sorted ones.
     [[gnu::noinline]] void push_below(Thing* thing) {
         if (near_count_ == near_size || (!heap_.empty() && (near_count_ == 0 || thing->id < near_[0]->id)))
             return spill(thing);
@@ -52,17 +51,18 @@ private:
     }
     void spill(Thing* thing) try {
         if (near_count_ < near_size || thing->id <= near_[0]->id) return heap_.push(thing->id, thing);
-        heap_.push(near_[0]->id, near_[0]);  // makes room: the oldest will be needed last
+        heap_.push(near_[0]->id, near_[0]);  // the oldest of the sorted entries
         --near_count_;
         for (std::size_t i = 0; i < near_count_; ++i) near_[i] = near_[i + 1];
         push(thing);
-    } catch (...) {  // no memory: whoever gives up takes it with the others
+    } catch (...) {  // out of memory: keep the entry, so that an aborted backward pass releases it
         near_[near_count_++] = thing;
         throw;
     }
 
     static constexpr std::size_t near_size = 32;
-    std::array<Thing*, near_size + 1> near_;  // oldest first; `near_count_` of them, and room for one in need
+    std::array<Thing*, near_size + 1>
+        near_;  // oldest first; one place more for an entry that the heap cannot take
     std::size_t near_count_ = 0;
     NewestHeap heap_;
 };

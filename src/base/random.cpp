@@ -1,4 +1,4 @@
-// Many random numbers at once: the same as one by one, with each block of bits computed once.
+// Generates many random numbers at once. They equal single numbers, but each block of bits is computed once.
 #include "tally/base/random.hpp"
 
 #include <limits>

@@ -1,9 +1,8 @@
-// Randomness without state: every number is a function of (seed, stream, index), never of what
-// was drawn before.
+// Random numbers without state: each number is a function of (seed, stream, index) only.
 //
-// Give each purpose a stream of its own: within one stream, numbers of different kinds are made from the same
-// bits. Integers and uniforms are exact arithmetic; normals use only + - * / sqrt and fma, which IEEE 754
-// rounds in one way. So all of it has the same bits on every compiler and device.
+// Use a separate stream for each purpose, because numbers of different kinds use the same bits of a stream.
+// Integers and uniform numbers are computed exactly. Normal numbers use only + - * / sqrt and fma, for which
+// IEEE 754 defines the rounding. The numbers therefore have the same bits with every compiler and device.
 #pragma once
 
 #include <array>
@@ -37,7 +36,7 @@ constexpr Words philox(Words counter, std::array<std::uint32_t, 2> key) {
 constexpr std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
 constexpr std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
 
-// The 128 bits that index number `block` of a stream stands for.
+// Returns the block with this number of a stream.
 constexpr Words words(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
     return philox({low(block), high(block), low(stream), high(stream)}, {low(seed), high(seed)});
 }
@@ -46,7 +45,7 @@ constexpr std::uint64_t join(std::uint32_t low_half, std::uint32_t high_half) {
     return std::uint64_t{high_half} << 32 | low_half;
 }
 
-// How many numbers of type S one block holds: 4 floats or 2 doubles.
+// The numbers of type S for which one block has bits: 4 floats or 2 doubles.
 template <class S> inline constexpr std::size_t lanes = sizeof(Words) / sizeof(S);
 
 template <class S> constexpr S uniform(const Words& words, std::size_t lane) {
@@ -56,14 +55,14 @@ template <class S> constexpr S uniform(const Words& words, std::size_t lane) {
         return static_cast<S>(join(words[2 * lane], words[2 * lane + 1]) >> 11) * S(0x1p-53);
 }
 
-// In [lo, hi): the product may round up to hi, which then stands for lo.
+// Maps a number in [0, 1) to [lo, hi). A value that rounds up to hi becomes lo.
 template <class S> S between(S unit, S lo, S hi) {
     const S value = std::fma(unit, hi - lo, lo);
     return value < hi ? value : lo;
 }
 
-// log(x) for normal x > 0: x = 2^e m with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh(s), s = (m - 1) /
-// (m + 1).
+// Returns log(x) for normal x > 0. With x = 2^e m and m in [sqrt(1/2), sqrt(2)), log m = 2 artanh(s) where
+// s = (m - 1) / (m + 1).
 inline double log(double x) {
     auto bits = std::bit_cast<std::uint64_t>(x);
     auto exponent = static_cast<int>(bits >> 52) - 1023;
@@ -83,14 +82,14 @@ struct Point {
     double x, y;
 };
 
-// On the unit circle, at the angle of turn / 2^64 of a full turn, which is split exactly into quarters
+// Returns the point of the unit circle at turn / 2^64 of a full turn. The angle is split exactly into quarters
 // and a remainder.
 inline Point on_circle(std::uint64_t turn) {
     const std::uint64_t quarter = (turn + (std::uint64_t{1} << 61)) >> 62;
     const auto remainder =
         static_cast<double>(static_cast<std::int64_t>(turn << 2));  // 2^-64 quarters, in [-1/2, 1/2)
     const double angle = remainder * 0x1p-64 * (std::numbers::pi / 2), square = -angle * angle;
-    double cos = 1, sin = 1;  // Taylor's series, from the last term that counts to the first
+    double cos = 1, sin = 1;  // Taylor series, from the last term to the first
     for (int n = 18; n >= 2; n -= 2) {
         cos = std::fma(cos * square, 1.0 / (n * (n - 1)), 1.0);
         sin = std::fma(sin * square, 1.0 / (n * (n + 1)), 1.0);
@@ -108,14 +107,14 @@ inline Point on_circle(std::uint64_t turn) {
     }
 }
 
-// Two independent standard normals (Box and Muller): `radius` lies in (0, 1), `turn` is of 2^64.
+// Returns two independent standard normal numbers (Box and Muller) for a radius in (0, 1) and turn / 2^64 turns.
 inline Point normal_pair(double radius, std::uint64_t turn) {
     const double length = std::sqrt(-2 * log(radius));
     const Point point = on_circle(turn);
     return {length * point.x, length * point.y};
 }
 
-// Lanes 2k and 2k + 1 of a block; a float's are computed in double from 32 bits each, and then rounded.
+// Returns lanes 2 pair and 2 pair + 1 of a block. Those of floats are computed in double from 32 bits each.
 template <class S> Point normals(const Words& words, std::size_t pair) {
     if constexpr (sizeof(S) == 4)
         return normal_pair((words[2 * pair] + 0.5) * 0x1p-32, join(0, words[2 * pair + 1]));
@@ -125,25 +124,24 @@ template <class S> Point normals(const Words& words, std::size_t pair) {
 }
 }  // namespace detail
 
-// 32 of them: a function of seed, stream and index, and of nothing else.
+// Returns 32 random bits.
 constexpr std::uint32_t bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
     return detail::words(seed, stream, index / 4)[index % 4];
 }
 
-// In [0, 1): 24 bits for float, 53 for double.
+// Returns a number uniform in [0, 1), with 24 bits for float and 53 for double.
 template <class S> constexpr S uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
     constexpr std::size_t lanes = detail::lanes<S>;
     return detail::uniform<S>(detail::words(seed, stream, index / lanes), index % lanes);
 }
 
-// In [lo, hi).
+// Returns a number uniform in [lo, hi).
 template <class S> S uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index, S lo, S hi) {
     return detail::between(uniform<S>(seed, stream, index), lo, hi);
 }
 
 namespace detail {
-// An integer below n (0 when n is 0), without bias: as many bits as n - 1 has, drawn again until they
-// are below n.
+// Returns an integer below n (0 if n is 0) without bias: draws as many bits as n - 1 has, until they are below n.
 constexpr std::uint64_t below(std::uint64_t seed, std::uint64_t stream, std::uint64_t index,
                               std::uint64_t n) {
     if (n < 2) return 0;
@@ -157,7 +155,7 @@ constexpr std::uint64_t below(std::uint64_t seed, std::uint64_t stream, std::uin
     }
 }
 
-// Mean 0, variance 1; at most 6.8 from 0 as a float, 8.6 as a double.
+// Returns a normal number with mean 0 and variance 1, of magnitude at most 6.8 as a float and 8.6 as a double.
 template <class S> S normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
     constexpr std::size_t lanes = detail::lanes<S>;
     const detail::Point pair =
@@ -165,13 +163,13 @@ template <class S> S normal(std::uint64_t seed, std::uint64_t stream, std::uint6
     return static_cast<S>(index % 2 == 0 ? pair.x : pair.y);
 }
 
-// out[i] = the number with index first + i; a block of bits is computed once for all the numbers in it.
+// Set out[i] to the number with index first + i.
 template <class S> void fill_uniform(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S lo = 0,
                                      S hi = 1, std::uint64_t first = 0);
 template <class S> void fill_normal(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S mean = 0,
                                     S deviation = 1, std::uint64_t first = 0);
 
-// 0 to n - 1 in an order drawn from all n! (Fisher and Yates).
+// Returns 0 to n - 1 in random order; each of the n! orders has the same probability (Fisher and Yates).
 std::vector<std::int32_t> permutation(std::size_t n, std::uint64_t seed, std::uint64_t stream);
 }  // namespace detail
 

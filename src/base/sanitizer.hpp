@@ -1,4 +1,4 @@
-// Defines TALLY_ASAN: 1 where AddressSanitizer checks the program, and 0 elsewhere.
+// Defines TALLY_ASAN as 1 in builds with AddressSanitizer and as 0 in others.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)

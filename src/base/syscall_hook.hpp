@@ -1,11 +1,12 @@
-// The file system's calls behind reading and writing files, each of which a test can let fail or die in.
+// file_call() makes a system call on files. Tests can make each of these calls fail or end the process.
 #pragma once
 
 #include <cerrno>
 
 namespace tally {
 
-// For tests: asked before each call, by its name. What is not 0 is the errno that the call fails with.
+// Tests set this function. It is called before each system call with its name; if it returns an errno other than
+// 0, the call fails with it.
 inline int (*before_file_call)(const char* name) = nullptr;
 
 template <class Call> auto file_call(const char* name, Call call) -> decltype(call()) {
