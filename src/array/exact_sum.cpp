@@ -19,7 +19,7 @@ constexpr std::int64_t digit_base = std::int64_t{1} << digit_bits;
 constexpr std::int64_t positive_infinity = 1, negative_infinity = std::int64_t{1} << 21,
                        not_negative_zero = std::int64_t{1} << 42, one_mark = (std::int64_t{1} << 21) - 1;
 
-// IEEE 754: a number is fraction * 2^place * the smallest positive number. It stores no leading 1 of a fraction.
+// IEEE 754: a number is fraction * 2^place * the smallest positive number, without the fraction's leading 1.
 template <class S> struct Format {
     using Word = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
     static constexpr int mantissa = std::numeric_limits<S>::digits - 1;

@@ -1,4 +1,4 @@
-// The alignment of buffers, and the allocation functions of a device.
+// The alignment of buffers and the allocation functions of a device.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,10 @@ static_assert((line & (line - 1)) == 0, "a line is a power of two");
 
 constexpr std::size_t round_up_to_line(std::size_t bytes) { return (bytes + line - 1) & ~(line - 1); }
 
-// Total bytes of the buffers in which CPU kernels pack operands: one for each thread that computes large products.
+// Total bytes of the buffers in which CPU kernels pack operands. Each thread with large products has one.
 inline constinit std::atomic<std::size_t> packing_buffer_bytes{0};
 
+// Allocation functions of a device.
 struct Raw {
     void* (*allocate)(std::size_t bytes);  // aligned to a line; null if memory runs out
     void (*free)(void* data, std::size_t bytes);

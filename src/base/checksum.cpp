@@ -14,7 +14,7 @@ constexpr std::size_t words = 4;
 inline void mix_in(Word& sum, const unsigned char* place) {
     Word word;
     std::memcpy(&word, place, sizeof word);
-    const Word mixed = (sum ^ word) * 0x9E3779B1u;  // moves bits only upwards, hence the shift
+    const Word mixed = (sum ^ word) * 0x9E3779B1u;  // moves bits only upwards; the shift moves them back down
     sum = mixed ^ (mixed >> 15);
 }
 

@@ -82,8 +82,7 @@ struct Point {
     double x, y;
 };
 
-// Returns the point of the unit circle at turn / 2^64 of a full turn. The angle is split exactly into quarters
-// and a remainder.
+// Returns the point on the unit circle at turn / 2^64 of a full turn, split exactly into quarters and a rest.
 inline Point on_circle(std::uint64_t turn) {
     const std::uint64_t quarter = (turn + (std::uint64_t{1} << 61)) >> 62;
     const auto remainder =
@@ -107,7 +106,7 @@ inline Point on_circle(std::uint64_t turn) {
     }
 }
 
-// Returns two independent standard normal numbers (Box and Muller) for a radius in (0, 1) and turn / 2^64 turns.
+// Returns two independent standard normal numbers (Box and Muller) from a radius in (0, 1) and an angle.
 inline Point normal_pair(double radius, std::uint64_t turn) {
     const double length = std::sqrt(-2 * log(radius));
     const Point point = on_circle(turn);
@@ -141,7 +140,7 @@ template <class S> S uniform(std::uint64_t seed, std::uint64_t stream, std::uint
 }
 
 namespace detail {
-// Returns an integer below n (0 if n is 0) without bias: draws as many bits as n - 1 has, until they are below n.
+// Returns an integer below n without bias (0 if n is 0): draws the bits of n - 1 until they are below n.
 constexpr std::uint64_t below(std::uint64_t seed, std::uint64_t stream, std::uint64_t index,
                               std::uint64_t n) {
     if (n < 2) return 0;
@@ -155,7 +154,7 @@ constexpr std::uint64_t below(std::uint64_t seed, std::uint64_t stream, std::uin
     }
 }
 
-// Returns a normal number with mean 0 and variance 1, of magnitude at most 6.8 as a float and 8.6 as a double.
+// Returns a standard normal number; its magnitude is at most 6.8 for float and 8.6 for double.
 template <class S> S normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
     constexpr std::size_t lanes = detail::lanes<S>;
     const detail::Point pair =

@@ -5,8 +5,7 @@
 
 namespace tally {
 
-// Tests set this function. It is called before each system call with its name; if it returns an errno other than
-// 0, the call fails with it.
+// Tests set this function. It returns 0, or the errno with which the call of this name must fail.
 inline int (*before_file_call)(const char* name) = nullptr;
 
 template <class Call> auto file_call(const char* name, Call call) -> decltype(call()) {

@@ -1,4 +1,4 @@
-// Text for people: what is no UTF-8 is replaced, what is too long loses its middle.
+// Cleans and shortens text for terminals, and formats numbers.
 #include "tally/base/text.hpp"
 
 #include <array>
@@ -21,7 +21,7 @@ struct Letter {
     std::uint32_t code;
 };
 
-// The letters of a text; each byte that belongs to none becomes U+FFFD, each control character a blank.
+// Returns the characters of a text. Invalid bytes become U+FFFD, and control characters become blanks.
 std::vector<Letter> letters_of(std::string_view text) {
     std::vector<Letter> letters;
     while (!text.empty()) {
@@ -68,7 +68,7 @@ std::string clean_text(const std::string& text, int longest) {
 namespace {
 
 template <class... How> std::string number_text(double number, How... how) {
-    std::array<char, 512> text{};  // room for the largest number in full
+    std::array<char, 512> text{};  // enough for all digits of the largest double
     return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number, how...).ptr};
 }
 

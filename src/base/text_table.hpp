@@ -1,4 +1,4 @@
-// Columns of text for reports: as wide as their widest entry.
+// TextTable formats rows of text in columns that are as wide as their widest entry.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Well-formed UTF-8, as JSON may hold it between quotes and pictures in their text.
+// Validates, decodes and encodes UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace tally {
 
-// How many bytes the character at the front has; 0 where there is none: a stray byte, one written longer than
-// needed, half of a pair, or a number beyond U+10FFFF.
+// Returns the number of bytes of the first character, or 0 if it is invalid: a stray byte, a form longer than
+// needed, half of a surrogate pair, or a number above U+10FFFF.
 constexpr std::size_t utf8_length(std::string_view text) {
     const auto byte = [&](std::size_t i) {
         return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
@@ -33,7 +33,7 @@ constexpr bool is_utf8(std::string_view text) {
     return true;
 }
 
-// The number of the character that these bytes, a well-formed one, stand for.
+// Returns the number of a valid character.
 constexpr std::uint32_t utf8_code(std::string_view character) {
     std::uint32_t code = static_cast<unsigned char>(character[0]);
     if (character.size() > 1) code &= 0xFFu >> (character.size() + 1);

@@ -1,4 +1,4 @@
-// The version (SemVer) of the library that a program is compiled with; CMake reads the three numbers from here.
+// The version (SemVer) of the library. CMake reads the three numbers from here.
 #pragma once
 
 #define TALLY_VERSION_MAJOR 0

@@ -1,4 +1,4 @@
-// Temporary name, every write checked, fsync, rename, fsync of the folder.
+// Writes to a temporary file, syncs it, renames it, and syncs the folder. Every call is checked.
 #include "tally/base/write_file.hpp"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ std::string in_words(int reason) { return std::generic_category().message(reason
     throw Error("[write_file] cannot write '" + path + "': " + in_words(reason));
 }
 
-// A descriptor, and with a name also the temporary file behind it, that never outlive an error.
+// Owns a file descriptor and, if it has a name, the temporary file. The destructor closes and deletes them.
 class Output {
 public:
     Output(int descriptor, std::string temporary)
@@ -53,10 +53,10 @@ public:
         return file_call("fchmod", [&] { return ::fchmod(descriptor_, mode); }) == 0 ? 0 : errno;
     }
     int close() {
-        const int refused = file_call("close", [] { return 0; }) == 0 ? 0 : errno;
+        const int injected = file_call("close", [] { return 0; }) == 0 ? 0 : errno;
         const int failed = ::close(descriptor_) == 0 ? 0 : errno;
         descriptor_ = -1;
-        return refused != 0 ? refused : failed;
+        return injected != 0 ? injected : failed;
     }
     int rename_to(const std::string& target) {
         if (file_call("rename", [&] { return ::rename(temporary_.c_str(), target.c_str()); }) != 0)
@@ -70,12 +70,12 @@ private:
     std::string temporary_;
 };
 
-std::string folder_of(const std::string& path) {  // with its slash
+std::string folder_of(const std::string& path) {  // ends in a slash
     const std::size_t slash = path.rfind('/');
     return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
 }
 
-// The file that a link points to, whether it is there or not.
+// Returns the path to which symbolic links point, even if the file does not exist.
 std::string behind_links(const std::string& path) {
     std::string target = path;
     for (int links = 0; links < 40; ++links) {
@@ -91,13 +91,13 @@ std::string behind_links(const std::string& path) {
 }
 
 struct Target {
-    std::string path, name;  // behind links, and as it was given
+    std::string path, name;  // without symbolic links, and as the caller passed it
     bool exists = false;
-    bool in_place = false;  // no regular file: renaming would replace the device itself
+    bool in_place = false;  // for a file that is not regular: renaming would replace the device itself
     mode_t mode = 0;
 };
 
-Target looked_at(const std::string& path) {
+Target inspect(const std::string& path) {
     Target target{.path = behind_links(path), .name = path};
     struct stat present {};
     target.exists = file_call("stat", [&] { return ::stat(target.path.c_str(), &present); }) == 0;
@@ -108,8 +108,8 @@ Target looked_at(const std::string& path) {
     return target;
 }
 
-// The name has the process and a counter, so that processes and threads that write one file do not meet. A
-// name that a killed process left is passed over.
+// The name contains the process id and a counter, so that processes and threads that write the same file do
+// not collide. Names that a killed process has left are skipped.
 Output temporary_for(const Target& target) {
     static std::atomic<unsigned> serial{0};
     for (;;) {
@@ -123,25 +123,25 @@ Output temporary_for(const Target& target) {
 }
 
 void sync_folder(const Target& target) {
-    const auto refuse = [&] {
+    const auto fail_sync = [&] {
         throw Error("[write_file] '" + target.name + "' is written, but its folder could not be synced: " +
                     in_words(errno) + "; after a power cut the old file may be back");
     };
     const int folder = file_call(
         "open", [&] { return ::open(folder_of(target.path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
     if (folder < 0 && errno == EACCES) return;
-    if (folder < 0) refuse();
+    if (folder < 0) fail_sync();
     const Output output(folder, "");
     if (const int reason = output.sync(); reason != 0 && reason != EINVAL && reason != ENOTSUP) {
         errno = reason;
-        refuse();
+        fail_sync();
     }
 }
 
 }  // namespace
 
 void write_file_atomically(const std::string& path, std::string_view text) {
-    const Target target = looked_at(path);
+    const Target target = inspect(path);
     const auto require = [&](int reason) {
         if (reason != 0) fail(path, reason);
     };
@@ -162,7 +162,7 @@ void write_file_atomically(const std::string& path, std::string_view text) {
 }
 
 void expect_writable(const std::string& path) {
-    const Target target = looked_at(path);
+    const Target target = inspect(path);
     if (!target.in_place)
         temporary_for(target);
     else if (file_call("access", [&] { return ::access(target.path.c_str(), W_OK); }) != 0)
@@ -173,7 +173,7 @@ bool file_exists(const std::string& path) {
     struct stat found {};
     if (file_call("stat", [&] { return ::stat(path.c_str(), &found); }) == 0) return true;
     if (errno != ENOENT && errno != ENOTDIR)
-        throw Error("[file_exists] cannot look at '" + path + "': " + in_words(errno));
+        throw Error("[file_exists] cannot access '" + path + "': " + in_words(errno));
     return false;
 }
 

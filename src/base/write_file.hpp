@@ -1,4 +1,4 @@
-// write_file_atomically: a file appears whole or not at all.
+// write_file_atomically() writes a whole file or leaves the old one.
 #pragma once
 
 #include <string>
@@ -6,19 +6,20 @@
 
 namespace tally {
 
-// Writes beside `path` under a temporary name, syncs, renames, syncs the folder. Throws Error with the path
-// and the reason, and then leaves neither a temporary nor a changed file; only if the folder alone could not
-// be synced the new file is there, and the Error says so. (Where a folder may not be read, or a file system
-// cannot sync one, a power cut may bring the old file back.) A link stays a link: the file it points to is
-// written. What is no regular file (a pipe, a device) is written to directly. A process that is killed on the
-// way leaves the old file or the new one, whole, and perhaps a temporary, PATH.tmp-NUMBER-NUMBER, which no
-// later run reads or deletes. Processes that write one file at once each write it whole; one of them is last.
+// Writes a temporary file PATH.tmp-NUMBER-NUMBER, syncs and renames it, and syncs the folder. On failure
+// throws Error with the path and the reason; the old file is then unchanged and the temporary file deleted.
+// If only the folder could not be synced, the new file exists and the Error reports it. Without permission to
+// read the folder, or if the file system cannot sync folders, a power cut may restore the old file.
+//
+// Symbolic links are followed. A pipe or a device is written to directly. A killed process leaves the old or
+// the new file, and perhaps a temporary file, which later runs ignore. If several processes write the same
+// file at the same time, the last one determines it.
 void write_file_atomically(const std::string& path, std::string_view text);
 
-// An Error, the same as from writing, where that could not even begin.
+// Throws the Error that writing would throw if the file cannot be created or opened.
 void expect_writable(const std::string& path);
 
-// Behind links. An Error where it cannot be told, as in a folder that may not be looked into.
+// Follows symbolic links. Throws Error if the folder may not be read.
 bool file_exists(const std::string& path);
 
 }  // namespace tally
