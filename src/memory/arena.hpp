@@ -1,5 +1,4 @@
-// A small device's address space: best fit, neighbours coalesced, so that fragmentation is
-// real. Offsets only.
+// Arena allocates ranges of an address space by best fit, and joins adjacent gaps.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +10,26 @@
 
 namespace tally::memory {
 
-// A piece that is taken keeps the nodes of the gap that it was and will be: giving it back needs no memory.
+// A taken piece keeps the map nodes of its gap, so that give() needs no memory.
 class Arena {
 public:
     explicit Arena(std::size_t bytes) : free_(bytes) {
         if (bytes > 0) add(0, bytes);
     }
 
-    // The smallest gap that suffices, the lowest of equals; cut from its front. `bytes` is not 0.
+    // Takes the front of the smallest sufficient gap, the first of equal ones. `bytes` must not be 0.
     std::optional<std::size_t> take(std::size_t bytes) {
         const auto best = by_size_.lower_bound({bytes, 0});
         if (best == by_size_.end()) return std::nullopt;
         const auto [size, offset] = *best;
-        if (size > bytes) add(offset + bytes, size - bytes);  // first: the host may have no memory for it
+        if (size > bytes) add(offset + bytes, size - bytes);  // first: the host may run out of memory
         pieces_.find(offset)->second = bytes;
         file(by_size_.extract(best), {taken, offset});
         free_ -= bytes;
         return offset;
     }
 
-    // What was taken, all of it.
+    // Gives back a whole piece that was taken.
     void give(std::size_t offset, std::size_t bytes) noexcept {
         Sizes::node_type node = by_size_.extract({taken, offset});
         auto first = pieces_.find(offset), last = std::next(first);
@@ -48,9 +47,9 @@ public:
 private:
     using Pieces = std::map<std::size_t, std::size_t>;            // offset → bytes
     using Sizes = std::set<std::pair<std::size_t, std::size_t>>;  // (bytes of a gap, or `taken`, offset)
-    static constexpr std::size_t taken = 0;                       // less than any gap has
+    static constexpr std::size_t taken = 0;                       // a gap never has 0 bytes
 
-    void add(std::size_t offset, std::size_t bytes) {  // both or none
+    void add(std::size_t offset, std::size_t bytes) {  // changes nothing if it throws
         Sizes size{{bytes, offset}};
         pieces_.emplace(offset, bytes);
         by_size_.merge(size);
@@ -59,7 +58,7 @@ private:
         node.value() = as;
         by_size_.insert(std::move(node));
     }
-    bool unfile(Pieces::iterator piece) {  // if it is a gap
+    bool unfile(Pieces::iterator piece) {  // returns false if the piece is not a gap
         return by_size_.erase({piece->second, piece->first}) == 1;
     }
 

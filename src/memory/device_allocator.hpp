@@ -1,4 +1,4 @@
-// The memory that a device has, before it is counted.
+// raw() returns the allocation functions of a device, without accounting.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace tally::memory {
 
-// AddressSanitizer sees a use after free only in memory really freed, and an overrun of one byte only where no
-// more was had.
+// AddressSanitizer detects a use after free only in memory that is really freed, and an overrun only if the
+// allocation is not rounded up.
 inline constexpr bool caching = !TALLY_ASAN;
 
-const Raw& raw(Device device);  // an Error where there is no such device
+const Raw& raw(Device device);  // throws Error if the device is not available
 
 }  // namespace tally::memory

@@ -1,4 +1,4 @@
-// The ledger: every tensor byte of a device is handed out, counted and taken back here.
+// Memory accounting: allocates, counts and frees every byte of the arrays on each device.
 #pragma once
 
 #include <atomic>
@@ -11,16 +11,16 @@
 
 namespace tally {
 
-// What a buffer is held for. A forward value is `temporary` until a rule saves it.
+// The purpose of a buffer. A forward value is `temporary` until a backward function saves it.
 enum class MemoryClass : std::uint8_t { parameter, gradient, saved, temporary };
 
-// The device has not got it, or its budget does not allow it.
+// Thrown if the device, or its budget, has too little memory.
 class OutOfMemory : public Error {
 public:
     OutOfMemory(const std::string& what, Device on, std::size_t asked_bytes, std::size_t bytes_in_use)
         : Error(what), device(on), asked(asked_bytes), in_use(bytes_in_use) {}
     Device device;
-    std::size_t asked, in_use;  // bytes, when it happened
+    std::size_t asked, in_use;  // bytes at the time of the failure
 };
 
 namespace memory {
@@ -28,34 +28,35 @@ namespace memory {
 namespace detail {
 inline constexpr int memory_classes = 4;
 
-// A reference-counted buffer. Several threads may read it at the same time, copy and drop arrays that
-// share it, and record rules that keep it. A freed Storage keeps its block and waits in a free list to
-// be used again.
+// A reference-counted buffer. Several threads may at the same time read it, copy and free arrays that share
+// it, and save it for backward functions. A freed Storage keeps its memory in a free list for reuse.
 struct Storage {
     void* data;         // aligned to a line, in the device's memory (some address when bytes is 0)
     std::size_t bytes;  // rounded up to whole lines (base/alignment.hpp)
-    std::atomic<std::uint64_t> ref_count;  // arrays and rules; how many of them are rules; its class
+    std::atomic<std::uint64_t> ref_count;  // arrays and saved values, number of saved values, memory class
     std::atomic<std::uint32_t> version;    // raised by every modification in place
     std::atomic<std::uint32_t>
-        replaced_by_thread;  // the thread that gave the parameter that lay here another value
+        replaced_by_thread;  // the number of the last thread that called mark_replaced()
     Device device;
     Storage* next_free;
-    // For CheckRules (check_rules.hpp): of the bytes when the first of the rules came, if it was asked for.
+    // For CheckRules (check_rules.hpp): computed when a backward function first saves the buffer, on request.
     std::uint64_t checksum;
     std::uint32_t checksum_version;
     std::atomic<bool> has_checksum;
-    std::size_t requested_bytes;  // known under AddressSanitizer, where there are no more
+    std::size_t requested_bytes;  // under AddressSanitizer also the size of the allocation
 };
 
-// A fresh buffer of at least `bytes`: one holder, no rules, version 0, temporary. The bytes are uninitialised
-// (NaN when poisoned). Throws OutOfMemory, which names asked, budget, in use, cached and largest free.
+// Returns a temporary buffer of at least `bytes` with one reference and version 0. The bytes are
+// uninitialised, or NaN if poisoned. Throws OutOfMemory, whose message has the bytes requested, in use,
+// cached and free.
 Storage* allocate(std::size_t bytes, Device device);
-void return_to_cache(Storage* storage);  // nobody holds it any more
-// Moves the bytes to another row of the ledger; `saved` is nobody's to say, since rules make it so.
+void return_to_cache(Storage* storage);  // after the last reference is gone
+// Sets the memory class. `saved` is not allowed here, because it follows from the number of saved values.
 void reclassify(Storage* storage, MemoryClass memory_class);
 
-// All that threads change together is one word, so that none of them sees one part without the other: in the
-// lower half arrays and rules, above it the rules among them, in the two highest bits parameter or gradient.
+// Reference counts and memory class share one atomic word, so that they change together. The lower half
+// counts arrays and saved values, the upper half saved values; the two highest bits mark parameter or
+// gradient.
 inline constexpr std::uint64_t one_saved_ref = (std::uint64_t{1} << 32) + 1;
 inline constexpr int class_bit = 62;
 constexpr std::uint64_t class_bits(MemoryClass memory_class) {
@@ -77,15 +78,15 @@ inline bool is_unique_temporary(const Storage* storage) {
     return storage->ref_count.load(std::memory_order_acquire) == 1;
 }
 inline void ref(Storage* storage) { storage->ref_count.fetch_add(1, std::memory_order_relaxed); }
-// The last one recycles the buffer. Who finds to be the only one needs no locked instruction to know it:
-// nobody is left who could make another.
+// Returns the buffer to the cache with the last reference. A count of 1 means that no other owner could add a
+// reference, so the atomic decrement is not needed.
 inline void unref(Storage* storage) {
     if (ref_count(storage) == 1 ||
         static_cast<std::uint32_t>(storage->ref_count.fetch_sub(1, std::memory_order_acq_rel)) == 1)
         return_to_cache(storage);
 }
 
-// A rule keeps or lets go of a value: while a temporary is kept by at least one rule it counts as `saved`.
+// A temporary buffer counts as `saved` while at least one backward function saves it.
 void on_first_save(Storage* storage, std::uint64_t ref_count_before);
 void on_last_unsave(Storage* storage);
 constexpr std::uint32_t saved_count_of(std::uint64_t ref_count) {
@@ -98,66 +99,67 @@ inline void ref_saved(Storage* storage) {
 }
 inline void unref_saved(Storage* storage) {
     if (storage->ref_count.load(std::memory_order_acquire) == one_saved_ref)
-        return return_to_cache(storage);  // the ledger takes it from the class it is in
+        return return_to_cache(storage);  // subtracts the bytes from `saved`
     if (storage->ref_count.fetch_sub(one_saved_ref - 1) >> 32 == 1) on_last_unsave(storage);
     unref(storage);
 }
 
-// Whether this thread notes the bytes of what the first of its rules saves (set_checks, trial.hpp).
+// While true, this thread computes a checksum of each buffer that is saved (set_checks() in
+// backward_check.hpp).
 inline constinit thread_local bool checksum_saved = false;
-// Whether bytes of a buffer that rules keep are no longer what they were when the first of them came,
-// although its version is; known only of what was saved while `checksum_saved` was set.
+// Returns whether a saved buffer has changed although its version has not. Detects this only in buffers that
+// were saved while `checksum_saved` was true.
 bool changed_since_saved(const Storage* storage);
 
-// Whoever is about to write says so; alone with the buffer, or for all who have saved it to notice.
+// Call this before a write, so that saved values of the buffer notice the write.
 inline void raise_version(Storage* storage) {
     storage->version.store(storage->version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-// A parameter that lay here was given another value, elsewhere: rules of this thread that keep the old one
-// are told. Those of another thread keep what they were given, and nothing else has happened since `version`.
+// Call this after a parameter has moved to another buffer with a new value. Raises the version of the old
+// buffer, so that backward functions of this thread that saved the old value throw.
 void mark_replaced(Storage* storage);
+// Returns whether another thread has called mark_replaced() and nothing else has changed since `version`.
 bool replaced_by_another_thread(const Storage* storage, std::uint32_t version);
 
-void poison(Storage* storage);  // with NaN bytes
-void hold_poison(bool begins);  // as set_poison(true), for as long as anybody wants it
+void poison(Storage* storage);  // fills the buffer with NaN bytes
+void hold_poison(bool begins);  // poisons fresh buffers between hold_poison(true) and hold_poison(false)
 }  // namespace detail
 
-// What the ledger knows of a device.
+// Memory statistics of a device.
 struct Report {
     std::size_t in_use = 0, peak = 0;  // bytes, all classes together
     std::size_t in_use_by[detail::memory_classes] = {},
                 peak_by[detail::memory_classes] = {};  // bytes; index: MemoryClass
-    std::size_t cached = 0;                            // bytes waiting in free lists
-    std::size_t packing = 0;       // bytes of the kernels' packing buffers; part of nothing else that is here
-    std::size_t budget = 0;        // 0: none
-    std::size_t largest_free = 0;  // with a budget: largest block that can still be had
-    std::uint64_t allocations = 0;  // buffers handed out
-    std::uint64_t reused = 0;       // of these, served from a free list
+    std::size_t cached = 0;                            // bytes in free lists
+    std::size_t packing = 0;        // bytes of the kernels' packing buffers, not part of the other numbers
+    std::size_t budget = 0;         // 0: none
+    std::size_t largest_free = 0;   // with a budget: the largest block that can still be allocated
+    std::uint64_t allocations = 0;  // buffers allocated so far
+    std::uint64_t reused = 0;       // allocations from a free list
 };
 
-// Of a device: all of it.
 Report report(Device device = Device::cpu);
-std::string to_string(const Report& report);  // a small table, one class a line
+std::string to_string(const Report& report);  // a table with one line for each class
 
-// Bytes in use: now, and the most since the program began or since reset_peak().
+// Bytes in use now, and the most since the program began or since reset_peak().
 std::size_t in_use(Device device = Device::cpu);
 std::size_t peak(Device device = Device::cpu);
 void reset_peak(Device device = Device::cpu);
 
-// Makes the device as small as `bytes`: one contiguous arena, best fit, so that fragmentation is real; 0
-// lifts the budget. An error while buffers are in use, or cached by other threads.
+// Limits the device to one contiguous arena of `bytes`. The arena allocates by best fit, so that it fragments
+// as a real device does; 0 removes the budget. Throws Error while buffers are in use or cached by other
+// threads.
 void set_budget(std::size_t bytes, Device device = Device::cpu);
 std::size_t budget(Device device = Device::cpu);
 
-// A thread caches at most 64 MiB or the peak, whichever is more (what waits beyond that has sizes no longer
-// asked for), and gives all of it back when it ends. With a budget the threads share one cache, so that no
-// block is out of reach.
-void drop_cache(Device device = Device::cpu);  // gives this thread's cached blocks back, and the shared ones
-// For tests: the n-th buffer that this thread asks for from now on, whether or not one waits in a cache, is
-// refused with OutOfMemory; 0: none is. Costs nothing while none is to be refused.
+// Frees the cached blocks of this thread and the shared ones. A thread caches at most 64 MiB or the peak, if
+// that is more, and frees its cache when it ends. With a budget all threads share one cache.
+void drop_cache(Device device = Device::cpu);
+// For tests: the n-th allocation of this thread from now on throws OutOfMemory; 0: none does.
 void fail_allocation(std::uint64_t n);
-// Fresh buffers are filled with NaN bytes (tests; on in debug builds). Says whether they were before.
+// Fills fresh buffers with NaN bytes: for tests, and the default of debug builds. Returns the previous
+// setting.
 bool set_poison(bool on);
 
 }  // namespace memory

@@ -1,4 +1,4 @@
-// What the ledger says in words: its report, and that there is no more.
+// Formats the memory report and the message of OutOfMemory.
 #include <cstdio>
 #include <string>
 

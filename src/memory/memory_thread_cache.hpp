@@ -1,5 +1,5 @@
-// Inside the ledger: each thread writes counters and free lists of its own, and whoever asks sums
-// over the threads.
+// Internals of memory accounting: each thread has its own counters and free lists. Statistics are sums over
+// them.
 #pragma once
 
 #include <array>
@@ -15,22 +15,23 @@
 
 namespace tally::memory::detail {
 
-// Never destroyed: when its thread ends it keeps its sums and waits for the next thread.
+// Never destroyed. After its thread has ended it keeps its sums, and a new thread may use it.
 struct alignas(line) ThreadCache {
     std::array<ThreadStats, devices> account;
     ThreadCache* next = nullptr;
     bool taken = false;
 };
 
-// What the threads have in common, of one device.
+// The state of one device that all threads share.
 struct DeviceState {
-    std::array<std::atomic<std::int64_t>, rows> peak{};  // of the sums
+    std::array<std::atomic<std::int64_t>, rows> peak{};  // of the sums over all threads
 
-    std::mutex mutex;                    // guards all that follows
-    std::atomic<std::size_t> budget{0};  // read without the lock: 0 means that nothing below is in use
+    std::mutex mutex;  // guards the members below
+    std::atomic<std::size_t> budget{
+        0};  // also read without the mutex; if 0, the members below are not in use
     std::byte* base = nullptr;
     std::optional<Arena> arena;
-    FreeLists cache;  // with a budget the cache is shared: any thread may need its blocks
+    FreeLists cache;  // shared if there is a budget, because any thread may need the blocks
     Counter<std::int64_t> cached;
 
     bool in_arena(const Storage* storage) const {
@@ -52,7 +53,7 @@ struct DeviceState {
     }
 };
 
-[[gnu::cold]] void record_checksum(Storage* storage);  // of what the first of its rules saves
+[[gnu::cold]] void record_checksum(Storage* storage);
 [[noreturn, gnu::cold]] void out_of_memory(std::size_t asked, Device device, std::size_t cached,
                                            std::size_t free, std::size_t largest);
 

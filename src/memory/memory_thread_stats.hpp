@@ -1,5 +1,4 @@
-// Inside the ledger: the page on which one thread counts the buffers of one device, and where those wait that
-// may be used again.
+// Internals of memory accounting: the counters and free lists of one thread for one device.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +14,10 @@
 namespace tally::memory::detail {
 
 inline constexpr int devices = 2;
-inline constexpr int all_classes = memory_classes;  // the row of the sum over the classes
+inline constexpr int all_classes = memory_classes;  // the index of the sum over all classes
 inline constexpr int rows = memory_classes + 1;
 
-// Written by one thread only, read by anyone: no read-modify-write, hence no bus lock.
+// A counter that only one thread writes and all threads may read. It needs no atomic read-modify-write.
 template <class Number> class Counter {
 public:
     Number get() const { return value_.load(std::memory_order_acquire); }
@@ -29,7 +28,7 @@ private:
     std::atomic<Number> value_{};
 };
 
-// Blocks that wait to be used again, found by their exact size; the last to come is the first to go.
+// Lists of free blocks by their exact size, last in, first out.
 class FreeLists {
 public:
     Storage* take(std::size_t bytes) {
@@ -72,7 +71,8 @@ public:
     }
 
 private:
-    static constexpr std::size_t small = 64 * 1024;  // up to here every size has its list; list 0 stays empty
+    static constexpr std::size_t small =
+        64 * 1024;  // up to this size each size has its own list; list 0 is empty
     static constexpr std::size_t buckets = 64;
 
     static std::size_t bucket(std::size_t bytes) {
@@ -83,25 +83,25 @@ private:
     std::array<Storage*, buckets> large_{};
 };
 
-// The sums of one page, or of all: by class, and over the classes.
+// Bytes by class, and over all classes, of one thread or of all threads.
 using Sums = std::array<std::int64_t, rows>;
 
-// One device's page in one thread's book. What is in use is what was brought less what waits in the cache;
-// what of it is not held as something else is temporary. So the hot path counts bytes in one sum, `cached`.
+// The counters of one thread for one device: in use = acquired - cached, temporary = in use - held. So the
+// fast path changes only one byte count, `cached`.
 struct ThreadStats {
     Counter<std::int64_t> cached;
-    std::int64_t min_cached = 0;  // when less waits, more may be in use than ever: look at the peaks
-    std::int64_t min_cached_for_all = 0, min_cached_for_temporary = 0;  // it is the larger of these
-    std::atomic<bool> check_peaks{
-        true};  // or look at every change; set by anyone, taken back by this thread alone
+    std::int64_t min_cached = 0;  // if fewer bytes are cached, a peak may be exceeded and must be updated
+    std::int64_t min_cached_for_all = 0, min_cached_for_temporary = 0;  // min_cached is the larger of these
+    // True: update the peaks on every change. Any thread sets this; only this thread clears it.
+    std::atomic<bool> check_peaks{true};
     Counter<std::uint64_t> allocations, fresh;
     std::atomic<std::int64_t> cache_limit{0};
-    Counter<std::int64_t> acquired;  // from the device and from other threads; negative where more went there
-    std::array<Counter<std::int64_t>, memory_classes> held;  // but for what is temporary
-    Sums headroom{};  // so far its sums may grow, as long as no other thread's do, before a peak is exceeded
+    Counter<std::int64_t> acquired;  // from the device and other threads; negative if more was given to them
+    std::array<Counter<std::int64_t>, memory_classes> held;  // 0 for temporary
+    Sums headroom{};  // up to these sums of this thread no peak is exceeded, unless other threads allocate
     FreeLists cache;
 
-    // Says whether the peaks must be looked at.
+    // Returns whether the peaks must be updated.
     bool on_alloc(Storage* storage, std::size_t bytes) {
         const std::int64_t waiting = cached.get() - static_cast<std::int64_t>(bytes);
         cached.set(waiting);
@@ -112,7 +112,7 @@ struct ThreadStats {
         storage->has_checksum.store(false, std::memory_order_relaxed);
         return waiting < min_cached || check_peaks.load(std::memory_order_relaxed);
     }
-    // Says whether there was room.
+    // Returns false if the cache is full and did not take the buffer.
     bool on_free(Storage* storage) {
         const auto bytes = static_cast<std::int64_t>(storage->bytes);
         const std::int64_t waiting = cached.get() + bytes;
@@ -129,7 +129,7 @@ struct ThreadStats {
         std::int64_t other = 0;
         for (std::size_t row = 0; row < memory_classes; ++row) other += now[row] = held[row].get();
         std::int64_t all = acquired.get(), before = 0, waiting = 0;
-        do {  // what waits belongs to what was brought when it was looked at
+        do {  // reads `cached` and `acquired` as of the same moment
             before = all;
             waiting = cached.get();
             all = acquired.get();
@@ -138,11 +138,11 @@ struct ThreadStats {
         now[temporary] = now[all_classes] - other;
         return now;
     }
-    void add_acquired(std::int64_t bytes) {  // or send away, when negative
+    void add_acquired(std::int64_t bytes) {  // negative: bytes given back
         acquired.add(bytes);
         update_headroom();
     }
-    void hold(MemoryClass memory_class, std::int64_t bytes) {  // or let go of, when negative
+    void hold(MemoryClass memory_class, std::int64_t bytes) {  // negative: not held any more
         held[static_cast<std::size_t>(memory_class)].add(bytes);
         min_cached_for_temporary -= bytes;
         min_cached = std::max(min_cached_for_all, min_cached_for_temporary);
@@ -161,6 +161,6 @@ struct ThreadStats {
     static constexpr auto temporary = static_cast<std::size_t>(MemoryClass::temporary);
 };
 
-Sums sums(Device device);  // of all threads; none is negative
+Sums sums(Device device);  // over all threads; negative sums become 0
 
 }  // namespace tally::memory::detail

@@ -1,4 +1,4 @@
-// What tells a rule that a buffer is no longer what it was: versions, checksums, and who has left it.
+// Detects modifications of saved buffers by versions and checksums.
 #include <atomic>
 
 #include "tally/base/checksum.hpp"
@@ -10,12 +10,12 @@ namespace tally::memory {
 
 namespace {
 
-// Of the whole buffer, since views of it may be saved.
+// Covers the whole buffer, because views of it may be saved.
 std::uint64_t checksum_of(const detail::Storage* storage) {
     return tally::detail::checksum_of(storage->data, caching ? storage->bytes : storage->requested_bytes);
 }
 
-std::uint32_t this_thread() {  // by a number, never 0
+std::uint32_t this_thread() {  // the number of this thread, never 0
     static std::atomic<std::uint32_t> last{0};
     thread_local const std::uint32_t number = ++last;
     return number;

@@ -1,10 +1,10 @@
-// The life of a thread's free lists: opened by the first block given back, freed when the thread ends.
+// Opens the free lists of a thread when it first frees a block, and frees them when the thread ends.
 #include "tally/memory/pool.hpp"
 
 namespace tally::pool {
 namespace {
 
-thread_local constinit bool ended = false;  // outlives the guard, which has a destructor
+thread_local constinit bool ended = false;  // outlives the guard, because it has no destructor
 
 struct Guard {
     ~Guard() {
@@ -17,7 +17,7 @@ struct Guard {
 }  // namespace
 
 void detail::free_slow(void* memory, std::size_t list) noexcept {
-    if (ended) return ::operator delete(memory);  // from an object destroyed later than the guard
+    if (ended) return ::operator delete(memory);  // called by a destructor after that of the guard
     static thread_local Guard guard;
     lists.open = true;
     lists.head[list] = ::new (memory) Block{lists.head[list]};

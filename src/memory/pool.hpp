@@ -1,4 +1,4 @@
-// Host memory for small objects of one size, made and freed by the million: free lists per size and thread.
+// A pool allocator for small host objects. Each thread has free lists by size.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,11 @@
 
 namespace tally::pool {
 
-inline constexpr std::size_t granule = 16;    // sizes share a list in steps of this; also the alignment
-inline constexpr std::size_t largest = 1024;  // more bytes than this go to operator new and delete
+inline constexpr std::size_t granule =
+    16;  // sizes are rounded up to multiples of this, which is also the alignment
+inline constexpr std::size_t largest = 1024;  // larger objects use operator new and delete
 inline constexpr std::size_t list_count = largest / granule;
-// AddressSanitizer sees a use after free only in memory that is really freed.
+// AddressSanitizer detects a use after free only in memory that is really freed.
 inline constexpr bool enabled = !TALLY_ASAN;
 
 namespace detail {
@@ -19,18 +20,19 @@ struct Block {
     Block* next;
 };
 
-// Neither constructed nor destroyed at run time, so that it may be used at any moment of a thread's life.
+// Has no constructor or destructor at run time, so that a thread may use it at any time.
 struct Lists {
     Block* head[list_count];
-    bool open;  // blocks may wait here: somebody will free them when the thread ends
+    bool open;  // a guard will free the lists when the thread ends
 };
 inline thread_local constinit Lists lists{};
 
-void free_slow(void* memory, std::size_t list) noexcept;  // opens them; frees when the thread is ending
+void free_slow(void* memory,
+               std::size_t list) noexcept;  // opens the lists, or frees the block if the thread is ending
 }  // namespace detail
 
 [[gnu::always_inline]] inline void* take(std::size_t bytes) {
-    const std::size_t list = (bytes - 1) / granule;  // 0 bytes wrap around and go to operator new, too
+    const std::size_t list = (bytes - 1) / granule;  // 0 bytes wrap around and use operator new, too
     if (!enabled || list >= list_count) return ::operator new(bytes);
     detail::Block* block = detail::lists.head[list];
     if (block == nullptr) [[unlikely]] {
@@ -40,7 +42,7 @@ void free_slow(void* memory, std::size_t list) noexcept;  // opens them; frees w
     return block;
 }
 
-// `bytes` is what was asked for. Any thread may give back; the block then waits in that thread's list.
+// Frees a block of the size passed to take(). Any thread may call this; the block goes to that thread's list.
 inline void give(void* memory, std::size_t bytes) noexcept {
     const std::size_t list = (bytes - 1) / granule;
     if (!enabled || list >= list_count) return ::operator delete(memory);
@@ -50,6 +52,6 @@ inline void give(void* memory, std::size_t bytes) noexcept {
     detail::lists.head[list] = ::new (memory) detail::Block{detail::lists.head[list]};
 }
 
-void drop() noexcept;  // frees what waits in this thread's lists
+void drop() noexcept;  // frees the blocks in this thread's lists
 
 }  // namespace tally::pool
