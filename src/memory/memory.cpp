@@ -1,7 +1,7 @@
-// The ledger at work: hand out, count, take back.
+// Allocates, counts and frees buffers.
 //
-// A buffer used before costs a few nanoseconds: it comes from its thread's free lists and is counted in its
-// thread's shard, without a lock or a locked instruction. What is rarer is in the functions named `_slowly`.
+// A reused buffer costs a few nanoseconds: the thread takes it from its own free list and counts it in its
+// own ThreadStats, without a lock or a locked instruction. Functions named `_slow` handle the other cases.
 #include "tally/memory/memory.hpp"
 
 #include <algorithm>
@@ -28,64 +28,65 @@ using namespace detail;
 constexpr std::size_t max_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - line;
 constexpr std::int64_t min_cache_limit = 64 << 20;
 
-// Tells AddressSanitizer. On the host alone: a device works later, and on what was let go, too.
-void asan_poison([[maybe_unused]] bool yes, [[maybe_unused]] const void* data,
+// Tells AddressSanitizer whether host memory may be used. Memory of a device may be used after it is freed,
+// because its kernels run later.
+void asan_poison([[maybe_unused]] bool usable, [[maybe_unused]] const void* data,
                  [[maybe_unused]] std::size_t bytes, [[maybe_unused]] Device device) {
 #if TALLY_ASAN
     if (device == Device::cpu)
-        yes ? __asan_unpoison_memory_region(data, bytes) : __asan_poison_memory_region(data, bytes);
+        usable ? __asan_unpoison_memory_region(data, bytes) : __asan_poison_memory_region(data, bytes);
 #endif
 }
 
 // ---- threads ----
 
-// Static arrays may be let go after this file's statics would have been destroyed; hence these never are.
-template <class T> union Immortal {
+// Static objects of this type are never destroyed, because static arrays may be destroyed later.
+template <class T> union NeverDestroyed {
     T value;
-    constexpr Immortal() : value() {}
-    ~Immortal() {}
+    constexpr NeverDestroyed() : value() {}
+    ~NeverDestroyed() {}
 };
 
-constinit Immortal<std::mutex> registry;  // guards who holds which shard, and the caches' limits
-constinit std::atomic<ThreadCache*> shards{nullptr};
-constinit std::atomic<int> live{0};  // threads that hold a shard
-constinit Immortal<std::array<DeviceState, devices>> commons;
+constinit NeverDestroyed<std::mutex> registry;  // guards ThreadCache::taken and the cache limits
+constinit std::atomic<ThreadCache*> thread_caches{nullptr};
+constinit std::atomic<int> live{0};  // threads that have a ThreadCache
+constinit NeverDestroyed<std::array<DeviceState, devices>> device_states;
 constinit std::atomic<int> poisoning{
 #ifdef NDEBUG
     0
 #else
     1
 #endif
-};  // 1, and 2 for each who wants it meanwhile
+};  // 1 for set_poison(), plus 2 for each hold_poison()
 
 thread_local constinit ThreadCache* current = nullptr;
-thread_local constinit ThreadStats* accounts[devices] = {};  // of `current`: saves the hot path an addition
+thread_local constinit ThreadStats* accounts[devices] = {};  // of `current`; null: use the slow path
 thread_local constinit bool ended = false;                   // outlives the guard, which has a destructor
-thread_local constinit std::uint64_t until_failure = 0;  // buffers; while it counts, `accounts` are hidden
+thread_local constinit std::uint64_t until_failure = 0;      // allocations; if not 0, `accounts` are null
 
 std::size_t number(Device device) { return static_cast<std::size_t>(device); }
-DeviceState& common_of(Device device) { return commons.value[number(device)]; }
+DeviceState& state_of(Device device) { return device_states.value[number(device)]; }
 
-template <class Visit> void for_each_shard(Visit visit) {
-    for (ThreadCache* shard = shards.load(std::memory_order_acquire); shard != nullptr; shard = shard->next)
-        visit(*shard);
+template <class Visit> void for_each_thread(Visit visit) {
+    for (ThreadCache* thread = thread_caches.load(std::memory_order_acquire); thread != nullptr;
+         thread = thread->next)
+        visit(*thread);
 }
 
 std::size_t cached_bytes(Device device) {
-    std::int64_t total = common_of(device).cached.get();
-    for_each_shard([&](ThreadCache& shard) { total += shard.account[number(device)].cached.get(); });
+    std::int64_t total = state_of(device).cached.get();
+    for_each_thread([&](ThreadCache& thread) { total += thread.account[number(device)].cached.get(); });
     return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));
 }
 
-// Alone, a thread looks at the peaks only when its own sums have used up what was
-// left below them; with company at every change.
-void look_at_every_change(ThreadCache& shard) {
-    for (ThreadStats& account : shard.account) account.check_peaks.store(true);
+// A single thread updates the peaks only when its headroom is used up; several threads do so on every change.
+void check_every_change(ThreadCache& thread) {
+    for (ThreadStats& account : thread.account) account.check_peaks.store(true);
 }
 
 std::int64_t cache_limit(Device device) {
-    if (!caching || common_of(device).budget.load() != 0) return -1;
-    return std::max(min_cache_limit, common_of(device).peak[all_classes].load());
+    if (!caching || state_of(device).budget.load() != 0) return -1;
+    return std::max(min_cache_limit, state_of(device).peak[all_classes].load());
 }
 
 void free_storage(Storage* storage) {
@@ -96,12 +97,12 @@ void free_storage(Storage* storage) {
 void drop(ThreadStats& account) {
     account.cache.for_each(free_storage);
     account.cache.clear();
-    account.acquired.add(-account.cached.get());  // first, or who looks meanwhile sees the cache as in use
+    account.acquired.add(-account.cached.get());  // first: the cache must not count as in use
     account.cached.set(0);
     account.update_headroom();
 }
 
-// Or every buffer goes through the functions named `_slowly`.
+// While the fast path is disabled, all allocations use the functions named `_slow`.
 void enable_fast_path(bool yes) {
     for (std::size_t device = 0; device < devices; ++device)
         accounts[device] = yes && current != nullptr ? &current->account[device] : nullptr;
@@ -109,20 +110,20 @@ void enable_fast_path(bool yes) {
 
 void register_thread() {
     const std::lock_guard lock(registry.value);
-    ThreadCache* shard = shards.load();
-    while (shard != nullptr && shard->taken) shard = shard->next;
-    if (shard == nullptr) {
-        shard = new ThreadCache;
-        shard->next = shards.load();
-        shards.store(shard, std::memory_order_release);
+    ThreadCache* thread = thread_caches.load();
+    while (thread != nullptr && thread->taken) thread = thread->next;
+    if (thread == nullptr) {
+        thread = new ThreadCache;
+        thread->next = thread_caches.load();
+        thread_caches.store(thread, std::memory_order_release);
     }
-    shard->taken = true;
+    thread->taken = true;
     for (std::size_t device = 0; device < devices; ++device)
-        shard->account[device].cache_limit.store(cache_limit(Device(device)));
-    // All seq_cst: a thread that was alone either sees that it no longer is, or is told to look.
+        thread->account[device].cache_limit.store(cache_limit(Device(device)));
+    // All of this is seq_cst, so that a thread that was alone sees `live` or `check_peaks` change.
     live.fetch_add(1);
-    for_each_shard(look_at_every_change);
-    current = shard;
+    for_each_thread(check_every_change);
+    current = thread;
     enable_fast_path(until_failure == 0);
 }
 
@@ -147,12 +148,13 @@ void keep_registered() {
     static thread_local const Guard guard;
 }
 
-// Runs `action` with a shard: one for the thread's life, or just a visit once the thread is ending.
-template <class Action> auto with_shard(Action action) {
-    std::optional<ThreadRegistration> visit;
+// Runs `action` with a ThreadCache, which the thread keeps until it ends. While the thread is ending it gets
+// a ThreadCache for this call only.
+template <class Action> auto with_thread_cache(Action action) {
+    std::optional<ThreadRegistration> temporary;
     if (current == nullptr) {
         if (ended)
-            visit.emplace();
+            temporary.emplace();
         else
             keep_registered();
     }
@@ -161,13 +163,12 @@ template <class Action> auto with_shard(Action action) {
 
 // ---- counting ----
 
-void look_at_peaks(ThreadStats& account, Device device) {
+void update_peaks(ThreadStats& account, Device device) {
     account.check_peaks.store(false);
-    const bool alone =
-        live.load() <= 1;  // before the sums: who comes and goes meanwhile is told to look, or seen
+    const bool alone = live.load() <= 1;  // before the sums: a thread that registers later sets check_peaks
     const Sums now = sums(device), own = account.sums();
     for (std::size_t row = 0; row < now.size(); ++row) {
-        std::atomic<std::int64_t>& peak = common_of(device).peak[row];
+        std::atomic<std::int64_t>& peak = state_of(device).peak[row];
         std::int64_t seen = peak.load();
         while (seen < now[row] && !peak.compare_exchange_weak(seen, now[row])) {
         }
@@ -179,23 +180,22 @@ void look_at_peaks(ThreadStats& account, Device device) {
 
 // ---- the budget ----
 
-Storage* allocate_in_arena(DeviceState& common, std::size_t rounded, std::size_t bytes, Device device,
+Storage* allocate_in_arena(DeviceState& state, std::size_t rounded, std::size_t bytes, Device device,
                            ThreadStats& account) {
-    if (Storage* storage = common.cache.take(rounded)) {
-        common.cached.add(-static_cast<std::int64_t>(rounded));
+    if (Storage* storage = state.cache.take(rounded)) {
+        state.cached.add(-static_cast<std::int64_t>(rounded));
         account.add_acquired(static_cast<std::int64_t>(rounded));
         return storage;
     }
     auto storage = std::make_unique<Storage>();
-    auto offset = common.arena->take(rounded);
+    auto offset = state.arena->take(rounded);
     if (!offset) {
-        common.drop_cache();
-        offset = common.arena->take(rounded);
+        state.drop_cache();
+        offset = state.arena->take(rounded);
     }
     if (!offset)
-        out_of_memory(bytes, device, cached_bytes(device), common.arena->free_bytes(),
-                      common.arena->largest());
-    storage->data = common.base + *offset;
+        out_of_memory(bytes, device, cached_bytes(device), state.arena->free_bytes(), state.arena->largest());
+    storage->data = state.base + *offset;
     storage->bytes = rounded;
     storage->device = device;
     account.fresh.add(1);
@@ -203,16 +203,15 @@ Storage* allocate_in_arena(DeviceState& common, std::size_t rounded, std::size_t
     return storage.release();
 }
 
-// ---- the rarer paths ----
+// ---- the slow paths ----
 
 Storage* allocate_from_system(std::size_t rounded, std::size_t bytes, Device device, ThreadStats& account) {
     auto storage = std::make_unique<Storage>();
-    const std::size_t wanted =
-        caching ? rounded : bytes;  // AddressSanitizer then sees an overrun of one byte
-    storage->data = raw(device).allocate(wanted);
+    const std::size_t size = caching ? rounded : bytes;  // AddressSanitizer then detects any overrun
+    storage->data = raw(device).allocate(size);
     if (storage->data == nullptr) {
         drop(account);
-        storage->data = raw(device).allocate(wanted);
+        storage->data = raw(device).allocate(size);
     }
     if (storage->data == nullptr) out_of_memory(bytes, device, cached_bytes(device), 0, 0);
     storage->bytes = rounded;
@@ -224,16 +223,16 @@ Storage* allocate_from_system(std::size_t rounded, std::size_t bytes, Device dev
 
 [[gnu::noinline]] Storage* record_peak(Storage* storage, std::size_t bytes, ThreadStats& account) try {
     if (poisoning.load()) raw(storage->device).fill(storage->data, 0xFF, bytes);
-    look_at_peaks(account, storage->device);
+    update_peaks(account, storage->device);
     return storage;
 } catch (...) {
-    return_to_cache(storage);  // nobody else knows of it yet
+    return_to_cache(storage);  // this is the only reference
     throw;
 }
 
 Storage* allocate_registered(std::size_t bytes, Device device) {
-    raw(device);                                   // or refuse it
-    alignas(line) static std::byte nothing[line];  // an address to count from
+    raw(device);                                   // throws if the device is not available
+    alignas(line) static std::byte nothing[line];  // the address of buffers without bytes
     if (bytes == 0) {
         auto* const storage = new Storage();
         storage->data = nothing;
@@ -241,7 +240,7 @@ Storage* allocate_registered(std::size_t bytes, Device device) {
         storage->device = device;
         return storage;
     }
-    DeviceState& common = common_of(device);
+    DeviceState& state = state_of(device);
     if (until_failure != 0 && --until_failure == 0) {
         enable_fast_path(true);
         out_of_memory(bytes, device, cached_bytes(device), 0, report(device).largest_free);
@@ -252,10 +251,10 @@ Storage* allocate_registered(std::size_t bytes, Device device) {
     Storage* storage = account.cache.take(rounded);
     if (storage != nullptr) {
         account.cached.add(-static_cast<std::int64_t>(rounded));
-    } else if (common.budget.load() != 0) {
-        const std::lock_guard lock(common.mutex);
-        storage = common.arena ? allocate_in_arena(common, rounded, bytes, device, account)
-                               : allocate_from_system(rounded, bytes, device, account);
+    } else if (state.budget.load() != 0) {
+        const std::lock_guard lock(state.mutex);
+        storage = state.arena ? allocate_in_arena(state, rounded, bytes, device, account)
+                              : allocate_from_system(rounded, bytes, device, account);
     } else {
         storage = allocate_from_system(rounded, bytes, device, account);
     }
@@ -265,32 +264,31 @@ Storage* allocate_registered(std::size_t bytes, Device device) {
     return record_peak(storage, bytes, account);
 }
 
-void recycle_here(Storage* storage) {
+void recycle_registered(Storage* storage) {
     if (storage->bytes == 0) {
         delete storage;
         return;
     }
     ThreadStats& account = current->account[number(storage->device)];
-    if (account.on_free(storage)) return;  // whoever hid `accounts`, its limit holds: a reserve keeps all
-    DeviceState& common = common_of(storage->device);
+    if (account.on_free(storage)) return;  // only the fast path was disabled
+    DeviceState& state = state_of(storage->device);
     const auto bytes = static_cast<std::int64_t>(storage->bytes);
     const MemoryClass memory_class = detail::memory_class(storage);
-    const auto let_go = [&] {  // last: what is in use and not held counts as temporary
+    const auto uncount = [&] {  // call this last: bytes in use that are not held count as temporary
         if (memory_class != MemoryClass::temporary) account.hold(memory_class, -bytes);
     };
-    if (common.budget.load() != 0) {
-        const std::lock_guard lock(common.mutex);
-        if (common.in_arena(storage)) {
+    if (state.budget.load() != 0) {
+        const std::lock_guard lock(state.mutex);
+        if (state.in_arena(storage)) {
             asan_poison(false, storage->data, storage->bytes, storage->device);
             account.add_acquired(-bytes);
-            let_go();
-            if (!caching) return common.return_to_arena(storage);
-            common.cached.add(static_cast<std::int64_t>(storage->bytes));
-            return common.cache.put(storage, storage->bytes);
+            uncount();
+            if (!caching) return state.return_to_arena(storage);
+            state.cached.add(static_cast<std::int64_t>(storage->bytes));
+            return state.cache.put(storage, storage->bytes);
         }
     }
-    // More waits here than was ever in use: the sizes have changed, and what waits will not be
-    // asked for again.
+    // If more bytes are cached than were ever in use, the sizes have changed and the cached blocks are useless.
     std::int64_t limit;
     {
         const std::lock_guard lock(registry.value);
@@ -299,49 +297,49 @@ void recycle_here(Storage* storage) {
     }
     if (bytes > limit) {
         account.add_acquired(-bytes);
-        let_go();
+        uncount();
         return free_storage(storage);
     }
     if (account.cached.get() + bytes > limit) drop(account);
     account.cached.add(bytes);
-    let_go();
+    uncount();
     account.cache.put(storage, storage->bytes);
 }
 
 [[gnu::noinline]] Storage* allocate_slow(std::size_t bytes, Device device) {
-    return with_shard([=] { return allocate_registered(bytes, device); });
+    return with_thread_cache([=] { return allocate_registered(bytes, device); });
 }
 
-[[gnu::noinline]] void recycle_slowly(Storage* storage) {
-    with_shard([=] { recycle_here(storage); });
+[[gnu::noinline]] void recycle_slow(Storage* storage) {
+    with_thread_cache([=] { recycle_registered(storage); });
 }
 
 }  // namespace
 
 detail::Sums detail::sums(Device device) {
     Sums total{};
-    for_each_shard([&](ThreadCache& shard) {
-        const Sums own = shard.account[number(device)].sums();
+    for_each_thread([&](ThreadCache& thread) {
+        const Sums own = thread.account[number(device)].sums();
         for (std::size_t row = 0; row < total.size(); ++row) total[row] += own[row];
     });
-    for (std::int64_t& sum : total) sum = std::max<std::int64_t>(sum, 0);  // others may be writing meanwhile
+    for (std::int64_t& sum : total) sum = std::max<std::int64_t>(sum, 0);  // other threads may be writing
     return total;
 }
 
 Storage* detail::allocate(std::size_t bytes, Device device) {
     ThreadStats* const account = accounts[number(device)];
-    const std::size_t rounded = round_up_to_line(bytes);  // 0 also for absurd sizes; nothing ever waits there
+    const std::size_t rounded = round_up_to_line(bytes);  // 0 also if it overflows: list 0 is empty
     Storage* const storage = account ? account->cache.take(rounded) : nullptr;
     if (storage == nullptr) [[unlikely]]
         return allocate_slow(bytes, device);
-    const bool more_than_ever = account->on_alloc(storage, rounded);
-    return more_than_ever ? record_peak(storage, bytes, *account) : storage;
+    const bool may_be_peak = account->on_alloc(storage, rounded);
+    return may_be_peak ? record_peak(storage, bytes, *account) : storage;
 }
 
 void detail::return_to_cache(Storage* storage) {
     ThreadStats* const account = accounts[number(storage->device)];
     if (account == nullptr || !account->on_free(storage)) [[unlikely]]
-        recycle_slowly(storage);
+        recycle_slow(storage);
 }
 
 namespace {
@@ -352,14 +350,15 @@ namespace {
     if (now != MemoryClass::temporary) account.hold(now, bytes);
     if (before != MemoryClass::temporary) account.hold(before, -bytes);
     if (account.exceeds_headroom(now) || account.check_peaks.load(std::memory_order_relaxed)) [[unlikely]]
-        look_at_peaks(account, storage->device);
+        update_peaks(account, storage->device);
 }
 
-// The bytes of a buffer go from one row of the ledger to another.
+// Moves the bytes of a buffer from one memory class to another.
 [[gnu::always_inline]] inline void move(const Storage* storage, MemoryClass before, MemoryClass now) {
     ThreadStats* const account = accounts[number(storage->device)];
     if (account == nullptr) [[unlikely]]
-        return with_shard([=] { move_in(current->account[number(storage->device)], storage, before, now); });
+        return with_thread_cache(
+            [=] { move_in(current->account[number(storage->device)], storage, before, now); });
     move_in(*account, storage, before, now);
 }
 
@@ -383,43 +382,43 @@ void detail::on_first_save(Storage* storage, std::uint64_t ref_count_before) {
 
 void detail::on_last_unsave(Storage* storage) { move(storage, MemoryClass::saved, MemoryClass::temporary); }
 
-std::size_t budget(Device device) { return common_of(device).budget.load(); }
+std::size_t budget(Device device) { return state_of(device).budget.load(); }
 
 std::size_t in_use(Device device) { return static_cast<std::size_t>(sums(device)[all_classes]); }
 std::size_t peak(Device device) {
-    return static_cast<std::size_t>(common_of(device).peak[all_classes].load());
+    return static_cast<std::size_t>(state_of(device).peak[all_classes].load());
 }
 
 void reset_peak(Device device) {
     const Sums now = sums(device);
-    for (std::size_t row = 0; row < now.size(); ++row) common_of(device).peak[row].store(now[row]);
-    for_each_shard(look_at_every_change);
+    for (std::size_t row = 0; row < now.size(); ++row) state_of(device).peak[row].store(now[row]);
+    for_each_thread(check_every_change);
 }
 
 Report report(Device device) {
     Report now;
-    DeviceState& common = common_of(device);
+    DeviceState& state = state_of(device);
     const Sums held = sums(device);
     now.in_use = static_cast<std::size_t>(held[all_classes]);
     now.peak = peak(device);
     now.packing = device == Device::cpu ? packing_buffer_bytes.load(std::memory_order_relaxed) : 0;
     for (std::size_t row = 0; row < detail::memory_classes; ++row) {
         now.in_use_by[row] = static_cast<std::size_t>(held[row]);
-        now.peak_by[row] = static_cast<std::size_t>(common.peak[row].load());
+        now.peak_by[row] = static_cast<std::size_t>(state.peak[row].load());
     }
     std::uint64_t fresh = 0;
-    for_each_shard([&](ThreadCache& shard) {
-        fresh += shard.account[number(device)].fresh.get();
-        now.allocations += shard.account[number(device)].allocations.get();
+    for_each_thread([&](ThreadCache& thread) {
+        fresh += thread.account[number(device)].fresh.get();
+        now.allocations += thread.account[number(device)].allocations.get();
     });
     now.reused = now.allocations - std::min(fresh, now.allocations);
-    const std::lock_guard lock(common.mutex);
+    const std::lock_guard lock(state.mutex);
     now.cached = cached_bytes(device);
-    now.budget = common.budget.load();
-    if (common.arena) {
-        Arena without_cache = *common.arena;  // cached blocks are dropped before an allocation fails
-        common.cache.for_each(
-            [&](const Storage* storage) { without_cache.give(common.place(storage), storage->bytes); });
+    now.budget = state.budget.load();
+    if (state.arena) {
+        Arena without_cache = *state.arena;  // cached blocks are dropped before an allocation fails
+        state.cache.for_each(
+            [&](const Storage* storage) { without_cache.give(state.place(storage), storage->bytes); });
         now.largest_free = without_cache.largest();
     }
     return now;
@@ -427,17 +426,17 @@ Report report(Device device) {
 
 void set_budget(std::size_t bytes, Device device) {
     const Raw& device_memory = raw(device);
-    const auto refuse = [&](std::size_t held, const char* how) {
+    const auto fail = [&](std::size_t held, const char* how) {
         throw Error("[memory] cannot set a budget of " + std::to_string(bytes) + " bytes on " +
                     tally::to_string(device) + " while " + std::to_string(held) + " bytes are " + how);
     };
     drop_cache(device);
     const std::lock_guard registry_lock(registry.value);
-    DeviceState& common = common_of(device);
-    const std::lock_guard lock(common.mutex);
-    if (const std::size_t held = in_use(device)) refuse(held, "in use; let go of every array first");
+    DeviceState& state = state_of(device);
+    const std::lock_guard lock(state.mutex);
+    if (const std::size_t held = in_use(device)) fail(held, "in use; free all arrays first");
     if (const std::size_t held = cached_bytes(device))
-        refuse(held, "cached by other threads; let these end first");
+        fail(held, "cached by other threads; end these threads first");
     std::byte* base = nullptr;
     std::optional<Arena> arena;
     if (bytes != 0) {
@@ -451,21 +450,21 @@ void set_budget(std::size_t bytes, Device device) {
                               device, bytes, 0);
         asan_poison(false, base, round_up_to_line(bytes), device);
     }
-    if (common.base != nullptr) {
-        asan_poison(true, common.base, round_up_to_line(common.budget.load()), device);
-        device_memory.free(common.base, round_up_to_line(common.budget.load()));
+    if (state.base != nullptr) {
+        asan_poison(true, state.base, round_up_to_line(state.budget.load()), device);
+        device_memory.free(state.base, round_up_to_line(state.budget.load()));
     }
-    common.base = base;
-    common.arena = std::move(arena);
-    common.budget.store(bytes);
-    for_each_shard(
-        [&](ThreadCache& shard) { shard.account[number(device)].cache_limit.store(cache_limit(device)); });
+    state.base = base;
+    state.arena = std::move(arena);
+    state.budget.store(bytes);
+    for_each_thread(
+        [&](ThreadCache& thread) { thread.account[number(device)].cache_limit.store(cache_limit(device)); });
 }
 
 void drop_cache(Device device) {
     if (current != nullptr) drop(current->account[number(device)]);
-    const std::lock_guard lock(common_of(device).mutex);
-    common_of(device).drop_cache();
+    const std::lock_guard lock(state_of(device).mutex);
+    state_of(device).drop_cache();
 }
 
 void fail_allocation(std::uint64_t n) {
@@ -479,13 +478,13 @@ void detail::poison(Storage* storage) {
 
 bool set_poison(bool on) {
     const int before = on ? poisoning.fetch_or(1) : poisoning.fetch_and(~1);
-    for_each_shard(look_at_every_change);
+    for_each_thread(check_every_change);
     return before & 1;
 }
 
 void detail::hold_poison(bool begins) {
     poisoning.fetch_add(begins ? 2 : -2);
-    for_each_shard(look_at_every_change);
+    for_each_thread(check_every_change);
 }
 
 }  // namespace tally::memory

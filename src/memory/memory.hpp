@@ -35,8 +35,7 @@ struct Storage {
     std::size_t bytes;  // rounded up to whole lines (base/alignment.hpp)
     std::atomic<std::uint64_t> ref_count;  // arrays and saved values, number of saved values, memory class
     std::atomic<std::uint32_t> version;    // raised by every modification in place
-    std::atomic<std::uint32_t>
-        replaced_by_thread;  // the number of the last thread that called mark_replaced()
+    std::atomic<std::uint32_t> replaced_by_thread;  // the thread that called mark_replaced()
     Device device;
     Storage* next_free;
     // For CheckRules (check_rules.hpp): computed when a backward function first saves the buffer, on request.
@@ -47,16 +46,14 @@ struct Storage {
 };
 
 // Returns a temporary buffer of at least `bytes` with one reference and version 0. The bytes are
-// uninitialised, or NaN if poisoned. Throws OutOfMemory, whose message has the bytes requested, in use,
-// cached and free.
+// uninitialised, or NaN if poisoned. Throws OutOfMemory.
 Storage* allocate(std::size_t bytes, Device device);
 void return_to_cache(Storage* storage);  // after the last reference is gone
 // Sets the memory class. `saved` is not allowed here, because it follows from the number of saved values.
 void reclassify(Storage* storage, MemoryClass memory_class);
 
 // Reference counts and memory class share one atomic word, so that they change together. The lower half
-// counts arrays and saved values, the upper half saved values; the two highest bits mark parameter or
-// gradient.
+// counts arrays and saved values, the upper half saved values. The two highest bits are the class.
 inline constexpr std::uint64_t one_saved_ref = (std::uint64_t{1} << 32) + 1;
 inline constexpr int class_bit = 62;
 constexpr std::uint64_t class_bits(MemoryClass memory_class) {
@@ -78,8 +75,8 @@ inline bool is_unique_temporary(const Storage* storage) {
     return storage->ref_count.load(std::memory_order_acquire) == 1;
 }
 inline void ref(Storage* storage) { storage->ref_count.fetch_add(1, std::memory_order_relaxed); }
-// Returns the buffer to the cache with the last reference. A count of 1 means that no other owner could add a
-// reference, so the atomic decrement is not needed.
+// Drops a reference; the last one returns the buffer to the cache. With a count of 1 no other owner could add
+// a reference, so an atomic decrement is not needed.
 inline void unref(Storage* storage) {
     if (ref_count(storage) == 1 ||
         static_cast<std::uint32_t>(storage->ref_count.fetch_sub(1, std::memory_order_acq_rel)) == 1)
@@ -104,8 +101,7 @@ inline void unref_saved(Storage* storage) {
     unref(storage);
 }
 
-// While true, this thread computes a checksum of each buffer that is saved (set_checks() in
-// backward_check.hpp).
+// While true, this thread computes a checksum of each buffer that it saves (see set_checks()).
 inline constinit thread_local bool checksum_saved = false;
 // Returns whether a saved buffer has changed although its version has not. Detects this only in buffers that
 // were saved while `checksum_saved` was true.
@@ -147,9 +143,8 @@ std::size_t in_use(Device device = Device::cpu);
 std::size_t peak(Device device = Device::cpu);
 void reset_peak(Device device = Device::cpu);
 
-// Limits the device to one contiguous arena of `bytes`. The arena allocates by best fit, so that it fragments
-// as a real device does; 0 removes the budget. Throws Error while buffers are in use or cached by other
-// threads.
+// Limits the device to one contiguous arena of `bytes`, which fragments as a real device does; 0 removes the
+// budget. Throws Error while buffers are in use or cached by other threads.
 void set_budget(std::size_t bytes, Device device = Device::cpu);
 std::size_t budget(Device device = Device::cpu);
 
@@ -158,8 +153,7 @@ std::size_t budget(Device device = Device::cpu);
 void drop_cache(Device device = Device::cpu);
 // For tests: the n-th allocation of this thread from now on throws OutOfMemory; 0: none does.
 void fail_allocation(std::uint64_t n);
-// Fills fresh buffers with NaN bytes: for tests, and the default of debug builds. Returns the previous
-// setting.
+// Fills fresh buffers with NaN bytes, as debug builds do by default. Returns the previous setting.
 bool set_poison(bool on);
 
 }  // namespace memory

@@ -1,5 +1,4 @@
-// Internals of memory accounting: each thread has its own counters and free lists. Statistics are sums over
-// them.
+// Internals of memory accounting: counters and free lists of each thread, over which statistics are summed.
 #pragma once
 
 #include <array>

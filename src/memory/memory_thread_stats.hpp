@@ -71,8 +71,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t small =
-        64 * 1024;  // up to this size each size has its own list; list 0 is empty
+    static constexpr std::size_t small = 64 * 1024;  // each size up to this has its own list; list 0 is empty
     static constexpr std::size_t buckets = 64;
 
     static std::size_t bucket(std::size_t bytes) {
@@ -86,8 +85,8 @@ private:
 // Bytes by class, and over all classes, of one thread or of all threads.
 using Sums = std::array<std::int64_t, rows>;
 
-// The counters of one thread for one device: in use = acquired - cached, temporary = in use - held. So the
-// fast path changes only one byte count, `cached`.
+// The counters of one thread for one device: in use = acquired - cached, temporary = in use - held. The
+// fast path therefore changes only one byte count, `cached`.
 struct ThreadStats {
     Counter<std::int64_t> cached;
     std::int64_t min_cached = 0;  // if fewer bytes are cached, a peak may be exceeded and must be updated
@@ -112,7 +111,7 @@ struct ThreadStats {
         storage->has_checksum.store(false, std::memory_order_relaxed);
         return waiting < min_cached || check_peaks.load(std::memory_order_relaxed);
     }
-    // Returns false if the cache is full and did not take the buffer.
+    // Returns false if the cache does not take the buffer.
     bool on_free(Storage* storage) {
         const auto bytes = static_cast<std::int64_t>(storage->bytes);
         const std::int64_t waiting = cached.get() + bytes;

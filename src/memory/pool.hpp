@@ -8,8 +8,7 @@
 
 namespace tally::pool {
 
-inline constexpr std::size_t granule =
-    16;  // sizes are rounded up to multiples of this, which is also the alignment
+inline constexpr std::size_t granule = 16;    // the alignment; sizes are rounded up to multiples of it
 inline constexpr std::size_t largest = 1024;  // larger objects use operator new and delete
 inline constexpr std::size_t list_count = largest / granule;
 // AddressSanitizer detects a use after free only in memory that is really freed.
@@ -27,8 +26,7 @@ struct Lists {
 };
 inline thread_local constinit Lists lists{};
 
-void free_slow(void* memory,
-               std::size_t list) noexcept;  // opens the lists, or frees the block if the thread is ending
+void free_slow(void* memory, std::size_t list) noexcept;  // opens the lists, unless the thread is ending
 }  // namespace detail
 
 [[gnu::always_inline]] inline void* take(std::size_t bytes) {

@@ -87,8 +87,8 @@ TEST_CASE("a budget is set on an idle device only") {
     memory::detail::Storage* storage = allocate(1000);
     CHECK_THROWS_WITH(
         memory::set_budget(MiB),
-        "[memory] cannot set a budget of 1048576 bytes on cpu while 1024 bytes are in use; let go of every "
-        "array first");
+        "[memory] cannot set a budget of 1048576 bytes on cpu while 1024 bytes are in use; free all arrays "
+        "first");
     CHECK(memory::report().budget == 0);
     memory::detail::unref(storage);
     const Budget budget(MiB);
