@@ -1,5 +1,4 @@
-// The module that drives the device beside the CPU: looked for and loaded when it is first asked for, and
-// what fails in it is thrown here.
+// Finds and loads the device module when the device is first used, and throws the errors that it records.
 #include "tally/device/backend.hpp"
 
 #include <dlfcn.h>
@@ -27,23 +26,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// ---- what failed in the call that is under way ----
+// ---- the error of the current call ----
 
-// A plain pointer: arrays are let go while a thread ends, too, when other objects of the thread are gone.
+// A plain pointer, because arrays may be freed while a thread ends, after its thread_local objects.
 constinit thread_local std::exception_ptr* failure = nullptr;
 
-void note(std::exception_ptr error) {
+void record_failure(std::exception_ptr error) {
     if (failure == nullptr) failure = new std::exception_ptr(std::move(error));  // the first is the cause
 }
 
-std::exception_ptr taken_failure() {
+std::exception_ptr take_failure() {
     const std::unique_ptr<std::exception_ptr> taken(std::exchange(failure, nullptr));
     return *taken;
 }
 
 inline void expect_success() {
     if (failure != nullptr) [[unlikely]]
-        std::rethrow_exception(taken_failure());
+        std::rethrow_exception(take_failure());
 }
 
 constexpr HostApi host{
@@ -51,14 +50,14 @@ constexpr HostApi host{
         try {
             return memory::detail::allocate(bytes, Device::cuda);
         } catch (...) {
-            note(std::current_exception());
+            record_failure(std::current_exception());
             return nullptr;
         }
     },
     .unref = [](memory::detail::Storage* storage) noexcept { memory::detail::unref(storage); },
     .budget = []() noexcept { return memory::budget(Device::cuda); },
     .products = []() noexcept { return tally::products(); },
-    .failed = [](const char* words) noexcept { note(std::make_exception_ptr(Error(words))); },
+    .failed = [](const char* words) noexcept { record_failure(std::make_exception_ptr(Error(words))); },
 };
 
 // ---- finding and loading ----
@@ -66,7 +65,7 @@ constexpr HostApi host{
 struct Choice {
     std::mutex mutex;
     std::string module = "cuda";
-    bool made = false;  // too late for another
+    bool made = false;  // the module has been searched for and can no longer be changed
 };
 Choice& choice() {
     static Choice& only = *new Choice;
@@ -75,7 +74,7 @@ Choice& choice() {
 
 bool is_path(const std::string& module) { return module.find('/') != std::string::npos; }
 
-void look_beside(std::vector<fs::path>& folders, const fs::path& binary) {
+void add_folders_near(std::vector<fs::path>& folders, const fs::path& binary) {
     std::error_code unknown;
     const fs::path folder = fs::canonical(binary, unknown).parent_path();
     if (unknown) return;
@@ -87,8 +86,8 @@ std::vector<fs::path> candidates(const std::string& module) {
     if (is_path(module)) return {module};
     std::vector<fs::path> folders;
     Dl_info own{};
-    if (dladdr(&host, &own) != 0 && is_path(own.dli_fname)) look_beside(folders, own.dli_fname);
-    look_beside(folders, "/proc/self/exe");
+    if (dladdr(&host, &own) != 0 && is_path(own.dli_fname)) add_folders_near(folders, own.dli_fname);
+    add_folders_near(folders, "/proc/self/exe");
     folders.emplace_back(TALLY_BUILT_MODULES);
     folders.emplace_back(TALLY_INSTALLED_MODULES);
     for (fs::path& folder : folders) folder /= "tally_" + module + ".so";
@@ -97,32 +96,32 @@ std::vector<fs::path> candidates(const std::string& module) {
 
 struct Loaded {
     const Table* table = nullptr;
-    std::string why;  // not
+    std::string why;  // the reason if there is no table
 };
 
-// False where another file may do better.
+// Returns false if the next candidate should be tried.
 bool load(Loaded& loaded, const fs::path& file) {
-    const auto refuse = [&](const std::string& words) {
+    const auto reject = [&](const std::string& words) {
         if (loaded.why.empty()) loaded.why = words;
         return false;
     };
     void* const module = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (module == nullptr) return refuse(std::string("its module cannot be loaded: ") + dlerror());
+    if (module == nullptr) return reject(std::string("its module cannot be loaded: ") + dlerror());
     const auto* const theirs = static_cast<const AbiVersion*>(dlsym(module, stamp_name));
     const auto open = reinterpret_cast<Open>(dlsym(module, open_name));
-    if (theirs == nullptr || open == nullptr) return refuse(file.string() + " is no module of tally");
+    if (theirs == nullptr || open == nullptr) return reject(file.string() + " is not a module of tally");
     if (std::string_view(theirs->version, sizeof theirs->version) !=
         std::string_view(stamp.version, sizeof stamp.version))
-        return refuse(file.string() + " belongs to tally " +
+        return reject(file.string() + " belongs to tally " +
                       std::string(theirs->version, strnlen(theirs->version, sizeof theirs->version)) +
                       ", and this is tally " + stamp.version);
     if (*theirs != stamp)
-        return refuse(file.string() + " belongs to another build of tally " + stamp.version);
+        return reject(file.string() + " belongs to another build of tally " + stamp.version);
     loaded.table = open(&host);
     loaded.why.clear();
     if (loaded.table == nullptr) {
         try {
-            std::rethrow_exception(taken_failure());
+            std::rethrow_exception(take_failure());
         } catch (const std::exception& error) {
             loaded.why = error.what();
         }
@@ -141,7 +140,7 @@ Loaded find() {
     }
     Loaded loaded;
     const bool cuda = module == "cuda";
-    const std::string missing = cuda ? "this build has no CUDA" : "there is no device '" + module + "'";
+    const std::string missing = cuda ? "this build has no CUDA" : "device '" + module + "' was not found";
     bool seen = false;
     for (const fs::path& file : candidates(module)) {
         std::error_code unknown;
@@ -156,7 +155,7 @@ Loaded find() {
     return loaded;
 }
 
-constinit std::atomic<const Table*> in_use = nullptr;  // for who does not ask for the device
+constinit std::atomic<const Table*> in_use = nullptr;  // for functions that must not load the module
 
 const Loaded& loaded() {
     static const Loaded& only = []() -> const Loaded& {
@@ -167,13 +166,13 @@ const Loaded& loaded() {
     return only;
 }
 
-const Table& table(const char* what) {
+const Table& table(const char* call) {
     const Loaded& found = loaded();
-    if (found.table == nullptr) throw Error(std::string("[") + what + "] " + found.why);
+    if (found.table == nullptr) throw Error(std::string("[") + call + "] " + found.why);
     return *found.table;
 }
 
-// ---- its functions, as the engine calls them ----
+// ---- the module's functions, as the engine calls them: they throw the recorded error ----
 
 template <class Function, class... Arguments> auto through(Function function, Arguments&&... arguments) {
     if constexpr (std::is_void_v<decltype(function(arguments...))>) {
@@ -217,8 +216,8 @@ void select_backend(const std::string& module) {
     const Table* const in_place = in_use.load(std::memory_order_acquire);
     const bool by_path = in_place != nullptr && module == in_place->name;
     if (now.made && now.module != module && !by_path)
-        throw Error("[device] '" + module + "' comes too late: the device beside the CPU is '" + now.module +
-                    "'");
+        throw Error("[device] '" + module + "' comes too late: the device in use is '" + now.module +
+                    "'; select a module before the device is first used");
     if (!now.made) now.module = module;
 }
 

@@ -1,5 +1,4 @@
-// What the engine asks of the device beside the CPU, which a module drives: it is loaded when it is first
-// asked for, and where there is none the answer is in words.
+// The interface to the module (shared library) that drives a GPU. It is loaded when the device is first used.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +11,21 @@
 
 namespace tally::peer {
 
-// Which module, before the device is first asked for: "cuda", unless it is said; "pretend", by which the host
-// computes what a GPU would; or a path. What TALLY_GPU_MODULE in the environment says counts more.
+// Selects a module by name ("cuda" by default) or path, before the device is first used. The environment
+// variable TALLY_GPU_MODULE takes precedence.
 void select_backend(const std::string& module);
 
-const std::string& unavailable_reason();  // why there is no such device; empty when there is one
-std::string name();                       // of the module in use; "cuda" while there is none
-std::uint64_t waits();                    // how often the host has waited for it
+const std::string& unavailable_reason();  // why no module can be used; empty if one is loaded
+std::string name();                       // of the module in use; "cuda" before one is in use
+std::uint64_t waits();                    // how often the host has waited for the device
 
-// Each throws an Error with those words when there is none.
+// These throw Error with unavailable_reason() if no module can be used.
 const memory::Raw& raw();
 void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes);
 template <class S> const detail::Kernels<S>& kernels();
 
-// For tests that look at results behind the engine's back: these waits are not counted; and memory that the
-// host and the device can both use, for ever.
+// For tests that read results directly from memory. These waits are not counted in waits().
 void wait_after_each_launch(bool wait);
-void* pinned_alloc(std::size_t bytes);
+void* pinned_alloc(std::size_t bytes);  // memory for host and device that is never freed
 
 }  // namespace tally::peer

@@ -1,7 +1,7 @@
-// What the library and the module of a device tell each other: two tables of functions, and nothing else.
+// The binary interface between the library and a device module: two tables of functions.
 //
-// Nothing is thrown across. What fails on one side is noted in the library, by `HostApi::failed` or where the
-// host refused; the library throws it when the call has returned.
+// No exception crosses the interface. Both sides record an error in the library (HostApi::failed), which
+// throws it after the call has returned.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@
 
 namespace tally::peer {
 
-// What a module may ask of the library.
+// The functions of the library that a module may call.
 struct HostApi {
     memory::detail::Storage* (*allocate)(
-        std::size_t bytes) noexcept;  // of the ledger; null when refused, which is noted
+        std::size_t bytes) noexcept;  // null, and records the error, on failure
     void (*unref)(memory::detail::Storage* storage) noexcept;
     std::size_t (*budget)() noexcept;
     Products (*products)() noexcept;
-    void (*failed)(const char* words) noexcept;  // notes an Error
+    void (*failed)(const char* words) noexcept;  // records an Error
 };
 
-// What a module offers. Whatever may fail notes why and returns.
+// The functions of a module. A function that fails records the error and returns.
 struct Table {
-    const char* name;  // "cuda", "pretend"
+    const char* name;  // "cuda"
     memory::Raw raw;
     void (*copy)(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes);
     std::uint64_t (*waits)();
@@ -39,11 +39,11 @@ struct Table {
     void* (*pinned_alloc)(std::size_t bytes);
 };
 
-// Read before anything of a module is called. The version comes first, whatever else changes.
+// The library compares this before it calls a module. The version must stay the first member.
 struct AbiVersion {
     char version[16];
     std::uint32_t revision;  // raised when a table changes its meaning but not its size
-    std::uint32_t host, table, in_float, in_double;  // bytes
+    std::uint32_t host, table, in_float, in_double;  // sizes in bytes
 
     bool operator==(const AbiVersion&) const = default;
 };
@@ -60,7 +60,7 @@ inline constexpr AbiVersion stamp{TALLY_DOTTED(TALLY_VERSION_MAJOR, TALLY_VERSIO
 #undef TALLY_DOTTED
 #undef TALLY_IN_WORDS
 
-// The two names of a module. `open` notes why there is no such device and returns null, or gives its table.
+// The two exported names of a module. `open` returns its table, or records an error and returns null.
 inline constexpr const char* stamp_name = "tally_module_stamp";
 inline constexpr const char* open_name = "tally_module_open";
 using Open = const Table* (*)(const HostApi*);

@@ -1,4 +1,4 @@
-// The one dispatch point between devices: whose kernels compute, and what the engine asks about either of them.
+// Dispatches between the CPU and the device module, and holds the choice of matrix products.
 #include <atomic>
 #include <cstdlib>
 #include <string>
@@ -17,7 +17,7 @@ bool available(Device device) { return device == Device::cpu || peer::unavailabl
 std::uint64_t waits(Device device) { return device == Device::cpu ? 0 : peer::waits(); }
 
 template <class S> const detail::Kernels<S>& detail::find_kernels(Device device) {
-    products();  // a name in the environment that is none is refused before anything is computed
+    products();  // throws before any computation if the name in the environment is wrong
     const detail::Kernels<S>& found = device == Device::cpu ? detail::cpu_kernels<S>() : peer::kernels<S>();
     detail::found_kernels<S>[static_cast<std::size_t>(device)].store(&found, std::memory_order_release);
     return found;
@@ -33,14 +33,14 @@ static std::atomic<int> chosen_products{not_asked};
 Products detail::products_named(std::string_view name) {
     if (name == "ordered") return Products::ordered;
     if (name == "blas") return Products::blas;
-    throw Error("[products] there are no products '" + detail::clean_text(std::string(name), 40) +
-                "': ordered or blas");
+    throw Error("[products] unknown products '" + detail::clean_text(std::string(name), 40) +
+                "'; use ordered or blas");
 }
 
 void set_products(Products products) {
     if (products != Products::ordered && products != Products::blas)
-        throw Error("[set_products] Products::ordered or Products::blas; there is no number " +
-                    std::to_string(static_cast<int>(products)));
+        throw Error("[set_products] unknown products " + std::to_string(static_cast<int>(products)) +
+                    "; use Products::ordered or Products::blas");
     chosen_products.store(static_cast<int>(products), std::memory_order_relaxed);
 }
 

@@ -288,7 +288,7 @@ void recycle_registered(Storage* storage) {
             return state.cache.put(storage, storage->bytes);
         }
     }
-    // If more bytes are cached than were ever in use, the sizes have changed and the cached blocks are useless.
+    // If more bytes are cached than were ever in use, the sizes have changed and the cache is useless.
     std::int64_t limit;
     {
         const std::lock_guard lock(registry.value);

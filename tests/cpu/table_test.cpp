@@ -52,7 +52,7 @@ TEST_CASE("Products are ordered, or given to BLAS by name", "") {
     set_products(detail::products_named("ordered"));
     CHECK(products() == Products::ordered);
     CHECK_THROWS_WITH(detail::products_named("fast"),
-                      contains("[products] there are no products 'fast': ordered or blas"));
+                      contains("[products] unknown products 'fast'; use ordered or blas"));
     CHECK_THROWS_WITH(set_products(static_cast<Products>(7)), contains("[set_products]"));
     CHECK(products() == Products::ordered);
 }

@@ -64,7 +64,7 @@ class Careless(unittest.TestCase):
     def test_products_that_do_not_exist_are_named(self):
         result = run(CARELESS, "leaves nothing", products="fast")
         self.assertNotEqual(result.returncode, 0)
-        self.assertIn("[products] there are no products 'fast': ordered or blas", result.stdout + result.stderr)
+        self.assertIn("[products] unknown products 'fast'; use ordered or blas", result.stdout + result.stderr)
 
     def test_a_skip_is_told(self):
         self.assertEqual(run(CARELESS, "is skipped").returncode, 4)

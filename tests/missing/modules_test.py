@@ -9,13 +9,13 @@ import unittest
 PROGRAM, FOLDER, PRETEND, LESSON = (sys.argv[1:] + [None])[:4]
 
 OF_NO_USE = {
-    "/nowhere/tally_cuda.so": "there is no device '/nowhere/tally_cuda.so': its module cannot be loaded: ",
+    "/nowhere/tally_cuda.so": "device '/nowhere/tally_cuda.so' was not found: its module cannot be loaded: ",
     "other_version": "{file} belongs to tally 0.0.9, and this is tally ",
     "other_build": "{file} belongs to another build of tally ",
-    "no_module": "{file} is no module of tally",
+    "no_module": "{file} is not a module of tally",
     "old_driver": "this machine has no CUDA device (CUDA driver version is insufficient)",
     "lacks_library": "its module cannot be loaded: liblacking.so",
-    "nothing": "there is no device 'nothing'; name its module in TALLY_GPU_MODULE",
+    "nothing": "device 'nothing' was not found; name its module in TALLY_GPU_MODULE",
 }
 
 
