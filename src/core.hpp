@@ -1,5 +1,5 @@
-// The core of tally, in one line: arrays as variables, arithmetic, products, sums, shapes, losses, and a step.
-// tally.hpp has everything else beside it, train.hpp what trains.
+// Includes the core of tally: arrays, variables, arithmetic, products, sums, shapes, losses and sgd_step().
+// tally.hpp includes all headers except those for training, which train.hpp includes.
 #pragma once
 
 #include "tally/array/array.hpp"

@@ -1,4 +1,4 @@
-// tally: everything a program needs, in one line.
+// Includes all public headers of tally, except train.hpp, distributed/ and xtensor.hpp.
 #pragma once
 
 #include "tally/array/factories.hpp"

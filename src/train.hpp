@@ -1,4 +1,4 @@
-// tally for training: everything between a loss and an updated parameter, in one line.
+// Includes the headers for training: modules, optimizers, windows of micro-batches, data and files.
 #pragma once
 
 #include "tally/array/exact_sum.hpp"

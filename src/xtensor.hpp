@@ -1,5 +1,5 @@
-// The door to xtensor: an array seen as a container of xtensor over the same memory, and arrays made of xtensor
-// expressions. Optional: of all public headers it alone wants xtensor on the include path.
+// Views of arrays as xtensor containers over the same memory, and arrays from xtensor expressions. This is
+// the only public header that requires xtensor.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,7 @@
 #include <xtensor/xnoalias.hpp>
 #else
 #error \
-    "tally/xtensor.hpp wants xtensor on the include path: find_package(xtensor) and link xtensor (Debian: libxtensor-dev)"
+    "tally/xtensor.hpp requires xtensor on the include path: find_package(xtensor) and link xtensor (Debian: libxtensor-dev)"
 #endif
 
 #include "tally/array/array.hpp"
@@ -47,7 +47,7 @@ inline void expect_on_cpu(const char* op, const Shape& shape, Device device) {
 template <class S> void expect_readable(const char* op, const Array<S>& x) {
     if (!x.storage())
         throw Error(std::string("[") + op + "] an array of " + to_string(x.shape()) +
-                    " has no memory: nothing was assigned to it, or it was let go or moved away");
+                    " has no memory: nothing was assigned to it, or it was freed or moved away");
     expect_on_cpu(op, x.shape(), x.device());
 }
 
@@ -60,7 +60,7 @@ template <class E> Shape shape_of_expression(const E& expression) {
     return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
 }
 
-// With xsimd an expression of bool is assigned to no other number, and added to none.
+// Casts the expression to S: with xsimd an expression of bool cannot be assigned or added to other numbers.
 template <class S, class E> decltype(auto) made_of(const E& expression) {
     if constexpr (std::is_same_v<std::remove_cv_t<typename E::value_type>, S>)
         return (expression);
@@ -68,7 +68,7 @@ template <class S, class E> decltype(auto) made_of(const E& expression) {
         return xt::cast<S>(expression);
 }
 
-// A cast would make something else of numbers that are no int32.
+// Throws Error for numbers that are not int32, which a cast would change.
 template <class E> void write_integers(const E& expression, std::int32_t* to) {
     std::size_t at = 0;
     for (auto it = expression.template cbegin<xt::layout_type::row_major>(); at < expression.size();
@@ -89,24 +89,24 @@ template <class S> auto xtensor_over(S* numbers, const Shape& shape) {
 }
 }  // namespace detail
 
-// To read. It is a holder like any other array: whoever writes to `x` meanwhile writes to a copy, and the memory
-// lives as long as the view, or an expression made of it.
+// Returns a view for reading. The view shares the buffer as a copy of `x` does: a later write to `x` copies
+// the buffer first, and the memory is kept as long as the view or an expression with it.
 template <class S> auto as_xtensor(const Array<S>& x) {
     detail::expect_readable("as_xtensor", x);
     return xt::adapt_smart_ptr<xt::layout_type::row_major>(x.data(), detail::xtensor_shape(x.shape()),
                                                            std::make_shared<const Array<S>>(x));
 }
 
-// To write. It is what writable() gives, with a shape: the buffer is copied first if others hold it, the version is
-// raised, and the view is good until `x` is copied, kept by a rule or let go. Assigning to it changes numbers only:
-// for an expression of another shape xtensor throws a std::runtime_error of its own; write xt::broadcast(e, shape).
+// Returns a view for writing. As x.writable() does, this copies a shared buffer first and raises the version.
+// The view is valid until `x` is copied, saved for a backward function or freed. Assign only expressions of
+// the same shape, if necessary by xt::broadcast(e, shape); for others xtensor throws std::runtime_error.
 template <class S> auto as_writable_xtensor(Array<S>& x) {
     detail::expect_readable("as_writable_xtensor", x);
     return detail::xtensor_over(x.writable(), x.shape());
 }
 
-// dst = expression or dst += expression, whichever `into` says, evaluated where the gradient lies:
-// accumulate_into(to.into(0), as_xtensor(dy) * 2) in a rule of custom().
+// Computes dst = expression or dst += expression directly in the memory of the gradient, for example
+// accumulate_into(to.into(0), as_xtensor(dy) * 2) in a backward function of custom().
 template <class S, class E> void accumulate_into(Into<Array<S>> into, const xt::xexpression<E>& expression) {
     const Shape shape = detail::shape_of_expression(expression.derived_cast());
     if (!(shape == into.dst.shape()))
@@ -119,9 +119,9 @@ template <class S, class E> void accumulate_into(Into<Array<S>> into, const xt::
         xt::noalias(place) += detail::made_of<S>(expression.derived_cast());
 }
 
-// An array of an expression's shape and numbers, evaluated straight into its memory: array_of(xt::exp(view)).
-// array_of<float>(…) makes floats of what is computed in another type; array_of<std::int32_t>(…) takes whole numbers
-// that fit.
+// Returns an array with the shape and numbers of an expression, for example array_of(xt::exp(view)).
+// array_of<float>(…) converts numbers of other types. array_of<std::int32_t>(…) throws Error for a number
+// that is not whole or does not fit.
 template <class S = void, class E> auto array_of(const xt::xexpression<E>& expression) {
     using Element = std::conditional_t<std::is_void_v<S>, std::remove_cv_t<typename E::value_type>, S>;
     static_assert(detail::for_arrays<Element>,

@@ -96,7 +96,7 @@ std::vector<fs::path> candidates(const std::string& module) {
 
 struct Loaded {
     const Table* table = nullptr;
-    std::string why;  // the reason if there is no table
+    std::string why;  // the reason if `table` is null
 };
 
 // Returns false if the next candidate should be tried.

@@ -11,7 +11,7 @@
 
 namespace tally::peer {
 
-// Selects a module by name ("cuda" by default) or path, before the device is first used. The environment
+// Selects a module by its name ("cuda" by default) or path, before the device is first used. The environment
 // variable TALLY_GPU_MODULE takes precedence.
 void select_backend(const std::string& module);
 

@@ -18,8 +18,7 @@ namespace tally::peer {
 
 // The functions of the library that a module may call.
 struct HostApi {
-    memory::detail::Storage* (*allocate)(
-        std::size_t bytes) noexcept;  // null, and records the error, on failure
+    memory::detail::Storage* (*allocate)(std::size_t bytes) noexcept;  // records an Error if it returns null
     void (*unref)(memory::detail::Storage* storage) noexcept;
     std::size_t (*budget)() noexcept;
     Products (*products)() noexcept;

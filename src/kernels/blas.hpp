@@ -1,4 +1,4 @@
-// By which kernels of its own the CPU's BLAS multiplies: Products::blas.
+// blas_kernels() returns the name of the kernels that the CPU's BLAS uses for Products::blas.
 #pragma once
 
 #include <string>

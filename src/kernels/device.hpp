@@ -1,4 +1,4 @@
-// Where an array lives. Chosen at run time; a build may know only the CPU.
+// Device is the place of an array's memory, chosen at run time. Some builds support only the CPU.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,19 @@
 
 namespace tally {
 
-// The host, and the GPU of a module.
+// The CPU, and the GPU that a device module drives.
 enum class Device : std::uint8_t { cpu, cuda };
 
-// As it is printed.
 inline const char* to_string(Device device) { return device == Device::cpu ? "cpu" : "cuda"; }
 
-// Here, so that who includes no stream pays for none.
+// A template, so that this header need not include <ostream>.
 template <class Character> auto& operator<<(std::basic_ostream<Character>& out, Device device) {
     return out << to_string(device);
 }
 
-bool available(Device device);  // true when this build and this machine have it
+bool available(Device device);  // returns whether this build and this machine have the device
 
-// How often the host has waited for it since the program began. Operations do not wait, reading values does.
+// Returns how often the host has waited for the device. Operations do not wait; reading values does.
 std::uint64_t waits(Device device);
 
 }  // namespace tally

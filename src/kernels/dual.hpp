@@ -1,6 +1,6 @@
-// Forward mode inside reverse mode: a number and its rate of change, as one more scalar type of the engine.
+// Dual is a number with its derivative, a scalar type of the engine for forward mode inside reverse mode.
 //
-// A reverse sweep over duals x + εv gives the gradient and, in ε, the Hessian times v.
+// A backward pass over dual numbers x + εv computes the gradient and, as its ε part, the Hessian times v.
 #pragma once
 
 #include <cmath>
@@ -34,7 +34,7 @@ template <class S> struct Dual {
     constexpr Dual& operator*=(Dual b) { return *this = *this * b; }
     constexpr Dual& operator/=(Dual b) { return *this = *this / b; }
 
-    // A branch is taken by the value alone.
+    // Comparisons use only the value.
     friend constexpr bool operator==(Dual a, Dual b) { return a.value == b.value; }
     friend constexpr auto operator<=>(Dual a, Dual b) { return a.value <=> b.value; }
 

@@ -1,9 +1,9 @@
-// exp, log, tanh, erf, sin, cos and pow, once: for float, double, a SIMD batch and a GPU thread alike.
+// exp, log, tanh, erf, sin, cos and pow for float, double, a SIMD batch and a GPU thread.
 //
-// They are made of + - * /, fma and bits, which every processor rounds in one way; so they have the same bits
-// everywhere, as those of the C library, which chooses by processor, have not. Polynomials are Chebyshev's
-// interpolations, whose error is below a tenth of a unit in the last place. (sin and cos of very large numbers
-// are the C library's.)
+// The functions use only + - * /, fma and bit operations, which all processors round in the same way. Unlike
+// those of the C library, which depend on the processor, they therefore have the same bits everywhere. The
+// polynomials are Chebyshev interpolations with errors below a tenth of a unit in the last place. For very
+// large numbers sin and cos call the C library.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,7 @@ namespace tally {
 namespace detail {
 template <class T> constexpr T select(bool condition, T a, T b) { return condition ? a : b; }
 
-// The number c as a T; a SIMD batch holds it in every lane.
+// Converts the number c to T. A SIMD batch holds it in every lane.
 template <class T> constexpr T as(double c) {
     if constexpr (requires { typename T::batch_bool_type; })
         return T(static_cast<typename T::value_type>(c));
@@ -31,7 +31,7 @@ namespace formula {
 
 using detail::as, detail::select;
 
-// ---- what a formula asks of its numbers; a SIMD batch brings its own, lane by lane the same ----
+// ---- functions that the formulas use; src/cpu has the same functions for SIMD batches ----
 
 template <std::floating_point S> constexpr S fused(S a, S b, S c) {
     using std::fma;
@@ -51,7 +51,7 @@ struct NumberIn<T> {
 };
 template <class T> inline constexpr bool is_float = std::same_as<typename NumberIn<T>::type, float>;
 
-// Constants of a type of number, which differ with its precision.
+// Constants that depend on the precision.
 template <class T> constexpr T either(double for_float, double for_double) {
     return as<T>(is_float<T> ? for_float : for_double);
 }
@@ -70,10 +70,10 @@ template <class T, class... More> constexpr T polynomial(T x, double c, More... 
     return fused(x, polynomial(x, more...), as<T>(c));
 }
 
-// What is added to a number makes it whole, and its last bits that whole number.
+// Adding this constant rounds a number to a whole number n; the last bits of the sum are n.
 template <class T> constexpr T to_whole() { return either<T>(0x1.8p23, 0x1.8p52); }
 
-// 2^n of a whole n, given n + to_whole().
+// Returns 2^n for a whole n, given n + to_whole().
 template <class T> constexpr T power_of_two(T shifted) {
     return number((bits(shifted) << mantissa<T>)+word<T>(0x3f800000, 0x3ff0000000000000));
 }
@@ -110,7 +110,7 @@ template <class T> constexpr T exp_less_one(T r) {
                      r);
 }
 
-// e^(x + low), where low is below the last place of x.
+// e^(x + low), where low is smaller than the last place of x.
 template <class T, class... Low> constexpr T exp(T x, Low... low) {
     using std::abs;
     if (all(abs(x) < either<T>(87, 708))) {
@@ -161,7 +161,7 @@ template <class T> constexpr T artanh_tail(T z) {
 
 template <class T> constexpr T log_of_split(Split<T> x) {
     const T s = x.f / (as<T>(2) + x.f), half_square = as<T>(0.5) * x.f * x.f;
-    const T tail = fused(-s, half_square + artanh_tail(s * s), half_square);  // what f is too large by
+    const T tail = fused(-s, half_square + artanh_tail(s * s), half_square);  // f - log(1 + f)
     const T rest = x.f - fused(x.k, either<T>(-0x1.7f7d1cp-20, -0x1.cf79abc9e3b3ap-40), tail);
     return fused(x.k, either<T>(0x1.62e4p-1, 0x1.62e42fefap-1), rest);
 }
@@ -180,7 +180,7 @@ template <class T> constexpr T log(T x) {
     return select(x == infinity, x, y);
 }
 
-// log(1 + x), with what is lost in 1 + x put right (Kahan).
+// log(1 + x), corrected for the rounding of 1 + x (Kahan).
 template <class T> constexpr T log1p(T x) {
     const T one = as<T>(1), u = one + x, y = log(u);
     return select(u == one, x, select(u == x, y, y * (x / (u - one))));
@@ -190,13 +190,13 @@ template <class T> constexpr T log1p(T x) {
 
 template <class T> constexpr T tanh(T x) {
     using std::abs;
-    const T positive = not_above(either<T>(10, 20), abs(x));  // beyond, it is 1
+    const T positive = not_above(either<T>(10, 20), abs(x));  // tanh of larger numbers is 1
     const auto [shifted, n, r] = reduced(positive + positive);
     const T power = power_of_two(shifted), e = fused(power, exp_less_one(r), power - as<T>(1));
     return with_sign_of(e / (e + as<T>(2)), x);
 }
 
-// ---- erf: a series in x * x up to 1; beyond, 1 - e^(-x * x) g((x - 2) / (x + 2)) ----
+// ---- erf: a series in x * x up to 1; above it, 1 - e^(-x * x) g((x - 2) / (x + 2)) ----
 
 template <class T> constexpr T erf(T x) {
     using std::abs;
@@ -234,10 +234,10 @@ template <class T> constexpr T erf(T x) {
 
 // ---- sin and cos: x = n pi / 2 + r ----
 
-// Below it the three parts of pi / 2 are enough.
+// For |x| below this number, three parts of pi / 2 are precise enough.
 template <class T> constexpr T far_turn() { return either<T>(0x1p20, 0x1p30); }
 
-// sin(x + quarter pi / 2)
+// sin(x + quarter * pi / 2)
 template <int quarter, class T> constexpr T sin_of_turn(T x) {
     const T shifted = fused(x, as<T>(0x1.45f306dc9c883p-1), to_whole<T>()), n = shifted - to_whole<T>();
     T r = fused(n, either<T>(-0x1.921fb6p+0, -0x1.921fb54442d18p+0), x);
@@ -257,9 +257,9 @@ template <int quarter, class T> constexpr T sin_of_turn(T x) {
     }
     sine = fused(r * z, sine, r);
     cosine = fused(z * z, cosine, fused(z, as<T>(-0.5), as<T>(1)));
-    const auto turned = bits(shifted + as<T>(quarter));
-    const auto y = select((turned & word<T>(1, 1)) == word<T>(0, 0), bits(sine), bits(cosine));
-    const T signed_y = number(y ^ ((turned & word<T>(2, 2)) << (is_float<T> ? 30 : 62)));
+    const auto quadrant = bits(shifted + as<T>(quarter));
+    const auto y = select((quadrant & word<T>(1, 1)) == word<T>(0, 0), bits(sine), bits(cosine));
+    const T signed_y = number(y ^ ((quadrant & word<T>(2, 2)) << (is_float<T> ? 30 : 62)));
     return quarter == 0 ? select(x == as<T>(0), x, signed_y) : signed_y;  // -0 stays
 }
 
@@ -272,9 +272,9 @@ template <std::floating_point S> constexpr S cos(S x) {
     return abs(x) < far_turn<S>() ? sin_of_turn<1>(x) : cos(x);
 }
 
-// ---- pow: e^(p log x), with twice the digits in between ----
+// ---- pow: e^(p log x), with log x as the sum of two numbers ----
 
-// log x as the sum of two numbers, of positive and finite doubles.
+// log x, for positive finite doubles.
 template <class T> struct LongLog { T high, low; };
 template <class T> constexpr LongLog<T> long_log(T x) {
     const auto tiny = x < as<T>(std::numeric_limits<double>::min());
@@ -298,7 +298,7 @@ template <class T> constexpr LongLog<T> long_log(T x) {
     return {high + low, low - ((high + low) - high)};
 }
 
-// x to the power of p, of a double x that is positive and finite and a p that is finite.
+// x to the power of p, for doubles: x positive and finite, p finite.
 template <class T> constexpr T pow_of_positive(T x, T p) {
     const LongLog<T> by = long_log(x);
     const T high = p * by.high, low = fused(p, by.high, -high) + p * by.low;
@@ -306,7 +306,7 @@ template <class T> constexpr T pow_of_positive(T x, T p) {
     return exp(high, select((high < most) & (high > least), low, as<T>(0)));
 }
 
-// Likewise of floats, as doubles: their digits are enough.
+// The same for floats that were converted to double, which is precise enough.
 template <class T> constexpr T short_pow_of_positive(T x, T p) { return exp(p * log(x)); }
 
 template <std::floating_point S> constexpr S pow(S x, S p) {

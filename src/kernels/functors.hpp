@@ -1,10 +1,9 @@
-// Every elementwise formula and its derivative, once: for float, double, Dual, a SIMD batch and a
-// GPU thread alike.
+// The elementwise functions and their derivatives, for float, double, Dual, a SIMD batch and a GPU thread.
 //
-// A functor gives value(x...) and, for each operand, the gradient that flows back to it. It says which of
-// its operands and output that derivative reads, so that nothing else is kept. To add one: write it, and put
-// its name on the list at the end of this file. Everything is constexpr so that a GPU compiler may use it on
-// its side too.
+// A functor has value(x...) and, for each operand, a function that returns its gradient. It declares which of
+// its operands and output the derivative reads, so that nothing else is saved. To add a functor, write it
+// here and put its name on the list at the end of this file. The functions are constexpr, so that a GPU
+// compiler can use them, too.
 #pragma once
 
 #include <cmath>
@@ -17,15 +16,15 @@
 namespace tally {
 
 namespace detail {
-// What a one-operand derivative reads.
+// The values that the derivative of a one-operand function reads.
 enum class Keep { nothing, input, output };
 
-// What a two-operand derivative reads.
+// The values that the derivative of a two-operand function reads.
 struct Keeps {
     bool a = false, b = false, y = false;
 };
 
-// An operand whose gradient is dy itself: it is handed on instead of being computed.
+// True if the gradient of the operand is dy itself, which is passed on without a computation.
 template <class F> inline constexpr bool passes_a = requires { F::identity_grad_a; };
 template <class F> inline constexpr bool passes_b = requires { F::passes_on_b; };
 }  // namespace detail
@@ -36,27 +35,27 @@ using detail::as, detail::FixedName, detail::Keep, detail::Keeps, detail::select
 using formula::cos, formula::erf, formula::exp, formula::log, formula::pow, formula::sin, formula::tanh;
 using std::abs, std::sqrt;
 
-// -x, with the sign of a zero flipped too (some SIMD libraries compute 0 - x).
+// -x, also for zeros: some SIMD libraries compute 0 - x, which has another sign.
 template <class T> constexpr T negated(T x) { return as<T>(-0.0) - x; }
 
-// By these names, because a SIMD library has a log1p and an expm1 of its own; Dual brings its own forms.
+// These names differ from log1p and expm1, which the SIMD library defines. Dual has its own overloads.
 template <class T> constexpr T log_of_one_plus(T x) { return formula::log1p(x); }
 template <class T> constexpr T exp_less_one(T x) { return formula::expm1(x); }
 
-// 1 / (1 + exp(-x)), with no power that overflows.
+// 1 / (1 + exp(-x)) without overflow.
 template <class T> constexpr T logistic(T x) {
     const T power = exp(-abs(x));
     return select(x >= as<T>(0), as<T>(1), power) / (as<T>(1) + power);
 }
 
-// ---- one operand: y = value(x), dx = back(dy, what it keeps) ----
+// ---- one operand: y = value(x), dx = back(dy, saved value) ----
 
 struct Neg {
     static constexpr FixedName name = "neg";
     static constexpr Keep keeps = Keep::nothing;
     template <class T> constexpr T value(T x) const {
         return as<T>(-0.0) - x;
-    }  // a batch's -x makes 0 of 0, not -0
+    }  // a batch's -x gives 0, not -0, for 0
     template <class T> constexpr T back(T dy, T) const { return negated(dy); }
 };
 
@@ -81,7 +80,7 @@ struct Log1p {
     template <class T> constexpr T back(T dy, T x) const { return dy / (as<T>(1) + x); }
 };
 
-struct Expm1 {  // keeps x, because y + 1 is no power any more where y is nearly -1
+struct Expm1 {  // saves x, because y + 1 loses the digits of exp(x) if y is nearly -1
     static constexpr FixedName name = "expm1";
     static constexpr Keep keeps = Keep::input;
     template <class T> constexpr T value(T x) const { return exp_less_one(x); }
@@ -199,7 +198,7 @@ struct MulNumber {
     template <class T> constexpr T back(T dy, T) const { return dy * as<T>(number); }
 };
 
-struct DivNumber {  // divides, forward and backward: a rounded reciprocal would not give the same bits
+struct DivNumber {  // divides, because a product with the reciprocal would have other bits
     static constexpr FixedName name = "div_number";
     static constexpr Keep keeps = Keep::nothing;
     double number;
@@ -220,7 +219,7 @@ struct PowNumber {
     static constexpr Keep keeps = Keep::input;
     double number;
     template <class T> constexpr T value(T x) const {
-        if (number == 2) return x * x;  // rounded once, on every device
+        if (number == 2) return x * x;  // the same bits on every device
         return pow(x, as<T>(number));
     }
     template <class T> constexpr T back(T dy, T x) const {
@@ -229,7 +228,7 @@ struct PowNumber {
     }
 };
 
-struct Clamp {  // passes the gradient at its bounds
+struct Clamp {  // the gradient at the bounds is dy
     static constexpr FixedName name = "clamp";
     static constexpr Keep keeps = Keep::input;
     double low, high;
@@ -286,13 +285,13 @@ struct Pow {
         return select(b == as<T>(0), as<T>(0), dy * (b * pow(a, b - as<T>(1))));
     }
     template <class T>
-    constexpr T back_b(T dy, T a, T b, T y) const {  // 0 to a power >= 0 does not move with it
+    constexpr T back_b(T dy, T a, T b, T y) const {  // 0 to the power of b >= 0 has the derivative 0
         const T slope = dy * (y * log(a));
         return select(a == as<T>(0), select(b >= as<T>(0), as<T>(0), slope), slope);
     }
 };
 
-struct Maximum {  // a tie shares the gradient half and half; NaN stays
+struct Maximum {  // equal operands get half of the gradient each; NaN stays
     static constexpr FixedName name = "maximum";
     static constexpr Keeps for_a{.a = true, .b = true}, for_b{.a = true, .b = true};
     template <class T> constexpr T value(T a, T b) const { return select(a == a, select(a > b, a, b), a); }
@@ -322,8 +321,8 @@ struct SquaredDifference {
     template <class T> constexpr T back_b(T dy, T a, T b, T) const { return dy * (as<T>(2) * (b - a)); }
 };
 
-struct BinaryCrossEntropy {  // of a probability a against a target b; logarithms stop at -100, as in PyTorch
-    static constexpr double smallest = 1e-12f;  // a float there, too
+struct BinaryCrossEntropy {  // of a probability a and a target b; logarithms are at least -100, as in PyTorch
+    static constexpr double smallest = 1e-12f;  // a float, as in PyTorch
     static constexpr FixedName name = "binary_cross_entropy";
     static constexpr Keeps for_a{.a = true, .b = true}, for_b{.a = true};
     template <class T> static constexpr T stopped_log(T x) {
@@ -343,7 +342,8 @@ struct BinaryCrossEntropy {  // of a probability a against a target b; logarithm
 }  // namespace functor
 
 namespace detail {
-// The lists from which every device instantiates its kernels; the place on the list is the slot in its table.
+// The lists from which each device instantiates its kernels. The index in a list is the slot in the kernel
+// table.
 using UnaryOps = std::tuple<functor::Neg, functor::Exp, functor::Log, functor::Sqrt, functor::Tanh,
                             functor::Sigmoid, functor::Relu, functor::Gelu, functor::Abs, functor::Sin,
                             functor::Cos, functor::Log1p, functor::Expm1, functor::Softplus, functor::Silu,
@@ -354,7 +354,7 @@ using BinaryOps =
     std::tuple<functor::Add, functor::Sub, functor::Mul, functor::Div, functor::Pow, functor::Maximum,
                functor::Minimum, functor::SquaredDifference, functor::BinaryCrossEntropy>;
 
-template <class F, class List> inline constexpr std::size_t slot = 0;  // the place of F on the list
+template <class F, class List> inline constexpr std::size_t slot = 0;  // the index of F in the list
 
 template <class F, class First, class... Rest>
 inline constexpr std::size_t slot<F, std::tuple<First, Rest...>> = 1 + slot<F, std::tuple<Rest...>>;

@@ -1,4 +1,4 @@
-// A table of kernels made slot by slot, where the same is to be done to every kernel.
+// each_slot() builds a kernel table from one template, for code that treats all kernels in the same way.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace tally::detail {
 
-using AnyFunction = void (*)();  // of a type that only who asks for it knows
+using AnyFunction = void (*)();  // the caller casts this back to the type of the slot
 
 template <class S> inline constexpr std::size_t kernel_slots = sizeof(Kernels<S>) / sizeof(AnyFunction);
 
@@ -19,11 +19,11 @@ constexpr Array some_slots(std::index_sequence<i...>) {
     return Array{{Slot<from + i>()...}};
 }
 
-// Slot<i> turns into a pointer to a function of any type; of a table it becomes number i.
+// Slot<i> converts to a pointer to a function of any type. It becomes slot number i of the table.
 template <class S, template <std::size_t> class Slot> constexpr Kernels<S> each_slot() {
     using K = Kernels<S>;
     constexpr std::size_t unary = std::tuple_size_v<UnaryOps>, binary = std::tuple_size_v<BinaryOps>;
-    constexpr std::size_t first = 2 * unary + 3 * binary;  // of those beside the elementwise ones
+    constexpr std::size_t first = 2 * unary + 3 * binary;  // the first slot after the elementwise kernels
     constexpr auto each_unary = std::make_index_sequence<unary>();
     constexpr auto each_binary = std::make_index_sequence<binary>();
     return [&]<std::size_t... i>(std::index_sequence<i...>) {

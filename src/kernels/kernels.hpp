@@ -1,22 +1,20 @@
-// What a device must offer: one table of kernels per scalar type. src/cpu fills it; a GPU fills a second one.
+// Kernels is the table of a device's functions for one scalar type. src/cpu fills one, and each GPU module does.
 //
-// Contracts, for all of them:
-//  - arrays are contiguous and row-major; sizes may be 0; operands never overlap the destination, but map,
-//  zip, map_back, zip_back along a plain walk, and relu_bias_back may work in place (y == x, y == a, d ==
-//  dy);
-//  - a plain pointer destination is uninitialised memory, all of which is written;
-//  - `Into` sets or adds. With `set` the destination is not read and wholly written, also when a summed
-//  extent is 0;
-//  - operands lie in buffers of whole lines (base/alignment.hpp): kernels may read on to the end of a line,
-//  but never write there;
-//  - the order of additions is fixed: the same call gives the same bits every time;
-//  - where a sum is over samples (zip_back, scatter, rows_back, sum if in_order) it starts from the destination and
-//    adds one after the other, so that adding in two calls equals adding in one, bit for bit. Neighbours in
-//    memory that belong to one sample, and are more than `ordered_row`, are summed apart first, in an order
-//    that depends on their number alone;
-//  - an ordered product is defined, not approximated: each element is the chain c <- fma(a[p], b[p], c), p = 0,
-//    1, ..., k-1, from what the destination holds (add) or from -0 (set; 0 when k is 0). Sizes, threads,
-//    vector widths and devices change no bit of it.
+// Contracts of all kernels:
+//  - Arrays are contiguous and row-major. Sizes may be 0.
+//  - Operands do not overlap the destination. Exceptions: map, zip, map_back, zip_back along a contiguous
+//    index and relu_bias_back may work in place (y == x, y == a, d == dy).
+//  - A destination that is a plain pointer is uninitialised. The kernel writes all of it.
+//  - `Into` sets or adds. With `set` the kernel does not read the destination and writes all of it, also if a
+//    summed extent is 0.
+//  - Buffers consist of whole lines (base/alignment.hpp). Kernels may read, but not write, to the end of a line.
+//  - The order of additions is fixed: the same call gives the same bits every time.
+//  - A sum over samples (zip_back, scatter, rows_back, sum if in_order) starts from the destination and adds
+//    sequentially, so that two calls give the same bits as one. More than `ordered_row` adjacent elements of
+//    one sample are summed separately first, in an order that depends only on their number.
+//  - Each element of an ordered product is the chain c <- fma(a[p], b[p], c), p = 0, 1, ..., k-1. The chain
+//    starts from the destination (add) or from -0 (set; 0 if k is 0). Sizes, threads, vector widths and devices
+//    do not change its bits.
 #pragma once
 
 #include <array>
@@ -39,75 +37,74 @@ namespace detail {
 // Axes around a reduction: x is (outer, reduced, inner), its result (outer, inner).
 struct ReduceAxes {
     std::size_t outer, reduced, inner;
-    bool in_order = false;  // samples are reduced: one after the other, however many are neighbours
+    bool in_order = false;  // the reduced axis counts samples, so the sum is sequential
 };
 }  // namespace detail
 
-// ---- what the engine asks of a device ----
+// ---- the kernel table of a device ----
 
 namespace detail {
-inline constexpr std::size_t ordered_limit =
-    4096;  // multiply-adds: up to here Products::blas keeps the order
+inline constexpr std::size_t ordered_limit = 4096;  // Products::blas keeps the order up to this many fma
 inline constexpr std::size_t ordered_sum = 1024, ordered_row = 64;
 
 constexpr bool sums_in_order(const ReduceAxes& fold) {
     return fold.in_order || fold.reduced <= (fold.inner != 1 ? ordered_sum : ordered_row);
 }
 
-// A row-major walk over `extent`, with the place of each operand given by its strides (0 repeats:
-// broadcasting). Neighbouring axes are merged where every operand allows it, so a plain walk has rank 1
-// and stride 1. The first axis, which may count samples, stays by itself where rows of more than `ordered_row`
-// neighbours go into one number.
+// A row-major loop over `extent`, and the strides of each operand; a stride of 0 broadcasts. Adjacent axes
+// are merged if the strides of all operands allow it, so a contiguous index has rank 1 and stride 1. The
+// first axis, which may count samples, is not merged if more than `ordered_row` adjacent elements are summed
+// to one number.
 template <int Operands> struct StridedIndex {
     int rank = 0;
     std::size_t size = 1;                      // product of the extents
-    std::array<std::size_t, max_rank> extent;  // outermost first; `rank` of them
+    std::array<std::size_t, max_rank> extent;  // the outermost first; only `rank` of these are set
     std::array<std::array<std::ptrdiff_t, max_rank>, Operands> stride;
-    std::array<std::size_t, Operands> operand_size;  // elements of each operand's whole array
+    std::array<std::size_t, Operands> operand_size;  // elements of each operand's array
 };
 
-// Of neighbours that go into one number: a walk along one axis may be over samples.
+// Returns whether `length` adjacent elements are summed sequentially. A single axis may count samples.
 template <int Operands> constexpr bool sums_in_order(const StridedIndex<Operands>& walk, std::size_t length) {
     return walk.rank == 1 || length <= ordered_row;
 }
 
-// C (m, n) = A (m, k) · B (k, n); a flag says that the operand is stored transposed.
+// C (m, n) = A (m, k) · B (k, n). The flags mark operands that are stored transposed.
 struct Product {
     std::size_t m, n, k;
     bool transpose_a, transpose_b;
 };
 
-// What the labels of a cross-entropy mean: `ignore` counts for nothing, and of every other label a share of
-// `smoothing` is spread over all classes.
+// Options of a cross-entropy: rows with the label `ignore` do not count, and the share `smoothing` of each
+// other label is distributed over all classes.
 struct Targets {
     std::int32_t ignore = -100;
     double smoothing = 0;
 };
 
-// Which elements dropout keeps: a pure function of (seed, stream, item, element), so that an item's mask is
-// the same in whatever batch it comes. The first of the items here is number `first`.
+// The elements that dropout keeps. They depend only on (seed, stream, item, element), so the mask of an item
+// is the same in every batch. The first item of the batch has the number `first`.
 struct DropoutMask {
     std::uint64_t seed, stream, first;
-    std::uint64_t dropped;  // of the 2^32 values that the bits of an element may have
+    std::uint64_t dropped;  // how many of the 2^32 values of an element's random bits drop it
 
     static constexpr std::uint64_t index(std::uint64_t item, std::uint64_t element) {
         return item << 32 | element;
     }
 };
 
-// A window of (tall, wide) that moves over (height, width) by `stride`, from `padding` before the first pixel
-// on, to `down` times `across` places.
+// A window of (tall, wide) pixels that moves over an image of (height, width) in steps of `stride`. It begins
+// `padding` pixels before the image and has down * across positions.
 struct SlidingWindow {
     std::size_t height, width, tall, wide, stride, padding, down, across;
 };
 
 template <class S> struct Kernels {
-    // ---- elementwise; `f` points to the functor, which may hold numbers ----
+    // ---- elementwise; `f` points to the functor ----
     using Map = void (*)(const void* f, const S* x, S* y, std::size_t n);
     using MapBack = void (*)(const void* f, const S* dy, const S* kept, Into<S[]> dx, std::size_t n);
     using Zip = void (*)(const void* f, const StridedIndex<2>&, const S* a, const S* b, S* y);
-    // For one operand: computes its gradient and sums it over the axes in which that operand repeats, in one
-    // pass. What the functor does not keep for this operand is null. y and dy follow the walk contiguously.
+    // Computes the gradient of one operand, and sums it over the axes along which that operand is broadcast.
+    // Values that the derivative does not read are null. y and dy are contiguous.
     using ZipBack = void (*)(const void* f, const StridedIndex<2>&, const S* dy, const S* a, const S* b,
                              const S* y, Into<S[]> d);
 
@@ -116,76 +113,75 @@ template <class S> struct Kernels {
     std::array<Zip, std::tuple_size_v<BinaryOps>> zip;
     std::array<ZipBack, std::tuple_size_v<BinaryOps>> zip_back_a, zip_back_b;
 
-    // y = c ? a : b; walk operands: c, a, b.   d of the operand chosen where c is nonzero (or zero), else 0,
-    // summed as above; `place` is that operand's number in the walk (1 for a, 2 for b).
+    // y = c ? a : b. The operands of the index are c, a, b. where_back() computes the gradient of operand
+    // number `place` (1 is a, 2 is b): dy where that operand was chosen, else 0, summed as in ZipBack.
     void (*where)(const StridedIndex<3>&, const std::int32_t* c, const S* a, const S* b, S* y);
     void (*where_back)(const StridedIndex<3>&, const std::int32_t* c, const S* dy, int place, Into<S[]> d);
 
     // ---- memory ----
     void (*fill)(S value, S* y, std::size_t n);
-    void (*add_scaled)(S factor, const S* x, Into<S[]> y,
-                       std::size_t n);  // y (+)= factor * x; exact copy when factor is 1
-    void (*gather)(const StridedIndex<1>&, const S* x,
-                   Into<S[]> y);  // y (+)= x read along the walk; y contiguous
-    void (*scatter)(const StridedIndex<1>&, const S* dy,
-                    Into<S[]> x);  // the mirror image: x[walk] (+)= dy, all other x set to 0 by `set`
-    // A block of a matrix to a block of another: y[r * y_pitch + i] (+)= x[r * x_pitch + i], i < width;
-    // nothing else is written.
+    // y (+)= factor * x, an exact copy if the factor is 1.
+    void (*add_scaled)(S factor, const S* x, Into<S[]> y, std::size_t n);
+    // y (+)= x[index], with y contiguous.
+    void (*gather)(const StridedIndex<1>&, const S* x, Into<S[]> y);
+    // x[index] (+)= dy, with dy contiguous. With `set` all other elements of x become 0.
+    void (*scatter)(const StridedIndex<1>&, const S* dy, Into<S[]> x);
+    // Copies or adds a block of a matrix: y[r * y_pitch + i] (+)= x[r * x_pitch + i], r < count, i < width.
+    // Nothing else is written.
     void (*block)(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count,
                   std::size_t width);
-    void (*rows)(const S* x, const std::int32_t* index, S* y, std::size_t count,
-                 std::size_t width);  // y[i] = x[index[i]]
-    // dx[index[i]] (+)= dy[i]; a row whose index is negative counts for nothing.
+    // y[i] = x[index[i]]
+    void (*rows)(const S* x, const std::int32_t* index, S* y, std::size_t count, std::size_t width);
+    // dx[index[i]] (+)= dy[i]; rows with a negative index are skipped.
     void (*rows_back)(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count,
                       std::size_t height, std::size_t width);
 
     // ---- reductions ----
     void (*sum)(const S* x, Into<S[]> y, const ReduceAxes&);
-    void (*mean)(const S* x, S* y, const ReduceAxes&);  // the sum / reduced; NaN when reduced is 0
-    void (*spread)(const S* dy, S divisor, Into<S[]> dx,
-                   const ReduceAxes&);                 // dx[o, r, i] (+)= dy[o, i] / divisor
-    void (*max)(const S* x, S* y, const ReduceAxes&);  // NaN wins; reduced is at least 1
-    void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx,
-                     const ReduceAxes&);  // ties share equally
-    void (*logsumexp)(const S* x, S* y,
-                      const ReduceAxes&);  // -inf where all are -inf, +inf where one is; reduced 0 gives -inf
-    void (*logsumexp_back)(const S* dy, const S* x, const S* y, Into<S[]> dx,
-                           const ReduceAxes&);  // dy * exp(x - y)
+    void (*mean)(const S* x, S* y, const ReduceAxes&);  // NaN if reduced is 0
+    // dx[o, r, i] (+)= dy[o, i] / divisor
+    void (*spread)(const S* dy, S divisor, Into<S[]> dx, const ReduceAxes&);
+    void (*max)(const S* x, S* y, const ReduceAxes&);  // NaN counts as the largest; reduced is at least 1
+    // Equal largest elements get equal shares of the gradient.
+    void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const ReduceAxes&);
+    // -inf if all elements are -inf or reduced is 0; +inf if one element is +inf.
+    void (*logsumexp)(const S* x, S* y, const ReduceAxes&);
+    // dx (+)= dy * exp(x - y)
+    void (*logsumexp_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const ReduceAxes&);
     void (*softmax)(const S* x, S* y, const ReduceAxes&);
     void (*softmax_back)(const S* dy, const S* y, Into<S[]> dx, const ReduceAxes&);  // y * (dy - sum(dy * y))
     void (*log_softmax)(const S* x, S* y, const ReduceAxes&);
-    void (*log_softmax_back)(const S* dy, const S* y, Into<S[]> dx,
-                             const ReduceAxes&);  // dy - exp(y) * sum(dy)
+    // dx (+)= dy - exp(y) * sum(dy)
+    void (*log_softmax_back)(const S* dy, const S* y, Into<S[]> dx, const ReduceAxes&);
 
-    // Running sums along the middle axis, one after the other, from its front or from its end.
+    // Running sums along the middle axis, from its front or from its end.
     void (*cumsum)(const S* x, Into<S[]> y, const ReduceAxes&, bool from_the_end);
-    void (*prod)(const S* x, S* y, const ReduceAxes&);  // 1 when reduced is 0
-    // dx = dy * the product of all others: those before it, times those after it, so nothing is divided.
+    void (*prod)(const S* x, S* y, const ReduceAxes&);  // 1 if reduced is 0
+    // dx = dy * (product of the elements before) * (product of the elements behind), without a division.
     void (*prod_back)(const S* dy, const S* x, S* dx, const ReduceAxes&);
-    void (*argmax)(const S* x, std::int32_t* y,
-                   const ReduceAxes&);  // the first of the largest, or of the NaNs; reduced is at least 1
+    // The first largest element, or the first NaN; reduced is at least 1.
+    void (*argmax)(const S* x, std::int32_t* y, const ReduceAxes&);
 
     // ---- linear algebra ----
     void (*matmul)(const Product&, const S* a, const S* b, Into<S[]> c);
-    void (*linear)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n,
-                   std::size_t k);  // bias may be null
-    // relu of it; and the way back to what relu was taken of: dz = dy where y > 0, else 0, and in the same
-    // pass dbias (+)= its rows, one after the other. dbias.dst may be null.
+    // linear() computes y = x · w + bias, linear_relu() relu of it. bias may be null.
+    void (*linear)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n, std::size_t k);
     void (*linear_relu)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n,
                         std::size_t k);
+    // dz = dy where y > 0, else 0. In the same pass adds the rows of dz to dbias sequentially. dbias.dst may
+    // be null.
     void (*relu_bias_back)(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows,
                            std::size_t width);
 
     // ---- losses and norms ----
-    // Rows whose label is `ignore` count for nothing. Writes softmax(logits) (rows, classes), the loss summed
-    // over the counted rows, and their number. A label outside 0..classes-1 is an Error naming the label, its
-    // row and the classes.
+    // Writes softmax(logits) (rows, classes), the loss summed over the rows whose label is not `ignore`, and
+    // the number of these rows. Throws Error if a label is outside 0..classes-1.
     void (*cross_entropy)(const S* logits, const std::int32_t* labels, const Targets&, S* probabilities,
                           S* total, S* count, std::size_t rows, std::size_t classes);
     void (*cross_entropy_back)(const S* dtotal, const S* probabilities, const std::int32_t* labels,
                                const Targets&, Into<S[]> dlogits, std::size_t rows, std::size_t classes);
-    // y = (x - mean) * rstd * gain + bias over each row; mean and rstd (one a row) are written for the way
-    // back. gain, bias may be null.
+    // y = (x - mean) * rstd * gain + bias for each row. Writes the mean and rstd of each row for the backward
+    // function. gain and bias may be null.
     void (*layer_norm)(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd,
                        std::size_t rows, std::size_t width);
     void (*layer_norm_back)(const S* dy, const S* x, const S* gain, const S* mean, const S* rstd,
@@ -193,60 +189,61 @@ template <class S> struct Kernels {
     void (*layer_norm_back_gain)(const S* dy, const S* x, const S* mean, const S* rstd, Into<S[]> dgain,
                                  std::size_t rows, std::size_t width);
 
-    // ---- optimizers: one call for a list of tensors, element by element; the formulas are in updates.hpp ----
+    // ---- optimizers: one call for a list of tensors; the formulas are in optimizer_steps.hpp ----
     template <class Step> using UpdateAll = void (*)(std::span<const Update<S>>, const Step&);
 
     UpdateAll<SgdStep<S>> sgd;
     UpdateAll<AdamStep<S>> adam;
     UpdateAll<AverageStep<S>> average;
     UpdateAll<LimitStep<S>> limit;
-    // found[0]: the squares of all gradients, computed and summed in double, or 0 where they are not asked
-    // for; found[1]: how many elements are not finite.
+    // found[0] is the sum of the squares of all gradients, computed in double, or 0 without `squares`.
+    // found[1] is the number of elements that are not finite.
     void (*measure)(std::span<const Update<S>>, bool squares, double* found);
-    // Of x (items, features, space), over items and space: the mean and the variance (divided
-    // by their number).
+
+    // ---- batch norm and dropout ----
+    // The mean and biased variance of x (items, features, space) over items and space.
     void (*batch_moments)(const S* x, S* mean, S* variance, const ReduceAxes&);
-    // y = (x - mean) * rstd * gain + bias, with one of each a feature.
+    // y = (x - mean) * rstd * gain + bias for each feature.
     void (*batch_norm)(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
                        const ReduceAxes&);
-    // One a feature: the sum of dy, and that of dy * (x - mean) * rstd.
+    // For each feature: total = sum of dy, along = sum of dy * (x - mean) * rstd.
     void (*batch_norm_back_sums)(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
                                  const ReduceAxes&);
-    // dx (+)= gain * rstd * (dy - (total + (x - mean) * rstd * along) / (items * space)). Where the batch did
-    // not make its own statistics x, mean, total and along are null: gain * rstd * dy.
+    // dx (+)= gain * rstd * (dy - (total + (x - mean) * rstd * along) / (items * space)). If the statistics
+    // are not those of the batch, x, mean, total and along are null, and dx (+)= gain * rstd * dy.
     void (*batch_norm_back)(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
                             const S* total, const S* along, Into<S[]> dx, const ReduceAxes&);
-    // y (+)= x * scale where the mask keeps, x * 0 elsewhere; x is (items, width).
+    // y (+)= x * scale where the mask keeps an element, x * 0 elsewhere; x is (items, width).
     void (*dropout)(const S* x, const DropoutMask&, S scale, Into<S[]> y, std::size_t items,
                     std::size_t width);
 
     // ---- windows over images ----
-    // columns (channels, tall, wide, images, down, across): what each place of the window sees of x (images,
-    // channels, height, width); 0 beyond its edges.
+    // Copies x (images, channels, height, width) to columns (channels, tall, wide, images, down, across),
+    // which hold the pixels in the window at each of its positions. Pixels outside the image are 0.
     void (*im2col)(const S* x, S* columns, const SlidingWindow&, std::size_t images, std::size_t channels);
-    // The mirror image: every pixel (+)= its places in the columns, from the first place of the window to the
-    // last; with `set` the sum starts from 0.
+    // Each pixel of x (+)= its copies in the columns, from the first element of the window to the last. With
+    // `set` the sum starts from 0.
     void (*col2im)(const S* columns, Into<S[]> x, const SlidingWindow&, std::size_t images,
                    std::size_t channels);
-    // The largest of each window of x (planes, height, width), and where in its plane it lies: the first of
-    // equals, the last NaN if there is one. Windows lie within the plane.
+    // The largest element of each window of x (planes, height, width), and its index in the plane: the first
+    // of equal ones, or the last NaN. All windows are inside the plane.
     void (*max_pool)(const S* x, S* y, std::int32_t* place, const SlidingWindow&, std::size_t planes);
-    // Every pixel (+)= dy of the windows that chose it, in their order; with `set` the sum starts from 0.
+    // Each pixel (+)= dy of the windows whose largest element it is, in order. With `set` the sum starts from
+    // 0.
     void (*max_pool_back)(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow&,
                           std::size_t planes);
 };
 
-// The one dispatch point. Kernels exist for float, double and Dual<double>. An unavailable device
-// is an Error.
+// Returns the kernels of a device for float, double or Dual<double>. Throws Error if it is not available.
 template <class S> const Kernels<S>& find_kernels(Device device);
 template <class S> const Kernels<S>& cpu_kernels();
 
-template <class S> inline constinit std::atomic<const Kernels<S>*> found_kernels[2] =
-    {};  // by device, once they have been asked for
+// Results of find_kernels() by device.
+template <class S> inline constinit std::atomic<const Kernels<S>*> found_kernels[2] = {};
 
-// While true, this thread's operations are merely recorded: nobody will read what they would compute.
+// While true, this thread's kernels do nothing: operations are recorded, not computed.
 inline constinit thread_local bool skip_compute = false;
-template <class S> const Kernels<S>& noop_kernels();  // each of them does nothing
+template <class S> const Kernels<S>& noop_kernels();
 
 template <class S> [[gnu::always_inline]] inline const Kernels<S>& real_kernels(Device device) {
     const Kernels<S>* found =
@@ -261,7 +258,7 @@ template <class S> [[gnu::always_inline]] inline const Kernels<S>& kernels(Devic
 }
 }  // namespace detail
 
-// Who fills the table speaks of it without saying where it stands.
+// The namespaces that implement kernels see the names of detail.
 namespace cpu {
 using namespace detail;
 }
@@ -272,19 +269,19 @@ namespace reference {
 using namespace detail;
 }
 
-// ---- what a program may choose ----
+// ---- settings of a program ----
 
-// Who computes large products: our kernels, in the order above, or the device's library, in one of its own.
-// TALLY_PRODUCTS in the environment says how a program begins; a change holds from the next product on, also
-// where a graph is open.
+// The implementation of large matrix products: tally's kernels, in the order above, or the device's BLAS
+// library, in an order of its own. The environment variable TALLY_PRODUCTS sets the initial value. A change
+// affects the next product, also in a graph that is already recorded.
 enum class Products { ordered, blas };
 void set_products(Products products);
 Products products();
 namespace detail {
-Products products_named(std::string_view name);  // "ordered", "blas"; others are an Error
+Products products_named(std::string_view name);  // throws Error unless "ordered" or "blas"
 }  // namespace detail
 
-void set_threads(int threads);  // for large products on the CPU; one unless said otherwise, at most 1024
+void set_threads(int threads);  // for large products on the CPU; 1 by default, at most 1024
 int threads();
 
 }  // namespace tally

@@ -1,4 +1,4 @@
-// How many axes an array may have; apart from Shape, so that a GPU's compiler need not read that.
+// The maximum number of axes of an array. A separate header, so that a GPU compiler need not read Shape.
 #pragma once
 
 namespace tally::detail {

@@ -1,4 +1,4 @@
-// The tables of kernels that do nothing: who merely records computes with these.
+// Tables of kernels that do nothing, for operations that are recorded and not computed.
 #include "tally/kernels/dual.hpp"
 #include "tally/kernels/kernel_slots.hpp"
 #include "tally/kernels/kernels.hpp"
@@ -7,7 +7,7 @@ namespace tally::detail {
 
 namespace {
 
-// Turns into a pointer to a function of any kind that does nothing.
+// Converts to a pointer to a function of any type that does nothing.
 template <std::size_t> struct DoesNothing {
     template <class... Arguments> using Function = void(Arguments...);
     template <class... Arguments> constexpr operator Function<Arguments...>*() const {

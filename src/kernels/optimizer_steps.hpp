@@ -1,8 +1,8 @@
-// The formulas of the optimizers, once: for float, double, a SIMD batch and a GPU thread alike.
+// The formulas of the optimizers, for float, double, a SIMD batch and a GPU thread.
 //
-// What the host decides for a step (learning rate, Adam's corrections, a clip's factor) is one small struct
-// of numbers, computed in double and rounded once to the type of the parameters. Its call operator is the
-// formula, in PyTorch's order of operations.
+// Each step is a struct of the numbers that the host computes for it, such as the learning rate. They are
+// computed in double and rounded once to the type of the parameters. The call operator is the formula, in
+// PyTorch's order of operations.
 #pragma once
 
 #include <cmath>
@@ -13,14 +13,15 @@
 
 namespace tally::detail {
 
-// One tensor of a list that a kernel goes through in one call. What is null takes no part.
+// One tensor of the list that a kernel updates in one call. Null pointers are not read or written.
 template <class S> struct Update {
     S* value = nullptr;
     const S* gradient = nullptr;
-    S* first = nullptr;   // what an optimizer remembers: a momentum, Adam's two moments; written where there
-    S* second = nullptr;  // is a gradient
+    S* first =
+        nullptr;  // state of the optimizer: momentum, or Adam's moments; written if there is a gradient
+    S* second = nullptr;
     std::size_t size = 0;
-    Write state = Write::set;  // `set`: nothing is remembered yet; first and second count as 0, unread
+    Write state = Write::set;  // `set`: first and second are uninitialised and count as 0
 };
 
 template <class S> struct SgdStep {
@@ -39,11 +40,11 @@ template <class S> struct SgdStep {
     }
 };
 
-// Without a value the moments alone are brought forward; without a gradient the value alone is stepped.
+// Without a value, updates only the moments. Without a gradient, updates only the value.
 template <class S> struct AdamStep {
     S beta1, one_minus_beta1, beta2, one_minus_beta2;
-    S negative_rate, correction2, eps;  // the rate over 1 - beta1^t; the root of 1 - beta2^t
-    S weight_decay, shrink;             // added to the gradient; what the value is multiplied by first
+    S negative_rate, correction2, eps;  // -rate / (1 - beta1^t), sqrt(1 - beta2^t)
+    S weight_decay, shrink;             // times the value, added to the gradient; factor of the value (AdamW)
     bool decays;
 
     template <class T> constexpr void operator()(const Update<S>& u, T& value, T gradient, T& m, T& v) const {
@@ -58,7 +59,7 @@ template <class S> struct AdamStep {
     }
 };
 
-// A moving average, in the place of the value, of the parameters, in the place of the gradient.
+// Updates a moving average, stored in `value`, of a parameter, stored in `gradient`.
 template <class S> struct AverageStep {
     S decay, one_minus_decay;
 
@@ -67,7 +68,7 @@ template <class S> struct AverageStep {
     }
 };
 
-// In place of the value is what is multiplied by a factor and kept within ±max_value; NaN stays NaN.
+// Multiplies `value`, which is usually a gradient, by a factor and clips it to ±max_value. NaN stays NaN.
 template <class S> struct LimitStep {
     S factor, max_value;
 
@@ -78,7 +79,7 @@ template <class S> struct LimitStep {
     }
 };
 
-// What clipping by norm multiplies gradients by.
+// Returns the factor by which clipping by norm multiplies gradients.
 constexpr double clip_factor(double norm, double max_norm) {
     const double factor = max_norm / (norm + 1e-6);
     return factor >= 1 ? 1 : factor;  // NaN stays NaN
@@ -86,7 +87,6 @@ constexpr double clip_factor(double norm, double max_norm) {
 
 // ---- element by element ----
 
-// Element i of one tensor.
 template <class Step, class S>
 constexpr void update_element(const Step& step, const Update<S>& u, std::size_t i) {
     const bool remembers = u.state == Write::add;

@@ -219,8 +219,8 @@ TEST_CASE("A view to write that is kept while a graph saves the array is caught 
 
 TEST_CASE("What has no memory and what fits no array is refused and nothing is left behind") {
     CHECK_THROWS_WITH(as_xtensor(Array<float>()),
-                      "[as_xtensor] an array of () has no memory: nothing was assigned to it, or it was let "
-                      "go or moved away");
+                      "[as_xtensor] an array of () has no memory: nothing was assigned to it, or it was freed "
+                      "or moved away");
     Array<float> a({2, 3}, {1, 2, 3, 4, 5, 6});
     const Array<float> taken = std::move(a);
     CHECK_THROWS_WITH(as_xtensor(a), contains("[as_xtensor] an array of (2, 3) has no memory"));  // NOLINT
