@@ -1,5 +1,5 @@
-// tally across processes: one window over those that mpirun has started, or one model in stages. It needs the
-// library tally_distributed, which is there with MPI and without; without it there is one process.
+// tally across processes: one window over those that mpirun has started, or one model in stages. It needs the library tally_distributed,
+// which is there with MPI and without; without it there is one process.
 #pragma once
 
 #include "tally/distributed/pipe.hpp"

@@ -1,4 +1,4 @@
-// Includes all public headers of tally, except train.hpp, distributed/ and xtensor.hpp.
+// Includes all public headers except those of train.hpp, distributed.hpp and xtensor.hpp.
 #pragma once
 
 #include "tally/array/factories.hpp"

@@ -160,7 +160,8 @@ Shape squeezed(const Shape& shape, const Axes& axes) {
         const bool is_named = named[static_cast<std::size_t>(axis)];
         if (is_named && shape.begin()[axis] != 1)
             throw Error("[squeeze] axis " + std::to_string(axis) + " of " + to_string(shape) +
-                        " has extent " + std::to_string(shape[axis]) + ": only one of extent 1 can go");
+                        " has extent " + std::to_string(shape[axis]) +
+                        "; only axes of extent 1 can be removed");
         if (!is_named && !(axes.empty() && shape.begin()[axis] == 1)) extents.push_back(shape.begin()[axis]);
     }
     return Shape(extents);
@@ -271,8 +272,8 @@ Array<std::int32_t> picked(Array<std::int32_t> index, const Shape& whole) {
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i) {
     const std::int64_t count = whole.rank() == 0 ? 0 : whole[0], from = i < 0 ? i + count : i;
     if (from < 0 || from >= count)
-        throw Error(std::string("[") + op + "] there is no " + std::to_string(i) +
-                    " along the first axis of " + to_string(whole));
+        throw Error(std::string("[") + op + "] index " + std::to_string(i) +
+                    " is outside the first axis of " + to_string(whole));
     return from;
 }
 

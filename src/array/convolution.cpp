@@ -22,7 +22,7 @@ SlidingWindow plan_windows(const char* op, const Shape& x, std::int64_t tall, st
         throw Error(std::string("[") + op + "] " + what + "; x is " + to_string(x));
     };
     const std::string window = "a window of " + std::to_string(tall) + " x " + std::to_string(wide);
-    if (tall < 1 || wide < 1) fail(window + " sees nothing");
+    if (tall < 1 || wide < 1) fail(window + " is empty");
     if (stride < 1) fail("the stride must be at least 1, not " + std::to_string(stride));
     if (padding < 0 || padding > longest)
         fail("the padding must be between 0 and " + std::to_string(longest) + ", not " +
@@ -91,7 +91,7 @@ PoolPlan plan_pool(const Shape& x, std::int64_t size, std::int64_t stride) {
         throw Error("[max_pool2d] requires x (items, channels, height, width); it is " + to_string(x));
     const SlidingWindow w = plan_windows("max_pool2d", x, size, size, stride, 0);
     if (w.height * w.width > static_cast<std::size_t>(longest))
-        throw Error("[max_pool2d] places are counted up to 2147483647 in an image; x is " + to_string(x));
+        throw Error("[max_pool2d] an image can have at most 2147483647 pixels; x is " + to_string(x));
     return {w, static_cast<std::size_t>(x[0] * x[1]), result_of("max_pool2d", x, x[1], w)};
 }
 

@@ -108,8 +108,8 @@ Shape broadcast(const char* op, const Shape& a, const Shape& b) {
 }
 
 void fail_gradient_form(const std::string& value, const std::string& gradient) {
-    throw Error("[gradient] a gradient has the form of its value: the value is " + value + ", the gradient " +
-                gradient);
+    throw Error("[gradient] a gradient must have the shape and device of its value; the value is " + value +
+                ", the gradient " + gradient);
 }
 }  // namespace detail
 

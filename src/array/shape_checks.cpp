@@ -69,8 +69,8 @@ void check_mask(double p, std::uint64_t first, const Shape& x) {
     constexpr std::uint64_t limit = std::uint64_t{1} << 32;
     const auto items = static_cast<std::uint64_t>(x[0]);
     if (std::uint64_t{stride_of(x, 0)} > limit || first > limit || items > limit - first)
-        throw Error("[dropout] items and their elements are numbered up to 2^32; from item " +
-                    std::to_string(first) + " on they are " + to_string(x));
+        throw Error("[dropout] items and their elements can have numbers up to 2^32; the first item is " +
+                    std::to_string(first) + ", x is " + to_string(x));
 }
 
 ReduceAxes plan_rows(const Shape& x, const Shape& gain, const Shape& bias, double eps) {

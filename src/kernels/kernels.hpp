@@ -1,4 +1,4 @@
-// Kernels is the table of a device's functions for one scalar type. src/cpu fills one, and each GPU module does.
+// Kernels is the table of a device's functions for one scalar type. The CPU and each device module fill one.
 //
 // Contracts of all kernels:
 //  - Arrays are contiguous and row-major. Sizes may be 0.
@@ -7,14 +7,15 @@
 //  - A destination that is a plain pointer is uninitialised. The kernel writes all of it.
 //  - `Into` sets or adds. With `set` the kernel does not read the destination and writes all of it, also if a
 //    summed extent is 0.
-//  - Buffers consist of whole lines (base/alignment.hpp). Kernels may read, but not write, to the end of a line.
+//  - Buffers consist of whole lines (base/alignment.hpp). Kernels may read to the end of a line, but not
+//    write beyond the last element.
 //  - The order of additions is fixed: the same call gives the same bits every time.
 //  - A sum over samples (zip_back, scatter, rows_back, sum if in_order) starts from the destination and adds
 //    sequentially, so that two calls give the same bits as one. More than `ordered_row` adjacent elements of
 //    one sample are summed separately first, in an order that depends only on their number.
 //  - Each element of an ordered product is the chain c <- fma(a[p], b[p], c), p = 0, 1, ..., k-1. The chain
-//    starts from the destination (add) or from -0 (set; 0 if k is 0). Sizes, threads, vector widths and devices
-//    do not change its bits.
+//    starts from the destination (add) or from -0 (set; 0 if k is 0). Its bits are the same for all sizes,
+//    threads, vector widths and devices.
 #pragma once
 
 #include <array>

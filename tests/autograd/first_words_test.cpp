@@ -87,9 +87,9 @@ TEST_CASE("x[i] is the i-th along the first axis, and its gradient goes there") 
     CHECK(x[-1][0].item() == 5);
     (x[1][0] * 10 + sum(x[-1])).backward();
     CHECK(x.grad().to_vector() == V{0, 0, 10, 0, 1, 1});
-    CHECK_THROWS_WITH(x[3], "[at] there is no 3 along the first axis of (3, 2)");
-    CHECK_THROWS_WITH(x[-4], "[at] there is no -4 along the first axis of (3, 2)");
-    CHECK_THROWS_WITH(x[0][0][0], "[at] there is no 0 along the first axis of ()");
+    CHECK_THROWS_WITH(x[3], "[at] index 3 is outside the first axis of (3, 2)");
+    CHECK_THROWS_WITH(x[-4], "[at] index -4 is outside the first axis of (3, 2)");
+    CHECK_THROWS_WITH(x[0][0][0], "[at] index 0 is outside the first axis of ()");
 }
 
 TEST_CASE("x.t() swaps the last two axes") {

@@ -279,7 +279,8 @@ TEST_CASE("invariant 5: a gradient of another shape is refused, naming both") {
         w);
     CHECK_THROWS_WITH(
         sum(y).backward(),
-        "[gradient] a gradient has the form of its value: the value is shape (3), the gradient shape (3, 1)");
+        "[gradient] a gradient must have the shape and device of its value; the value is shape (3), the "
+        "gradient shape (3, 1)");
     CHECK_FALSE(w.has_grad());
     CHECK_THROWS_WITH((w * 2).backward(Array<float>({2}, {1, 1})),
                       "[backward] the seed is shape (2), the result shape (3)");

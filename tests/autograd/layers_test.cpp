@@ -110,7 +110,7 @@ TEST_CASE("a probability that is none, and items beyond counting, are refused") 
     CHECK_THAT(message_of([&] {
                    dropout(x, 0.5, {0, 0, (std::uint64_t{1} << 32) - 1});
                }),
-               contains("[dropout] items and their elements are numbered up to 2^32"));
+               contains("[dropout] items and their elements can have numbers up to 2^32"));
     CHECK(message_of([&] { dropout(x, 0.5, {0, 0, (std::uint64_t{1} << 32) - 2}); }) == "no error");
     CHECK(message_of([] { dropout(Tensor64(Array<double>({}, {1})), 0.5, {}); }) ==
           "[dropout] a single number has no items");
@@ -249,7 +249,7 @@ TEST_CASE("a convolution refuses what does not fit") {
                    max_pool2d(numbers({2}, {1, 2}), 2);
                }),
                contains("[max_pool2d] requires x (items, channels, height, width); it is (2)"));
-    CHECK_THAT(message_of([&] { max_pool2d(x, 0); }), contains("a window of 0 x 0 sees nothing"));
+    CHECK_THAT(message_of([&] { max_pool2d(x, 0); }), contains("a window of 0 x 0 is empty"));
 }
 
 TEST_CASE("windows and paddings beyond every image are refused with their operands") {
