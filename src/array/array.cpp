@@ -79,7 +79,7 @@ template <class S> void Array<S>::unshare() {
     const MemoryClass memory_class = memory::detail::memory_class(storage_);
     const std::uint32_t version = storage_->version;
     *this = clone();
-    storage_->version = version;  // holders of the old version must see that writable() raises it
+    storage_->version = version;  // a checkpoint compares versions, so the copy must not begin at 0
     if (memory_class == MemoryClass::parameter) memory::detail::reclassify(storage_, memory_class);
 }
 

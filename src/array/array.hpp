@@ -274,7 +274,7 @@ template <class S> std::uint32_t version_of(const Array<S>& x) {
 
 // ---- for authors of operations ----
 
-// Returns the kernels of the operands' device. Throws Error if they are on different devices.
+// Returns the kernels of the operands' device. Throws Error if the operands are on different devices.
 template <class S, class... Others>
 const detail::Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&... others) {
     if (!a.storage() || !(others.storage() && ...)) [[unlikely]] {
@@ -325,7 +325,7 @@ template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y
 }
 
 // Returns the output buffer for a gradient with as many elements as dy. With can_reuse_dy, dx takes over the
-// buffer of dy if it is not shared and dx has no memory yet, so call dy.data() first.
+// buffer of dy if that buffer is not shared and dx has no memory yet, so call dy.data() first.
 template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Array<S>> dx,
                                                                          const Array<S>& dy,
                                                                          bool can_reuse_dy) {
@@ -346,8 +346,8 @@ inline constexpr auto small_contiguous = [] {
     for (std::size_t size = 0; size < walks.size(); ++size) make_contiguous(walks[size], size);
     return walks;
 }();
-// Returns the index of operands that have the output's shape. Up to 16 elements it is a constant, because a
-// kernel would stall on an index that has just been written. For more elements it is built in `scratch`.
+// Returns the index of operands that have the output's shape. Up to 16 elements the index is a constant,
+// because a kernel would stall on an index that has just been written. Larger ones are built in `scratch`.
 [[gnu::always_inline]] inline const StridedIndex<2>& contiguous_index(std::size_t size,
                                                                       StridedIndex<2>& scratch) {
     if (size < small_contiguous.size()) return small_contiguous[size];

@@ -45,7 +45,7 @@ StridedIndex<3> walk(const Shape& out, const Shape& a, const Shape& b, const Sha
 // Throws Error unless eps, which is added to a variance, is finite and at least 0.
 void check_eps(const char* op, double eps, const Shape& x);
 
-// Returns the shape with these extents. A -1 stands for the extent that makes the sizes equal.
+// Returns the shape with these extents. A -1 is replaced by the extent that makes the sizes equal.
 Shape completed(const char* op, const Shape& shape, const Axes& extents);
 
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent);

@@ -11,7 +11,8 @@ namespace tally::detail {
 
 namespace {
 
-// The most elements of a group's columns or result. They fit into a CPU's cache; a GPU needs few launches.
+// The most elements of a group's columns or result: few on a CPU with its cache, many on a GPU to save
+// launches.
 std::size_t max_group_size(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
 
 constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();  // extent of an axis

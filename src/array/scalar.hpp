@@ -1,4 +1,4 @@
-// Numbers as values of the engine: float, double and Dual. They are copied and not shared.
+// Numbers as values of the engine: float, double and Dual. Numbers are copied, never shared.
 #pragma once
 
 #include <concepts>

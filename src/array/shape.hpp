@@ -14,7 +14,7 @@
 
 namespace tally {
 
-// The extents of up to six axes. They are stored inline, so that a shape never allocates.
+// The extents of up to six axes, stored inline so that a shape never allocates.
 class Shape {
 public:
     Shape() { become(0, 0, 0, 1 << 4); }  // rank 0: one element, no axes

@@ -1,4 +1,4 @@
-// Checks of the shapes and numbers that operations get. They throw Error, and some return a plan.
+// Checks of the shapes and numbers that operations get. A check throws Error; some checks also return a plan.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,8 @@
 
 namespace tally::memory {
 
-// The size and alignment of buffers are multiples of a line, which is a cache line or the widest register.
-// Kernels rely on this and read to the end of a line.
+// A line has the size of a cache line and of the widest register. Buffers are aligned to lines and consist of
+// whole lines, because kernels read to the end of a line.
 inline constexpr std::size_t line = 64;
 static_assert((line & (line - 1)) == 0, "a line is a power of two");
 

@@ -61,8 +61,7 @@ private:
     }
 
     static constexpr std::size_t near_size = 32;
-    std::array<Thing*, near_size + 1>
-        near_;  // oldest first; one place more for an entry that the heap cannot take
+    std::array<Thing*, near_size + 1> near_;  // oldest first
     std::size_t near_count_ = 0;
     NewestHeap heap_;
 };

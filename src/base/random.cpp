@@ -1,4 +1,4 @@
-// Generates many random numbers at once. They equal single numbers, but each block of bits is computed once.
+// Generates many random numbers, equal to single ones, and computes each block of bits only once.
 #include "tally/base/random.hpp"
 
 #include <limits>

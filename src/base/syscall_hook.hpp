@@ -5,7 +5,7 @@
 
 namespace tally {
 
-// Tests set this function. It returns 0, or the errno with which the call of this name must fail.
+// Tests set this function, which returns 0 or the errno with which the call of this name must fail.
 inline int (*before_file_call)(const char* name) = nullptr;
 
 template <class Call> auto file_call(const char* name, Call call) -> decltype(call()) {

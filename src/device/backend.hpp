@@ -1,4 +1,4 @@
-// The interface to the module (shared library) that drives a GPU. It is loaded when the device is first used.
+// The interface to the device module, a shared library that is loaded when the device is first used.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ const memory::Raw& raw();
 void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes);
 template <class S> const detail::Kernels<S>& kernels();
 
-// For tests that read results directly from memory. These waits are not counted in waits().
+// For tests that read results directly from memory. waits() does not count these waits.
 void wait_after_each_launch(bool wait);
 void* pinned_alloc(std::size_t bytes);  // memory for host and device that is never freed
 

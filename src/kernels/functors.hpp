@@ -1,9 +1,9 @@
 // The elementwise functions and their derivatives, for float, double, Dual, a SIMD batch and a GPU thread.
 //
-// A functor has value(x...) and, for each operand, a function that returns its gradient. It declares which of
-// its operands and output the derivative reads, so that nothing else is saved. To add a functor, write it
-// here and put its name on the list at the end of this file. The functions are constexpr, so that a GPU
-// compiler can use them, too.
+// A functor has value(x...) and, for each operand, a function that returns its gradient. The functor declares
+// which of its operands and output the derivative reads, so that nothing else is saved. To add a functor,
+// write it here and put its name on the list at the end of this file. The functions are constexpr, so that a
+// GPU compiler can use them, too.
 #pragma once
 
 #include <cmath>

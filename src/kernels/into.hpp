@@ -1,4 +1,4 @@
-// Into is the destination of a result: the memory, and whether to set it or to add to it.
+// Into is the destination of a result: the memory, and whether the result is set or added.
 #pragma once
 
 namespace tally {

@@ -19,7 +19,7 @@ constexpr Array some_slots(std::index_sequence<i...>) {
     return Array{{Slot<from + i>()...}};
 }
 
-// Slot<i> converts to a pointer to a function of any type. It becomes slot number i of the table.
+// Slot<i> converts to a pointer to a function of any type, and becomes slot number i of the table.
 template <class S, template <std::size_t> class Slot> constexpr Kernels<S> each_slot() {
     using K = Kernels<S>;
     constexpr std::size_t unary = std::tuple_size_v<UnaryOps>, binary = std::tuple_size_v<BinaryOps>;

@@ -82,8 +82,8 @@ struct Targets {
     double smoothing = 0;
 };
 
-// The elements that dropout keeps. They depend only on (seed, stream, item, element), so the mask of an item
-// is the same in every batch. The first item of the batch has the number `first`.
+// The mask of a dropout depends only on (seed, stream, item, element), so that an item has the same mask in
+// every batch. The first item of the batch has the number `first`.
 struct DropoutMask {
     std::uint64_t seed, stream, first;
     std::uint64_t dropped;  // how many of the 2^32 values of an element's random bits drop it
@@ -93,8 +93,8 @@ struct DropoutMask {
     }
 };
 
-// A window of (tall, wide) pixels that moves over an image of (height, width) in steps of `stride`. It begins
-// `padding` pixels before the image and has down * across positions.
+// A window of (tall, wide) pixels that moves over an image of (height, width) in steps of `stride`.
+// The first position is `padding` pixels before the image, and there are down * across positions.
 struct SlidingWindow {
     std::size_t height, width, tall, wide, stride, padding, down, across;
 };
@@ -165,7 +165,7 @@ template <class S> struct Kernels {
 
     // ---- linear algebra ----
     void (*matmul)(const Product&, const S* a, const S* b, Into<S[]> c);
-    // linear() computes y = x · w + bias, linear_relu() relu of it. bias may be null.
+    // linear() computes y = x · w + bias, linear_relu() y = relu(x · w + bias). bias may be null.
     void (*linear)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n, std::size_t k);
     void (*linear_relu)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n,
                         std::size_t k);
@@ -229,13 +229,12 @@ template <class S> struct Kernels {
     // The largest element of each window of x (planes, height, width), and its index in the plane: the first
     // of equal ones, or the last NaN. All windows are inside the plane.
     void (*max_pool)(const S* x, S* y, std::int32_t* place, const SlidingWindow&, std::size_t planes);
-    // Each pixel (+)= dy of the windows whose largest element it is, in order. With `set` the sum starts from
-    // 0.
+    // Adds dy of each window, in order, to the pixel that is its largest. With `set` the sum starts from 0.
     void (*max_pool_back)(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow&,
                           std::size_t planes);
 };
 
-// Returns the kernels of a device for float, double or Dual<double>. Throws Error if it is not available.
+// Returns the kernels of a device for float, double or Dual<double>. Throws Error without the device.
 template <class S> const Kernels<S>& find_kernels(Device device);
 template <class S> const Kernels<S>& cpu_kernels();
 

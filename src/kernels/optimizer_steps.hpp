@@ -1,6 +1,6 @@
 // The formulas of the optimizers, for float, double, a SIMD batch and a GPU thread.
 //
-// Each step is a struct of the numbers that the host computes for it, such as the learning rate. They are
+// Each step is a struct of the numbers that the host computes for it, such as the learning rate. These are
 // computed in double and rounded once to the type of the parameters. The call operator is the formula, in
 // PyTorch's order of operations.
 #pragma once

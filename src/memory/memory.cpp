@@ -28,8 +28,8 @@ using namespace detail;
 constexpr std::size_t max_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - line;
 constexpr std::int64_t min_cache_limit = 64 << 20;
 
-// Tells AddressSanitizer whether host memory may be used. Memory of a device may be used after it is freed,
-// because its kernels run later.
+// Tells AddressSanitizer whether host memory may be used. Kernels of a device run later and may still use
+// memory that is already freed.
 void asan_poison([[maybe_unused]] bool usable, [[maybe_unused]] const void* data,
                  [[maybe_unused]] std::size_t bytes, [[maybe_unused]] Device device) {
 #if TALLY_ASAN
@@ -148,8 +148,8 @@ void keep_registered() {
     static thread_local const Guard guard;
 }
 
-// Runs `action` with a ThreadCache, which the thread keeps until it ends. While the thread is ending it gets
-// a ThreadCache for this call only.
+// Runs `action` with a ThreadCache, which the thread keeps until it ends. A thread that is already ending
+// gets a ThreadCache for this call only.
 template <class Action> auto with_thread_cache(Action action) {
     std::optional<ThreadRegistration> temporary;
     if (current == nullptr) {
@@ -328,7 +328,7 @@ detail::Sums detail::sums(Device device) {
 
 Storage* detail::allocate(std::size_t bytes, Device device) {
     ThreadStats* const account = accounts[number(device)];
-    const std::size_t rounded = round_up_to_line(bytes);  // 0 also if it overflows: list 0 is empty
+    const std::size_t rounded = round_up_to_line(bytes);  // 0 also on overflow: list 0 is empty
     Storage* const storage = account ? account->cache.take(rounded) : nullptr;
     if (storage == nullptr) [[unlikely]]
         return allocate_slow(bytes, device);

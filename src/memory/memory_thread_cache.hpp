@@ -14,7 +14,7 @@
 
 namespace tally::memory::detail {
 
-// Never destroyed. After its thread has ended it keeps its sums, and a new thread may use it.
+// A ThreadCache is never destroyed. After its thread has ended the sums stay, and a new thread may take it.
 struct alignas(line) ThreadCache {
     std::array<ThreadStats, devices> account;
     ThreadCache* next = nullptr;

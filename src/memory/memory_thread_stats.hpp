@@ -17,7 +17,7 @@ inline constexpr int devices = 2;
 inline constexpr int all_classes = memory_classes;  // the index of the sum over all classes
 inline constexpr int rows = memory_classes + 1;
 
-// A counter that only one thread writes and all threads may read. It needs no atomic read-modify-write.
+// A counter that only one thread writes, so without atomic read-modify-write, and all threads may read.
 template <class Number> class Counter {
 public:
     Number get() const { return value_.load(std::memory_order_acquire); }
