@@ -11,11 +11,10 @@ namespace tally::detail {
 
 namespace {
 
-// The most elements of a group's columns or result: few on a CPU with its cache, many on a GPU to save
-// launches.
+// The most elements of a group's columns or result: few for a CPU's cache, many for few launches on a GPU.
 std::size_t max_group_size(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
 
-constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();  // extent of an axis
+constexpr std::int64_t max_extent = std::numeric_limits<std::int32_t>::max();
 
 SlidingWindow plan_windows(const char* op, const Shape& x, std::int64_t tall, std::int64_t wide,
                            std::int64_t stride, std::int64_t padding) {
@@ -25,8 +24,8 @@ SlidingWindow plan_windows(const char* op, const Shape& x, std::int64_t tall, st
     const std::string window = "a window of " + std::to_string(tall) + " x " + std::to_string(wide);
     if (tall < 1 || wide < 1) fail(window + " is empty");
     if (stride < 1) fail("the stride must be at least 1, not " + std::to_string(stride));
-    if (padding < 0 || padding > longest)
-        fail("the padding must be between 0 and " + std::to_string(longest) + ", not " +
+    if (padding < 0 || padding > max_extent)
+        fail("the padding must be between 0 and " + std::to_string(max_extent) + ", not " +
              std::to_string(padding));
     const std::int64_t height = x[2] + 2 * padding, width = x[3] + 2 * padding;
     if (tall > height || wide > width)
@@ -77,8 +76,8 @@ ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::
     plan.positions = w.down * w.across;
     std::size_t columns = 0;
     if (__builtin_mul_overflow(plan.weights, plan.positions, &columns) ||
-        columns > static_cast<std::size_t>(longest))
-        throw Error("[conv2d] the windows of one image hold more than " + std::to_string(longest) +
+        columns > static_cast<std::size_t>(max_extent))
+        throw Error("[conv2d] the windows of one image hold more than " + std::to_string(max_extent) +
                     " numbers: " + std::to_string(w.down) + " x " + std::to_string(w.across) +
                     " windows of weight " + to_string(weight) + "; x is " + to_string(x));
     const std::size_t largest = std::max<std::size_t>(std::max(plan.weights, plan.out) * plan.positions, 1);
@@ -91,7 +90,7 @@ PoolPlan plan_pool(const Shape& x, std::int64_t size, std::int64_t stride) {
     if (x.rank() != 4)
         throw Error("[max_pool2d] requires x (items, channels, height, width); it is " + to_string(x));
     const SlidingWindow w = plan_windows("max_pool2d", x, size, size, stride, 0);
-    if (w.height * w.width > static_cast<std::size_t>(longest))
+    if (w.height * w.width > static_cast<std::size_t>(max_extent))
         throw Error("[max_pool2d] an image can have at most 2147483647 pixels; x is " + to_string(x));
     return {w, static_cast<std::size_t>(x[0] * x[1]), result_of("max_pool2d", x, x[1], w)};
 }

@@ -20,18 +20,18 @@ template <class S> struct Pending {
 };
 
 // The deferred rows of all threads, because a window may be filled on one thread and discarded on another.
-template <class S> struct All {
-    std::mutex changing;
-    std::unordered_map<const std::uint8_t*, Pending<S>> of;  // key: the address of the gradient's flags
+template <class S> struct AllPending {
+    std::mutex mutex;
+    std::unordered_map<const std::uint8_t*, Pending<S>> by_flags;  // key: the address of the gradient's flags
 };
-template <class S> All<S>& all() {
-    static auto* const one = new All<S>;  // never destroyed: a static window may use it at the program's end
-    return *one;
+template <class S> AllPending<S>& all_pending() {
+    static auto* const all = new AllPending<S>;  // never destroyed: a static window may outlive it
+    return *all;
 }
 
 template <class S> Pending<S>& pending_of(const std::uint8_t* grad_flags) {
-    const std::scoped_lock lock(all<S>().changing);
-    return all<S>().of.at(grad_flags);
+    const std::scoped_lock lock(all_pending<S>().mutex);
+    return all_pending<S>().by_flags.at(grad_flags);
 }
 
 template <class S> Array<S> rows_of(std::size_t width) {
@@ -47,20 +47,20 @@ template <class S> void add(Pending<S>& pending, Array<S>& gradient) {
 }
 
 template <class S> void erase(std::uint8_t& grad_flags) {  // the caller holds the mutex
-    all<S>().of.erase(&grad_flags);
+    all_pending<S>().by_flags.erase(&grad_flags);
     __atomic_fetch_and(&grad_flags, static_cast<std::uint8_t>(~grad_flag::has_deferred_rows),
                        __ATOMIC_RELEASE);
 }
 
 // Returns null, and defers nothing, if memory has a budget or runs out.
-template <class S> Pending<S>* begin(const Product& p, std::uint8_t& grad_flags) {
+template <class S> Pending<S>* begin_deferring(const Product& p, std::uint8_t& grad_flags) {
     if (memory::budget(Device::cpu) > 0) return nullptr;
     try {
         Pending<S> pending{rows_of<S>(p.m), rows_of<S>(p.n)};
-        const std::scoped_lock lock(all<S>().changing);
-        Pending<S>& begun = all<S>().of.emplace(&grad_flags, std::move(pending)).first->second;
+        const std::scoped_lock lock(all_pending<S>().mutex);
+        Pending<S>& added = all_pending<S>().by_flags.emplace(&grad_flags, std::move(pending)).first->second;
         grad_flags |= grad_flag::has_deferred_rows;
-        return &begun;
+        return &added;
     } catch (const OutOfMemory&) {
         return nullptr;
     }
@@ -76,8 +76,8 @@ bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const Gr
         a.device() != Device::cpu || skip_compute || products() != Products::ordered)
         return false;
     before_backward_write(*to.value, grad_flags);
-    Pending<S>* const pending =
-        grad_flags & grad_flag::has_deferred_rows ? &pending_of<S>(&grad_flags) : begin<S>(p, grad_flags);
+    Pending<S>* const pending = grad_flags & grad_flag::has_deferred_rows ? &pending_of<S>(&grad_flags)
+                                                                          : begin_deferring<S>(p, grad_flags);
     if (!pending) return false;
     if (pending->rows + p.k > most_rows) add(*pending, *to.gradient);
     std::copy_n(a.data(), p.k * p.m, pending->a.raw() + pending->rows * p.m);
@@ -87,15 +87,16 @@ bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const Gr
 }
 
 template <std::floating_point S> void flush_rows(Array<S>& gradient, std::uint8_t& grad_flags) {
-    const std::scoped_lock lock(all<S>().changing);
-    const auto waiting = all<S>().of.find(&grad_flags);
-    if (waiting == all<S>().of.end()) return;  // another thread has flushed the rows at the same time
-    add(waiting->second, gradient);
+    const std::scoped_lock lock(all_pending<S>().mutex);
+    const auto found = all_pending<S>().by_flags.find(&grad_flags);
+    if (found == all_pending<S>().by_flags.end())
+        return;  // another thread has flushed the rows at the same time
+    add(found->second, gradient);
     erase<S>(grad_flags);
 }
 
 template <std::floating_point S> void discard_rows(Array<S>&, std::uint8_t& grad_flags) {
-    const std::scoped_lock lock(all<S>().changing);
+    const std::scoped_lock lock(all_pending<S>().mutex);
     erase<S>(grad_flags);
 }
 

@@ -117,7 +117,7 @@ template <class S> S rounded(const Magnitude& sum, int places) {
 }
 
 // Sets `to`, and returns true, if the sum is zero or has a summand that is infinite or NaN.
-template <class S> bool special(std::int64_t marks, bool zero, S& to) {
+template <class S> bool set_special_value(std::int64_t marks, bool zero, S& to) {
     const bool plus = (marks & one_mark) != 0, minus = ((marks / negative_infinity) & one_mark) != 0;
     if (plus && minus)
         to = std::numeric_limits<S>::quiet_NaN();
@@ -285,7 +285,7 @@ template <class S> void ExactSum<S>::round_to(S* place) const {
         if (digits) sum.read(digits_.data() + i, count);
         const int places = digits ? sum.places() : 0;
         const std::int64_t marks = range_.marks && additions_ > 0 ? all_marks[i] : not_negative_zero;
-        if (!special(marks, places == 0, place[i])) place[i] = tally::rounded<S>(sum, places);
+        if (!set_special_value(marks, places == 0, place[i])) place[i] = tally::rounded<S>(sum, places);
     }
 }
 

@@ -39,7 +39,7 @@ template <class S> Array<S> transposed(const Array<S>& matrix) {
     return made;
 }
 
-template <class S> const S* TransposeCache<S>::of(const Array<S>& b, const Product& p) {
+template <class S> const S* TransposeCache<S>::find_or_add(const Array<S>& b, const Product& p) {
     if (!worth_keeping(b, p)) return nullptr;
     std::erase_if(all_, [](const Kept& each) {  // weights that were modified or freed
         return each.version != version_of(each.weight) ||
@@ -56,7 +56,7 @@ template <class S> const S* TransposeCache<S>::of(const Array<S>& b, const Produ
 template <class S>
 bool TransposeCache<S>::multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
     const Kernels<S>& kernel = kernels_for("matmul", a, b);
-    const S* const transposed_copy = of(b, p);
+    const S* const transposed_copy = find_or_add(b, p);
     if (transposed_copy) kernel.matmul({p.m, p.n, p.k, p.transpose_a, false}, a.data(), transposed_copy, c);
     return transposed_copy != nullptr;
 }

@@ -32,7 +32,7 @@ private:
         Array<S> transposed_copy = {};
     };
     // Returns the transposed copy, whose element l * n + j is element (l, j) of the product's b, or null.
-    const S* of(const Array<S>& b, const Product& p);
+    const S* find_or_add(const Array<S>& b, const Product& p);
     std::vector<Kept> all_;
 };
 

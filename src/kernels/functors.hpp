@@ -26,7 +26,7 @@ struct Keeps {
 
 // True if the gradient of the operand is dy itself, which is passed on without a computation.
 template <class F> inline constexpr bool passes_a = requires { F::identity_grad_a; };
-template <class F> inline constexpr bool passes_b = requires { F::passes_on_b; };
+template <class F> inline constexpr bool passes_b = requires { F::identity_grad_b; };
 }  // namespace detail
 
 namespace functor {
@@ -246,7 +246,7 @@ struct Clamp {  // the gradient at the bounds is dy
 struct Add {
     static constexpr FixedName name = "add";
     static constexpr Keeps for_a{}, for_b{};
-    static constexpr bool identity_grad_a = true, passes_on_b = true;
+    static constexpr bool identity_grad_a = true, identity_grad_b = true;
     template <class T> constexpr T value(T a, T b) const { return a + b; }
     template <class T> constexpr T back_a(T dy, T, T, T) const { return dy; }
     template <class T> constexpr T back_b(T dy, T, T, T) const { return dy; }
