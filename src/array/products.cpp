@@ -15,8 +15,8 @@ namespace {
 
 std::size_t size(std::int64_t extent) { return static_cast<std::size_t>(extent); }
 
-[[noreturn]] void fail_product(const std::string& what, const char* op, const Shape& a, const Shape& b,
-                               bool transpose_a, bool transpose_b) {
+[[noreturn]] void reject(const std::string& what, const char* op, const Shape& a, const Shape& b,
+                         bool transpose_a, bool transpose_b) {
     throw Error(std::string("[") + op + "] " + what + ": " + to_string(a) +
                 (transpose_a ? " transposed" : "") + " x " + to_string(b) +
                 (transpose_b ? " transposed" : ""));
@@ -29,9 +29,7 @@ Shape batch_of(const Shape& shape) {
 // Plans a product with an operand that is a vector or a batch.
 detail::ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, const Shape& b, bool transpose_a,
                                              bool transpose_b) {
-    const auto fail = [&](const std::string& what) {
-        fail_product(what, op, a, b, transpose_a, transpose_b);
-    };
+    const auto fail = [&](const std::string& what) { reject(what, op, a, b, transpose_a, transpose_b); };
     if (a.rank() == 0 || b.rank() == 0) fail("a single number is not a matrix");
     if ((transpose_a && a.rank() == 1) || (transpose_b && b.rank() == 1)) fail("a vector has no transpose");
 
@@ -76,8 +74,7 @@ ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const T
     if (a.rank() != 2 || b.rank() != 2) return plan_vectors_and_batches(op, a, b, transpose_a, transpose_b);
     const std::int64_t m = a.begin()[transpose_a ? 1 : 0], k = a.begin()[transpose_a ? 0 : 1],
                        n = b.begin()[transpose_b ? 0 : 1];
-    if (b.begin()[transpose_b ? 1 : 0] != k)
-        fail_product("inner sizes differ", op, a, b, transpose_a, transpose_b);
+    if (b.begin()[transpose_b ? 1 : 0] != k) reject("inner sizes differ", op, a, b, transpose_a, transpose_b);
     ProductPlan plan;
     plan.product = {size(m), size(n), size(k), transpose_a, transpose_b};
     plan.shape = Shape{m, n};

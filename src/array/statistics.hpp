@@ -61,7 +61,7 @@ template <class S> struct RunningStatistics {
     explicit RunningStatistics(std::int64_t features, Device device = Device::cpu)
         : mean(Array<S>::zeros({features}, device)), variance(Array<S>::full({features}, S(1), device)) {}
 
-    // Adds `momentum` of the batch's mean and unbiased variance to 1 - momentum of the running ones.
+    // running = (1 - momentum) * running + momentum * batch, with the unbiased variance of the batch.
     void commit(const BatchStatistics<S>& batch, double momentum = 0.1) {
         detail::expect_features(mean.shape(), batch);
         if (!detail::has_memory(mean) || !detail::has_memory(variance))
@@ -75,8 +75,7 @@ template <class S> struct RunningStatistics {
         const auto averaged = [&](const Array<S>& running, double factor, const Array<S>& value) {
             return zip(functor::Add{}, detail::times(1 - momentum, running), detail::times(factor, value));
         };
-        Array<S> next_mean =
-            averaged(mean, momentum, batch.mean);  // first: if memory runs out, neither changes
+        Array<S> next_mean = averaged(mean, momentum, batch.mean);  // first: on an error neither changes
         variance = averaged(variance, momentum * (batch.count / (batch.count - 1)), batch.variance);
         mean = std::move(next_mean);
     }
