@@ -35,7 +35,7 @@ using detail::as, detail::FixedName, detail::Keep, detail::Keeps, detail::select
 using formula::cos, formula::erf, formula::exp, formula::log, formula::pow, formula::sin, formula::tanh;
 using std::abs, std::sqrt;
 
-// -x, also for zeros: some SIMD libraries compute 0 - x, which has another sign.
+// Returns -x, also -0 for 0: some SIMD libraries compute 0 - x.
 template <class T> constexpr T negated(T x) { return as<T>(-0.0) - x; }
 
 // These names differ from log1p and expm1, which the SIMD library defines. Dual has its own overloads.

@@ -17,8 +17,7 @@ namespace tally::detail {
 template <class S> struct Update {
     S* value = nullptr;
     const S* gradient = nullptr;
-    S* first =
-        nullptr;  // state of the optimizer: momentum, or Adam's moments; written if there is a gradient
+    S* first = nullptr;  // momentum, or Adam's first moment; written if there is a gradient
     S* second = nullptr;
     std::size_t size = 0;
     Write state = Write::set;  // `set`: first and second are uninitialised and count as 0
