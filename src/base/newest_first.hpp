@@ -61,7 +61,7 @@ private:
     }
 
     static constexpr std::size_t near_size = 32;
-    std::array<Thing*, near_size + 1> near_;  // oldest first
+    std::array<Thing*, near_size + 1> near_;  // oldest first; one spare place for spill()
     std::size_t near_count_ = 0;
     NewestHeap heap_;
 };
