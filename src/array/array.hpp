@@ -115,7 +115,7 @@ public:
     }
     void allocate_zeros();
     S* raw() { return data_; }        // for a buffer that is new or not shared: does not copy it
-    void unshare();                   // copies the buffer; the copy keeps the version, and stays a parameter
+    void unshare();                   // copies the buffer; the copy keeps its version and the class parameter
     void share(const Array& other) {  // shares the buffer of an array with the same shape and device
         memory::detail::ref(other.storage_);
         reset();
@@ -302,7 +302,7 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Ar
     return {into.dst.raw(), into.how};
 }
 
-// Computes dx = dy or dx += dy. With dx = dy a dx without memory shares the buffer of dy.
+// Computes dx = dy or dx += dy. For dx = dy, a dx without memory shares the buffer of dy.
 template <class S>
 [[gnu::always_inline]] inline void accumulate_into(Into<Array<S>> into, const Array<S>& gradient) {
     if (into.how == Write::set && !into.dst.storage() && gradient.storage())

@@ -3,7 +3,7 @@
 
 namespace tally {
 
-// The value is the beta of a matrix product: dst = v + how * dst.
+// Each number is the beta of a matrix product: dst = v + how * dst.
 enum class Write { set = 0, add = 1 };
 
 template <class T> struct Into {
