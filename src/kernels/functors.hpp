@@ -342,7 +342,7 @@ struct BinaryCrossEntropy {  // of a probability a and a target b; logarithms ar
 }  // namespace functor
 
 namespace detail {
-// The lists from which each device instantiates its kernels. An index in a list is a slot in the kernel table.
+// The lists from which each device instantiates its kernels. Indices in a list are slots in the kernel table.
 using UnaryOps = std::tuple<functor::Neg, functor::Exp, functor::Log, functor::Sqrt, functor::Tanh,
                             functor::Sigmoid, functor::Relu, functor::Gelu, functor::Abs, functor::Sin,
                             functor::Cos, functor::Log1p, functor::Expm1, functor::Softplus, functor::Silu,
