@@ -1,4 +1,4 @@
-// Numbering threads, dismantling nodes, oldest last; and what is refused, in words.
+// Assigns thread ids, destroys nodes and throws the graph's errors.
 #include "tally/autograd/node.hpp"
 
 #include <algorithm>
@@ -15,8 +15,7 @@ std::uint32_t assign_thread_id() {
     return context.thread_id = ++last;
 }
 
-// What a rule holds may be variables: their nodes join the list that is on its way, so that these need
-// no stack either.
+// A nested call, from a Var that a destroyed backward function captured, only extends the running list.
 void destroy_iteratively(Node* pending) {
     if (context.pending_destruction) {
         pending->next_to_destroy = *context.pending_destruction;
@@ -32,16 +31,17 @@ void destroy_iteratively(Node* pending) {
     context.pending_destruction = nullptr;
 }
 
-void throw_wrong_thread(const char* what, const Node& node) {
+void throw_wrong_thread(const char* call, const Node& node) {
     if (context.thread_id == thread_during_check)
-        throw DuringCheck(std::string("[") + what + "] by a rule on trial; it will be called again");
-    throw Error(std::string("[") + what + "] '" + node.op() + "' was recorded in thread " +
+        throw DuringCheck(std::string("[") + call + "] a backward function uses '" + node.op() +
+                          "' during its check; run the function without the check");
+    throw Error(std::string("[") + call + "] '" + node.op() + "' was recorded in thread " +
                 std::to_string(node.thread_id) + " and is used in thread " +
                 std::to_string(this_thread_id()) + "; a graph belongs to one thread");
 }
 
-void throw_empty(const char* what) {
-    throw Error(std::string("[") + what + "] this variable is empty: nothing was assigned to it");
+void throw_empty(const char* call) {
+    throw Error(std::string("[") + call + "] this variable is empty: nothing was assigned to it");
 }
 
 void throw_bad_learning_rate(double rate) {
@@ -59,38 +59,38 @@ void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameter
 
 void throw_inside_checkpoint() {
     throw Error(
-        "[backward] through the inside of a checkpointed function: nothing of it is there before it runs "
-        "again; only what it returns can be used outside");
+        "[backward] this value was computed inside a checkpointed function, whose graph is not kept; use "
+        "what "
+        "the function returns");
 }
 
-void throw_no_gradient(const Node& node, const std::string& form) {
-    throw Error(std::string("[grad] no gradient has arrived at this '") + node.op() + "' of " + form +
+void throw_no_gradient(const Node& node, const std::string& description) {
+    throw Error(std::string("[grad] no gradient has arrived at this '") + node.op() + "' of " + description +
                 (node.state == State::leaf ? "; call backward() on a result that uses it"
                                            : "; only parameters keep one"));
 }
 
 void throw_gradient_not_needed(std::size_t input) {
-    throw Error("[gradient] input " + std::to_string(input) + " wants no gradient; ask wants(" +
+    throw Error("[gradient] input " + std::to_string(input) + " requires no gradient; check needs_grad(" +
                 std::to_string(input) + ") first");
 }
 
 void throw_no_such_input(std::size_t input, std::size_t count) {
-    throw Error("[gradient] the rule of '" + std::string(context.current_node->op()) + "' names input " +
-                std::to_string(input) + "; it has " + std::to_string(count) +
-                (count == 1 ? " input" : " inputs") + ", numbered from 0");
+    throw Error("[gradient] the backward function of '" + std::string(context.current_node->op()) +
+                "' uses input " + std::to_string(input) + ", but the operation has " + std::to_string(count) +
+                (count == 1 ? " input" : " inputs") + "; count inputs from 0");
 }
 
-void throw_no_gradient_written(const char* op, std::size_t input, const std::string& form) {
+void throw_no_gradient_written(const char* op, std::size_t input, const std::string& description) {
     throw Error("[backward] the backward function of '" + std::string(op) + "' gave no gradient to input " +
-                std::to_string(input) + " of " + form +
-                ", which requires one; give() zeros if the output ignores this input");
+                std::to_string(input) + " of " + description +
+                ", which requires one; add() zeros if the output ignores this input");
 }
 
-void throw_during_backward(const char* what) {
-    throw Error(
-        std::string("[") + what +
-        "] inside a backward(), which would go on with some of its gradients changed; wait until it is "
-        "over");
+void throw_during_backward(const char* call) {
+    throw Error(std::string("[") + call +
+                "] a backward() is running, whose gradients this call would change; make the call after "
+                "backward() returns");
 }
 
 }  // namespace tally::detail

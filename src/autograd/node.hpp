@@ -1,4 +1,4 @@
-// A node of the graph: what it made, what it is made of, and who still needs it.
+// A Node represents one value of the graph and refers to the inputs of the operation that computed the value.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +18,21 @@ namespace detail {
 class BackwardPass;
 class Recorder;
 
-// A node only moves forward: constant and leaf stay what they are; fresh -> queued -> consumed.
+// Constants and leaves keep their state. The result of an operation goes from fresh to queued to consumed.
 enum class State : std::uint8_t { constant, leaf, fresh, queued, consumed };
 
-// What belongs to the thread that records. A graph must be used where it was recorded.
+// ThreadContext holds the recording state of one thread. A graph must be used in the thread that recorded it.
 struct ThreadContext {
     std::uint64_t next_id = 1;
     std::uint64_t nodes_destroyed = 0;
-    std::uint32_t thread_id = 0;           // 0: not numbered yet, and nothing recorded
-    std::uint32_t backward_passes = 0;     // that are on their way
-    std::uint64_t backward_start_id = 0;   // what was made before the outermost of them has a smaller id
+    std::uint32_t thread_id = 0;           // 0 until assign_thread_id() sets it
+    std::uint32_t backward_passes = 0;     // running now; a backward function may start another pass
+    std::uint64_t backward_start_id = 0;   // next_id when the outermost backward pass started
     bool recording = true;                 // false inside NoGrad
     bool keep_values = false;              // true inside KeepValues
-    Recorder* recorder = nullptr;          // asked before an operation becomes a node (recorder.hpp)
-    const Node* current_node = nullptr;    // the one whose rule is just being called
-    Node** pending_destruction = nullptr;  // nodes that are just being dismantled, one after the other
+    Recorder* recorder = nullptr;          // sees each operation before it becomes a node (recorder.hpp)
+    const Node* current_node = nullptr;    // the node whose backward function is running
+    Node** pending_destruction = nullptr;  // the list that destroy_iteratively() is processing
 };
 inline constinit thread_local ThreadContext context;
 std::uint32_t assign_thread_id();
@@ -40,37 +40,37 @@ std::uint32_t assign_thread_id();
 inline std::uint32_t this_thread_id() { return context.thread_id ? context.thread_id : assign_thread_id(); }
 }  // namespace detail
 
-// What a variable refers to: a leaf, a constant, or what an operation has made.
+// A Var is a handle to a Node. The Node is a leaf, a constant or the result of an operation.
 class Node {
 public:
     Node(const Node&) = delete;
     Node& operator=(const Node&) = delete;
 
     virtual const char* op() const = 0;
-    // Sends this node's gradient to its inputs, forgets them, and lets go of itself, which the sweep held;
-    // when it throws the sweep still does.
+    // Runs the backward function, then drops the inputs, the saved values and the pass's reference to this
+    // node. If the backward function throws, the pass keeps its reference.
     virtual void backward(detail::BackwardPass&) = 0;
-    virtual void rollback_gradients() {}                      // what its rule has asked for, and thrown
-    virtual void clear() {}                                   // lets go of inputs, saved values and gradient
-    virtual std::vector<Node*> inputs() const { return {}; }  // for who looks on; null where nothing is held
-    virtual void destroy(Node*& pending) = 0;                 // lets go of everything and frees itself
+    // Clears the leaf gradients that the backward function was the first to write before it threw.
+    virtual void rollback_gradients() {}
+    virtual void clear() {}  // drops inputs, saved values and, unless grad() returns it, the gradient
+    virtual std::vector<Node*> inputs() const { return {}; }  // null for an input without a reference
+    virtual void destroy(Node*& pending) = 0;  // frees this node; inputs without a reference join `pending`
 
-    // Creation order is a topological order: an input is always older, its id smaller.
+    // Ids order the graph topologically: an input is created before each node that uses it.
     union {
         std::uint64_t id;
-        Node* next_to_destroy;  // once nobody refers to it
+        Node* next_to_destroy;  // replaces the id after the last reference is dropped
     };
-    std::uint32_t refs = 1;     // handles together count one, each newer node that reads it counts one
-    std::uint32_t handles = 1;  // when the last handle goes, the value goes, unless a rule saved it
+    std::uint32_t refs = 1;     // 1 for all handles together, 1 per node that uses this one, 1 while queued
+    std::uint32_t handles = 1;  // the last handle frees the value, unless a backward function saved it
     std::uint32_t thread_id;
     detail::State state;
     mutable std::uint8_t grad_flags = 0;  // bits of grad_flag (gradient.hpp)
-    bool is_grad_target = false;          // grad() asks for the gradient of this one
-    bool keeps_values;                    // keep values and constants for whoever looks on
+    bool is_grad_target = false;          // grad() returns the gradient of this node
+    bool keeps_values;                    // recorded inside KeepValues
 
 protected:
-    // Leaves and constants come first and give the thread its number; an operation has inputs, hence
-    // a numbered thread.
+    // An operation has inputs, whose creation already assigned the thread id.
     explicit Node(detail::State s)
         : id(detail::context.next_id++),
           thread_id(s == detail::State::fresh ? detail::context.thread_id : detail::this_thread_id()),
@@ -80,7 +80,8 @@ protected:
 };
 
 namespace detail {
-void destroy_iteratively(Node* pending);  // a loop, so that a chain of a million nodes needs no stack
+// Destroys in a loop, because recursion would overflow the stack on a chain of a million nodes.
+void destroy_iteratively(Node* pending);
 
 inline void unref(Node* node) {
     if (--node->refs == 0) {
@@ -89,7 +90,7 @@ inline void unref(Node* node) {
     }
 }
 
-// Inside destroy(): the input joins the list of the doomed instead of being freed recursively.
+// For use in destroy(): destroy_iteratively() frees the node later, so that calls do not nest.
 inline void unref(Node* node, Node*& pending) {
     if (--node->refs == 0) {
         node->next_to_destroy = pending;
@@ -97,32 +98,32 @@ inline void unref(Node* node, Node*& pending) {
     }
 }
 
-[[noreturn]] void throw_wrong_thread(const char* what, const Node& node);
-[[noreturn]] void throw_empty(const char* what);
+[[noreturn]] void throw_wrong_thread(const char* call, const Node& node);
+[[noreturn]] void throw_empty(const char* call);
 [[noreturn]] void throw_inside_checkpoint();
 [[noreturn]] void throw_bad_learning_rate(double rate);
-void require_distinct(
-    std::vector<std::pair<const Node*, std::size_t>> parameters);  // of a step, with their numbers
-[[noreturn]] void throw_no_gradient(const Node& node, const std::string& form);
+// Throws if two parameters of one sgd_step() are the same node. The number of each parameter is its position.
+void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameters);
+[[noreturn]] void throw_no_gradient(const Node& node, const std::string& description);
 [[noreturn]] void throw_gradient_not_needed(std::size_t input);
-[[noreturn]] void throw_no_gradient_written(const char* op, std::size_t input, const std::string& form);
+[[noreturn]] void throw_no_gradient_written(const char* op, std::size_t input,
+                                            const std::string& description);
 [[noreturn]] void throw_no_such_input(std::size_t input, std::size_t count);
-// Changing a leaf or its gradient while some backward() is on its way.
-[[noreturn]] void throw_during_backward(const char* what);
+[[noreturn]] void throw_during_backward(const char* call);
 }  // namespace detail
 
-// Graph nodes alive in this thread, leaves and constants included.
+// Counts the graph nodes alive in this thread, including leaves and constants.
 inline std::int64_t live_nodes() {
     return static_cast<std::int64_t>(detail::context.next_id - 1 - detail::context.nodes_destroyed);
 }
 
-// While one lives, operations on this thread compute values and record nothing.
+// NoGrad stops recording on this thread during its lifetime. Operations still compute their values.
 struct [[nodiscard]] NoGrad : private detail::ScopedValue<bool> {
     [[nodiscard]] NoGrad() : ScopedValue(detail::context.recording, false) {}
 };
 
-// While one lives, recorded nodes keep their values and their constant inputs, so that a picture
-// can show them.
+// KeepValues makes the nodes recorded during its lifetime keep their values and constant inputs, so that a
+// picture of the graph can show them.
 struct [[nodiscard]] KeepValues : private detail::ScopedValue<bool> {
     [[nodiscard]] KeepValues() : ScopedValue(detail::context.keep_values, true) {}
 };

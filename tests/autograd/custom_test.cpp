@@ -28,7 +28,9 @@ template <class Rule> Tensor with_rule(Rule rule, Tensor x) {
 
 TEST_CASE("a rule that names an input which is not there is told how many there are") {
     const Tensor x = parameter({1.0f, 2.0f});
-    const std::string told = "[gradient] the rule of 'own' names input 1; it has 1 input, numbered from 0";
+    const std::string told =
+        "[gradient] the backward function of 'own' uses input 1, but the operation has 1 input; count inputs "
+        "from 0";
     const auto gives = [](GradInputs<A> to, const A& dy, const A&, const A&) { to.add(1, dy); };
     const auto asks = [](GradInputs<A> to, const A&, const A&, const A&) { to.into(1); };
     const auto wonders = [](GradInputs<A> to, const A&, const A&, const A&) { (void)to.needs_grad(1); };

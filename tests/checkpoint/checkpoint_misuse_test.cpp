@@ -261,9 +261,9 @@ TEST_CASE("what stays inside a block cannot be used outside") {
         },
         x);
     CHECK(message_of([&] { sum(inside * 2).backward(); }) ==
-          "[backward] through the inside of a checkpointed function: nothing of it is there before it runs "
-          "again; "
-          "only what it returns can be used outside");
+          "[backward] this value was computed inside a checkpointed function, whose graph is not kept; use "
+          "only "
+          "what the function returns");
     x.zero_grad();
     sum(y).backward();
     CHECK(x.has_grad());
