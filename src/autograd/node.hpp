@@ -53,8 +53,9 @@ public:
     // Clears the leaf gradients that the backward function was the first to write before it threw.
     virtual void rollback_gradients() {}
     virtual void clear() {}  // drops inputs, saved values and, unless grad() returns it, the gradient
-    virtual std::vector<Node*> inputs() const { return {}; }  // null for an input without a reference
-    virtual void destroy(Node*& pending) = 0;  // frees this node; inputs without a reference join `pending`
+    virtual std::vector<Node*> inputs() const { return {}; }  // null for an input that is not held
+    virtual void destroy(
+        Node*& pending) = 0;  // frees this node; inputs left without references join `pending`
 
     // Ids order the graph topologically: an input is created before each node that uses it.
     union {
