@@ -1,4 +1,4 @@
-// The loop over waiting nodes, newest first, and what becomes of them after an error.
+// The backward loop runs queued nodes from newest to oldest and cleans up after an error.
 #include "tally/autograd/backward_pass.hpp"
 
 #include <string>
@@ -8,13 +8,13 @@
 namespace tally::detail {
 
 void BackwardPass::run() {
-    const ScopedValue<const Node*> around(context.current_node, context.current_node);
-    const Hook* const hook = hook_;  // which no rule can change: asked once, and not for each node
+    const ScopedValue<const Node*> restore_current_node(context.current_node, context.current_node);
+    const Hook* const hook = hook_;  // a local copy: the compiler would reload the member after each call
     while (!queue_.empty()) {
         Node* node = queue_.pop();
         node->state = State::consumed;
         try {
-            if (hook && node->grad_flags) hook->visit(hook->who, *node);
+            if (hook && node->grad_flags) hook->call(hook->callable, *node);
             if (watching::detail::observer) [[unlikely]]
                 run_observed(*node);
             else
@@ -29,23 +29,24 @@ void BackwardPass::run() {
 }
 
 [[gnu::cold, gnu::noinline]] void BackwardPass::run_observed(Node& node) {
-    const auto after = [&] {  // a rule may have ended the looking on
+    const auto notify_after_backward = [&] {
+        // The backward function may have ended the ObserverScope.
         if (watching::detail::observer) watching::detail::observer->after_backward(node);
     };
-    ++node.refs;  // who looks on sees it once more, after it has let go of itself
+    ++node.refs;  // backward() drops the pass's reference, but after_backward() still reads the node
     try {
         watching::detail::observer->before_backward(node);
         node.backward(*this);
     } catch (...) {
-        --node.refs;  // the sweep still holds it
-        after();
+        --node.refs;  // cannot reach 0, because run() still owns the pass's reference
+        notify_after_backward();
         throw;
     }
-    after();  // when this throws, run() lets go in our place
+    notify_after_backward();  // if this throws, run() drops the extra reference
     unref(&node);
 }
 
-// After an error what was queued is spent: its values may be half used.
+// Marks the queued nodes as consumed after an error, because their gradients may lack contributions.
 void BackwardPass::abort() {
     while (!queue_.empty()) {
         Node* node = queue_.pop();

@@ -1,4 +1,4 @@
-// The sweep, which is all of backward: newest first, each node once, no recursion.
+// BackwardPass visits the nodes of a graph from newest to oldest and runs each backward function once.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,14 @@ namespace tally::detail {
 
 class BackwardPass {
 public:
-    struct Hook {  // sees each node before it is pulled
-        void (*visit)(const void* who, Node& node);
-        const void* who;
+    // The pass calls the hook before the backward function of each node that has received a gradient.
+    struct Hook {
+        void (*call)(const void* callable, Node& node);
+        const void* callable;
     };
 
-    // With an oldest target, only targets receive gradients, and what lies below that one is left alone.
+    // grad() passes the smallest id of its targets, and backward() passes 0. In grad(), only targets receive
+    // gradients, and the pass does not visit older nodes.
     explicit BackwardPass(std::uint64_t oldest_target = 0, const Hook* hook = nullptr)
         : oldest_target_(oldest_target), hook_(hook) {
         if (context.backward_passes++ > 0) return;
@@ -30,9 +32,9 @@ public:
             abort();
     }
 
-    // Says whether an input will receive a gradient; one that was computed then waits for its turn.
+    // Returns whether this input needs a gradient, and queues the input if an operation computed it.
     [[gnu::always_inline]] bool enqueue_if_needed(Node* node) {
-        const State state = node->state;  // no switch: a jump through a table costs more than all of this
+        const State state = node->state;  // a switch would become a jump table, which is slower here
         if (state == State::fresh && node->id > oldest_target_) [[likely]] {
             node->state = State::queued;
             ++node->refs;
@@ -40,8 +42,8 @@ public:
             return true;
         }
         if (state == State::leaf) {
-            node->grad_flags &=
-                static_cast<std::uint8_t>(~grad_flag::first_write);  // by the rules before this one
+            // A previous backward function may have set this flag, and rollback_gradients() must not see it.
+            node->grad_flags &= static_cast<std::uint8_t>(~grad_flag::first_write);
             return oldest_target_ == 0 || node->is_grad_target;
         }
         if (state == State::queued) return true;
@@ -49,7 +51,7 @@ public:
         if (node->id > oldest_target_) throw_consumed(node);
         return node->is_grad_target;
     }
-    void run();  // until nothing waits
+    void run();  // returns when the queue is empty
 
     [[noreturn]] static void throw_consumed(const Node* node);
 

@@ -59,9 +59,8 @@ void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameter
 
 void throw_inside_checkpoint() {
     throw Error(
-        "[backward] this value was computed inside a checkpointed function, whose graph is not kept; use "
-        "what "
-        "the function returns");
+        "[backward] this value was computed inside a checkpointed function, whose graph is not kept; "
+        "use what the function returns");
 }
 
 void throw_no_gradient(const Node& node, const std::string& description) {

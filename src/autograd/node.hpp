@@ -54,8 +54,8 @@ public:
     virtual void rollback_gradients() {}
     virtual void clear() {}  // drops inputs, saved values and, unless grad() returns it, the gradient
     virtual std::vector<Node*> inputs() const { return {}; }  // null for an input that is not held
-    virtual void destroy(
-        Node*& pending) = 0;  // frees this node; inputs left without references join `pending`
+    // Frees this node. Inputs that no longer have a reference join the list `pending`.
+    virtual void destroy(Node*& pending) = 0;
 
     // Ids order the graph topologically: an input is created before each node that uses it.
     union {

@@ -106,8 +106,8 @@ private:
     Nodes nodes_{};
 };
 
-// A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (GradInputs<T>, const T& dy,
-// const T& kept...).
+// A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (GradInputs<T>, const T&
+// dy, const T& kept...).
 template <class T, class Name, class Nodes, class Rule, class... Saves> class Operation final
     : public ValueNode<T> {
 public:
@@ -146,8 +146,8 @@ public:
             kept_);
     }
 
-    // The backward function of a custom operation may set its inputs' gradients or add to them, but must not forget one.
-    // With `only_look` it is called for that alone, and no input gets anything.
+    // The backward function of a custom operation may set its inputs' gradients or add to them, but must not
+    // forget one. With `only_look` it is called for that alone, and no input gets anything.
     [[gnu::noinline]] void call_custom_backward(bool only_look = false) {
         std::vector<ValueNode<T>*> places = inputs_.all();  // each input gets a node of its own
         std::vector<std::optional<ValueNode<T>>> own(places.size());

@@ -34,7 +34,8 @@ template <class T, int Place> struct NothingSaved {  // takes no room in the nod
 };
 }  // namespace detail
 
-// Values that a rule reads, in the order of its arguments after dy: save() keeps none, save_if only what is needed.
+// Values that a rule reads, in the order of its arguments after dy: save() keeps none, save_if only what is
+// needed.
 template <class... T> std::tuple<detail::SaveRequest<T>...> save(const T&... x) {
     return {detail::SaveRequest<T>{&x}...};
 }

@@ -1,4 +1,4 @@
-// Var<T>: a value that remembers how it was made; backward() and grad().
+// Var<T> is a handle to a value in the graph. backward() and grad() compute the gradients of the value.
 #pragma once
 
 #include <concepts>
@@ -21,19 +21,20 @@
 namespace tally {
 
 namespace detail {
-// A node with its value and its gradient; by itself a leaf or a constant.
+// ValueNode adds a value and its gradient to Node. Leaves and constants need nothing else.
 template <class T> class ValueNode : public Node {
 public:
     [[gnu::always_inline]] ValueNode(T&& v, detail::State s)
         : Node(s), gradient(detail::like_without_memory(v)), value(std::move(v)) {}
 
-    // Asked for immediately before the kernel that writes: the first contribution sets, each later one adds.
+    // Call this right before a kernel writes the gradient. The first write sets it, and later writes add to
+    // it.
     [[gnu::always_inline]] Into<T> into() {
         if constexpr (!Number<T>)
             if (grad_flags & grad_flag::locked) [[unlikely]]
                 detail::before_write_to_locked(*this);
         if (view().is_present()) {
-            detail::make_unique_buffer(gradient);  // a buffer shared with somebody else is not written to
+            detail::make_unique_buffer(gradient);  // a buffer that another array shares must not change
             return {gradient, Write::add};
         }
         grad_flags |= grad_flag::present;
@@ -50,26 +51,27 @@ public:
         pool::give(this, sizeof *this);
     }
 
-    mutable T gradient;  // its memory comes with the first write; of an inner node only during the sweep
-    T value;             // let go when nobody holds a handle
+    mutable T gradient;  // allocated by the first write; an inner node frees it after its backward function
+    T value;             // freed with the last handle
 };
 
-// Asked before a leaf's value or gradient is changed by anything but a sweep.
+// Call this before changing a leaf outside a backward pass. Throws if a running backward() may use the leaf,
+// or if a window has locked it.
 template <class T>
-[[gnu::always_inline]] inline void require_unlocked(const char* what, const ValueNode<T>& of) {
-    if (context.backward_passes && of.id < context.backward_start_id) [[unlikely]]
-        throw_during_backward(what);
-    if (is_locked(of.grad_flags)) [[unlikely]]
-        throw_locked(what, describe(of.value));
+[[gnu::always_inline]] inline void require_unlocked(const char* call, const ValueNode<T>& node) {
+    if (context.backward_passes && node.id < context.backward_start_id) [[unlikely]]
+        throw_during_backward(call);
+    if (is_locked(node.grad_flags)) [[unlikely]]
+        throw_locked(call, describe(node.value));
 }
 }  // namespace detail
 
-// What a rule writes to: the gradients of its operation's inputs.
+// GradInputs lets a backward function write the gradients of its operation's inputs.
 template <class T> class GradInputs {
 public:
     GradInputs(detail::ValueNode<T>* const* inputs, std::size_t count, bool can_reuse_dy)
         : inputs_(inputs), count_(static_cast<std::uint32_t>(count)), can_reuse_dy_(can_reuse_dy) {}
-    // Nobody but the rule will read dy: what is written last may be written over it.
+    // If true, only the backward function reads dy, and its last output may overwrite dy.
     bool can_reuse_dy() const { return can_reuse_dy_; }
     bool needs_grad(std::size_t input) const {
         if (input >= count_) [[unlikely]]
@@ -83,13 +85,13 @@ public:
         return place;
     }
     detail::GradientView<T> view(std::size_t input) const { return inputs_[input]->view(); }
-    // Hands over a gradient that is already there; what is the first of an inner node is not copied.
+    // Adds a gradient that is already computed. An input without a gradient buffer shares this one uncopied.
     void add(std::size_t input, const T& gradient) const {
         if (!detail::has_memory(gradient)) detail::throw_empty("gradient");
         if (needs_grad(input) && !try_add(input, gradient))
             detail::fail_gradient_form(detail::describe(inputs_[input]->value), detail::describe(gradient));
     }
-    // The same for a gradient that may have another form; says whether it was handed over.
+    // Adds a gradient only if it has the shape and device of the input. Returns whether it was added.
     bool try_add(std::size_t input, const T& gradient) const {
         if (!detail::same_shape_and_device(inputs_[input]->value, gradient)) return false;
         accumulate_into(into(input), gradient);
@@ -97,7 +99,7 @@ public:
     }
 
 private:
-    detail::ValueNode<T>* const* inputs_;  // two words in all, which travel in registers
+    detail::ValueNode<T>* const* inputs_;  // GradInputs has 16 bytes, so that it is passed in registers
     std::uint32_t count_;
     bool can_reuse_dy_;
 };
@@ -105,9 +107,10 @@ private:
 template <detail::Value T> class Var;
 
 namespace detail {
-template <class T> struct VisitedNode {  // what an observer of the sweep sees: a node about to be pulled
+// backward(f) passes a VisitedNode to f before it runs the backward function of that node.
+template <class T> struct VisitedNode {
     const Node& node;
-    const T& value;  // let go already, unless a handle or a KeepValues keeps it
+    const T& value;  // already freed, unless a handle or KeepValues keeps it
     const T& gradient;
 };
 }  // namespace detail
@@ -126,7 +129,7 @@ public:
 
     Var(const Var& other) : node_(other.node_) {
         if (!node_) return;
-        check_thread("copy", *node_);  // handles are counted without a lock
+        check_thread("copy", *node_);  // the count of handles is not atomic
         ++node_->handles;
     }
     Var(Var&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
@@ -134,13 +137,13 @@ public:
         std::swap(node_, other.node_);
         return *this;
     }
-    template <class Other> void operator=(const Other&) && { not_in_place<Other>(); }  // x[0] = y
-    // It would make a constant of what was a parameter.
+    template <class Other> void operator=(const Other&) && { not_in_place<Other>(); }  // rejects x[0] = y
+    // Rejects `parameter = array`, which would replace the parameter by a constant.
     template <class Plain>
     requires(std::same_as<std::remove_cvref_t<Plain>, T> && !detail::Number<T>) Var& operator=(Plain&&) & {
         static_assert(!sizeof(Plain),
-                      "numbers are given to a parameter by assign(parameter, numbers); to make a variable "
-                      "a constant write variable = constant(numbers)");
+                      "call assign(parameter, numbers) to change a parameter, or write "
+                      "variable = constant(numbers) to make the variable a constant");
     }
     [[gnu::always_inline]] ~Var() {
         if (node_ && --node_->handles == 0) drop(node_);
@@ -152,13 +155,12 @@ public:
 
     explicit operator bool() const { return node_ != nullptr; }
     const T& value() const& { return checked("value").value; }
-    T value() const&& { return checked("value").value; }  // a temporary's value outlives it
-    auto item() const {                                   // the only element
-        return detail::item(value());
-    }
+    T value() const&& { return checked("value").value; }  // a copy, because the variable is a temporary
+    auto item() const { return detail::item(value()); }   // of a variable with a single element
     const Shape& shape() const& { return detail::shape_of(value()); }
     Shape shape() const&& { return detail::shape_of(checked("shape").value); }
-    // x[i]: the i-th along the first axis, which goes; -1 is the last. x.t(): the last two axes swapped. (ops/shape.hpp)
+    // x[i] selects index i of the first axis and drops that axis. x[-1] is the last one. x.t() swaps the last
+    // two axes. Both require ops/shape.hpp.
     Var operator[](std::int64_t i) const requires(!detail::Number<T>) { return at(*this, i); }
     Var t() const requires(!detail::Number<T>) { return transpose(*this); }
     bool requires_grad() const { return node_ && node_->state != detail::State::constant; }
@@ -172,29 +174,30 @@ public:
         return node.gradient;
     }
     [[nodiscard]] T grad() const&& { return grad(); }
-    void zero_grad() const {
-        mutable_leaf("zero_grad").clear_gradient();
-    }  // its buffer stays for the next window
+    // Clears the gradient and keeps its buffer for the next one.
+    void zero_grad() const { mutable_leaf("zero_grad").clear_gradient(); }
+    // Clears the gradient and frees its buffer.
     void free_grad() const {
         detail::ValueNode<T>& node = mutable_leaf("free_grad");
         node.clear_gradient();
         detail::reset(node.gradient);
     }
-    // In place, for optimizers: f(value, gradient) writes through value.writable(). Whoever saved the value
-    // for a backward pass will notice.
+    // Calls f(value, gradient) if there is a gradient. f changes the parameter in place by value.writable().
+    // A later backward() that saved the old value throws.
     template <class F> void update(F f) const {
         if (leaf("update").has_gradient())
             modify_value([&](T& value) { f(value, std::as_const(node_->gradient)); }, "update");
     }
-    // The same of any parameter, whether a gradient has reached it or not: f(value).
-    template <class F> void modify_value(F f, const char* what = "modify_value") const {
-        detail::ValueNode<T>& node = leaf(what);
-        detail::require_unlocked(what, node);
-        detail::require_own_value(what, node.grad_flags);
+    // Calls f(value) to change a parameter in place, with or without a gradient.
+    template <class F> void modify_value(F f, const char* call = "modify_value") const {
+        detail::ValueNode<T>& node = leaf(call);
+        detail::require_unlocked(call, node);
+        detail::require_own_value(call, node.grad_flags);
         detail::before_in_place_update(node.value);
-        modify_in_place(what, f, &detail::ValueNode<T>::value);
+        modify_in_place(call, f, &detail::ValueNode<T>::value);
     }
-    // f(gradient) in place, where one has arrived; whoever holds a copy of it keeps what it had.
+    // Calls f(gradient) to change the gradient in place, if there is one. Copies of the gradient do not
+    // change.
     template <class F> void modify_grad(F f) const {
         detail::ValueNode<T>& node = leaf("modify_grad");
         detail::require_unlocked("modify_grad", node);
@@ -208,115 +211,117 @@ public:
     void backward(const T& seed) const { start("backward", &seed); }
     template <std::invocable<const detail::VisitedNode<T>&> Observer>
     void backward(const Observer& observer) const {
-        const auto visit = [](const void* who, Node& node) {
+        const auto visit = [](const void* callable, Node& node) {
             const auto& seen = static_cast<const detail::ValueNode<T>&>(node);
-            (*static_cast<const Observer*>(who))(detail::VisitedNode<T>{seen, seen.value, seen.gradient});
+            (*static_cast<const Observer*>(callable))(
+                detail::VisitedNode<T>{seen, seen.value, seen.gradient});
         };
         const detail::BackwardPass::Hook hook{visit, &observer};
         start("backward", nullptr, 0, &hook);
     }
 
     detail::ValueNode<T>* node() const { return node_; }
-    // Nobody will read this result's value once its last handle, which this is, has gone; a rule may
-    // keep it, though.
+    // Returns whether this is the last handle of a result. An operation that takes this handle may then
+    // overwrite the value, unless a backward function saves it.
     bool is_last_handle() const {
         return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->keeps_values;
     }
-    // Turns a handle into a newer node's reference; the value goes with the last handle.
-    [[gnu::always_inline]] detail::ValueNode<T>* into_node(bool held) && {
+    // Drops this handle. With `keep_ref` returns the node with a reference for the caller, and otherwise
+    // null. The last handle frees the value.
+    [[gnu::always_inline]] detail::ValueNode<T>* into_node(bool keep_ref) && {
         detail::ValueNode<T>* node = std::exchange(node_, nullptr);
         if (--node->handles > 0) {
-            if (held) ++node->refs;
-            return held ? node : nullptr;
+            if (keep_ref) ++node->refs;
+            return keep_ref ? node : nullptr;
         }
-        if (held) {
+        if (keep_ref) {
             if (!node->keeps_values) detail::reset(node->value);
             return node;
         }
         detail::unref(node);
         return nullptr;
     }
-    detail::ValueNode<T>& checked(const char* what) const {
+    detail::ValueNode<T>& checked(const char* call) const {
         if (!node_) [[unlikely]]
-            detail::throw_empty(what);
+            detail::throw_empty(call);
         return *node_;
     }
-    void start(const char* what, const T* seed, std::uint64_t oldest_target = 0,
+    void start(const char* call, const T* seed, std::uint64_t oldest_target = 0,
                const detail::BackwardPass::Hook* hook = nullptr) const;
-    static void check_thread(const char* what, const Node& node) {
+    static void check_thread(const char* call, const Node& node) {
         if (node.thread_id != detail::context.thread_id) [[unlikely]]
-            detail::throw_wrong_thread(what, node);
+            detail::throw_wrong_thread(call, node);
     }
 
 private:
     template <class Other> static constexpr void not_in_place() {
         static_assert(
             !sizeof(Other),
-            "a variable is not changed in place, nor a part of one: write x = x + y for a new one; the "
-            "numbers of a parameter change by sgd_step, an optimizer or update()");
+            "a variable is not changed in place: write x = x + y for a new variable, and change a parameter "
+            "by sgd_step(), an optimizer or update()");
     }
-    [[gnu::noinline]] static void drop(detail::ValueNode<T>* node) {  // the last handle has gone
+    [[gnu::noinline]] static void drop(detail::ValueNode<T>* node) {  // called for the last handle
         if (node->refs > 1 && !node->keeps_values) detail::reset(node->value);
         detail::unref(node);
     }
-    [[gnu::always_inline]] void expect_start(const char* what, const T* seed,
-                                             std::uint64_t oldest_target) const {
-        detail::ValueNode<T>& node = checked(what);
-        check_thread(what, node);
+    [[gnu::always_inline]] void require_differentiable(const char* call, const T* seed,
+                                                       std::uint64_t oldest_target) const {
+        detail::ValueNode<T>& node = checked(call);
+        check_thread(call, node);
         if (node.state == detail::State::consumed && node.id > oldest_target)
             detail::BackwardPass::throw_consumed(&node);
         if (node.state == detail::State::queued)
-            throw Error(std::string("[") + what + "] the graph of this '" + node.op() +
-                        "' is just being swept");
+            throw Error(std::string("[") + call + "] a running backward() already uses the graph of this '" +
+                        node.op() + "'; call " + call + "() outside that backward()");
         if (node.state == detail::State::constant)
-            throw Error(std::string("[") + what + "] nothing to differentiate: this value of " +
+            throw Error(std::string("[") + call + "] nothing to differentiate: this value of " +
                         detail::describe(node.value) +
                         " depends on no parameter; was it made inside NoGrad, or detached?");
         if (seed && !detail::has_memory(*seed)) detail::throw_empty("seed");
         if (!seed && !detail::is_scalar(node.value))
-            throw Error(std::string("[") + what + "] needs a seed: the result is " +
+            throw Error(std::string("[") + call + "] needs a seed: the result is " +
                         detail::describe(node.value) + ", and only a single element may go without");
         if (seed && !detail::same_shape_and_device(*seed, node.value))
-            throw Error(std::string("[") + what + "] the seed is " + detail::describe(*seed) +
+            throw Error(std::string("[") + call + "] the seed is " + detail::describe(*seed) +
                         ", the result " + detail::describe(node.value));
     }
-    detail::ValueNode<T>& mutable_leaf(const char* what) const {  // to be changed
-        detail::ValueNode<T>& node = checked(what);
-        check_thread(what, node);
-        detail::require_unlocked(what, node);
+    detail::ValueNode<T>& mutable_leaf(const char* call) const {
+        detail::ValueNode<T>& node = checked(call);
+        check_thread(call, node);
+        detail::require_unlocked(call, node);
         return node;
     }
-    detail::ValueNode<T>& leaf(const char* what) const {
-        detail::ValueNode<T>& node = checked(what);
-        check_thread(what, node);
+    detail::ValueNode<T>& leaf(const char* call) const {
+        detail::ValueNode<T>& node = checked(call);
+        check_thread(call, node);
         if (node.state != detail::State::leaf)
-            throw Error(std::string("[") + what + "] only a parameter is updated, not the result of '" +
+            throw Error(std::string("[") + call + "] only a parameter is updated, not the result of '" +
                         node.op() + "'");
         return node;
     }
-    // Of a parameter, in place; afterwards value and gradient must still have one form.
-    template <class F> void modify_in_place(const char* what, F f, T detail::ValueNode<T>::*part) const {
+    // Applies f to the value or the gradient. Throws if their shapes or devices differ afterwards.
+    template <class F> void modify_in_place(const char* call, F f, T detail::ValueNode<T>::*part) const {
         detail::ValueNode<T>& node = *node_;
         f(node.*part);
-        if (!detail::has_memory(node.*part)) replace_lost(what, part);
+        if (!detail::has_memory(node.*part)) replace_lost(call, part);
         if (detail::same_shape_and_device(node.value, node.gradient)) return;
         const std::string value = detail::describe(node.value), gradient = detail::describe(node.gradient);
         const bool of_value = part == &detail::ValueNode<T>::value;
         node.clear_gradient();
         node.gradient = detail::like_without_memory(node.value);
-        throw Error(std::string("[") + what + "] a parameter of " + (of_value ? gradient : value) +
+        throw Error(std::string("[") + call + "] a parameter of " + (of_value ? gradient : value) +
                     " was given a " + (of_value ? "value of " + value : "gradient of " + gradient));
     }
 
-    // The function moved the memory away, or put an array without memory in its place.
-    [[noreturn, gnu::cold]] void replace_lost(const char* what, T detail::ValueNode<T>::*part) const {
+    // Replaces an array that f left without memory, and throws.
+    [[noreturn, gnu::cold]] void replace_lost(const char* call, T detail::ValueNode<T>::*part) const {
         detail::ValueNode<T>& node = *node_;
         const bool of_value = part == &detail::ValueNode<T>::value;
         if (of_value)
             node.value = detail::nans_like(node.gradient);
         else
             free_grad();
-        throw Error(std::string("[") + what + "] the function left the parameter of " +
+        throw Error(std::string("[") + call + "] the function left the parameter of " +
                     detail::describe(node.gradient) + " without " +
                     (of_value ? "a value: it is NaN now; assign() new numbers" : "its gradient") +
                     "; write into the array, or replace it by one with memory");
@@ -325,13 +330,13 @@ private:
     detail::ValueNode<T>* node_ = nullptr;
 };
 
-// Not in the class, where it would be inline, and each program that calls it would compile it.
-template <detail::Value T> void Var<T>::start(const char* what, const T* seed, std::uint64_t oldest_target,
+// Defined outside the class, because each program would compile an inline function again.
+template <detail::Value T> void Var<T>::start(const char* call, const T* seed, std::uint64_t oldest_target,
                                               const detail::BackwardPass::Hook* hook) const {
-    expect_start(what, seed, oldest_target);
+    require_differentiable(call, seed, oldest_target);
     detail::ValueNode<T>& node = *node_;
     detail::BackwardPass backward_pass(oldest_target, hook);
-    if (!backward_pass.enqueue_if_needed(&node)) return;  // nothing that grad() asks for
+    if (!backward_pass.enqueue_if_needed(&node)) return;  // the result uses no target of grad()
     accumulate_into(node.into(), seed ? *seed : detail::ones_like(node.value));
     if (node.state == detail::State::leaf) detail::account_as(node.gradient, MemoryClass::gradient);
     backward_pass.run();
@@ -339,9 +344,9 @@ template <detail::Value T> void Var<T>::start(const char* what, const T* seed, s
 
 // ---- leaves and constants ----
 
-// A leaf that wants a gradient; of a variable, such as parameter(randn({3, 2}, {.seed = 1})), it takes the numbers.
+// Makes a leaf that receives gradients. From a variable, as in parameter(randn({3, 2})), it takes the value.
 template <detail::Value T> Var<T> parameter(T value) {
-    detail::make_unique_buffer(value);  // it will be stepped in place
+    detail::make_unique_buffer(value);  // optimizers change it in place
     detail::account_as(value, MemoryClass::parameter);
     return Var<T>(std::move(value), detail::State::leaf);
 }
@@ -354,25 +359,26 @@ template <detail::Variable V> V parameter(const V& numbers) {
     return parameter(typename V::value_type(numbers.value()));
 }
 
-// One that wants no gradient.
+// Makes a variable that receives no gradient.
 template <detail::Value T> Var<T> constant(T value) {
     return Var<T>(std::move(value), detail::State::constant);
 }
 template <detail::Variable V> V constant(const V& numbers) { return constant(numbers.value()); }
 
-// Its value as a constant: nothing goes back through it.
+// Returns the value as a constant, through which no gradient flows.
 template <detail::Value T> Var<T> detach(const Var<T>& x) {
     return Var<T>(x.value(), detail::State::constant);
 }
 
-// ---- gradients without touching any leaf ----
+// ---- gradients that are returned, not accumulated in leaves ----
 
 namespace detail {
-// Of `y`, weighted by `seed`, with respect to leaves or results on the way to it.
+// Returns the gradients of `y`, weighted by `seed`, with respect to leaves or intermediate results.
 template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T>>& xs) {
-    struct
-        SavedGradient {  // a leaf's own gradient, set aside while this sweep runs, and put back whatever happens
-        void take(ValueNode<T>& n) {
+    // Keeps the accumulated gradient of a target during this pass and restores it afterwards, even on an
+    // error.
+    struct SavedGradient {
+        void save(ValueNode<T>& n) {
             node = &n;
             gradient = std::exchange(n.gradient, detail::like_without_memory(n.value));
             grad_flags = std::exchange(n.grad_flags, std::uint8_t{0});
@@ -388,7 +394,7 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
         T gradient{};
         std::uint8_t grad_flags = 0;
     };
-    std::vector<SavedGradient> loans(xs.size());
+    std::vector<SavedGradient> saved(xs.size());
     std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
     for (std::size_t i = 0; i < xs.size(); ++i) {
         ValueNode<T>& node = xs[i].checked("grad");
@@ -399,7 +405,7 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
         if (node.is_grad_target)
             throw Error("[grad] input " + std::to_string(i) + " of " + detail::describe(node.value) +
                         " is asked for twice");
-        loans[i].take(node);
+        saved[i].save(node);
         if (node.id < oldest) oldest = node.id;
     }
     y.start("grad", seed, oldest);

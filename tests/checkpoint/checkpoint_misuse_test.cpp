@@ -261,9 +261,8 @@ TEST_CASE("what stays inside a block cannot be used outside") {
         },
         x);
     CHECK(message_of([&] { sum(inside * 2).backward(); }) ==
-          "[backward] this value was computed inside a checkpointed function, whose graph is not kept; use "
-          "what "
-          "the function returns");
+          "[backward] this value was computed inside a checkpointed function, whose graph is not kept; "
+          "use what the function returns");
     x.zero_grad();
     sum(y).backward();
     CHECK(x.has_grad());

@@ -53,8 +53,8 @@ REFUSED = {
     "numbers.clone();": "nodiscard",
     "window.begin_micro_batch(2);": "nodiscard",
     "NoGrad();": "nodiscard",
-    "layer.bias = numbers;": "numbers are given to a parameter by assign(parameter, numbers)",
-    "layer.bias = Array<float>({2}, {1.f, 2.f});": "numbers are given to a parameter by assign(parameter, numbers)",
+    "layer.bias = numbers;": "call assign(parameter, numbers) to change a parameter",
+    "layer.bias = Array<float>({2}, {1.f, 2.f});": "call assign(parameter, numbers) to change a parameter",
 }
 COMPILES_WITH_XTENSOR = ["array_of(as_xtensor(others)); array_of<float>(as_xtensor(others) > 0); as_writable_xtensor(numbers) = as_xtensor(others);"]
 WRITE_ARRAY_OF = "of elements of another type write array_of<float>(expression) or array_of<double>(expression)"
