@@ -27,8 +27,7 @@ public:
     [[gnu::always_inline]] ValueNode(T&& v, detail::State s)
         : Node(s), gradient(detail::like_without_memory(v)), value(std::move(v)) {}
 
-    // Call this right before a kernel writes the gradient. The first write sets it, and later writes add to
-    // it.
+    // Call this right before a kernel writes. The first write sets the gradient, and later writes add to it.
     [[gnu::always_inline]] Into<T> into() {
         if constexpr (!Number<T>)
             if (grad_flags & grad_flag::locked) [[unlikely]]
@@ -85,7 +84,7 @@ public:
         return place;
     }
     detail::GradientView<T> view(std::size_t input) const { return inputs_[input]->view(); }
-    // Adds a gradient that is already computed. An input without a gradient buffer shares this one uncopied.
+    // Adds a gradient that is already computed. An input without a gradient buffer shares that of `gradient`.
     void add(std::size_t input, const T& gradient) const {
         if (!detail::has_memory(gradient)) detail::throw_empty("gradient");
         if (needs_grad(input) && !try_add(input, gradient))
@@ -159,8 +158,7 @@ public:
     auto item() const { return detail::item(value()); }   // of a variable with a single element
     const Shape& shape() const& { return detail::shape_of(value()); }
     Shape shape() const&& { return detail::shape_of(checked("shape").value); }
-    // x[i] selects index i of the first axis and drops that axis. x[-1] is the last one. x.t() swaps the last
-    // two axes. Both require ops/shape.hpp.
+    // x[i] is the part at index i of the first axis. x.t() swaps the last two axes. Both need ops/shape.hpp.
     Var operator[](std::int64_t i) const requires(!detail::Number<T>) { return at(*this, i); }
     Var t() const requires(!detail::Number<T>) { return transpose(*this); }
     bool requires_grad() const { return node_ && node_->state != detail::State::constant; }
@@ -174,7 +172,7 @@ public:
         return node.gradient;
     }
     [[nodiscard]] T grad() const&& { return grad(); }
-    // Clears the gradient and keeps its buffer for the next one.
+    // Clears the gradient, but keeps its buffer for the next backward().
     void zero_grad() const { mutable_leaf("zero_grad").clear_gradient(); }
     // Clears the gradient and frees its buffer.
     void free_grad() const {
@@ -196,8 +194,7 @@ public:
         detail::before_in_place_update(node.value);
         modify_in_place(call, f, &detail::ValueNode<T>::value);
     }
-    // Calls f(gradient) to change the gradient in place, if there is one. Copies of the gradient do not
-    // change.
+    // Calls f(gradient) to change an existing gradient in place. Copies of the gradient do not change.
     template <class F> void modify_grad(F f) const {
         detail::ValueNode<T>& node = leaf("modify_grad");
         detail::require_unlocked("modify_grad", node);
@@ -226,8 +223,8 @@ public:
     bool is_last_handle() const {
         return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->keeps_values;
     }
-    // Drops this handle. With `keep_ref` returns the node with a reference for the caller, and otherwise
-    // null. The last handle frees the value.
+    // Turns this handle into a reference to its node, or drops the handle and returns null if `keep_ref` is
+    // false. The last handle frees the value.
     [[gnu::always_inline]] detail::ValueNode<T>* into_node(bool keep_ref) && {
         detail::ValueNode<T>* node = std::exchange(node_, nullptr);
         if (--node->handles > 0) {
@@ -375,8 +372,7 @@ template <detail::Value T> Var<T> detach(const Var<T>& x) {
 namespace detail {
 // Returns the gradients of `y`, weighted by `seed`, with respect to leaves or intermediate results.
 template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T>>& xs) {
-    // Keeps the accumulated gradient of a target during this pass and restores it afterwards, even on an
-    // error.
+    // Sets the gradient of a target aside during this pass and restores it at the end, even after an error.
     struct SavedGradient {
         void save(ValueNode<T>& n) {
             node = &n;
