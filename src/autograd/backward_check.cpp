@@ -1,41 +1,43 @@
-// What a rule did that it must not, in words.
+// Throws the errors that BackwardCheck finds.
 #include "tally/autograd/backward_check.hpp"
 
-namespace tally::rule_check {
+namespace tally::backward_check {
 
 namespace {
-std::string rule_of(const char* op) { return std::string("[check] the rule of '") + op + "' "; }
+std::string function_of(const char* op) {
+    return std::string("[check] the backward function of '") + op + "' ";
+}
 std::string elements_of(std::size_t input, std::size_t elements) {
     return std::to_string(elements) + (elements == 1 ? " element" : " elements") +
            " of the gradient of input " + std::to_string(input);
 }
 }  // namespace
 
-void fail_written(const char* op, const std::string& form) {
-    throw Error(
-        std::string("[check] '") + op + "' keeps an array of " + form +
-        " for the way back, and its numbers were changed without a new version: somebody wrote through a "
-        "pointer kept from writable(), or through data(); ask writable() each time");
+void fail_written(const char* op, const std::string& description) {
+    throw Error(std::string("[check] '") + op + "' saved an array of " + description +
+                " for backward(), and an old pointer from writable() or data() changed the array since; call "
+                "writable() before each write");
 }
 
 void fail_given(const char* op, std::size_t which) {
-    throw Error(rule_of(op) + "changed " + (which == 0 ? "dy" : "kept value " + std::to_string(which - 1)) +
-                ", which it was given to read; write to a copy's writable()");
+    throw Error(function_of(op) + "changed " +
+                (which == 0 ? "dy" : "saved value " + std::to_string(which - 1)) +
+                ", which is read-only; change a copy through writable()");
 }
 
 void fail_nothing(const char* op, std::size_t input) {
-    throw Error(rule_of(op) + "asked for the gradient of input " + std::to_string(input) +
-                " and wrote nothing; ask into() right before writing, or not at all");
+    throw Error(function_of(op) + "called into() for input " + std::to_string(input) +
+                " and wrote nothing; call into() only right before a write");
 }
 
 void fail_unset(const char* op, std::size_t input, std::size_t elements) {
-    throw Error(rule_of(op) + "left " + elements_of(input, elements) +
-                " as the memory was, or added to it, where into() said Write::set; write all of it");
+    throw Error(function_of(op) + "did not set " + elements_of(input, elements) +
+                ", although into() returned Write::set; assign every element");
 }
 
 void fail_unadded(const char* op, std::size_t input, std::size_t elements) {
-    throw Error(rule_of(op) + "assigned " + elements_of(input, elements) +
-                ", where into() said Write::add; look at `how`, or use give()");
+    throw Error(function_of(op) + "assigned " + elements_of(input, elements) +
+                ", although into() returned Write::add; follow `how`, or use add()");
 }
 
-}  // namespace tally::rule_check
+}  // namespace tally::backward_check

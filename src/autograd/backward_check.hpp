@@ -1,5 +1,5 @@
-// A rule on trial: does it leave alone what it was given, and write its gradients as it was told? Here values
-// and gradients are known, and no graph.
+// BackwardCheck checks that a backward function changes no input and writes its gradients as into() requires.
+// This header knows values and gradients, but not the graph.
 #pragma once
 
 #include <cmath>
@@ -19,28 +19,28 @@ namespace tally {
 
 namespace watching {
 
-inline constinit thread_local bool checks = false;  // of every rule, by CheckRules
-inline constinit thread_local bool can_be_checked =
-    true;  // false: the rule that is called next cannot be tried
+inline constinit thread_local bool checks = false;  // CheckRules sets it to check every backward function
+inline constinit thread_local bool can_be_checked = true;  // false: the next call skips the round with NaN
 
-inline bool set_checks(bool wanted) {  // returns what was set before
-    memory::detail::checksum_saved = wanted;
-    return std::exchange(checks, wanted);
+inline bool set_checks(bool enabled) {  // returns the previous setting
+    memory::detail::checksum_saved = enabled;
+    return std::exchange(checks, enabled);
 }
 
 }  // namespace watching
 
 namespace detail {
-// What a rule on trial belongs to: it may make graphs of its own, but touch none that was there.
+// The thread id during a check. A checked backward function may build graphs, but the use of an existing
+// graph throws DuringCheck.
 inline constexpr std::uint32_t thread_during_check = ~std::uint32_t{0};
 class DuringCheck : public Error {
     using Error::Error;
 };
 }  // namespace detail
 
-namespace rule_check {
+namespace backward_check {
 
-[[noreturn]] void fail_written(const char* op, const std::string& form);
+[[noreturn]] void fail_written(const char* op, const std::string& description);
 [[noreturn]] void fail_given(const char* op, std::size_t which);
 [[noreturn]] void fail_nothing(const char* op, std::size_t input);
 [[noreturn]] void fail_unset(const char* op, std::size_t input, std::size_t elements);
@@ -55,11 +55,11 @@ concept Buffered = requires(X& x) {
     x.storage();
 };
 
-// What a rule keeps, before it is called.
-template <class X> void expect_unwritten(const char* op, const X& kept) {
+// Throws if a saved value was changed without a new version.
+template <class X> void require_unmodified(const char* op, const X& saved) {
     if constexpr (Buffered<const X>)
-        if (kept.storage() && memory::detail::changed_since_saved(kept.storage()))
-            fail_written(op, detail::describe(kept));
+        if (saved.storage() && memory::detail::changed_since_saved(saved.storage()))
+            fail_written(op, detail::describe(saved));
 }
 
 template <class X> void poison(X& x) {
@@ -69,7 +69,7 @@ template <class X> void poison(X& x) {
         std::memset(static_cast<void*>(&x), 0xFF, sizeof x);
 }
 
-// Nobody else would see it poisoned.
+// Returns whether no other array shares the buffer, so that x can be poisoned.
 template <class X> bool is_unique(const X& x) {
     if constexpr (Buffered<const X>)
         return x.storage() && memory::detail::ref_count(x.storage()) == 1;
@@ -96,19 +96,21 @@ template <class S> bool is_nan(const S& x) {
         return std::isnan(x);
 }
 
-// A rule that is about to be called.
+// One call of a backward function.
 template <class T> struct BackwardCall {
     const char* op;
-    const T& dy;                              // which it is given
+    const T& dy;
     std::vector<detail::GradientView<T>> to;  // the gradients of the inputs
-    std::uint32_t& thread;                    // to which graphs must belong that it touches
+    std::uint32_t& thread;                    // the id of this thread, which the check replaces for a while
 };
 
-// The calls of one operation's rule: one on trial, where it must be seen to add, then the one that counts.
+// Runs a backward function twice. The first round adds to gradients that are NaN, which must stay NaN. The
+// second round computes the real gradients, and must set each element of a gradient that did not exist.
 template <class T> class BackwardCheck {
 public:
-    BackwardCheck(const BackwardCall<T>& rule, std::vector<std::uint64_t> given)
-        : rule_(rule), given_(std::move(given)), thread_(rule.thread) {}
+    // `checksums` are those of dy and the saved values before the call.
+    BackwardCheck(const BackwardCall<T>& call, std::vector<std::uint64_t> checksums)
+        : call_(call), checksums_(std::move(checksums)), thread_(call.thread) {}
     BackwardCheck(const BackwardCheck&) = delete;
     BackwardCheck& operator=(const BackwardCheck&) = delete;
     [[gnu::cold, gnu::noinline]] ~BackwardCheck() { restore(); }
@@ -120,20 +122,21 @@ public:
             poison_unset();
     }
 
-    // After a call; `given` are the sums now. Whether the rule is to be called once more.
-    [[gnu::cold, gnu::noinline]] bool next_round(const std::vector<std::uint64_t>& given) {
-        for (std::size_t i = 0; i < given.size(); ++i)
-            if (given[i] != given_[i]) fail_given(rule_.op, i);
+    // Checks the round that ended, given the present checksums. Returns whether another round is needed.
+    [[gnu::cold, gnu::noinline]] bool next_round(const std::vector<std::uint64_t>& checksums) {
+        for (std::size_t i = 0; i < checksums.size(); ++i)
+            if (checksums[i] != checksums_[i]) fail_given(call_.op, i);
         if (before_.empty()) {
-            expect_set();
+            require_set();
             return false;
         }
-        expect_added();
+        require_added();
         restore();
         poison_unset();
         return true;
     }
-    // After an exception: whether all it says is that the rule cannot be tried; then the next is not.
+    // Call this in a catch block. Returns whether only the first round failed, because the function uses an
+    // existing graph. The next call then skips the first round.
     bool is_untestable() const {
         try {
             throw;
@@ -146,7 +149,7 @@ public:
     }
 
 private:
-    // What an input had before the trial.
+    // The gradient of an input before the first round.
     struct Before {
         detail::GradientView<T> to;
         std::size_t input;
@@ -154,11 +157,11 @@ private:
         T gradient;
     };
 
-    // Gradients that are there already, all NaN: what is added to a NaN is NaN.
+    // Replaces all gradients by NaN and marks them as present, so that the function must add to them.
     void stash() {
-        before_.reserve(rule_.to.size());
-        for (std::size_t i = 0; i < rule_.to.size(); ++i) {
-            const detail::GradientView<T> to = rule_.to[i];
+        before_.reserve(call_.to.size());
+        for (std::size_t i = 0; i < call_.to.size(); ++i) {
+            const detail::GradientView<T> to = call_.to[i];
             bool seen = false;
             for (const Before& each : before_) seen = seen || each.to.gradient == to.gradient;
             if (!to || seen) continue;
@@ -169,11 +172,11 @@ private:
             *to.grad_flags |= grad_flag::present;
             poison(*to.gradient);
         }
-        if (!before_.empty()) rule_.thread = detail::thread_during_check;
+        if (!before_.empty()) call_.thread = detail::thread_during_check;
     }
-    // Also after an error, when a gradient may be what no rule of this library leaves.
+    // Restores the gradients, also after an error.
     void restore() {
-        if (!before_.empty()) rule_.thread = thread_;
+        if (!before_.empty()) call_.thread = thread_;
         for (Before& before : before_) {
             *before.to.gradient = std::move(before.gradient);
             *before.to.grad_flags = static_cast<std::uint8_t>(
@@ -181,49 +184,49 @@ private:
         }
         before_.clear();
     }
-    void expect_added() const {
+    void require_added() const {
         for (const Before& before : before_) {
             std::size_t assigned = 0;
             for (const auto& each : elements(*before.to.gradient)) assigned += is_nan(each) ? 0 : 1;
-            if (assigned) fail_unadded(rule_.op, before.input, assigned);
+            if (assigned) fail_unadded(call_.op, before.input, assigned);
         }
     }
 
     void poison_unset() const {
-        for (const detail::GradientView<T>& to : rule_.to)
+        for (const detail::GradientView<T>& to : call_.to)
             if (to && !to.is_present() && is_unique(*to.gradient)) poison(*to.gradient);
     }
-    void expect_set() const {
-        for (std::size_t i = 0; i < rule_.to.size(); ++i) {
-            const detail::GradientView<T>& to = rule_.to[i];
+    void require_set() const {
+        for (std::size_t i = 0; i < call_.to.size(); ++i) {
+            const detail::GradientView<T>& to = call_.to[i];
             if (!to || !(*to.grad_flags & grad_flag::first_write)) continue;
-            if (!detail::has_memory(*to.gradient)) fail_nothing(rule_.op, i);
+            if (!detail::has_memory(*to.gradient)) fail_nothing(call_.op, i);
             std::size_t unset = 0;
             for (const auto& each : elements(*to.gradient)) unset += is_poisoned(each) ? 1 : 0;
-            if (unset) fail_unset(rule_.op, i, unset);
+            if (unset) fail_unset(call_.op, i, unset);
         }
     }
 
-    const BackwardCall<T>& rule_;
-    std::vector<std::uint64_t> given_;
-    std::vector<Before> before_;  // empty: not on trial
+    const BackwardCall<T>& call_;
+    std::vector<std::uint64_t> checksums_;
+    std::vector<Before> before_;  // empty in the second round
     std::uint32_t thread_;
 };
 
-// Calls a rule by `call()`; `with_kept(f)` hands f what it keeps. False: it could not be tried, and next
-// time it is not.
-template <class T, class WithKept, class Call>
-[[gnu::cold, gnu::noinline]] bool run_checked(const BackwardCall<T>& rule, const WithKept& with_kept,
-                                              const Call& call) {
-    with_kept([&](const auto&... kept) { (expect_unwritten(rule.op, kept), ...); });
-    const auto sums = [&] {  // of all that it is given
-        return with_kept([&](const auto&... kept) { return std::vector{sum(rule.dy), sum(kept)...}; });
+// Checks a backward function that run() calls. with_saved(f) passes the saved values to f. Returns false if
+// the first round was impossible; then call this again.
+template <class T, class WithSaved, class Run>
+[[gnu::cold, gnu::noinline]] bool run_checked(const BackwardCall<T>& call, const WithSaved& with_saved,
+                                              const Run& run) {
+    with_saved([&](const auto&... saved) { (require_unmodified(call.op, saved), ...); });
+    const auto checksums = [&] {
+        return with_saved([&](const auto&... saved) { return std::vector{sum(call.dy), sum(saved)...}; });
     };
-    BackwardCheck<T> check(rule, sums());
+    BackwardCheck<T> check(call, checksums());
     check.begin();
     try {
-        do call();
-        while (check.next_round(sums()));
+        do run();
+        while (check.next_round(checksums()));
     } catch (...) {
         if (!check.is_untestable()) throw;
         return false;
@@ -231,5 +234,5 @@ template <class T, class WithKept, class Call>
     return true;
 }
 
-}  // namespace rule_check
+}  // namespace backward_check
 }  // namespace tally

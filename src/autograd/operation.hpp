@@ -1,4 +1,4 @@
-// The node that an operation becomes: its inputs, what its rule reads, and the rule.
+// An Operation is the node of a recorded operation, with its inputs, saved values and backward function.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@
 
 namespace tally::detail {
 
-// The name of an operation: known to the compiler (and then free of cost), or to the program.
+// The name of an operation. A FixedLabel is known at compile time and takes no memory.
 template <FixedName Name> struct FixedLabel {
     constexpr const char* text() const { return Name; }
 };
-struct Label {
+struct Label {  // only custom() uses names that are known at run time
     const char* text() const { return name.c_str(); }
     std::string name;
 };
 
-// One after the other, without a loop where their number is known: operations on numbers are that short.
+// Calls f for each input. A tuple or an array needs no loop, which matters for operations on single numbers.
 template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_input(Inputs& inputs, F f) {
     if constexpr (requires { std::tuple_size<Inputs>::value; }) {
         const auto visit = [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
@@ -38,7 +38,7 @@ template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_inp
     }
 }
 
-// The nodes that an operation reads from, in an array or a vector; null where no gradient is wanted.
+// The input nodes of an operation, in an array or a vector. A null pointer marks an input without a gradient.
 template <class T, class Nodes> class Inputs {
 public:
     void assign(Nodes nodes) { nodes_ = std::move(nodes); }
@@ -47,27 +47,28 @@ public:
     }
     std::vector<Node*> nodes() const { return {nodes_.begin(), nodes_.end()}; }
 
-    // Says whether a gradient is wanted; those that the sweep does not reach are let go.
+    // Queues the inputs that need a gradient and drops the others. Returns whether any input needs one.
     [[gnu::always_inline]] bool enqueue_inputs(BackwardPass& backward_pass) {
-        bool wanted = false;
+        bool any_needed = false;
         for_each_input(
             nodes_, [&](ValueNode<T> * &input) __attribute__((always_inline)) {
                 if (!input) return;
                 if (backward_pass.enqueue_if_needed(input))
-                    wanted = true;
+                    any_needed = true;
                 else
                     unref(std::exchange(input, nullptr));
             });
-        return wanted;
+        return any_needed;
     }
-    [[gnu::always_inline]] void account_gradients() const {  // of leaves, for the ledger
+    // Counts the buffers of leaf gradients as MemoryClass::gradient.
+    [[gnu::always_inline]] void account_gradients() const {
         for_each_input(
             nodes_, [](ValueNode<T> * input) __attribute__((always_inline)) {
                 if (input && input->state == State::leaf && input->view().is_present())
                     account_as(input->gradient, MemoryClass::gradient);
             });
     }
-    void rollback_gradients() const {  // what a rule has asked for, and thrown
+    void rollback_gradients() const {
         for_each_input(nodes_, [](ValueNode<T>* input) {
             if (input && input->state == State::leaf && input->grad_flags & grad_flag::first_write)
                 input->clear_gradient();
@@ -83,7 +84,7 @@ public:
             if (input) unref(std::exchange(input, nullptr));
         });
     }
-    [[gnu::always_inline]] void unref_all() const {  // for the last time
+    [[gnu::always_inline]] void unref_all() const {  // call this only before the destructor
         for_each_input(nodes_, [](ValueNode<T>* input) {
             if (input) unref(input);
         });
@@ -96,7 +97,7 @@ public:
     std::vector<GradientView<T>> gradients() const {
         std::vector<GradientView<T>> all;
         for_each_input(nodes_, [&](ValueNode<T>* input) {
-            if (input) input->has_gradient();  // adds the rows that wait
+            if (input) input->has_gradient();  // adds the deferred rows
             all.push_back(input ? input->view() : GradientView<T>());
         });
         return all;
@@ -106,16 +107,15 @@ private:
     Nodes nodes_{};
 };
 
-// A recorded operation: its inputs, the values its rule needs, and the rule. Rule: (GradInputs<T>, const T&
-// dy, const T& kept...).
-template <class T, class Name, class Nodes, class Rule, class... Saves> class Operation final
+// The backward function has the form (GradInputs<T>, const T& dy, const T& saved...).
+template <class T, class Name, class Nodes, class Backward, class... Saves> class Operation final
     : public ValueNode<T> {
 public:
-    // Flat, as free(): otherwise each of the many kinds of node calls what is shorter than a call.
-    [[gnu::flatten]] Operation(Name name, T&& v, const std::tuple<Saves...>& saves, Rule&& rule)
+    // The attribute flatten saves time here and in free(), because the callees are shorter than a call.
+    [[gnu::flatten]] Operation(Name name, T&& v, const std::tuple<Saves...>& saves, Backward&& function)
         : ValueNode<T>(std::move(v), State::fresh),
-          kept_(saved_values(saves, &v)),
-          rule_(std::move(rule)),
+          saved_(saved_values(saves, &v)),
+          backward_(std::move(function)),
           name_(std::move(name)) {}
     void set_inputs(Nodes inputs) { inputs_.assign(std::move(inputs)); }
 
@@ -140,33 +140,35 @@ public:
     }
     [[gnu::always_inline]] void call_backward(bool can_reuse_dy) {
         std::apply(
-            [&](const auto&... kept) {
-                rule_(inputs_.grad_inputs(can_reuse_dy), std::as_const(this->gradient), kept.get(op())...);
+            [&](const auto&... saved) {
+                backward_(inputs_.grad_inputs(can_reuse_dy), std::as_const(this->gradient),
+                          saved.get(op())...);
             },
-            kept_);
+            saved_);
     }
 
-    // The backward function of a custom operation may set its inputs' gradients or add to them, but must not
-    // forget one. With `only_look` it is called for that alone, and no input gets anything.
-    [[gnu::noinline]] void call_custom_backward(bool only_look = false) {
-        std::vector<ValueNode<T>*> places = inputs_.all();  // each input gets a node of its own
-        std::vector<std::optional<ValueNode<T>>> own(places.size());
-        for (std::size_t i = 0; i < places.size(); ++i)
-            if (places[i]) places[i] = &own[i].emplace(T(places[i]->value), State::constant);
-        const bool can_reuse_dy = !only_look && !this->is_grad_target;
+    // A custom backward function may set a gradient or add to it, but must write one for each input that
+    // needs one. Temporary nodes receive these gradients first. With `check_only` the inputs then receive
+    // nothing.
+    [[gnu::noinline]] void call_custom_backward(bool check_only = false) {
+        std::vector<ValueNode<T>*> nodes = inputs_.all();
+        std::vector<std::optional<ValueNode<T>>> temporaries(nodes.size());
+        for (std::size_t i = 0; i < nodes.size(); ++i)
+            if (nodes[i]) nodes[i] = &temporaries[i].emplace(T(nodes[i]->value), State::constant);
+        const bool can_reuse_dy = !check_only && !this->is_grad_target;
         const ScopedValue<bool> zeroed(detail::zero_output_buffers, true);
         std::apply(
-            [&](const auto&... kept) {
-                rule_(GradInputs<T>(places.data(), places.size(), can_reuse_dy),
-                      std::as_const(this->gradient), kept.get(op())...);
+            [&](const auto&... saved) {
+                backward_(GradInputs<T>(nodes.data(), nodes.size(), can_reuse_dy),
+                          std::as_const(this->gradient), saved.get(op())...);
             },
-            kept_);
-        for (std::size_t i = 0; i < places.size(); ++i) {
-            if (!places[i]) continue;
-            if (!places[i]->has_gradient()) throw_no_gradient_written(op(), i, describe(places[i]->value));
-            if (only_look) continue;
-            const T found = std::move(places[i]->gradient);  // alone, so that it may be adopted
-            inputs_.grad_inputs(false).add(i, found);
+            saved_);
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            if (!nodes[i]) continue;
+            if (!nodes[i]->has_gradient()) throw_no_gradient_written(op(), i, describe(nodes[i]->value));
+            if (check_only) continue;
+            const T gradient = std::move(nodes[i]->gradient);  // moved, so that the input can own the buffer
+            inputs_.grad_inputs(false).add(i, gradient);
         }
     }
 
@@ -175,8 +177,8 @@ public:
     void rollback_gradients() override { inputs_.rollback_gradients(); }
     void clear() override {
         inputs_.clear();
-        std::apply([](auto&... kept) { (kept.drop(), ...); }, kept_);
-        if (this->is_grad_target) return;  // its gradient is what grad() was asked for
+        std::apply([](auto&... saved) { (saved.drop(), ...); }, saved_);
+        if (this->is_grad_target) return;  // grad() returns the gradient
         reset(this->gradient);
         this->grad_flags = false;
     }
@@ -185,11 +187,11 @@ public:
         free();
     }
 
-    // ---- for who looks on (watched.hpp) ----
+    // ---- for operation_debug.hpp ----
     static constexpr bool custom = std::is_same_v<Name, Label>;
     std::vector<GradientView<T>> gradients() const { return inputs_.gradients(); }
-    template <class F> decltype(auto) with_kept(F f) const {
-        return std::apply([&](const auto&... kept) { return f(kept.get(op())...); }, kept_);
+    template <class F> decltype(auto) with_saved(F f) const {
+        return std::apply([&](const auto&... saved) { return f(saved.get(op())...); }, saved_);
     }
 
 private:
@@ -199,15 +201,15 @@ private:
     }
 
     using Values = std::tuple<typename Saves::saved...>;
-    // Reads the values while the inputs still have them; the output has just moved in here.
+    // Call this while the inputs still have values. The output has moved from `before_move` into this node.
     Values saved_values(const std::tuple<Saves...>& saves, const T* before_move) const {
         return std::apply(
             [&](const auto&... each) { return Values(each.pick(before_move, &this->value)...); }, saves);
     }
 
     detail::Inputs<T, Nodes> inputs_;
-    Values kept_;
-    [[no_unique_address]] Rule rule_;
+    Values saved_;
+    [[no_unique_address]] Backward backward_;
     [[no_unique_address]] Name name_;
 };
 

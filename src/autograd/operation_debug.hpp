@@ -1,5 +1,5 @@
-// What an operation does for those who look on: it says what it keeps, and has its rule tried. Apart from the
-// operation, and cold, so that nobody else pays for them.
+// Notifies the observer of an operation and checks its backward function. These functions are cold and
+// separate, so that normal runs do not pay for them.
 #pragma once
 
 #include <vector>
@@ -11,15 +11,16 @@
 
 namespace tally::detail {
 
-// Before it reads from its inputs, and they are let go: what is in use now is what the operation needed.
+// Call this before the inputs are released, so that the memory in use includes all that the operation needed.
 template <class Op> [[gnu::cold, gnu::noinline]] void notify_recorded(Op& operation) {
-    std::vector<ValueInfo> kept;
-    const auto note = [&]<class V>(const V& value) {
-        if (&value != &nothing<V> && has_memory(value)) kept.push_back(observed(value));
+    std::vector<ValueInfo> saved;
+    const auto append = [&]<class V>(const V& value) {
+        if (&value != &nothing<V> && has_memory(value)) saved.push_back(observed(value));
     };
     try {
-        operation.with_kept([&](const auto&... each) { (note(each), ...); });
-        watching::detail::observer->on_forward({operation.op(), &operation, observed(operation.value), kept});
+        operation.with_saved([&](const auto&... each) { (append(each), ...); });
+        watching::detail::observer->on_forward(
+            {operation.op(), &operation, observed(operation.value), saved});
     } catch (...) {
         unref(&operation);
         throw;
@@ -31,28 +32,27 @@ template <class Op>
     operation.run_backward(
         backward_pass, [&operation]() __attribute__((cold)) {
             using T = decltype(operation.value);
-            const rule_check::BackwardCall<T> rule{operation.op(), operation.gradient, operation.gradients(),
-                                                   context.thread_id};
-            const auto arrived = [](const GradientView<T>& to) { return to && to.is_present(); };
-            bool some_arrived = false;
-            for (const GradientView<T>& to : rule.to) some_arrived = some_arrived || arrived(to);
+            const backward_check::BackwardCall<T> call{operation.op(), operation.gradient,
+                                                       operation.gradients(), context.thread_id};
+            const auto has_gradient = [](const GradientView<T>& to) { return to && to.is_present(); };
+            bool any_gradient = false;
+            for (const GradientView<T>& to : call.to) any_gradient = any_gradient || has_gradient(to);
             if constexpr (Op::custom)
-                if (some_arrived) {
-                    const ScopedValue<std::uint32_t> nothing_from_outside(context.thread_id,
-                                                                          thread_during_check);
+                if (any_gradient) {
+                    const ScopedValue<std::uint32_t> no_outside_graph(context.thread_id, thread_during_check);
                     try {
                         operation.call_custom_backward(true);
                     } catch (
-                        const DuringCheck&) {  // it touches a graph made outside of it, and is called once only
+                        const DuringCheck&) {  // the function uses an existing graph and can run only once
                     }
                 }
-            const auto with_kept = [&](const auto& f) { return operation.with_kept(f); };
-            const auto call = [&]() __attribute__((cold)) { operation.call_backward(false); };
-            while (!rule_check::run_checked(rule, with_kept, call)) continue;
+            const auto with_saved = [&](const auto& f) { return operation.with_saved(f); };
+            const auto run = [&]() __attribute__((cold)) { operation.call_backward(false); };
+            while (!backward_check::run_checked(call, with_saved, run)) continue;
             if (!Op::custom) return;
-            for (std::size_t i = 0; i < rule.to.size(); ++i)
-                if (rule.to[i] && !arrived(rule.to[i]))
-                    throw_no_gradient_written(rule.op, i, describe(*rule.to[i].value));
+            for (std::size_t i = 0; i < call.to.size(); ++i)
+                if (call.to[i] && !has_gradient(call.to[i]))
+                    throw_no_gradient_written(call.op, i, describe(*call.to[i].value));
         });
 }
 

@@ -1,4 +1,4 @@
-// The names that programs use: Scalar, Tensor, Tensor64, how to make them, and how they are printed.
+// Scalar, Tensor and Tensor64 are the variables that programs use. This header makes and prints them.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ using Scalar = Var<double>;
 using Tensor = Var<Array<float>>;
 using Tensor64 = Var<Array<double>>;
 
-// parameter({0.5f, -1.25f, 0.75f}): a vector that wants a gradient; a constant wants none.
+// Makes a vector from a list, as in parameter({0.5f, -1.25f, 0.75f}). Only a parameter receives a gradient.
 template <class S> Var<Array<S>> parameter(std::initializer_list<S> vector) {
     static_assert(!std::is_integral_v<S>, "parameters are float or double: write 1.f or 1.0 instead of 1");
     return parameter(Array<S>(vector));
@@ -26,9 +26,9 @@ template <class S> Var<Array<S>> constant(std::initializer_list<S> vector) {
     return constant(Array<S>(vector));
 }
 
-// ---- constants to begin from: zeros({2, 3}), randn({3}, {.seed = 7}), ones<double>({6}, {.device = Device::cuda}) ----
+// ---- constants, as in zeros({2, 3}), randn({3}, {.seed = 7}), ones<double>({6}, {.device = Device::cuda}) ----
 
-// All elements alike.
+// Sets all elements to `value`.
 template <class S = float>
 Var<Array<S>> full(const Shape& shape, double value, const TensorOptions& how = {}) {
     return constant(Array<S>::full(shape, static_cast<S>(value), how.device));
@@ -39,7 +39,7 @@ template <class S = float> Var<Array<S>> zeros(const Shape& shape, const TensorO
 template <class S = float> Var<Array<S>> ones(const Shape& shape, const TensorOptions& how = {}) {
     return full<S>(shape, 1, how);
 }
-// 0, 1, 2, ... below `count`.
+// Returns the vector 0, 1, ..., count - 1.
 template <class S = float> Var<Array<S>> arange(std::int64_t count, const TensorOptions& how = {}) {
     return constant(detail::counting<S>(count).to(how.device));
 }
@@ -49,13 +49,13 @@ template <class S = float> Var<Array<S>> eye(std::int64_t size, const TensorOpti
 template <class S = float> Var<Array<S>> randn(const Shape& shape, const TensorOptions& how = {}) {
     return constant(random_normal<S>(shape, how));
 }
-// From `low` on, below `high`.
+// Draws from the interval [low, high).
 template <class S = float>
 Var<Array<S>> uniform(const Shape& shape, double low = 0, double high = 1, const TensorOptions& how = {}) {
     return constant(random_uniform<S>(shape, how, static_cast<S>(low), static_cast<S>(high)));
 }
 
-// Value, shape, and how it was made: "[0.5000 -1.2500  0.7500] (3), parameter".
+// Prints the value, the shape and the operation, as in "[0.5000 -1.2500  0.7500] (3), parameter".
 template <detail::Value T> std::ostream& operator<<(std::ostream& out, const Var<T>& x) {
     if (!x) return out << "empty variable";
     out << x.value();

@@ -68,8 +68,8 @@ const Rule adds = [](GradInputs<A> to, const A& dy, const A&, const A&) {
 const Rule asks_only = [](GradInputs<A> to, const A&, const A&, const A&) { to.into(0); };
 
 constexpr const char* assigned_all =
-    "[check] the rule of 'doubled' assigned 3 elements of the gradient of input 0, where into() said "
-    "Write::add; look at `how`, or use give()";
+    "[check] the backward function of 'doubled' assigned 3 elements of the gradient of input 0, although "
+    "into() returned Write::add; follow `how`, or use add()";
 
 }  // namespace
 
@@ -81,10 +81,10 @@ TEST_CASE("a rule that changes what it was given is caught with its name") {
             *behind_the_back(which == 0 ? dy : which == 1 ? y : x) += 1;
         };
     };
-    const char* const names[] = {"dy", "kept value 0", "kept value 1"};
+    const char* const names[] = {"dy", "saved value 0", "saved value 1"};
     for (int which = 0; which < 3; ++which) {
-        const std::string expected = std::string("[check] the rule of 'doubled' changed ") + names[which] +
-                                     ", which it was given to read; write to a copy's writable()";
+        const std::string expected = std::string("[check] the backward function of 'doubled' changed ") +
+                                     names[which] + ", which is read-only; change a copy through writable()";
         CHECK(checked(changes(which)) == expected);
         CHECK(by_gradcheck(changes(which)) == expected);
     }
@@ -104,13 +104,12 @@ TEST_CASE("a rule that ignores how is caught, whichever way") {
     for (const auto& check : {checked, by_gradcheck}) {
         CHECK(check(obeys) == "no error");
         CHECK(check(assigns) == assigned_all);
-        CHECK(
-            check(adds) ==
-            "[check] the rule of 'doubled' left 3 elements of the gradient of input 0 as the memory was, or "
-            "added to it, where into() said Write::set; write all of it");
+        CHECK(check(adds) ==
+              "[check] the backward function of 'doubled' did not set 3 elements of the gradient of input 0, "
+              "although into() returned Write::set; assign every element");
         CHECK(check(leaves_out) ==
-              "[check] the rule of 'doubled' left 1 element of the gradient of input 0 as the memory was, or "
-              "added to it, where into() said Write::set; write all of it");
+              "[check] the backward function of 'doubled' did not set 1 element of the gradient of input 0, "
+              "although into() returned Write::set; assign every element");
     }
 }
 
@@ -118,9 +117,9 @@ TEST_CASE("a rule that asks where to write and writes nothing is caught") {
     const Rule room_only = [](GradInputs<A> to, const A&, const A&, const A&) { output_buffer(to.into(0)); };
     CHECK(
         checked(asks_only) ==
-        "[check] the rule of 'doubled' asked for the gradient of input 0 and wrote nothing; ask into() right "
-        "before writing, or not at all");
-    CHECK_THAT(checked(room_only), contains("left 3 elements of the gradient of input 0 as the memory was"));
+        "[check] the backward function of 'doubled' called into() for input 0 and wrote nothing; call into() "
+        "only right before a write");
+    CHECK_THAT(checked(room_only), contains("did not set 3 elements of the gradient of input 0"));
     CHECK(by_gradcheck(asks_only) == checked(asks_only));
     const Tensor64 x = parameter({1.0, 2.0, 3.0});
     CHECK_THROWS_WITH(sum(doubled(asks_only, x)).backward(), contains("gave no gradient to input 0"));
@@ -136,8 +135,8 @@ TEST_CASE("a pointer kept from writable cannot write into what a graph has saved
     kept[0] = 100;
     CHECK_THROWS_WITH(
         loss.backward(),
-        contains("[check] 'mul' keeps an array of shape (3) for the way back, and its numbers were "
-                 "changed without a new version"));
+        contains("[check] 'mul' saved an array of shape (3) for backward(), and an old pointer from "
+                 "writable() or data() changed the array since"));
     CHECK_FALSE(w.has_grad());
     const Tensor64 again = sum(constant(a) * w);
     a.writable()[0] = 7;  // asked anew: elsewhere
