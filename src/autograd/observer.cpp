@@ -1,4 +1,4 @@
-// Telling who looks on, and how the ledger's rows moved when an operation was computed.
+// Notifies observers and computes how many bytes an operation allocated and saved.
 #include "tally/autograd/observer.hpp"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ void notify_constant(const char* op, const ValueInfo& value) {
 }
 
 std::size_t earlier_savers(const ForwardEvent& operation, const ValueInfo& kept) {
-    const auto of_its_own = std::ranges::count(operation.kept, kept.storage, &ValueInfo::storage);
-    return memory::detail::saved_count(kept.storage) - static_cast<std::size_t>(of_its_own);
+    const auto own_saves = std::ranges::count(operation.kept, kept.storage, &ValueInfo::storage);
+    return memory::detail::saved_count(kept.storage) - static_cast<std::size_t>(own_saves);
 }
 
 std::size_t newly_saved_bytes(const ForwardEvent& operation) {

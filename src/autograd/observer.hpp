@@ -1,5 +1,4 @@
-// For whoever wants to know what this thread's operations do: Profile, Timeline and SavedValues are told
-// here. The graph knows nobody of them, and here its nodes are known by name only.
+// An Observer is notified of the operations of its thread. Profile, Timeline and SavedValues are observers.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +13,10 @@ namespace tally {
 class Node;
 
 namespace detail {
-// A value as it is reported: enough to describe it, not to change it.
+// ValueInfo describes a value to an observer.
 struct ValueInfo {
     Shape shape;
-    std::size_t bytes = 0;  // of its buffer, as the ledger counts them; a number's own size
+    std::size_t bytes = 0;  // of the buffer, as memory accounting counts them; for a number its own size
     const memory::detail::Storage* storage = nullptr;  // null for numbers
     Device device = Device::cpu;
 };
@@ -30,42 +29,42 @@ template <class T> ValueInfo observed(const T& x) {
 }
 }  // namespace detail
 
-// An operation that has just been computed; its operands have not been let go yet, and `node` does not
-// name them yet.
+// An operation that has just been computed. The operands are not released yet, and `node` has no inputs yet.
 struct ForwardEvent {
-    const char* op;                           // for as long as the call lasts
-    const Node* node;                         // null when nothing was recorded
-    detail::ValueInfo value;                  // its result
-    std::span<const detail::ValueInfo> kept;  // what its rule keeps for the way back
+    const char* op;                           // valid during the notification only
+    const Node* node;                         // null if nothing was recorded
+    detail::ValueInfo value;                  // the result
+    std::span<const detail::ValueInfo> kept;  // the values that the backward function saved
 };
 
-// Told of what this thread's operations do. An error that it throws is the operation's.
+// The base class of observers. If a member function throws, the observed call throws the same error.
 class Observer {
 public:
     virtual ~Observer() = default;
     virtual void on_forward(const ForwardEvent&) {}
-    virtual void before_backward(const Node&) {}  // a sweep is about to call this node's rule
-    virtual void after_backward(const Node&) {}   // and has, or the rule has thrown
+    virtual void before_backward(const Node&) {}  // called before the node's backward function
+    virtual void after_backward(const Node&) {
+    }  // called after the node's backward function, even if it threw
 };
 
 namespace detail {
-// Bytes by which an operation raised the ledger's `saved`: of buffers that no rule kept before.
+// Returns the bytes of the buffers that this operation was the first to save.
 std::size_t newly_saved_bytes(const ForwardEvent& operation);
-// How many rules kept this buffer already when the operation came.
+// Counts how often earlier operations saved this buffer.
 std::size_t earlier_savers(const ForwardEvent& operation, const ValueInfo& kept);
-// Bytes of the buffer that holds the result; none where it is an operand's.
+// Returns the bytes of the result's buffer, or 0 if the result shares the buffer of an operand.
 std::size_t output_bytes(const ForwardEvent& operation);
 
-// Tells this thread's observer, which may throw.
+// Notifies this thread's observer, which may throw.
 [[gnu::cold]] void notify_constant(const char* op, const ValueInfo& value);
 }  // namespace detail
 
 namespace watching::detail {
-inline constinit thread_local Observer* observer = nullptr;  // of this thread; set by ObserverScope
+inline constinit thread_local Observer* observer = nullptr;  // set by ObserverScope
 }
 
-// While one lives, an observer is told of what the thread does that made it, after those that were told
-// already. They may end in any order.
+// ObserverScope adds an observer to this thread for its lifetime. Observers that were added first are
+// notified first. The scopes may end in any order.
 class [[nodiscard]] ObserverScope final : Observer {
 public:
     [[nodiscard]] explicit ObserverScope(Observer& observer)
@@ -73,7 +72,7 @@ public:
         watching::detail::observer = this;
     }
     ~ObserverScope() override {
-        Observer** place = &watching::detail::observer;  // nothing but ObserverScopes are in this list
+        Observer** place = &watching::detail::observer;  // all observers in this list are ObserverScopes
         while (*place && *place != this) place = &static_cast<ObserverScope*>(*place)->before_;
         if (*place) *place = before_;
     }

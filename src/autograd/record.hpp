@@ -1,4 +1,4 @@
-// record(): by which every operation joins the graph.
+// record() adds an operation to the graph as a node.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace tally {
 
 namespace detail {
-// The nodes of inputs: in an array where their number is known, so that nothing is allocated.
+// Returns the nodes of the inputs. If their number is known, an array avoids an allocation.
 template <class T, class... Inputs>
 [[gnu::always_inline]] inline std::array<ValueNode<T>*, sizeof...(Inputs)> nodes_of(
     const std::tuple<Inputs...>& inputs) {
@@ -31,27 +31,27 @@ template <class T> std::vector<ValueNode<T>*> nodes_of(const std::vector<Var<T>>
     return nodes;
 }
 
-// A result that nobody can want a gradient of.
+// Makes a result that needs no gradient.
 template <class T> [[gnu::noinline]] Var<T> make_constant_result(const char* op, T&& value) {
     if (watching::detail::observer) notify_constant(op, observed(value));
     return Var<T>(std::move(value), State::constant);
 }
 
-// With a temporary goes its value, unless a rule keeps it.
+// Drops the inputs. A dropped temporary frees its value, unless a backward function saved the value.
 template <class T, class Inputs> [[gnu::always_inline]] inline void release_inputs(Inputs& inputs) {
     for_each_input(inputs, [](Var<T>& input) { void(Var<T>(std::move(input))); });
 }
 
-// What a recorder makes of a computed value, if it is not to become a node as usual.
-template <class T, class Name, class... Saves, class Rule, class Inputs>
+// Returns the proxy that the recorder makes of a value, or an empty variable to record the value as usual.
+template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> try_intercept(const Name& name, T& value,
-                                                   const std::tuple<Saves...>& saves, const Rule& rule,
-                                                   Inputs& inputs) {
-    T computed = std::move(value);  // elsewhere nobody asks where it lies: it may stay in a register
+                                                   const std::tuple<Saves...>& saves,
+                                                   const Backward& backward, Inputs& inputs) {
+    T computed = std::move(value);  // only this path takes its address; elsewhere it may stay in a register
     const auto operands = nodes_of<T>(inputs);
     const auto read = saved_inputs(saves, &value, &computed);
     Var<T> y = intercept<T>(name.text(), computed, operands, read,
-                            std::is_same_v<Name, Label> ? std::nullopt : constants_of(rule));
+                            std::is_same_v<Name, Label> ? std::nullopt : constants_of(backward));
     if (y)
         release_inputs<T>(inputs);
     else
@@ -59,27 +59,28 @@ template <class T, class Name, class... Saves, class Rule, class Inputs>
     return y;
 }
 
-// Joins a computed value to the graph. Inputs (a tuple of references, or a vector) are let go of here.
-template <class T, class Name, class... Saves, class Rule, class Inputs>
+// Makes a node of a computed value and releases the inputs. They are a tuple of references or a vector.
+template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> make_node(Name&& name, T&& value, const std::tuple<Saves...>& saves,
-                                               Rule&& rule, Inputs& inputs) {
+                                               Backward&& backward, Inputs& inputs) {
     for_each_input(
         inputs, [&](const Var<T>& input) { Var<T>::check_thread(name.text(), input.checked(name.text())); });
     if (context.recorder) [[unlikely]]
-        if (Var<T> y = try_intercept<T>(name, value, saves, rule, inputs)) return y;
+        if (Var<T> y = try_intercept<T>(name, value, saves, backward, inputs)) return y;
 
-    bool wanted = false;
+    bool needs_grad = false;
     if (context.recording)
-        for_each_input(
-            inputs, [&](const Var<T>& input) { wanted = wanted || input.node()->state != State::constant; });
-    if (!wanted) {
+        for_each_input(inputs, [&](const Var<T>& input) {
+            needs_grad = needs_grad || input.node()->state != State::constant;
+        });
+    if (!needs_grad) {
         Var<T> y = make_constant_result(name.text(), T(std::move(value)));
         release_inputs<T>(inputs);
         return y;
     }
     auto nodes = nodes_of<T>(inputs);
-    using Op = Operation<T, Name, decltype(nodes), std::decay_t<Rule>, Saves...>;
-    Op* node = new (pool::take(sizeof(Op))) Op(std::move(name), std::move(value), saves, std::move(rule));
+    using Op = Operation<T, Name, decltype(nodes), std::decay_t<Backward>, Saves...>;
+    Op* node = new (pool::take(sizeof(Op))) Op(std::move(name), std::move(value), saves, std::move(backward));
     if (watching::detail::observer) [[unlikely]]
         notify_recorded(*node);
     auto* read = nodes.data();
@@ -92,27 +93,32 @@ template <class T, class Name, class... Saves, class Rule, class Inputs>
     return Var<T>(node);
 }
 
-// record() by a name that only the program knows.
-template <class T, class... Saves, class Rule, class... Inputs>
-Var<T> record_as(Label name, T&& value, const std::tuple<Saves...>& saves, Rule&& rule, Inputs&&... inputs) {
+// record() with a name that is known only at run time.
+template <class T, class... Saves, class Backward, class... Inputs>
+Var<T> record_as(Label name, T&& value, const std::tuple<Saves...>& saves, Backward&& backward,
+                 Inputs&&... inputs) {
     auto all = std::tie(inputs...);
-    return make_node<T>(std::move(name), std::move(value), saves, std::move(rule), all);
+    return make_node<T>(std::move(name), std::move(value), saves, std::move(backward), all);
 }
 }  // namespace detail
 
-// Inputs by reference, because the arguments before them still read what is moved.
-template <detail::FixedName Name, class T, class... Saves, class Rule, class... Inputs>
-[[gnu::always_inline]] inline Var<T> record(T&& value, const std::tuple<Saves...>& saves, Rule&& rule,
+// Makes a node of a computed value. The inputs are references, so that one call may contain both
+// save(x.value()) and std::move(x).
+template <detail::FixedName Name, class T, class... Saves, class Backward, class... Inputs>
+[[gnu::always_inline]] inline Var<T> record(T&& value, const std::tuple<Saves...>& saves, Backward&& backward,
                                             Inputs&&... inputs) {
     auto all = std::tie(inputs...);
-    return detail::make_node<T>(detail::FixedLabel<Name>(), std::move(value), saves, std::move(rule), all);
+    return detail::make_node<T>(detail::FixedLabel<Name>(), std::move(value), saves, std::move(backward),
+                                all);
 }
 
 namespace detail {
-// record() for any number of inputs.
-template <detail::FixedName Name, class T, class... Saves, class Rule>
-Var<T> record_many(T&& value, const std::tuple<Saves...>& saves, Rule&& rule, std::vector<Var<T>> inputs) {
-    return detail::make_node<T>(detail::FixedLabel<Name>(), std::move(value), saves, std::move(rule), inputs);
+// record() with a number of inputs that is known only at run time.
+template <detail::FixedName Name, class T, class... Saves, class Backward>
+Var<T> record_many(T&& value, const std::tuple<Saves...>& saves, Backward&& backward,
+                   std::vector<Var<T>> inputs) {
+    return detail::make_node<T>(detail::FixedLabel<Name>(), std::move(value), saves, std::move(backward),
+                                inputs);
 }
 }  // namespace detail
 

@@ -1,5 +1,5 @@
-// A Recorder is asked about every operation of its thread before it becomes a node: a checkpointed function
-// that runs is one. Here is what it is shown, without the type of the values.
+// A Recorder sees each operation of its thread before the operation becomes a node. A running checkpointed
+// function installs a Recorder. This header does not depend on the type of the values.
 #pragma once
 
 #include <cstddef>
@@ -12,37 +12,38 @@
 
 namespace tally::detail {
 
-// An input of an operation, and the address of its value.
+// An input of an operation and the address of its value.
 struct OpInput {
     const Node* node;
     const void* value;
 };
 
-// What it reads there, in numbers to compare.
+// An input has the same value as before if its InputIdentity has not changed.
 struct InputIdentity {
-    std::uint32_t version;  // of a buffer; 0 for a number
-    std::uint64_t which;    // buffer, by its address; a number by its checksum
+    std::uint32_t version;  // of the buffer; 0 for a number
+    std::uint64_t which;    // the address of the buffer, or the checksum of a number
 };
 
-// Something that a rule will read.
+// A value that the backward function will read.
 struct SavedInput {
-    const void* address;                     // null: not this time
-    std::uint64_t (*checksum)(const void*);  // of labels, indices and conditions; null for other values
+    const void* address;                     // null if the value is not needed
+    std::uint64_t (*checksum)(const void*);  // for labels, indices and conditions; null for other values
 };
 
 // An operation that was computed and is about to become a node.
 class OpInfo {
 public:
     const char* const op;
-    const bool recorded;         // false: nobody can want its gradient, so it becomes a constant
-    const void* const result;    // the address of its value
-    const std::size_t operands;  // how many
+    const bool recorded;         // false: the result needs no gradient and becomes a constant
+    const void* const result;    // the address of the result
+    const std::size_t operands;  // the number of operands
     const std::span<const SavedInput> reads;
-    const std::optional<std::uint64_t> constants;  // what its rule holds beside; empty: not known
+    const std::optional<std::uint64_t> constants;  // checksum of the captured numbers; empty if unknown
 
     virtual OpInput operand(std::size_t which) const = 0;
-    virtual InputIdentity contents(std::size_t which) const = 0;           // of an operand
-    virtual memory::detail::Storage* buffer(std::size_t which) const = 0;  // where it lies; null for a number
+    virtual InputIdentity contents(std::size_t which) const = 0;  // of this operand
+    virtual memory::detail::Storage* buffer(
+        std::size_t which) const = 0;  // of this operand; null for a number
     virtual std::uint64_t result_checksum() const = 0;
     virtual std::string describe_result() const = 0;
     virtual ValueInfo observed_result() const = 0;
@@ -57,7 +58,7 @@ protected:
 
 class Recorder {
 public:
-    // Says whether to go on as without a recorder; otherwise a placeholder is made. Either is the next node.
+    // Returns true to record the operation as usual, or false to make a proxy. The id of either is next_id.
     virtual bool on_operation(OpInfo& operation) = 0;
 
 protected:

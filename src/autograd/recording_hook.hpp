@@ -1,4 +1,4 @@
-// Offers an operation to this thread's Recorder, which may want another node in its place.
+// Passes an operation to this thread's Recorder, which may replace the operation's node by a proxy node.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace tally::detail {
 
-// An operation whose values are of type T.
+// OpInfoOf implements OpInfo for values of type T.
 template <class T> class OpInfoOf final : public OpInfo {
 public:
     OpInfoOf(const char* name, bool becomes_node, T& computed, std::span<ValueNode<T>* const> inputs,
@@ -51,7 +51,8 @@ private:
     std::span<ValueNode<T>* const> inputs_;
 };
 
-// A value that a recorder made a node of, instead of its operation: there is no way back from it.
+// The proxy node of a value that was computed inside a checkpointed function. backward() throws, because the
+// proxy has no backward function.
 template <class T> class CheckpointProxyNode final : public ValueNode<T> {
 public:
     static Var<T> of(T&& v) {
@@ -68,23 +69,23 @@ private:
     explicit CheckpointProxyNode(T&& v) : ValueNode<T>(std::move(v), State::fresh) {}
 };
 
-// Shows an operation to the recorder: gives the placeholder that is to be made instead, or nothing.
+// Passes an operation to the recorder. Returns the proxy node, or an empty variable to record as usual.
 template <class T> [[gnu::noinline]] Var<T> intercept(const char* op, T& value,
                                                       std::span<ValueNode<T>* const> inputs,
                                                       std::span<const SavedInput> reads,
                                                       std::optional<std::uint64_t> constants) {
-    bool wanted = false;
-    for (const ValueNode<T>* input : inputs) wanted = wanted || input->state != State::constant;
-    OpInfoOf<T> operation(op, context.recording && wanted, value, inputs, reads, constants);
+    bool needs_grad = false;
+    for (const ValueNode<T>* input : inputs) needs_grad = needs_grad || input->state != State::constant;
+    OpInfoOf<T> operation(op, context.recording && needs_grad, value, inputs, reads, constants);
     return context.recorder->on_operation(operation) ? Var<T>()
                                                      : CheckpointProxyNode<T>::of(std::move(value));
 }
 
-// What a rule will read; where that is the result, which has moved from `computed`, its new place.
+// Lists the values that the backward function will read. The result has moved from `computed` to `moved`.
 template <class T, class... Saves>
 std::array<SavedInput, sizeof...(Saves)> saved_inputs(const std::tuple<Saves...>& saves, const T* computed,
                                                       const T* moved) {
-    const auto show = [&](const auto& each) -> SavedInput {
+    const auto entry = [&](const auto& each) -> SavedInput {
         const void* const address = each.address();
         if constexpr (requires { each.value->storage(); })
             if constexpr (!std::is_same_v<decltype(each.value), const T*>)
@@ -94,13 +95,14 @@ std::array<SavedInput, sizeof...(Saves)> saved_inputs(const std::tuple<Saves...>
         return {address == computed ? moved : address, nullptr};
     };
     return std::apply(
-        [&](const auto&... each) { return std::array<SavedInput, sizeof...(Saves)>{show(each)...}; }, saves);
+        [&](const auto&... each) { return std::array<SavedInput, sizeof...(Saves)>{entry(each)...}; }, saves);
 }
 
-// What a rule holds beside what it reads.
-template <class Rule> std::optional<std::uint64_t> constants_of(const Rule& rule) {
-    if constexpr (std::has_unique_object_representations_v<Rule>) return checksum_of(&rule, sizeof rule);
-    if (sizeof rule == 1) return 0;  // a formula without numbers
+// Returns a checksum of the numbers that a backward function captured, or nothing if they are unknown.
+template <class Backward> std::optional<std::uint64_t> constants_of(const Backward& backward) {
+    if constexpr (std::has_unique_object_representations_v<Backward>)
+        return checksum_of(&backward, sizeof backward);
+    if (sizeof backward == 1) return 0;  // no captured numbers
     return std::nullopt;
 }
 

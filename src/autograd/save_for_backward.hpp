@@ -1,4 +1,4 @@
-// Which values an operation's rule reads: save(x, y), or save_if(needed, x).
+// save(x, y) and save_if(needed, x) name the values that an operation saves for its backward function.
 #pragma once
 
 #include <tuple>
@@ -9,21 +9,20 @@
 namespace tally {
 
 namespace detail {
-// The values a rule reads, in the order of its arguments. Nothing is copied before it is known that a node
-// will be made.
+// A SaveRequest is a pointer, so that an operation that does not become a node copies nothing.
 template <class T> struct SaveRequest {
     using saved = Saved<T>;
-    const T* value;  // null: not needed this time
+    const T* value;  // null if the value is not needed
     const void* address() const { return value; }
     template <class Result> const T* pick(const Result* before_move, const Result* after_move) const {
-        if constexpr (std::is_same_v<T, Result> && !Number<T>)  // a number stays where it is moved from
+        if constexpr (std::is_same_v<T, Result> && !Number<T>)  // a number is still valid after a move
             return value == before_move ? after_move : value;
         else
             return value;
     }
 };
 template <class T> inline const T nothing{};
-template <class T, int Place> struct NothingSaved {  // takes no room in the node
+template <class T, int Place> struct NothingSaved {  // takes no memory in the node
     struct saved {
         explicit saved(const T*) {}
         void drop() {}
@@ -34,8 +33,8 @@ template <class T, int Place> struct NothingSaved {  // takes no room in the nod
 };
 }  // namespace detail
 
-// Values that a rule reads, in the order of its arguments after dy: save() keeps none, save_if only what is
-// needed.
+// Lists the values that the backward function receives after dy, in this order. save() saves nothing, and
+// save_if() saves the value only if `needed` is true.
 template <class... T> std::tuple<detail::SaveRequest<T>...> save(const T&... x) {
     return {detail::SaveRequest<T>{&x}...};
 }

@@ -1,5 +1,4 @@
-// sgd_step: the plainest optimizer, w -= lr * gradient, in place, for every parameter that a
-// gradient has reached.
+// sgd_step() subtracts learning_rate * gradient in place from each parameter that has a gradient.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@ template <class T> void sgd_step(const std::vector<Var<T>>& parameters, double l
     for (std::size_t i = 0; i < parameters.size(); ++i)
         if (parameters[i].checked("sgd_step").grad_flags & grad_flag::holds_average)
             detail::throw_holds_average("sgd_step", i);
-    std::size_t marked = 0;  // one that is marked already is there twice
+    std::size_t marked = 0;  // a parameter that is marked already is a duplicate
     while (marked < parameters.size() && !std::exchange(parameters[marked].node()->is_grad_target, true))
         ++marked;
     for (std::size_t i = 0; i < marked; ++i) parameters[i].node()->is_grad_target = false;

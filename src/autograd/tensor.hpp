@@ -26,7 +26,7 @@ template <class S> Var<Array<S>> constant(std::initializer_list<S> vector) {
     return constant(Array<S>(vector));
 }
 
-// ---- constants, as in zeros({2, 3}), randn({3}, {.seed = 7}), ones<double>({6}, {.device = Device::cuda}) ----
+// ---- constants, as in zeros({2, 3}), randn({3}, {.seed = 7}) and ones({6}, {.device = Device::cuda}) ----
 
 // Sets all elements to `value`.
 template <class S = float>
