@@ -4,9 +4,7 @@
 namespace tally::backward_check {
 
 namespace {
-std::string function_of(const char* op) {
-    return std::string("[check] the backward function of '") + op + "' ";
-}
+std::string subject(const char* op) { return std::string("[check] the backward function of '") + op + "' "; }
 std::string elements_of(std::size_t input, std::size_t elements) {
     return std::to_string(elements) + (elements == 1 ? " element" : " elements") +
            " of the gradient of input " + std::to_string(input);
@@ -20,23 +18,22 @@ void fail_written(const char* op, const std::string& description) {
 }
 
 void fail_given(const char* op, std::size_t which) {
-    throw Error(function_of(op) + "changed " +
-                (which == 0 ? "dy" : "saved value " + std::to_string(which - 1)) +
+    throw Error(subject(op) + "changed " + (which == 0 ? "dy" : "saved value " + std::to_string(which - 1)) +
                 ", which is read-only; change a copy through writable()");
 }
 
 void fail_nothing(const char* op, std::size_t input) {
-    throw Error(function_of(op) + "called into() for input " + std::to_string(input) +
+    throw Error(subject(op) + "called into() for input " + std::to_string(input) +
                 " and wrote nothing; call into() only right before a write");
 }
 
 void fail_unset(const char* op, std::size_t input, std::size_t elements) {
-    throw Error(function_of(op) + "did not set " + elements_of(input, elements) +
+    throw Error(subject(op) + "did not set " + elements_of(input, elements) +
                 ", although into() returned Write::set; assign every element");
 }
 
 void fail_unadded(const char* op, std::size_t input, std::size_t elements) {
-    throw Error(function_of(op) + "assigned " + elements_of(input, elements) +
+    throw Error(subject(op) + "assigned " + elements_of(input, elements) +
                 ", although into() returned Write::add; follow `how`, or use add()");
 }
 

@@ -30,8 +30,7 @@ inline bool set_checks(bool enabled) {  // returns the previous setting
 }  // namespace watching
 
 namespace detail {
-// The thread id during a check. A checked backward function may build graphs, but the use of an existing
-// graph throws DuringCheck.
+// The thread id during a check, so that the use of an existing graph throws DuringCheck.
 inline constexpr std::uint32_t thread_during_check = ~std::uint32_t{0};
 class DuringCheck : public Error {
     using Error::Error;

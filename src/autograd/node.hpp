@@ -123,8 +123,7 @@ struct [[nodiscard]] NoGrad : private detail::ScopedValue<bool> {
     [[nodiscard]] NoGrad() : ScopedValue(detail::context.recording, false) {}
 };
 
-// KeepValues makes the nodes recorded during its lifetime keep their values and constant inputs, so that a
-// picture of the graph can show them.
+// KeepValues makes the nodes recorded during its lifetime keep values and constant inputs, for pictures.
 struct [[nodiscard]] KeepValues : private detail::ScopedValue<bool> {
     [[nodiscard]] KeepValues() : ScopedValue(detail::context.keep_values, true) {}
 };

@@ -147,9 +147,8 @@ public:
             saved_);
     }
 
-    // A custom backward function may set a gradient or add to it, but must write one for each input that
-    // needs one. Temporary nodes receive these gradients first. With `check_only` the inputs then receive
-    // nothing.
+    // A custom backward function must write a gradient for each input that needs one. Temporary nodes receive
+    // the gradients first, and with `check_only` the inputs receive nothing.
     [[gnu::noinline]] void call_custom_backward(bool check_only = false) {
         std::vector<ValueNode<T>*> nodes = inputs_.all();
         std::vector<std::optional<ValueNode<T>>> temporaries(nodes.size());

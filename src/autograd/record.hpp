@@ -95,15 +95,13 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
 
 // record() with a name that is known only at run time.
 template <class T, class... Saves, class Backward, class... Inputs>
-Var<T> record_as(Label name, T&& value, const std::tuple<Saves...>& saves, Backward&& backward,
-                 Inputs&&... inputs) {
+Var<T> record_as(Label name, T&& value, const std::tuple<Saves...>& saves, Backward&& f, Inputs&&... inputs) {
     auto all = std::tie(inputs...);
-    return make_node<T>(std::move(name), std::move(value), saves, std::move(backward), all);
+    return make_node<T>(std::move(name), std::move(value), saves, std::move(f), all);
 }
 }  // namespace detail
 
-// Makes a node of a computed value. The inputs are references, so that one call may contain both
-// save(x.value()) and std::move(x).
+// Makes a node of a computed value. Inputs are references, so that save(x.value()) may precede std::move(x).
 template <detail::FixedName Name, class T, class... Saves, class Backward, class... Inputs>
 [[gnu::always_inline]] inline Var<T> record(T&& value, const std::tuple<Saves...>& saves, Backward&& backward,
                                             Inputs&&... inputs) {
@@ -115,10 +113,8 @@ template <detail::FixedName Name, class T, class... Saves, class Backward, class
 namespace detail {
 // record() with a number of inputs that is known only at run time.
 template <detail::FixedName Name, class T, class... Saves, class Backward>
-Var<T> record_many(T&& value, const std::tuple<Saves...>& saves, Backward&& backward,
-                   std::vector<Var<T>> inputs) {
-    return detail::make_node<T>(detail::FixedLabel<Name>(), std::move(value), saves, std::move(backward),
-                                inputs);
+Var<T> record_many(T&& value, const std::tuple<Saves...>& saves, Backward&& f, std::vector<Var<T>> inputs) {
+    return detail::make_node<T>(detail::FixedLabel<Name>(), std::move(value), saves, std::move(f), inputs);
 }
 }  // namespace detail
 

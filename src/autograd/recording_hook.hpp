@@ -51,8 +51,7 @@ private:
     std::span<ValueNode<T>* const> inputs_;
 };
 
-// The proxy node of a value that was computed inside a checkpointed function. backward() throws, because the
-// proxy has no backward function.
+// The proxy of a value inside a checkpointed function. backward() throws, because the graph was not kept.
 template <class T> class CheckpointProxyNode final : public ValueNode<T> {
 public:
     static Var<T> of(T&& v) {

@@ -54,8 +54,7 @@ public:
     T value;             // freed with the last handle
 };
 
-// Call this before changing a leaf outside a backward pass. Throws if a running backward() may use the leaf,
-// or if a window has locked it.
+// Throws if the caller must not change this leaf, because a backward() is running or a window has locked it.
 template <class T>
 [[gnu::always_inline]] inline void require_unlocked(const char* call, const ValueNode<T>& node) {
     if (context.backward_passes && node.id < context.backward_start_id) [[unlikely]]
@@ -223,8 +222,7 @@ public:
     bool is_last_handle() const {
         return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->keeps_values;
     }
-    // Turns this handle into a reference to its node, or drops the handle and returns null if `keep_ref` is
-    // false. The last handle frees the value.
+    // Drops this handle. If `keep_ref`, returns the node with a reference. The last handle frees the value.
     [[gnu::always_inline]] detail::ValueNode<T>* into_node(bool keep_ref) && {
         detail::ValueNode<T>* node = std::exchange(node_, nullptr);
         if (--node->handles > 0) {

@@ -1,5 +1,5 @@
-// What most programs do with arrays of float and double is compiled once, in NAME_*.cpp, and not again by each of
-// them. What is missing here is compiled where it is used.
+// Declares explicit instantiations for arrays of float and double, which core_ops_*.cpp compile once for all
+// programs. Each program compiles the other templates itself.
 #pragma once
 
 #include <cstdint>

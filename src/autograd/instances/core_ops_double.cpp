@@ -1,4 +1,4 @@
-// The instances of core.hpp for arrays of double.
+// Compiles the instantiations of core_ops.hpp for arrays of double.
 #include "tally/autograd/instances/core_ops.hpp"
 
 namespace tally {

@@ -1,4 +1,4 @@
-// The instances of core.hpp for arrays of float.
+// Compiles the instantiations of core_ops.hpp for arrays of float.
 #include "tally/autograd/instances/core_ops.hpp"
 
 namespace tally {

@@ -1,4 +1,4 @@
-// The operations of layers on arrays of float and double, compiled once as those of core.hpp are.
+// Declares explicit instantiations of the operations that layers use, like core_ops.hpp.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The instances of layers.hpp for arrays of double.
+// Compiles the instantiations of layer_ops.hpp for arrays of double.
 #include "tally/autograd/instances/layer_ops.hpp"
 
 namespace tally {

@@ -1,4 +1,4 @@
-// The instances of layers.hpp for arrays of float.
+// Compiles the instantiations of layer_ops.hpp for arrays of float.
 #include "tally/autograd/instances/layer_ops.hpp"
 
 namespace tally {

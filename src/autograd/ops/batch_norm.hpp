@@ -1,5 +1,4 @@
-// Batch norm: every feature is shifted and scaled to mean 0 and variance 1 over the batch, then by its own
-// gain and bias.
+// batch_norm() normalises each feature over the batch, then multiplies it by a gain and adds a bias.
 #pragma once
 
 #include <utility>
@@ -12,10 +11,10 @@
 namespace tally {
 
 namespace detail {
-// What batch_norm gives in training: its result, and what the batch was like.
+// batch_norm() returns the result and the statistics of the batch in training.
 template <class S> struct BatchNormed {
     Var<Array<S>> y;
-    BatchStatistics<S> batch;  // for RunningStatistics::commit, when the update is made
+    BatchStatistics<S> batch;  // for RunningStatistics::commit after the update
 };
 
 template <class S> Var<Array<S>> batch_normalised(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
@@ -50,7 +49,7 @@ template <class S> Var<Array<S>> batch_normalised(Var<Array<S>> x, Var<Array<S>>
                                        along.data(), output_buffer(to.into(0)), fold);
             if (to.needs_grad(1)) to.add(1, along);
             if (to.needs_grad(2)) {
-                // one number a feature, read along all of dy
+                // The gradient of the bias is the sum of dy over each feature.
                 const Shape whole{static_cast<std::int64_t>(fold.outer), features[0],
                                   static_cast<std::int64_t>(fold.inner)};
                 kernel.scatter(broadcast_walk(whole, Shape{features[0], 1}), dy.data(),
@@ -60,7 +59,7 @@ template <class S> Var<Array<S>> batch_normalised(Var<Array<S>> x, Var<Array<S>>
         std::move(x), std::move(gain), std::move(bias));
 }
 
-// Those of x (items, features, ...), as batch_norm with this gain and bias takes them.
+// Returns the statistics of each feature of x (items, features, ...). Throws if gain or bias do not fit x.
 template <class S>
 BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain, const Array<S>& bias) {
     const ReduceAxes fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
@@ -72,8 +71,8 @@ BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain
 }
 }  // namespace detail
 
-// In training, x (items, features) or (items, features, height, width) is normalised by its own statistics,
-// which are handed out: they are an effect, to be committed once per update.
+// Normalises x (items, features) or (items, features, height, width) by its own statistics, for training.
+// Commit the returned statistics once per update.
 template <class S> detail::BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                                      double eps = 1e-5) {
     const detail::ReduceAxes fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
@@ -88,7 +87,7 @@ template <class S> detail::BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<
     return {std::move(y), std::move(batch)};
 }
 
-// In evaluation, by what earlier batches left behind: constants.
+// Normalises x by the running statistics, for evaluation. They are constants.
 template <class S> Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                             const RunningStatistics<S>& running, double eps = 1e-5) {
     const detail::ReduceAxes fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());

@@ -1,5 +1,4 @@
-// Windows that move over images (items, channels, height, width): convolution as a matrix
-// product, and pooling.
+// conv2d() and max_pool2d() move a window over images (items, channels, height, width).
 #pragma once
 
 #include <cstdint>
@@ -12,8 +11,7 @@
 namespace tally {
 
 namespace detail {
-// x (items, in, height, width) by weight (out, in, tall, wide): every window of x times
-// every channel's weights.
+// Computes conv2d() as a matrix product of the windows of x and the weights of the channels.
 template <class S, class... Bias>
 Var<Array<S>> convolved(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> weight, Bias... bias) {
     const Device device = x.value().device();
@@ -42,8 +40,8 @@ Var<Array<S>> convolved(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> wei
 }
 }  // namespace detail
 
-// Every channel of the result is the sum of x (items, in, height, width) under its window of weights (out,
-// in, tall, wide), and its bias (out). Beyond the edges x is 0, as far as the padding reaches.
+// Convolves x (items, in, height, width) with weight (out, in, tall, wide) and adds bias (out). Zeros extend
+// x by `padding` elements at each edge.
 template <class S> Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, Var<Array<S>> bias,
                                         std::int64_t stride = 1, std::int64_t padding = 0) {
     const auto plan =
@@ -58,8 +56,8 @@ template <class S> Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, s
     return detail::convolved(plan, std::move(x), std::move(weight));
 }
 
-// The largest of every window of (size, size); stride 0 means windows side by side. The first of equals
-// gets the gradient.
+// Returns the largest element of each window (size, size). With stride 0 the windows do not overlap. If
+// elements are equal, the first one gets the gradient.
 template <class S> Var<Array<S>> max_pool2d(Var<Array<S>> x, std::int64_t size, std::int64_t stride = 0) {
     const auto plan = detail::plan_pool(x.shape(), size, stride == 0 ? size : stride);
     const Device device = x.value().device();

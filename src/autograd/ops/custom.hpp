@@ -1,4 +1,4 @@
-// custom(): an operation of your own, differentiable like the others, without touching this repository.
+// custom() makes a differentiable operation from a forward function and a backward function of the program.
 #pragma once
 
 #include <string>
@@ -8,11 +8,10 @@
 
 namespace tally {
 
-// forward(x...) gives the value. backward(to, dy, y, x...) sends a gradient to each input i that wants one:
-//     if (to.needs_grad(0)) to.add(0, gradient);            // a value, handed over
-//     if (to.needs_grad(0)) … write to to.into(0) …           // or in place; asked for right before it is written
-// Inputs and output are kept for the way back. Who wants to keep less uses record() as the
-// operations here do.
+// forward(x...) returns the value. backward(to, dy, y, x...) writes the gradient of each input that needs it:
+//     if (to.needs_grad(0)) to.add(0, gradient);     // adds a computed gradient
+//     if (to.needs_grad(0)) … write to to.into(0) …    // or writes in place; call into() right before
+// custom() saves all inputs and the output for backward(). Use record() to save less.
 template <class Forward, class Backward, class T, class... Rest>
 Var<T> custom(std::string name, Forward forward, Backward backward, Var<T> first, Rest... rest) {
     T y = forward(std::as_const(first).value(), std::as_const(rest).value()...);

@@ -1,4 +1,4 @@
-// Dropout, whose mask belongs to the item and not to the batch.
+// dropout() draws a mask that depends on the number of the item, but not on the batch.
 #pragma once
 
 #include <cmath>
@@ -12,14 +12,14 @@
 
 namespace tally {
 
-// Whose masks are drawn: those of one layer, from item number `first` on. Items are numbered by whoever cuts
-// batches, so that a micro-batch gets the masks that its items have in the full batch.
+// Selects the masks of one layer. `first` is the number of the first item, so that a micro-batch gets the
+// masks that its items have in the full batch.
 struct DropoutSeed {
     std::uint64_t seed = 0, layer = 0, first = 0;
 };
 
-// Each element of x (items, ...) is dropped with probability p, and otherwise divided by 1 - p. Nothing is
-// kept: the way back draws the same mask again.
+// Sets each element of x (items, ...) to 0 with probability p, and divides the others by 1 - p. The backward
+// function draws the same mask again, so the operation saves nothing.
 template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const DropoutSeed& of) {
     detail::check_mask(p, of.first, x.shape());
     if (p == 0) return x;

@@ -1,4 +1,4 @@
-// Every elementwise operation, for numbers and arrays alike: one line each. The formulas are in functors.hpp.
+// The elementwise operations work on numbers and arrays. functors.hpp contains their formulas.
 #pragma once
 
 #include <limits>
@@ -11,7 +11,7 @@
 
 namespace tally {
 
-namespace functor {  // where apply() is found: its first argument is one
+namespace functor {  // contains apply(), so that argument-dependent lookup finds apply() by its first argument
 
 template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) {
     constexpr bool keeps_x = F::keeps == detail::Keep::input;
@@ -34,8 +34,8 @@ template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) 
             std::move(x));
 }
 
-// What the derivatives read is kept: of arrays only for an operand that wants a gradient. A number is sooner
-// kept than asked who wants it.
+// Saves an array only if the gradient of an operand reads the array. Saves a number always, because the test
+// would take longer than the copy.
 template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     constexpr bool ever_a = F::for_a.a || F::for_b.a, ever_b = F::for_a.b || F::for_b.b,
                    ever_y = F::for_a.y || F::for_b.y;
@@ -64,9 +64,9 @@ template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a,
 namespace detail {
 template <class N>
 concept PlainNumber = std::is_arithmetic_v<N>;
-// A plain array beside a variable is a constant.
+// A plain array as an operand counts as a constant.
 template <class T> using PlainArray = std::enable_if_t<!Number<T>, std::type_identity_t<T>>;
-// A number as a constant that lies where x does.
+// Returns n as a constant on the device of x.
 template <class T> Var<T> number_beside(const Var<T>& x, double n) {
     if constexpr (Number<T>)
         return Var<T>(T(n));
@@ -77,7 +77,7 @@ inline constexpr double unbounded = std::numeric_limits<double>::infinity();
 }  // namespace detail
 
 // clang-format off
-// Element by element, of arrays and of numbers. log1p(x) is log(1 + x), expm1(x) is exp(x) - 1, softplus(x) is log(1 + exp(x)), silu(x) is x sigmoid(x).
+// log1p(x) = log(1 + x), expm1(x) = exp(x) - 1, softplus(x) = log(1 + exp(x)), silu(x) = x sigmoid(x).
 template <class T> Var<T> operator+(Var<T> x) { return x; }
 template <class T> Var<T> operator-(Var<T> x) { return apply(functor::Neg{}, std::move(x)); }
 template <class T> Var<T> exp(Var<T> x) { return apply(functor::Exp{}, std::move(x)); }
@@ -95,7 +95,7 @@ template <class T> Var<T> abs(Var<T> x) { return apply(functor::Abs{}, std::move
 template <class T> Var<T> sin(Var<T> x) { return apply(functor::Sin{}, std::move(x)); }
 template <class T> Var<T> cos(Var<T> x) { return apply(functor::Cos{}, std::move(x)); }
 
-// Of two that broadcast as in NumPy. Equal elements share the gradient of maximum and minimum.
+// Combines two operands that broadcast as in NumPy. Equal elements share the gradient of maximum and minimum.
 template <class T> Var<T> operator+(Var<T> a, Var<T> b) { return apply(functor::Add{}, std::move(a), std::move(b)); }
 template <class T> Var<T> operator-(Var<T> a, Var<T> b) { return apply(functor::Sub{}, std::move(a), std::move(b)); }
 template <class T> Var<T> operator*(Var<T> a, Var<T> b) { return apply(functor::Mul{}, std::move(a), std::move(b)); }
@@ -114,7 +114,7 @@ template <class T> Var<T> operator*(detail::PlainArray<T> a, Var<T> b) { return 
 template <class T> Var<T> operator/(Var<T> a, detail::PlainArray<T> b) { return std::move(a) / Var<T>(std::move(b)); }
 template <class T> Var<T> operator/(detail::PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) / std::move(b); }
 
-// With a plain number, whose type does not count.
+// Combines a variable with a plain number of any arithmetic type.
 template <class T, detail::PlainNumber N> Var<T> operator+(Var<T> x, N n) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
 template <class T, detail::PlainNumber N> Var<T> operator+(N n, Var<T> x) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
 template <class T, detail::PlainNumber N> Var<T> operator-(Var<T> x, N n) { return apply(functor::AddNumber{-double(n)}, std::move(x)); }
@@ -131,7 +131,7 @@ template <class T, detail::PlainNumber N> Var<T> minimum(Var<T> x, N n) { Var<T>
 template <class T, detail::PlainNumber N> Var<T> minimum(N n, Var<T> x) { return minimum(std::move(x), n); }
 // clang-format on
 
-// `high` wins where the bounds are crossed.
+// Limits each element to [low, high]. If low > high, the result is `high`.
 template <class T> Var<T> clamp(Var<T> x, double low, double high = detail::unbounded) {
     if (low != low || high != high) [[unlikely]]
         detail::fail_bounds(low, high);

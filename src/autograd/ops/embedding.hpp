@@ -1,4 +1,4 @@
-// Embedding: a row of a table for each index.
+// embedding() looks up a row of a table for each index.
 #pragma once
 
 #include <concepts>
@@ -13,8 +13,8 @@
 
 namespace tally {
 
-// weight (entries, ...), indices of any shape: the result is (indices..., ...). No gradient reaches the row
-// `padding`; a negative one counts from the end.
+// The table weight (entries, ...) and indices of any shape give the result (indices..., ...). The row
+// `padding` gets no gradient. A negative padding counts from the end.
 template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std::int32_t>& indices,
                                            std::optional<std::int64_t> padding = {}) {
     const Shape& table = weight.shape();
@@ -48,7 +48,7 @@ template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std
         std::move(weight));
 }
 
-// The padding is the number of a row.
+// Rejects a padding that is not an integer.
 template <class S>
 void embedding(Var<Array<S>>, const Array<std::int32_t>&, std::floating_point auto) = delete;
 

@@ -1,4 +1,4 @@
-// Products of matrices, each with its two gradients.
+// matmul(), linear() and linear_relu() multiply matrices.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace detail {
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b);
 }
 
-// Vectors, matrices and batches of matrices that broadcast; {.transpose_b = true}: b is stored transposed.
+// Multiplies vectors, matrices or batches that broadcast. {.transpose_b = true} means that b is transposed.
 template <class S> Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const Transpose& how = {}) {
     const auto plan = detail::plan_product("matmul", a.shape(), b.shape(), how);
     if (plan.batch.rank > 0) return detail::matmul_batched(plan, std::move(a), std::move(b));
@@ -83,8 +83,7 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
 }
 }  // namespace detail
 
-// x (..., in) · w (in, out) + bias (out), in one pass; the gradients of w and bias go straight
-// into their buffers.
+// Computes x (..., in) · w (in, out) + bias (out) in one pass, and the gradients of w and bias in place.
 template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
     const auto plan = detail::plan_linear("linear", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
@@ -107,7 +106,7 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Ar
         std::move(x), std::move(w), std::move(bias));
 }
 
-// relu(linear(x, w, bias)) as one operation: on the way back the mask and the gradient of bias are one pass.
+// Computes relu(linear(x, w, bias)) as one operation. One pass computes the mask and the gradient of bias.
 template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
     const auto plan = detail::plan_linear("linear_relu", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());

@@ -1,4 +1,4 @@
-// Losses. Each gives its sum and its count: a mean is only right once it is known what it is a mean of.
+// A Loss contains a sum and a count, because the mean of several micro-batches requires both.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace tally {
 
 // A loss before it is divided.
 template <class T> struct Loss {
-    Var<T> sum;    // over everything that counts
-    Var<T> count;  // how much that is; carries no gradient
+    Var<T> sum;    // over all elements that count
+    Var<T> count;  // the number of these elements, without a gradient
     Var<T> mean() const { return sum / count; }
 
     using value_type = Var<T>;
@@ -27,21 +27,21 @@ template <class T> struct Loss {
     }
 };
 
-// A loss of one's own: of these elements, which all count.
+// Makes a loss from one term per element. Each element counts.
 template <class S> Loss<Array<S>> make_loss(Var<Array<S>> each) {
     Array<S> count =
         Array<S>::full({}, static_cast<S>(static_cast<double>(each.value().size())), each.value().device());
     return {sum(std::move(each)), Var<Array<S>>(std::move(count))};
 }
 
-// Both of one shape: what would repeat is written out by broadcast_to().
+// The squared error of each element. Both shapes must be equal: call broadcast_to() to repeat an operand.
 template <class S> Loss<Array<S>> mse(Var<Array<S>> prediction, Var<Array<S>> target) {
     if (prediction.shape() != target.shape())
         detail::fail_loss_shapes("mse", prediction.shape(), target.shape());
     return make_loss(squared_difference(std::move(prediction), std::move(target)));
 }
 
-// Of probabilities against targets between 0 and 1; logarithms stop at -100.
+// Compares probabilities with targets between 0 and 1. Logarithms below -100 become -100.
 template <class S> Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability, Var<Array<S>> target) {
     if (probability.shape() != target.shape())
         detail::fail_loss_shapes("binary_cross_entropy", probability.shape(), target.shape());
@@ -51,11 +51,10 @@ template <class S> Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability
 // Options of cross_entropy.
 struct CrossEntropyOptions {
     std::int32_t ignore = -100;  // rows with this label do not count
-    double smoothing =
-        0;  // a row's target is 1 - smoothing at its label, the rest is spread over all classes
+    double smoothing = 0;        // the share of a row's target that is spread over all classes
 };
 
-// Of logits (rows, classes) against one label a row.
+// Compares logits (rows, classes) with one label per row.
 template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Array<std::int32_t>& labels,
                                                 const CrossEntropyOptions& options = {}) {
     const Shape& shape = logits.shape();
@@ -84,8 +83,8 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>>, const Array<std::
                                                 detail::BoolOrNumberLiteral auto) =
     delete;  // write {.ignore = 0} or {.smoothing = 0.1}
 
-// Contrastive: each query (rows, width) should be most like the key of its own row, among the keys of the
-// whole batch. What a row is compared with depends on the batch: micro-batches give another loss.
+// A contrastive loss: each query (rows, width) should be most similar to the key of its own row. All keys of
+// the batch are compared, so micro-batches give another loss.
 template <class S>
 Loss<Array<S>> info_nce(Var<Array<S>> queries, Var<Array<S>> keys, double temperature = 1) {
     detail::check_pairs(queries.shape(), keys.shape(), temperature);

@@ -1,5 +1,4 @@
-// Layer norm: every row (the last axis) is shifted and scaled to mean 0 and variance 1, then by its own
-// gain and bias.
+// layer_norm() normalises each row, then multiplies by a gain and adds a bias.
 #pragma once
 
 #include <utility>
@@ -10,7 +9,7 @@
 
 namespace tally {
 
-// Each row (the last axis) with mean 0 and variance 1, times gain, plus bias.
+// Normalises the last axis to mean 0 and variance 1, multiplies by gain and adds bias.
 template <class S>
 Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias, double eps = 1e-5) {
     const detail::ReduceAxes rows = detail::plan_rows(x.shape(), gain.shape(), bias.shape(), eps);
@@ -23,7 +22,7 @@ Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias
         .layer_norm(x.value().data(), gain.value().data(), bias.value().data(), static_cast<S>(eps), y.raw(),
                     mean.raw(), rstd.raw(), count, width);
 
-    const bool through = x.requires_grad() || gain.requires_grad();  // the bias alone needs nothing
+    const bool through = x.requires_grad() || gain.requires_grad();  // the gradient of bias reads only dy
     return record<"layer_norm">(
         std::move(y),
         std::tuple(save_if(through, x.value()), save_if(x.requires_grad(), gain.value()),

@@ -1,4 +1,4 @@
-// Reductions over any axes, and softmax along one. Forward and backward side by side.
+// The reductions combine elements along any axes. cumsum(), softmax() and argmax() work along one axis.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tally {
 
-// sum(x), sum(x, 0), sum(x, {0, -1}, {.keepdims = true}): no axes means all; kept, they have extent 1.
+// Sums over the given axes, or over all of them. {.keepdims = true} keeps the summed axes with extent 1.
 template <class S> Var<Array<S>> sum(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
     const auto r = detail::reduction("sum", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
@@ -27,7 +27,7 @@ template <class S> Var<Array<S>> sum(Var<Array<S>> x, const AxesArg& along = {},
         std::move(x));
 }
 
-// Of no elements it is NaN.
+// Averages over the given axes. The mean of no elements is NaN.
 template <class S> Var<Array<S>> mean(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
     const auto r = detail::reduction("mean", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
@@ -42,7 +42,7 @@ template <class S> Var<Array<S>> mean(Var<Array<S>> x, const AxesArg& along = {}
         std::move(x));
 }
 
-// Where several elements are largest they share the gradient equally.
+// Returns the largest element along the given axes. Equal largest elements share the gradient equally.
 template <class S> Var<Array<S>> max(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
     const auto r = detail::reduction("max", x.shape(), along.axes, how.keepdims);
     detail::expect_elements("max", r, x.shape());
@@ -59,7 +59,7 @@ template <class S> Var<Array<S>> max(Var<Array<S>> x, const AxesArg& along = {},
         std::move(x));
 }
 
-// log of the sum of exp(x), without overflow.
+// Computes the logarithm of the sum of exp(x) without overflow.
 template <class S>
 Var<Array<S>> logsumexp(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
     const auto r = detail::reduction("logsumexp", x.shape(), along.axes, how.keepdims);
@@ -76,7 +76,7 @@ Var<Array<S>> logsumexp(Var<Array<S>> x, const AxesArg& along = {}, const Reduce
         std::move(x));
 }
 
-// Over the number of elements, less one when unbiased: about the mean, which is taken first.
+// Computes the variance about the mean. The denominator is the number of elements, or one less if unbiased.
 template <class S> Var<Array<S>> var(Var<Array<S>> x, const AxesArg& along = {}, const Variance& how = {}) {
     const auto count =
         static_cast<double>(detail::reduction("var", x.shape(), along.axes, true).fold.reduced);
@@ -85,7 +85,7 @@ template <class S> Var<Array<S>> var(Var<Array<S>> x, const AxesArg& along = {},
            (count > how.unbiased ? count - how.unbiased : 0.0);
 }
 
-// The gradient of an element is the product of all others, so zeros among them are right.
+// Multiplies the elements. The gradient of an element is the product of all others, without a division.
 template <class S> Var<Array<S>> prod(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
     const auto r = detail::reduction("prod", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
@@ -101,7 +101,7 @@ template <class S> Var<Array<S>> prod(Var<Array<S>> x, const AxesArg& along = {}
         std::move(x));
 }
 
-// Running sums along one axis. What an element adds to itself and all later ones comes back from all of them.
+// Computes running sums along one axis. The gradient of an element sums dy from this element to the last.
 template <class S> Var<Array<S>> cumsum(Var<Array<S>> x, std::int64_t axis) {
     const detail::ReduceAxes fold = detail::fold_around("cumsum", x.shape(), axis);
     Array<S> y = empty_like(x.value());
@@ -114,7 +114,7 @@ template <class S> Var<Array<S>> cumsum(Var<Array<S>> x, std::int64_t axis) {
         std::move(x));
 }
 
-// Where along the axis the largest stands, the first of several: numbers, which carry no gradient.
+// Returns the index of the largest element along the axis, and the first index of equal elements.
 template <class S>
 Array<std::int32_t> argmax(const Var<Array<S>>& x, std::int64_t axis, const Reduce& how = {}) {
     return argmax(x.value(), axis, how);
@@ -129,7 +129,7 @@ void max(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  //
 template <class T>
 void logsumexp(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // {.keepdims = true}
 
-// Along one axis; log_softmax is its logarithm, which keeps the digits of small probabilities.
+// Computes softmax along one axis. Use log_softmax() for logarithms of small probabilities.
 template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
     const detail::ReduceAxes fold = detail::fold_around("softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());
@@ -143,7 +143,7 @@ template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1
         std::move(x));
 }
 
-// The logarithm of softmax, with the digits of small probabilities.
+// Computes the logarithm of softmax without losing the digits of small probabilities.
 template <class S> Var<Array<S>> log_softmax(Var<Array<S>> x, std::int64_t axis = -1) {
     const detail::ReduceAxes fold = detail::fold_around("log_softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());

@@ -1,5 +1,4 @@
-// Operations that move numbers without computing any; each one's backward moves them back, adding where
-// they were repeated.
+// These operations move or repeat elements. Their backward functions move or add the gradients.
 #pragma once
 
 #include <concepts>
@@ -15,7 +14,7 @@
 namespace tally {
 
 namespace detail {
-// By the name of what was called.
+// Records a reshape under the name of the function that was called.
 template <FixedName Name, class S> Var<Array<S>> reshaped(Var<Array<S>> x, const Shape& shape) {
     return record<Name>(
         x.value().reshaped(shape), save(),
@@ -24,30 +23,30 @@ template <FixedName Name, class S> Var<Array<S>> reshaped(Var<Array<S>> x, const
 }
 }  // namespace detail
 
-// Shares the buffer, forward and backward.
+// Changes the shape. The result shares the buffer of x, and the gradients share a buffer as well.
 template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
     return detail::reshaped<"reshape">(std::move(x), shape);
 }
 
-// reshape(x, {2, -1}): one extent may be -1, whatever is left.
+// One extent may be -1, as in reshape(x, {2, -1}). The number of elements determines that extent.
 template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const detail::Axes& extents) {
     const Shape shape = detail::completed("reshape", x.shape(), extents);
     return reshape(std::move(x), shape);
 }
 
-// squeeze(x): without its axes of extent 1; squeeze(x, -1): without that one.
+// Removes all axes of extent 1, or only the given axes.
 template <class S> Var<Array<S>> squeeze(Var<Array<S>> x, const AxesArg& along = {}) {
     const Shape shape = detail::squeezed(x.shape(), along.axes);
     return detail::reshaped<"squeeze">(std::move(x), shape);
 }
 
-// With one more axis, of extent 1, which gets the number `axis`.
+// Inserts an axis of extent 1 at position `axis`.
 template <class S> Var<Array<S>> unsqueeze(Var<Array<S>> x, std::int64_t axis) {
     const Shape shape = detail::unsqueezed("unsqueeze", x.shape(), axis);
     return detail::reshaped<"unsqueeze">(std::move(x), shape);
 }
 
-// Axis i of the result is axis order[i] of x.
+// Reorders the axes: axis i of the result is axis order[i] of x.
 template <class S> Var<Array<S>> permute(Var<Array<S>> x, const detail::Axes& order) {
     const detail::Axes axes = detail::checked_order("permute", x.shape(), order);
     const detail::StridedIndex<1> walk = detail::permuted_walk(x.shape(), axes);
@@ -61,7 +60,7 @@ template <class S> Var<Array<S>> permute(Var<Array<S>> x, const detail::Axes& or
         std::move(x));
 }
 
-// Two axes swapped, the last two by default.
+// Swaps two axes, by default the last two.
 template <class S> Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2, std::int64_t b = -1) {
     const int first = detail::checked_axis("transpose", a, x.shape()),
               second = detail::checked_axis("transpose", b, x.shape());
@@ -71,7 +70,7 @@ template <class S> Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2,
     return permute(std::move(x), order);
 }
 
-// Repeated along new axes, and along those of extent 1.
+// Repeats x along new axes and along axes of extent 1.
 template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shape) {
     if (detail::broadcast("broadcast_to", x.shape(), shape) != shape)
         throw Error("[broadcast_to] " + to_string(x.shape()) + " does not fit into " + to_string(shape));
@@ -86,12 +85,12 @@ template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shap
         std::move(x));
 }
 
-// Elements [from, to) along one axis. Along the first axis the buffer is shared.
+// Returns elements [from, to) along one axis. A slice of the first axis shares the buffer of x.
 template <class S>
 Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::int64_t to) {
     const int along = detail::checked_axis("slice", axis, x.shape());
     if (from < 0 || to < from || to > x.shape()[along]) detail::fail_range(from, to, along, x.shape());
-    if (along == 0 && !x.requires_grad()) return x.value().slice_rows(from, to);  // micro-batches of data
+    if (along == 0 && !x.requires_grad()) return x.value().slice_rows(from, to);  // for micro-batches of data
     const detail::Blocks blocks(x.shape(), along, from, to);
     Array<S> y;
     if (along == 0) {
@@ -115,7 +114,7 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
         std::move(x));
 }
 
-// x[i]: without its first axis; i counts from the end when it is negative.
+// Returns x[i] without the first axis. A negative i counts from the end.
 template <class S> Var<Array<S>> at(Var<Array<S>> x, std::int64_t i) {
     const std::int64_t from = detail::checked_row("at", x.shape(), i);
     Var<Array<S>> row = slice(std::move(x), 0, from, from + 1);
@@ -123,7 +122,7 @@ template <class S> Var<Array<S>> at(Var<Array<S>> x, std::int64_t i) {
     return detail::reshaped<"at">(std::move(row), shape);
 }
 
-// Puts arrays one after the other along an axis; all other extents must agree.
+// Joins arrays along an axis. All other extents must agree.
 template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
     const auto [along, whole] = detail::plan_concat(detail::shapes_of(parts), axis);
     Array<S> y = Array<S>::empty(whole, parts[0].value().device());
@@ -151,14 +150,14 @@ template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::i
         std::move(parts));
 }
 
-// Puts arrays of one shape one beside the other along a new axis.
+// Joins arrays of one shape along a new axis.
 template <class S> Var<Array<S>> stack(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
     const Shape each = detail::plan_stack(detail::shapes_of(parts), axis);
     for (Var<Array<S>>& part : parts) part = reshape(std::move(part), each);
     return concat(std::move(parts), axis);
 }
 
-// Micro-batches: the rows in order, `size` at a time (the last one may be smaller), or in the sizes given.
+// Splits the rows of x into micro-batches of these sizes, or of one size. The last one may then be smaller.
 template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::int64_t>& sizes) {
     detail::check_split(x.shape(), sizes);
@@ -184,7 +183,7 @@ template <class S> std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std:
     return parts;
 }
 
-// Picks rows of the first axis, in any order and as often as wanted; negative ones are counted from the end.
+// Selects rows of the first axis, in any order and with repetitions. A negative index counts from the end.
 template <class S> Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     const Shape& shape = x.shape();
     const Array<std::int32_t> from_the_front = detail::picked(index, shape);

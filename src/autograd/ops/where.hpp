@@ -1,5 +1,5 @@
-// where(condition, a, b): a where the condition is nonzero, b elsewhere; each operand gets the gradient of
-// its own places.
+// where(condition, a, b) takes elements of a where the condition is nonzero, and elements of b elsewhere.
+// Each operand gets the gradients of its own elements.
 #pragma once
 
 #include <cstdint>
