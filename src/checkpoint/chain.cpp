@@ -1,4 +1,4 @@
-// How a chain is cut into segments, and what a cut will need.
+// Splits a chain into segments and predicts the memory that they need.
 #include "tally/checkpoint/chain.hpp"
 
 #include <cmath>
@@ -36,7 +36,7 @@ void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers) 
 
 namespace {
 
-// Of layers [from, to), with the snapshot they begin from: what is held when the way back enters them.
+// Returns the bytes of layers [from, to) and their first input when backward() enters them.
 std::size_t held_by(const std::vector<detail::LayerBytes>& layers, std::size_t from, std::size_t to) {
     std::size_t held = layers[from].input, transient = 0;
     for (std::size_t i = from; i < to; ++i) {
@@ -65,8 +65,8 @@ namespace {
 
 std::optional<Segmentation> cut_within(const std::vector<detail::LayerBytes>& layers, std::size_t bytes) {
     const std::size_t n = layers.size();
-    // The fewest bytes of snapshots with which layers [0, i) can be cut so that none of their segments needs
-    // too much; and where the last of these begins. Fewer are never worse for what comes after.
+    // Dynamic programming: the fewest bytes of snapshots with which the segments of layers [0, i) fit, and
+    // the start of the last of these segments. Fewer bytes are never worse for the later segments.
     std::vector<std::optional<std::size_t>> snapshots(n);
     std::vector<std::size_t> begins(n);
     snapshots[0] = 0;
@@ -78,7 +78,7 @@ std::optional<Segmentation> cut_within(const std::vector<detail::LayerBytes>& la
             snapshots[to] = held;
             begins[to] = from;
         }
-        // The last segment does not run again: the earlier it begins, the better.
+        // The last segment does not run again, so the earliest possible start is the best.
         if (!snapshots[to] || *snapshots[to] + held_by(layers, to, n) > bytes) continue;
         Segmentation cut;
         cut.again = to;

@@ -1,10 +1,10 @@
-// A chain of functions, cut into segments that are checkpointed: evenly, or as a number of bytes demands.
+// Splits a chain of functions into checkpointed segments, evenly or within a number of bytes.
 //
 //     Tensor y = checkpoint_sequential(layers, 4, x);
-//     Segmentation cut = fit_into(layers, x, 64 << 20);   // measures; to_string(cut) says what it chose
+//     Segmentation cut = fit_into(layers, x, 64 << 20);   // measures the layers; to_string(cut) prints the result
 //     Tensor y = checkpoint_segments(layers, cut.sizes, x);
 //
-// The last segment is not checkpointed: the way back begins there, and would run it again at once.
+// The last segment is not checkpointed, because backward() would run it again at once.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,14 @@
 
 namespace tally {
 
-// Functions that are called one after the other: the layers of a deep network.
+// Functions that are called in sequence, such as the layers of a network.
 template <class T> using Chain = std::vector<std::function<Var<T>(Var<T>)>>;
 
-// n layers in k segments that differ by one layer at most, the longer ones first.
+// Splits the layers into segments whose sizes differ by at most one. The longer segments come first.
 std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments);
-std::size_t segments_by_default(std::size_t layers);  // the square root, where what is stored is least
+std::size_t segments_by_default(std::size_t layers);  // the square root, which minimises the stored bytes
 
-// From one layer to before another.
+// Runs layers [from, to).
 template <class T> Var<T> run_chain(const Chain<T>& chain, std::size_t from, std::size_t to, Var<T> x) {
     for (; from < to; ++from) x = chain[from](std::move(x));
     return x;
@@ -39,7 +39,7 @@ namespace detail {
 void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers);
 }
 
-// The chain in segments of these sizes, each but the last checkpointed.
+// Runs the chain in segments of these sizes. All segments except the last are checkpointed.
 template <class T>
 Var<T> checkpoint_segments(const Chain<T>& chain, const std::vector<std::size_t>& sizes, Var<T> x) {
     detail::expect_segments(sizes, chain.size());
@@ -54,7 +54,7 @@ Var<T> checkpoint_segments(const Chain<T>& chain, const std::vector<std::size_t>
     return run_chain(chain, from, chain.size(), std::move(x));
 }
 
-// In so many segments, or in as many as store the least.
+// Runs the chain in this many segments, or in segments_by_default().
 template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, std::size_t segments, Var<T> x) {
     return checkpoint_segments(chain, even_segments(chain.size(), segments), std::move(x));
 }
@@ -66,35 +66,34 @@ template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, Var<T> x)
 // ---- segments for a number of bytes ----
 
 namespace detail {
-// What one layer of a chain was seen to keep between forward and backward.
+// The measured memory of one layer.
 struct LayerBytes {
-    std::size_t inside = 0;             // beside its input and its result
-    std::size_t input = 0, result = 0;  // their sizes
+    std::size_t inside = 0;             // saved for backward(), without the input and the result
+    std::size_t input = 0, result = 0;  // the sizes of both
     bool keeps_input = false, keeps_result = false;
-    std::size_t transient = 0;  // what it needs for a moment, forward or backward
+    std::size_t transient = 0;  // needed only during the forward or backward function
 };
 }  // namespace detail
 
-// A cut of a chain, and what it is predicted to cost.
+// The segments of a chain and their predicted cost.
 struct Segmentation {
-    std::vector<std::size_t> sizes;  // of the segments, in layers
-    std::size_t bytes = 0;           // the most that is in use beyond parameters and gradients, as predicted
-    std::size_t plain = 0;           // and without a checkpoint
-    std::size_t again = 0;           // layers that run again
+    std::vector<std::size_t> sizes;  // layers per segment
+    std::size_t bytes = 0;           // the predicted peak, without parameters and their gradients
+    std::size_t plain = 0;           // the predicted peak without checkpoints
+    std::size_t again = 0;           // the number of layers that run again
 };
 std::string to_string(const Segmentation& cut);
 
 namespace detail {
-// The prediction: what comes before a segment as snapshots, what the segment keeps, and what passes.
+// Predicts the peak, from the snapshots before a segment, its saved bytes and its transient bytes.
 std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes);
 }  // namespace detail
-// The cut that runs the fewest layers again and stays within so many bytes; an OutOfMemory says what
-// is the least.
+// Returns the segments that run the fewest layers again within these bytes. Throws OutOfMemory with the least
+// possible number of bytes if no segments fit.
 Segmentation fit_into(const std::vector<detail::LayerBytes>& layers, std::size_t bytes,
                       Device device = Device::cpu);
 
-// Runs each layer by itself, forward twice and backward once. Parameters get no gradients; the ledger's peak
-// is measured anew.
+// Runs each layer separately, forward twice and backward once. Parameters get no gradients. Resets the peak.
 template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>& chain, const Var<T>& x) {
     struct SavedSet : Observer {
         std::set<std::pair<const memory::detail::Storage*, std::size_t>> kept;
@@ -104,14 +103,14 @@ template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>
                     kept.emplace(each.storage, each.bytes);
         }
     };
-    struct IsolationGuard {  // from a block that is just being run, and with a graph of its own
+    struct IsolationGuard {  // suspends the checkpointed function that may be running
         detail::Recorder* recorder = std::exchange(detail::context.recorder, nullptr);
-        bool resting = std::exchange(detail::skip_compute, false);
+        bool skip_compute = std::exchange(detail::skip_compute, false);
         ~IsolationGuard() {
             detail::context.recorder = recorder;
-            detail::skip_compute = resting;
+            detail::skip_compute = skip_compute;
         }
-    } const apart;
+    } const isolated;
     const detail::EnableGrad recording;
     std::vector<detail::LayerBytes> measured;
     T value = x.value();

@@ -1,11 +1,11 @@
-// checkpoint(f, x...): what f records is forgotten, and made again when the way back comes to it.
+// checkpoint(f, x...) does not keep the graph of f. backward() runs f again to record the graph.
 //
 //     Tensor y = checkpoint([&](const Tensor& h) { return relu(linear(h, w, b)); }, x);
 //
-// Going backward, f runs once more on the same x, and the nodes it records join the sweep that is on its way:
-// they are newer than all that wait, so they come next, and every gradient is added up in the order, and to
-// the bits, of the program without a checkpoint. Parameters that f captures get their gradients like any
-// other. What f does must be a function of its arguments and of what it captures; this is verified.
+// The new nodes of f join the running backward pass. They are newer than all queued nodes, so they run next.
+// Each gradient is therefore added in the same order, and has the same bits, as without a checkpoint.
+// Parameters that f captures get their gradients as usual. f must depend only on its arguments and on the
+// values that it captures, and backward() checks this.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@
 namespace tally {
 
 namespace detail {
-// The value type of the (first) variable in it.
+// The value type of the first variable in X.
 template <class X> struct ValueIn : ValueIn<typename X::value_type> {};
 template <class T> struct ValueIn<Var<T>> { using type = T; };
 template <class First, class... Rest> struct ValueIn<std::tuple<First, Rest...>> : ValueIn<First> {};
 template <class First, class Second> struct ValueIn<std::pair<First, Second>> : ValueIn<First> {};
 
-// The gradient of a block's result, for the same result that was made again.
+// Gives the gradient of a result to the same result of the second run.
 template <class T> void seed_gradient(BackwardPass& backward_pass, const Var<T>& result, const T& gradient) {
     ValueNode<T>& node = *result.node();
     if (!same_shape_and_device(node.value, gradient))
@@ -40,25 +40,22 @@ template <class T> void seed_gradient(BackwardPass& backward_pass, const Var<T>&
     if (node.state == State::leaf) account_as(node.gradient, MemoryClass::gradient);
 }
 
-// The block in the graph: it has no value of its own; its results stand before it, and hand
-// it their gradients.
+// The node of a checkpointed function has no value. Each BlockResult stores its gradient in this node.
 template <class T> class BlockNode : public ValueNode<T> {
 public:
     BlockNode() : ValueNode<T>(T(), State::fresh) {}
     const char* op() const override { return "checkpoint"; }
-    std::vector<T> gradients;  // by result; not there (or no matter) where none has arrived
-    std::vector<bool> arrived;
+    std::vector<T> gradients;   // of each result; valid only if `arrived` is true
+    std::vector<bool> arrived;  // for each result
 };
 
+// RecomputedBlock owns the function and its arguments, and runs the function again in backward().
 template <class T, class F, class Arguments> class RecomputedBlock final : public BlockNode<T> {
 public:
-    RecomputedBlock(F&& f, Arguments&& arguments, TraceLog&& block, KeptResults<T>&& kept)
-        : f_(std::move(f)),
-          arguments_(std::move(arguments)),
-          block_(std::move(block)),
-          kept_(std::move(kept)) {
-        this->gradients.resize(block_.results.size());
-        this->arrived.resize(block_.results.size());
+    RecomputedBlock(F&& f, Arguments&& arguments, TraceLog&& log, KeptResults<T>&& kept)
+        : f_(std::move(f)), arguments_(std::move(arguments)), log_(std::move(log)), kept_(std::move(kept)) {
+        this->gradients.resize(log_.results.size());
+        this->arrived.resize(log_.results.size());
         each_var(arguments_, [&](const auto& x) {
             if constexpr (std::is_same_v<decltype(x), const Var<T>&>)
                 if (x) read_.emplace_back(&x.value());
@@ -73,8 +70,8 @@ public:
 
     void backward(BackwardPass& backward_pass) override {
         for (const Saved<T>& argument : read_) argument.get(this->op());
-        auto results = run_again(block_, [&] {
-            const Recompute<T> run(block_, kept_);
+        auto results = run_again(log_, [&] {
+            const Recompute<T> run(log_, kept_);
             auto made = std::apply(*f_, std::as_const(arguments_));
             run.finish_replay(nodes_of(made));
             return made;
@@ -97,7 +94,7 @@ public:
 private:
     std::optional<F> f_;
     Arguments arguments_;
-    TraceLog block_;
+    TraceLog log_;
     KeptResults<T> kept_;
     std::vector<Saved<T>> read_;  // the arguments
 };
@@ -126,9 +123,9 @@ private:
     std::size_t which_;
 };
 
-// What is made of a result: a node of the graph, or what the run of a block around makes of it.
+// Makes the node of a result. An enclosing checkpointed function treats the result as an operation.
 template <class T> Var<T> block_result(T value, const Var<T>& whole, std::size_t which) {
-    if (context.recorder) {  // shown without operands: it becomes a node whatever they are
+    if (context.recorder) {  // no operands are needed, because the result is always recorded
         OpInfoOf<T> operation("checkpoint", true, value, {}, {}, std::nullopt);
         if (!context.recorder->on_operation(operation)) return CheckpointProxyNode<T>::of(std::move(value));
     }
@@ -137,19 +134,19 @@ template <class T> Var<T> block_result(T value, const Var<T>& whole, std::size_t
                       Result(std::move(value), static_cast<BlockNode<T>*>(whole.node()), which));
 }
 
-// ---- letting go, and telling who looks on ----
+// ---- releasing memory and notifying the observer ----
 
 template <class T, class F, class Arguments> void RecomputedBlock<T, F, Arguments>::clear() {
     each_var(arguments_, [](auto& x) { x = {}; });
     f_.reset();
     read_.clear();
-    block_.read.clear();
+    log_.held_buffers.clear();
     kept_.clear();
     this->gradients.clear();
 }
 
 template <class T, class F, class Arguments> void RecomputedBlock<T, F, Arguments>::destroy(Node*& pending) {
-    each_var(arguments_, [&](auto& x) {  // one by one, so that a long chain needs no stack
+    each_var(arguments_, [&](auto& x) {  // adds to `pending`, so that a long chain needs no recursion
         if (x)
             if (Node* const node = std::move(x).into_node(true)) unref(node, pending);
     });
@@ -179,8 +176,8 @@ void RecomputedBlock<T, F, Arguments>::tell(const ValueInfo& result) const {
 }
 }  // namespace detail
 
-// f(x...) gives a variable, or several in a vector, an array, a tuple, a pair or a Loss. Among the x may be
-// anything that can be copied. Inside another checkpoint it counts as one operation for each result.
+// Returns f(x...), which is a variable, or several in a vector, an array, a tuple, a pair or a Loss. Each x
+// may have any copyable type. Inside another checkpoint, each result counts as one operation.
 template <class F, class... X>
 requires std::is_invocable_v<F&, const X&...>
 auto checkpoint(F f, X... x) {
@@ -189,7 +186,7 @@ auto checkpoint(F f, X... x) {
     using T = typename detail::ValueIn<Result>::type;
     if (!detail::context.recording) return std::apply(f, std::as_const(arguments));
 
-    detail::TraceLog block;
+    detail::TraceLog log;
     detail::KeptResults<T> kept;
     const std::uint64_t mark = detail::context.next_id;
     const auto made_inside = [mark](const auto& result) {
@@ -197,7 +194,7 @@ auto checkpoint(F f, X... x) {
                result.node()->state == detail::State::fresh;
     };
     const auto first_time = [&] {
-        detail::CheckpointTrace run(block, detail::CheckpointTrace::Mode::record);
+        detail::CheckpointTrace run(log, detail::CheckpointTrace::Mode::record);
         Result y = std::apply(f, std::as_const(arguments));
         kept = detail::finish_recording<T>(run, y);
         return y;
@@ -209,16 +206,16 @@ auto checkpoint(F f, X... x) {
     });
     if (!first_made) return y;
 
-    Var<T> whole;  // keeps the block until its results do
-    if (!detail::CheckpointTrace::current() || !detail::CheckpointTrace::current()->first()) {
+    Var<T> whole;  // keeps the BlockNode until its results refer to it
+    if (!detail::CheckpointTrace::current() || !detail::CheckpointTrace::current()->is_recording()) {
         using Whole = detail::RecomputedBlock<T, F, std::tuple<X...>>;
         auto* const node = new (pool::take(sizeof(Whole)))
-            Whole(std::move(f), std::move(arguments), std::move(block), std::move(kept));
+            Whole(std::move(f), std::move(arguments), std::move(log), std::move(kept));
         whole = Var<T>(node);
         if (watching::detail::observer) node->tell(*first_made);
     }
     std::size_t which = 0;
-    std::map<const Node*, Var<T>> known;  // one that is returned twice stays one
+    std::map<const Node*, Var<T>> known;  // f may return a variable twice
     detail::each_var(y, [&](auto& result) {
         const std::size_t place = which++;
         if (!made_inside(result)) return;

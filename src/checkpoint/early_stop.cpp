@@ -1,5 +1,5 @@
-// Which operations of a block are computed when it runs again: those that lead to what a rule reads, unless it is
-// a result that was kept. Only time is spared: whatever else is computed would be let go.
+// Decides how many operations a second run computes: all up to the last one whose value a backward function
+// reads. A second run does not need results that were saved. Skipping operations saves time, but no memory.
 #include <algorithm>
 
 #include "tally/checkpoint/trace.hpp"
@@ -13,37 +13,37 @@ std::size_t CheckpointTrace::made_by(const Node& node) const {
                                                     : place();
 }
 
-void CheckpointTrace::read_by_rule(const SavedInput& value, const OpInfo& operation) {
-    if (value.address == operation.result) return reading_result_.push_back(place());
+void CheckpointTrace::note_saved_input(const SavedInput& value, const OpInfo& operation) {
+    if (value.address == operation.result) return saves_own_result_.push_back(place());
     for (std::size_t i = 0; i < operation.operands; ++i) {
         const OpInput operand = operation.operand(i);
         if (operand.value != value.address) continue;
-        if (operand.node->id >= mark_) need(made_by(*operand.node));
+        if (operand.node->id >= first_inner_id_) need(made_by(*operand.node));
         return;
     }
-    need(place());  // what is made nowhere else
+    need(place());  // only this operation can compute the saved value
 }
 
 std::vector<std::optional<std::size_t>> CheckpointTrace::finish_recording(
-    const std::vector<const Node*>& results, bool keeps) {
+    const std::vector<const Node*>& results, bool can_save) {
     std::vector<std::size_t> places;
     for (const Node* result : results) {
         places.push_back(made_by(*result));
-        block_.results.push_back(origin(*result));
+        log_.results.push_back(origin(*result));
     }
-    for (const std::size_t place : reading_result_)
-        if (!keeps || std::find(places.begin(), places.end(), place) == places.end()) need(place);
+    for (const std::size_t place : saves_own_result_)
+        if (!can_save || std::find(places.begin(), places.end(), place) == places.end()) need(place);
     std::vector<std::optional<std::size_t>> kept;
     for (const std::size_t place : places) {
-        const bool read = std::binary_search(reading_result_.begin(), reading_result_.end(), place);
-        kept.push_back(read && place >= block_.needed ? std::optional(place) : std::nullopt);
+        const bool read = std::binary_search(saves_own_result_.begin(), saves_own_result_.end(), place);
+        kept.push_back(read && place >= log_.needed ? std::optional(place) : std::nullopt);
     }
     return kept;
 }
 
 void CheckpointTrace::stop_computing_if_done() {
-    if (block_.needed >= block_.steps.size() || place() < block_.needed) return;
-    block_.stopped_early = skip_compute = true;
+    if (log_.needed >= log_.steps.size() || place() < log_.needed) return;
+    log_.stopped_early = skip_compute = true;
 }
 
 }  // namespace tally::detail

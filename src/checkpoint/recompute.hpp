@@ -1,4 +1,4 @@
-// A block runs again without computing everything: some results were kept, and others nobody reads.
+// Recompute runs a checkpointed function again, but skips values that are saved or that are not needed.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,7 @@ namespace tally::detail {
 template <class X> inline constexpr bool is_var = false;
 template <class T> inline constexpr bool is_var<Var<T>> = true;
 
-// visit(Var&) for every variable that x is or holds: of a tuple, a range, or a type with an each()
-// of its own.
+// Calls visit(Var&) for each variable in x. x is a variable, a tuple, a range or a type with a member each().
 template <class X, class Visit> void each_var(X& x, Visit visit) {
     if constexpr (is_var<std::remove_const_t<X>>) {
         visit(x);
@@ -32,8 +31,8 @@ template <class X, class Visit> void each_var(X& x, Visit visit) {
     }
 }
 
-template <class T> using KeptResults =
-    std::vector<std::pair<std::size_t, Saved<T>>>;  // by the operation's place
+// Pairs of the index of an operation and its saved result.
+template <class T> using KeptResults = std::vector<std::pair<std::size_t, Saved<T>>>;
 
 template <class Result> std::vector<const Node*> nodes_of(Result& y) {
     std::vector<const Node*> nodes;
@@ -41,7 +40,7 @@ template <class Result> std::vector<const Node*> nodes_of(Result& y) {
     return nodes;
 }
 
-// Ends the first run, whose results are y: those worth keeping.
+// Ends the first run and saves those of its results y that are worth saving.
 template <class T, class Result> KeptResults<T> finish_recording(CheckpointTrace& run, Result& y) {
     const auto places = run.finish_recording(nodes_of(y));
     KeptResults<T> kept;
@@ -54,11 +53,10 @@ template <class T, class Result> KeptResults<T> finish_recording(CheckpointTrace
     return kept;
 }
 
-// A block that runs again, some of whose results were kept.
+// The second run of a checkpointed function, which restores saved results.
 template <class T> class Recompute final : public CheckpointTrace {
 public:
-    Recompute(TraceLog& block, const KeptResults<T>& kept)
-        : CheckpointTrace(block, Mode::replay), kept_(kept) {}
+    Recompute(TraceLog& log, const KeptResults<T>& kept) : CheckpointTrace(log, Mode::replay), kept_(kept) {}
 
 private:
     bool restore(std::size_t place, OpInfo& operation) const override {
@@ -72,21 +70,23 @@ private:
     const KeptResults<T>& kept_;
 };
 
-struct EnableGrad : private ScopedValue<bool> {  // also where backward() was called inside NoGrad
+// Turns recording on, because backward() may have been called inside NoGrad.
+struct EnableGrad : private ScopedValue<bool> {
     EnableGrad() : ScopedValue(context.recording, true) {}
 };
 
-// What a block did, once more: where it looks at a value that is not needed, and was not computed, whole.
-template <class Run> auto run_again(TraceLog& block, Run run) {
+// Runs a checkpointed function again. The function may throw because it read a value that was skipped. It
+// then runs once more and computes all values.
+template <class Run> auto run_again(TraceLog& log, Run run) {
     const EnableGrad on;
     try {
         return run();
     } catch (const OutOfMemory&) {
         throw;
     } catch (...) {
-        if (!block.stopped_early) throw;
+        if (!log.stopped_early) throw;
     }
-    block.needed = block.steps.size();
+    log.needed = log.steps.size();
     return run();
 }
 

@@ -1,4 +1,4 @@
-// Whether a block did the same when it ran again. Nothing is computed here, only noted and compared.
+// Compares the second run of a checkpointed function with the log of the first run.
 #include <utility>
 
 #include "tally/base/error.hpp"
@@ -13,69 +13,69 @@ std::uint64_t mixed(std::uint64_t sum, std::uint64_t next) { return (sum ^ next)
 }  // namespace
 
 std::uint64_t CheckpointTrace::origin(const Node& operand) const {
-    return operand.id < mark_ ? ~operand.id : made_by(operand);
+    return operand.id < first_inner_id_ ? ~operand.id : made_by(operand);
 }
 
-// Of what a rule holds, and of where the operands come from.
-std::uint64_t CheckpointTrace::held(const OpInfo& operation) const {
+// Returns a checksum of the captured numbers, the saved labels or indices, and the origins of the operands.
+std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
     std::uint64_t sum = operation.constants.value_or(0);
     for (const SavedInput& value : operation.reads)
-        if (block_.verified && value.checksum && value.address)
-            sum = mixed(sum, value.checksum(value.address));
+        if (log_.verified && value.checksum && value.address) sum = mixed(sum, value.checksum(value.address));
     for (std::size_t i = 0; i < operation.operands; ++i) sum = mixed(sum, origin(*operation.operand(i).node));
     return sum;
 }
 
-// What was made outside. An operation of a function inside of another is one of both. What is no parameter
-// and no constant may come back in another buffer (revolve), and only its version counts.
+// Adds the operands from outside to `captured_`, also for enclosing functions. Of an intermediate result only
+// the version counts, because Revolve may recompute the result in another buffer.
 void CheckpointTrace::check_captured_inputs(const OpInfo& operation) {
     for (std::size_t i = 0; i < operation.operands; ++i) {
         const Node& node = *operation.operand(i).node;
-        if (node.id >= mark_) continue;
+        if (node.id >= first_inner_id_) continue;
         const bool stays = node.state == State::leaf || node.state == State::constant;
         if (read_in_blocks && node.state == State::leaf) read_in_blocks->push_back(&node);
         const InputIdentity contents = operation.contents(i);
         memory::detail::Storage* const buffer = operation.buffer(i);
-        for (CheckpointTrace* run = this; run && node.id < run->mark_; run = run->around_) {
-            run->outside_.versions += contents.version;
+        for (CheckpointTrace* run = this; run && node.id < run->first_inner_id_; run = run->outer_) {
+            run->captured_.versions += contents.version;
             if (!stays) continue;
-            run->outside_.values = mixed(run->outside_.values, contents.which);
-            if (!run->first() || std::exchange(run->last_held_, contents.which) == contents.which) continue;
-            if (buffer) run->block_.read.emplace_back(buffer);
+            run->captured_.values = mixed(run->captured_.values, contents.which);
+            if (!run->is_recording() || std::exchange(run->last_buffer_, contents.which) == contents.which)
+                continue;
+            if (buffer) run->log_.held_buffers.emplace_back(buffer);
         }
     }
 }
 
-void CheckpointTrace::expect_same(const OpInfo& operation) {
+void CheckpointTrace::require_same_operation(const OpInfo& operation) {
     const std::size_t which = place();
     const std::string op = operation.op;
-    const CapturedInputs outside = std::exchange(outside_, {});
+    const CapturedInputs captured = std::exchange(captured_, {});
     const auto described = [&] { return "operation " + std::to_string(which + 1) + " "; };
-    if (which >= block_.steps.size())
-        throw Error("[checkpoint] the function did " + std::to_string(block_.steps.size()) +
+    if (which >= log_.steps.size())
+        throw Error("[checkpoint] the function did " + std::to_string(log_.steps.size()) +
                     " operations, and now goes on with '" + op + "'; it must do the same when it runs again");
-    const TraceLog::Step& before = block_.steps[which];
+    const TraceLog::Step& before = log_.steps[which];
     if (before.op != op)
         throw Error("[checkpoint] " + described() + "was '" + before.op + "' and is now '" + op +
                     "'; the function must do the same when it runs again");
-    if (before.outside.versions != outside.versions)
+    if (before.captured.versions != captured.versions)
         throw Error("[checkpoint] " + described() + "'" + op +
                     "' reads parameters or constants that were changed in place between forward and backward "
                     "(versions " +
-                    std::to_string(before.outside.versions) + " and " + std::to_string(outside.versions) +
+                    std::to_string(before.captured.versions) + " and " + std::to_string(captured.versions) +
                     "); step the optimizer after backward()");
-    if (before.held != held(operation))
+    if (before.inputs != input_checksum(operation))
         throw Error("[checkpoint] " + described() + "'" + op +
                     "' has other operands or other sizes than the first time; the function must do the same "
                     "when it runs again");
-    if (before.outside.values != outside.values)
+    if (before.captured.values != captured.values)
         throw Error("[checkpoint] " + described() + "'" + op +
                     "' reads a parameter or constant that was given another value between forward and "
                     "backward; give it one after backward()");
 }
 
-void CheckpointTrace::compare(const OpInfo& operation) const {
-    const TraceLog::Step& before = block_.steps[place()];
+void CheckpointTrace::require_same_value(const OpInfo& operation) const {
+    const TraceLog::Step& before = log_.steps[place()];
     if (before.checksum == operation.result_checksum()) return;
     throw Error(
         "[checkpoint] operation " + std::to_string(place() + 1) + " '" + before.op + "', of " +
@@ -86,15 +86,15 @@ void CheckpointTrace::compare(const OpInfo& operation) const {
 }
 
 void CheckpointTrace::finish_replay(const std::vector<const Node*>& results) const {
-    if (place() < block_.steps.size())
-        throw Error("[checkpoint] the function did " + std::to_string(block_.steps.size()) +
+    if (place() < log_.steps.size())
+        throw Error("[checkpoint] the function did " + std::to_string(log_.steps.size()) +
                     " operations, and now only " + std::to_string(place()) +
                     "; it must do the same when it runs again");
-    if (results.size() != block_.results.size())
-        throw Error("[checkpoint] the function gave " + std::to_string(block_.results.size()) +
+    if (results.size() != log_.results.size())
+        throw Error("[checkpoint] the function gave " + std::to_string(log_.results.size()) +
                     " results, and now " + std::to_string(results.size()));
     for (std::size_t i = 0; i < results.size(); ++i)
-        if (origin(*results[i]) != block_.results[i])
+        if (origin(*results[i]) != log_.results[i])
             throw Error("[checkpoint] result " + std::to_string(i + 1) +
                         " is another than the first time; the function must do the same when it runs again");
 }

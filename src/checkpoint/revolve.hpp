@@ -1,11 +1,11 @@
-// Revolve: a chain of l steps with c snapshots of its states, and as few steps run again as that allows.
+// Revolve reverses a chain of l steps with c snapshots, and runs as few steps again as possible.
 //
 //     Revolve<Array<float>> chain(steps, 3);
 //     Tensor y = chain(x);        // y.backward() runs steps again, from the nearest snapshot
 //
-// (Griewank and Walther, "Algorithm 799: revolve", 2000.) A snapshot is the input of a step; x is one of the
-// c. Every step is recorded once, and p(l, c) times one is only run, to get to where the next one that is to
-// be recorded begins.
+// The algorithm is from Griewank and Walther, "Algorithm 799: revolve", 2000. A snapshot is the input of a
+// step, and x counts as a snapshot. Each step is recorded once. To reach the inputs of these steps, p(l, c)
+// other steps run without being recorded.
 #pragma once
 
 #include <algorithm>
@@ -21,17 +21,17 @@
 namespace tally {
 
 namespace detail {
-// p(l, c): how many steps are run without being recorded, to go back through l steps with c snapshots.
+// Returns p(l, c), the number of steps that run without being recorded.
 std::uint64_t revolve_cost(std::uint64_t steps, std::uint64_t snapshots);
-// From a snapshot before l steps, with c to spend (that one counts): after how many steps the next is taken,
-// or, if that is l - 1, the last of them is recorded.
+// Returns after how many steps to take the next snapshot. `snapshots` includes the snapshot before these
+// steps. The result steps - 1 means that the last step is recorded next.
 std::uint64_t revolve_split(std::uint64_t steps, std::uint64_t snapshots);
 }  // namespace detail
 
-// What a schedule has cost.
+// The cost of a Revolve so far.
 struct RevolveCount {
-    std::size_t advanced = 0, recorded = 0;  // steps that were only run, and steps that were recorded
-    std::size_t snapshots = 0;               // the most that were alive at one time
+    std::size_t advanced = 0, recorded = 0;  // steps that only ran, and steps that were recorded
+    std::size_t snapshots = 0;               // the most snapshots at one time
 };
 
 template <class T> class Revolve {
@@ -46,7 +46,7 @@ public:
     }
 
     Var<T> operator()(Var<T> x) const;
-    const RevolveCount& count() const { return *count_; }  // since it was made
+    const RevolveCount& count() const { return *count_; }  // since this Revolve was made
 
 private:
     class Run;
@@ -57,36 +57,35 @@ private:
     std::shared_ptr<RevolveCount> count_;
 };
 
-// One way through the chain: its snapshots, shared by the steps until the way back is over.
+// One run of the chain. Its steps share the snapshots until backward() ends.
 template <class T> class Revolve<T>::Run {
 public:
     Run(const Revolve& of, const Var<T>& x)
         : steps_(of.steps_), max_snapshots_(of.max_snapshots_), count_(of.count_), x_(x) {}
 
-    // On the way from the state before step `at` to that before step `to`: where the next snapshot is taken.
-    std::size_t stop(std::size_t at, std::size_t to) const {
-        const std::size_t free = max_snapshots_ - taken_.size();  // the one that stands at `at` counts
+    // Returns the step before which to take the next snapshot between steps `at` and `to`.
+    std::size_t next_snapshot(std::size_t at, std::size_t to) const {
+        const std::size_t free = max_snapshots_ - taken_.size();  // includes the snapshot at `at`
         return at == to ? to : at + static_cast<std::size_t>(detail::revolve_split(to - at + 1, free));
     }
-    void take(std::size_t before, const T& value) {
-        taken_.push_back({before, detail::Saved<T>(&value)});
+    void take_snapshot(std::size_t step, const T& value) {
+        taken_.push_back({step, detail::Saved<T>(&value)});
         count_->snapshots = std::max(count_->snapshots, taken_.size() + 1);
     }
-    // The input of a step. What is asked for comes from the last to the first.
-    T before(std::size_t step) {
-        while (!taken_.empty() && taken_.back().before > step) taken_.pop_back();
-        std::size_t at = taken_.empty() ? 0 : taken_.back().before;
+    // Returns the input of a step. Ask for the steps in descending order.
+    T input_of(std::size_t step) {
+        while (!taken_.empty() && taken_.back().step > step) taken_.pop_back();
+        std::size_t at = taken_.empty() ? 0 : taken_.back().step;
         T value = taken_.empty() ? x_.value() : taken_.back().value.get("revolve");
-        detail::TraceLog nothing;
-        const detail::CheckpointTrace again(nothing,
-                                            detail::CheckpointTrace::Mode::replay);  // effects have happened
+        detail::TraceLog no_log;
+        const detail::CheckpointTrace again(no_log, detail::CheckpointTrace::Mode::replay);  // skips effects
         const NoGrad off;
         while (at < step) {
-            const std::size_t to = stop(at, step);
+            const std::size_t to = next_snapshot(at, step);
             Var<T> h(std::exchange(value, T()), detail::State::constant);
             for (; at < to; ++at, ++count_->advanced) h = (*steps_)[at](std::move(h));
             value = h.value();
-            if (at < step) take(at, value);
+            if (at < step) take_snapshot(at, value);
         }
         return value;
     }
@@ -95,25 +94,25 @@ public:
 
 private:
     struct Snapshot {
-        std::size_t before;  // which step
+        std::size_t step;  // whose input this is
         detail::Saved<T> value;
     };
     std::shared_ptr<const Chain<T>> steps_;
     std::size_t max_snapshots_;
     std::shared_ptr<RevolveCount> count_;
     Var<T> x_;
-    std::vector<Snapshot> taken_;  // but for x; the latest last
+    std::vector<Snapshot> taken_;  // without x, in the order of the steps
 };
 
-// A step in the graph: it keeps no value, and asks for its input when its turn comes.
+// The node of a step saves no value. Its backward function gets the input of the step from the Run.
 template <class T> class Revolve<T>::Step final : public detail::ValueNode<T> {
 public:
-    Step(T&& v, std::shared_ptr<Run> course, std::size_t which, detail::TraceLog&& block,
+    Step(T&& v, std::shared_ptr<Run> chain_run, std::size_t which, detail::TraceLog&& log,
          detail::ValueNode<T>* input, std::uint64_t checksum_of_input)
         : detail::ValueNode<T>(std::move(v), detail::State::fresh),
-          course_(std::move(course)),
+          run_(std::move(chain_run)),
           which_(which),
-          block_(std::move(block)),
+          log_(std::move(log)),
           input_(input),
           checksum_of_input_(checksum_of_input) {
         ++input->refs;
@@ -124,16 +123,17 @@ public:
 
     void backward(detail::BackwardPass& backward_pass) override {
         if (this->grad_flags) {
-            T before = course_->before(which_);
-            const bool other = block_.verified && detail::checksum(before) != checksum_of_input_;
-            if (!detail::has_memory(input_->value)) input_->value = std::move(before);
+            T input = run_->input_of(which_);
+            const bool differs = log_.verified && detail::checksum(input) != checksum_of_input_;
+            if (!detail::has_memory(input_->value)) input_->value = std::move(input);
             if (++input_->handles == 1) ++input_->refs;
-            const Var<T> x(input_), y = again(x);  // which knows better why, if parameters were changed
-            if (other)
+            const Var<T> x(input_),
+                y = again(x);  // before the next check, to report changed parameters first
+            if (differs)
                 throw Error("[revolve] the steps before step " + std::to_string(which_ + 1) +
                             " gave other values than the first time; a step must be a function of its input, "
                             "and what it captures must stay until backward() is over");
-            ++course_->count().recorded;
+            ++run_->count().recorded;
             if (y.requires_grad()) detail::seed_gradient(backward_pass, y, this->gradient);
         }
         clear();
@@ -141,8 +141,8 @@ public:
     }
     void clear() override {
         if (input_) detail::unref(std::exchange(input_, nullptr));
-        course_.reset();
-        block_.read.clear();
+        run_.reset();
+        log_.held_buffers.clear();
         if (this->is_grad_target) return;
         detail::reset(this->gradient);
         this->grad_flags = false;
@@ -155,17 +155,17 @@ public:
 
 private:
     Var<T> again(const Var<T>& x) {
-        return detail::run_again(block_, [&] {
-            const detail::CheckpointTrace run(block_, detail::CheckpointTrace::Mode::replay);
-            Var<T> y = course_->run(which_, x);
+        return detail::run_again(log_, [&] {
+            const detail::CheckpointTrace run(log_, detail::CheckpointTrace::Mode::replay);
+            Var<T> y = run_->run(which_, x);
             run.finish_replay({y.node()});
             return y;
         });
     }
 
-    std::shared_ptr<Run> course_;
+    std::shared_ptr<Run> run_;
     std::size_t which_;
-    detail::TraceLog block_;
+    detail::TraceLog log_;
     detail::ValueNode<T>* input_;
     std::uint64_t checksum_of_input_;
 };
@@ -175,17 +175,17 @@ template <class T> Var<T> Revolve<T>::operator()(Var<T> x) const {
     if (!detail::context.recording) return run_chain(*steps_, 0, steps_->size(), std::move(x));
     if (detail::context.recorder)
         throw Error("[revolve] inside a checkpointed function; let its steps be checkpointed instead");
-    const auto course = std::make_shared<Run>(*this, x);
+    const auto chain_run = std::make_shared<Run>(*this, x);
     count_->snapshots = std::max<std::size_t>(count_->snapshots, 1);
-    std::size_t stop = course->stop(0, last);
+    std::size_t next = chain_run->next_snapshot(0, last);
     for (std::size_t i = 0; i < last; ++i) {
-        detail::TraceLog block;
+        detail::TraceLog log;
         const std::uint64_t mark = detail::context.next_id,
                             sum = detail::verifying ? detail::checksum(x.value()) : 0;
         Var<T> y;
         {
-            detail::CheckpointTrace run(block, detail::CheckpointTrace::Mode::record);
-            y = course->run(i, x);
+            detail::CheckpointTrace run(log, detail::CheckpointTrace::Mode::record);
+            y = chain_run->run(i, x);
             run.finish_recording({y.node()}, false);
         }
         ++count_->advanced;
@@ -193,16 +193,16 @@ template <class T> Var<T> Revolve<T>::operator()(Var<T> x) const {
             T value = y.value();
             y = {};
             y = Var<T>(new (pool::take(sizeof(Step)))
-                           Step(std::move(value), course, i, std::move(block), x.node(), sum));
+                           Step(std::move(value), chain_run, i, std::move(log), x.node(), sum));
         }
         x = std::move(y);
-        if (i + 1 == stop && stop < last) {
-            course->take(stop, x.value());
-            stop = course->stop(stop, last);
+        if (i + 1 == next && next < last) {
+            chain_run->take_snapshot(next, x.value());
+            next = chain_run->next_snapshot(next, last);
         }
     }
     ++count_->recorded;
-    return course->run(last, x);
+    return chain_run->run(last, x);
 }
 
 }  // namespace tally

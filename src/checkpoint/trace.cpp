@@ -1,4 +1,5 @@
-// What becomes of each operation of a checkpointed function. block_same.cpp compares, block_needed.cpp spares time.
+// Handles each operation of a checkpointed function. replay_check.cpp compares operations, and early_stop.cpp
+// decides which operations a second run computes.
 #include "tally/checkpoint/trace.hpp"
 
 #include <utility>
@@ -12,56 +13,58 @@ bool is_recomputing() {
 }
 
 namespace detail {
-CheckpointTrace::CheckpointTrace(TraceLog& block, Mode mode)
-    : block_(block),
-      around_(current()),
-      mark_(context.next_id),
+CheckpointTrace::CheckpointTrace(TraceLog& log, Mode mode)
+    : log_(log),
+      outer_(current()),
+      first_inner_id_(context.next_id),
       mode_(mode),
       skip_compute_before_(skip_compute) {
     context.recorder = this;
-    block_.stopped_early = false;
-    if (first())
-        block_.verified = verifying && !skip_compute;  // of what is not computed nothing is known
+    log_.stopped_early = false;
+    if (is_recording())
+        log_.verified = verifying && !skip_compute;  // values that are not computed have no checksum
     else
         stop_computing_if_done();
 }
 
 CheckpointTrace::~CheckpointTrace() {
     skip_compute = skip_compute_before_;
-    context.recorder = around_;
+    context.recorder = outer_;
 }
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {
-    if (!operation.recorded) {  // nothing is noted of it, so it must be there when the function runs again
-        check_captured_inputs(operation);
-        if (first()) need(place());
+    if (!operation.recorded) {
+        check_captured_inputs(
+            operation);  // the log does not contain constants, so a second run computes them
+        if (is_recording()) need(place());
         return true;
     }
-    if (first())
+    if (is_recording())
         record_op(operation);
     else
         replay_op(operation);
-    ids_.push_back(context.next_id);  // its node is the next to be made
-    if (!first()) stop_computing_if_done();
-    return !first();
+    ids_.push_back(context.next_id);  // the id that the node of this operation will get
+    if (!is_recording()) stop_computing_if_done();
+    return !is_recording();
 }
 
 void CheckpointTrace::record_op(const OpInfo& operation) {
     for (const SavedInput& value : operation.reads)
-        if (value.address) read_by_rule(value, operation);
-    if (!operation.constants) need(place());  // it is computed again, and its value compared
+        if (value.address) note_saved_input(value, operation);
+    if (!operation.constants)
+        need(place());  // the captured numbers are unknown, so compare the value instead
     if (watching::detail::observer) notify_constant(operation.op, operation.observed_result());
     check_captured_inputs(operation);
-    block_.steps.push_back({operation.op, block_.verified ? operation.result_checksum() : 0, held(operation),
-                            std::exchange(outside_, {})});
+    log_.steps.push_back({operation.op, log_.verified ? operation.result_checksum() : 0,
+                          input_checksum(operation), std::exchange(captured_, {})});
 }
 
-// The value was computed and must be the same, or was kept, or is not needed.
+// A value that was computed must be the same. A value that was skipped is restored or dropped.
 void CheckpointTrace::replay_op(OpInfo& operation) {
     check_captured_inputs(operation);
-    expect_same(operation);
-    if (place() < block_.needed) {
-        if (block_.verified) compare(operation);
+    require_same_operation(operation);
+    if (place() < log_.needed) {
+        if (log_.verified) require_same_value(operation);
     } else if (!restore(place(), operation)) {
         operation.drop_result();
     }

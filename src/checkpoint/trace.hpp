@@ -1,5 +1,4 @@
-// What a checkpointed function did, operation by operation: noted when it runs for the first time, and held
-// against it when it runs again.
+// CheckpointTrace logs the operations of a checkpointed function, and compares the second run with the log.
 #pragma once
 
 #include <cstddef>
@@ -19,24 +18,23 @@ namespace detail {
 inline constinit thread_local bool verifying = true;  // false inside NoCheckpointVerification
 }  // namespace detail
 
-// A checkpointed function that runs for the first time while one lives, on this thread, is not compared value
-// by value when it runs again.
+// During its lifetime, the first runs of checkpointed functions on this thread record no checksums of values.
+// The second runs then do not compare values.
 struct [[nodiscard]] NoCheckpointVerification : private detail::ScopedValue<bool> {
     [[nodiscard]] NoCheckpointVerification() : ScopedValue(detail::verifying, false) {}
 };
 
-// True while a checkpointed function runs again. What shall happen only once (an effect, a line
-// of output) asks.
+// Returns true while a checkpointed function runs again. Use it to skip effects that must happen only once.
 bool is_recomputing();
 
 namespace detail {
-// What was made outside of a function and read inside, in numbers to compare.
+// Identifies the values that a checkpointed function reads and that were computed outside.
 struct CapturedInputs {
-    std::uint32_t versions = 0;  // added up
-    std::uint64_t values = 0;    // of parameters and constants: which buffers, or which numbers
+    std::uint32_t versions = 0;  // the sum of the versions of the buffers
+    std::uint64_t values = 0;    // a checksum of the buffers and numbers of parameters and constants
 };
 
-// A buffer, held as a rule holds what it saves.
+// Holds a buffer, as a saved value does.
 class HeldBuffer {
 public:
     explicit HeldBuffer(memory::detail::Storage* storage) : storage_(storage) {
@@ -55,72 +53,74 @@ private:
     memory::detail::Storage* storage_;
 };
 
+// The log of the first run, which the second run must repeat.
 struct TraceLog {
     struct Step {
         std::string op;
-        std::uint64_t checksum;    // of its value
-        std::uint64_t held;        // of its operands, and of what its rule holds beside values
-        CapturedInputs outside{};  // read by it, or since the operation before
+        std::uint64_t checksum;     // of the result
+        std::uint64_t inputs;       // a checksum of the operands and of the captured numbers
+        CapturedInputs captured{};  // read by this operation or since the previous one
     };
     std::vector<Step> steps;
-    std::vector<HeldBuffer> read;        // parameters and constants: while held, no other has their place
-    std::vector<std::uint64_t> results;  // where they come from
-    std::size_t needed = 0;              // so many of them make every value that a rule will read
-    bool verified = false;
-    bool stopped_early = false;  // when it ran last, not all was computed
+    std::vector<HeldBuffer>
+        held_buffers;  // parameters and constants; holding them keeps their addresses unique
+    std::vector<std::uint64_t> results;  // the origin of each result
+    std::size_t needed = 0;              // the first `needed` steps compute all that backward functions read
+    bool verified = false;               // the steps contain checksums of the results
+    bool stopped_early = false;          // the last run did not compute all steps
 };
 
-// If not null, collects the parameters that a block reads and that are not inputs of its node.
+// If not null, collects the parameters that checkpointed functions read, including captured ones.
 inline constinit thread_local std::vector<const Node*>* read_in_blocks = nullptr;
 
-// One way through the function. While it lives, every operation that is recorded comes here.
+// One run of a checkpointed function. The trace sees each operation during its lifetime.
 class CheckpointTrace : public Recorder {
 public:
     enum class Mode : std::uint8_t { record, replay };
-    CheckpointTrace(TraceLog& block, Mode mode);
+    CheckpointTrace(TraceLog& log, Mode mode);
     virtual ~CheckpointTrace();
     CheckpointTrace(const CheckpointTrace&) = delete;
     CheckpointTrace& operator=(const CheckpointTrace&) = delete;
-    // The innermost on this thread, or null: no other class is a Recorder.
+    // Returns the innermost trace of this thread, or null. No other class is a Recorder, so the cast is safe.
     static CheckpointTrace* current() { return static_cast<CheckpointTrace*>(context.recorder); }
 
-    bool first() const { return mode_ == Mode::record; }
-    bool is_recomputing() const { return !first() || (around_ && around_->is_recomputing()); }
+    bool is_recording() const { return mode_ == Mode::record; }
+    bool is_recomputing() const { return !is_recording() || (outer_ && outer_->is_recomputing()); }
 
-    // At the end of the first: of every result, the place of the operation that made it, if that result is
-    // worth keeping. A rule reads it, so it would have to be computed again, and with it what leads there.
+    // Ends the first run. Returns the index of each result's operation if the result is worth saving, because
+    // a backward function reads the result and the second run would otherwise have to compute it.
     std::vector<std::optional<std::size_t>> finish_recording(const std::vector<const Node*>& results,
-                                                             bool keeps = true);
+                                                             bool can_save = true);
     void finish_replay(const std::vector<const Node*>& results) const;
 
 private:
     bool on_operation(OpInfo& operation) final;
     void record_op(const OpInfo& operation);
     void replay_op(OpInfo& operation);
-    // Gives an operation the result that was kept of it; says whether one was.
+    // Replaces the result of an operation by the saved result, and returns whether there is one.
     virtual bool restore(std::size_t /*place*/, OpInfo&) const { return false; }
 
-    std::size_t place() const { return ids_.size(); }  // of the operation that comes next
-    std::size_t made_by(const Node& node) const;       // the place; place() if it is not known
-    // Where an operand comes from: the same number both times, if it is the same one.
+    std::size_t place() const { return ids_.size(); }  // the index of the next operation
+    std::size_t made_by(const Node& node) const;       // the index of its operation; place() if unknown
+    // Returns a number that identifies the operand and is the same in both runs.
     std::uint64_t origin(const Node& operand) const;
-    std::uint64_t held(const OpInfo& operation) const;
+    std::uint64_t input_checksum(const OpInfo& operation) const;
     void check_captured_inputs(const OpInfo& operation);
-    void read_by_rule(const SavedInput& value, const OpInfo& operation);
-    void need(std::size_t place) { block_.needed = block_.needed > place ? block_.needed : place + 1; }
-    void expect_same(const OpInfo& operation);
-    void compare(const OpInfo& operation) const;  // the value
+    void note_saved_input(const SavedInput& value, const OpInfo& operation);
+    void need(std::size_t place) { log_.needed = log_.needed > place ? log_.needed : place + 1; }
+    void require_same_operation(const OpInfo& operation);
+    void require_same_value(const OpInfo& operation) const;
     void stop_computing_if_done();
 
-    TraceLog& block_;
-    CheckpointTrace* const around_;
-    const std::uint64_t mark_;  // the nodes made inside have this id or a larger one
+    TraceLog& log_;
+    CheckpointTrace* const outer_;
+    const std::uint64_t first_inner_id_;  // of the nodes that this run makes
     const Mode mode_;
     const bool skip_compute_before_;
-    std::vector<std::uint64_t> ids_;  // of the operations' results
-    std::vector<std::size_t> reading_result_;
-    CapturedInputs outside_;       // since the last operation
-    std::uint64_t last_held_ = 0;  // place of the buffer
+    std::vector<std::uint64_t> ids_;             // of the operations' results
+    std::vector<std::size_t> saves_own_result_;  // indices of operations
+    CapturedInputs captured_;                    // since the last operation
+    std::uint64_t last_buffer_ = 0;              // the buffer that was held last
 };
 }  // namespace detail
 
