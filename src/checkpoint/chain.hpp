@@ -1,7 +1,7 @@
 // Splits a chain of functions into checkpointed segments, evenly or within a number of bytes.
 //
 //     Tensor y = checkpoint_sequential(layers, 4, x);
-//     Segmentation cut = fit_into(layers, x, 64 << 20);   // measures the layers; to_string(cut) prints the result
+//     Segmentation cut = fit_into(layers, x, 64 << 20);   // measures each layer; to_string(cut) explains it
 //     Tensor y = checkpoint_segments(layers, cut.sizes, x);
 //
 // The last segment is not checkpointed, because backward() would run it again at once.

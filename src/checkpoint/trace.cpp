@@ -34,8 +34,8 @@ CheckpointTrace::~CheckpointTrace() {
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {
     if (!operation.recorded) {
-        check_captured_inputs(
-            operation);  // the log does not contain constants, so a second run computes them
+        // The log does not contain constants, so a second run computes them.
+        check_captured_inputs(operation);
         if (is_recording()) need(place());
         return true;
     }
@@ -51,8 +51,7 @@ bool CheckpointTrace::on_operation(OpInfo& operation) {
 void CheckpointTrace::record_op(const OpInfo& operation) {
     for (const SavedInput& value : operation.reads)
         if (value.address) note_saved_input(value, operation);
-    if (!operation.constants)
-        need(place());  // the captured numbers are unknown, so compare the value instead
+    if (!operation.constants) need(place());  // captured numbers are unknown: compare the value instead
     if (watching::detail::observer) notify_constant(operation.op, operation.observed_result());
     check_captured_inputs(operation);
     log_.steps.push_back({operation.op, log_.verified ? operation.result_checksum() : 0,

@@ -62,12 +62,11 @@ struct TraceLog {
         CapturedInputs captured{};  // read by this operation or since the previous one
     };
     std::vector<Step> steps;
-    std::vector<HeldBuffer>
-        held_buffers;  // parameters and constants; holding them keeps their addresses unique
-    std::vector<std::uint64_t> results;  // the origin of each result
-    std::size_t needed = 0;              // the first `needed` steps compute all that backward functions read
-    bool verified = false;               // the steps contain checksums of the results
-    bool stopped_early = false;          // the last run did not compute all steps
+    std::vector<HeldBuffer> held_buffers;  // keeps the addresses of parameters and constants unique
+    std::vector<std::uint64_t> results;    // the origin of each result
+    std::size_t needed = 0;      // the first `needed` steps compute all that backward functions read
+    bool verified = false;       // the steps contain checksums of the results
+    bool stopped_early = false;  // the last run did not compute all steps
 };
 
 // If not null, collects the parameters that checkpointed functions read, including captured ones.
