@@ -1,4 +1,4 @@
-// The window: gradients of micro-batches are added up, and go through one gate once.
+// Accumulates the gradients of micro-batches and updates the parameters once.
 #include "tally/train/window.hpp"
 
 #include <algorithm>
@@ -21,13 +21,13 @@ template <class S> Device device_of(const Optimizer<S>& optimizer) {
     return optimizer.parameters()[0].value().device();
 }
 
-// Another thread may discard a window that it alone uses now.
+// Copies without the thread check of the copy constructor, because another thread may discard a window.
 template <class S> Var<Array<S>> shared(const Var<Array<S>>& constant) {
     ++constant.node()->handles;
     return Var<Array<S>>(constant.node());
 }
 
-// Inside UnlockScope.
+// Call this inside an UnlockScope.
 template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
     parameter.zero_grad();
     accumulate_into(parameter.node()->into(), gradient);
@@ -37,19 +37,19 @@ template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array
 }  // namespace
 
 template <class S>
-Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options, detail::GradientReducer<S>* across,
+Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options, detail::GradientReducer<S>* reducer,
                   typename detail::GradientReducer<S>::Named also)
     : optimizer_(optimizer),
       options_(std::move(options)),
-      across_(across),
+      reducer_(reducer),
       zero_(number<S>(0, device_of(optimizer))),
       denominator_(options_.reduction, options_.weigh, options_.total, device_of(optimizer)),
       lock_(optimizer.parameters()) {
     plan_micro_batches(options_.micro_batches);
-    expect_bound("max_norm", options_.max_norm);
-    expect_bound("max_value", options_.max_value);
+    require_valid_bound("max_norm", options_.max_norm);
+    require_valid_bound("max_value", options_.max_value);
     if (options_.average) average_in_use_ = options_.average->use(optimizer.parameters());
-    optimizer_.note_variables(averaged());
+    optimizer_.note_variables(averaged_parameters());
     if (!(options_.total >= 0) || std::isinf(options_.total))
         throw Error("[window] a total of " + detail::in_words(options_.total) + " cannot be divided by");
     if (options_.reduction == Reduction::sum && options_.total > 0)
@@ -60,23 +60,23 @@ Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options, detail::Gra
     if (options_.sum == Sum::exact)
         exact_.emplace(parameters());
     else if (options_.non_finite == NonFinite::drop_micro)
-        for (const V& parameter : parameters()) before_.push_back(empty_like(parameter.value()));
-    before_there_.resize(before_.size());
+        for (const V& parameter : parameters()) gradient_backup_.push_back(empty_like(parameter.value()));
+    had_gradient_.resize(gradient_backup_.size());
     if (options_.noise) meter_.emplace(parameters(), options_.total, zero_);
     reset();
     window_index_ = 0;
-    if (!across_) return;
+    if (!reducer_) return;
     auto lines = options_as_text(true);
     lines.insert(lines.end(), also.begin(), also.end());
-    across_->open(optimizer_, lines);
+    reducer_->open(optimizer_, lines);
     lock_.note_values();
 }
 
-template <class S> void Window<S>::expect_bound(const char* option, std::optional<double> bound) {
+template <class S> void Window<S>::require_valid_bound(const char* option, std::optional<double> bound) {
     require(!bound || *bound >= 0, "window", std::string(option) + " must be from 0 on", bound.value_or(0));
 }
 
-template <class S> const std::vector<Var<Array<S>>>& Window<S>::averaged() const {
+template <class S> const std::vector<Var<Array<S>>>& Window<S>::averaged_parameters() const {
     static const std::vector<V> none;
     return options_.average ? options_.average->parameters_ : none;
 }
@@ -89,7 +89,7 @@ template <class S> void Window<S>::plan_micro_batches(std::int64_t micro_batches
 
 template <class S> Window<S>::~Window() {
     if (!lock_.on()) return;
-    if (!saved_ && !broken_ && std::uncaught_exceptions() <= exceptions_)
+    if (!saved_ && !broken_ && std::uncaught_exceptions() <= exceptions_at_open_)
         optimizer_.unfinished(micro_batches_);
     lock_.clear_gradients();
     lock_.release();
@@ -111,47 +111,44 @@ template <class S> void Window<S>::expect_untouched() const {
     }
 }
 
-template <class S> void Window<S>::require_not_broken(const char* what) const {
-    if (detail::context.backward_passes) detail::throw_during_backward(what);
+template <class S> void Window<S>::require_not_broken(const char* call) const {
+    if (detail::context.backward_passes) detail::throw_during_backward(call);
     if (broken_)
-        throw Error(std::string("[window] ") + what +
-                    ": an error has left its gradients unfinished; discard() it and begin anew");
+        throw Error(std::string("[window] ") + call +
+                    ": an error has left its gradients unfinished; discard() the window and start again");
 }
 
 template <class S>
-void Window<S>::require_same_mode(const char* what, typename detail::ParameterLock<S>::Mode mode) const {
+void Window<S>::require_same_mode(const char* call, typename detail::ParameterLock<S>::Mode mode) const {
     if (lock_.on() && lock_.mode() != mode)
-        throw Error(std::string("[window] ") + what + ": its micro-batches so far came by " +
+        throw Error(std::string("[window] ") + call + ": its micro-batches so far came by " +
                     (mode == detail::ParameterLock<S>::Mode::internal ? "after_backward()" : "add()") +
                     ", and another way would count some backward() twice or not at all; finish() it first");
 }
 
-// What must hold before another micro-batch.
-template <class S> void Window<S>::expect_not_full(const char* what) const {
+template <class S> void Window<S>::require_not_full(const char* call) const {
     if (full())
-        throw Error(std::string("[window] ") + what + ": it is full with its " +
+        throw Error(std::string("[window] ") + call + ": it is full with its " +
                     std::to_string(micro_batches_) + " micro-batches; finish() it first");
-    expect_reached(what);
-    lock_.require_unchanged(what);
+    expect_reached(call);
+    lock_.require_unchanged(call);
 }
 
-// A micro-batch is booked on the pass that it went forward in.
-template <class S> void Window<S>::expect_own_pass(const V& sum) const {
+// Throws if the loss was recorded before the present forward pass began.
+template <class S> void Window<S>::require_current_micro_batch(const V& sum) const {
     const Node& node = sum.checked("add");
     if (node.thread_id == detail::this_thread_id() && node.id < min_loss_id_)
         throw Error(
             "[window] add: this loss was recorded before the last begin_micro_batch() began, or in a window "
-            "that is over; "
-            "add() each micro-batch's loss before the next begin_micro_batch()");
-    if (passed_ && !pending_items_)
+            "that is over; add() each micro-batch's loss before the next begin_micro_batch()");
+    if (uses_forward_pass_ && !pending_items_)
         throw Error(
             "[window] add: this micro-batch has no begin_micro_batch() of its own, as those before had; call "
-            "begin_micro_batch() "
-            "before each forward");
+            "begin_micro_batch() before each forward");
     detail::expect_made_in_pass("[window] add", node);
 }
 
-template <class S> void Window<S>::expect_pass() const {
+template <class S> void Window<S>::require_forward_pass() const {
     if (!detail::called_without_pass) return;
     throw Error(std::string("[window] after_backward: ") + detail::called_without_pass +
                 " was called without a pass, so it did not train; write model(x, "
@@ -161,41 +158,41 @@ template <class S> void Window<S>::expect_pass() const {
 
 template <class S> void Window<S>::add(const Loss<Array<S>>& loss, const MicroBatchOptions& options) {
     const double weight = options.weight;
-    expect_loss(loss, weight);
+    require_valid_loss(loss, weight);
     const Loss<Array<S>> share = denominator_.contribution(loss, weight);
-    remember();
+    back_up_gradients();
     mark_broken_on_error([&] {
         if (!lock_.on()) lock_.lock(detail::ParameterLock<S>::Mode::internal);
         if (exact_) exact_->begin();
         allow_backward([&] { denominator_.divided(share.sum).backward(); });
         unreached_ = !lock_.is_dirty();
         ++micro_batches_;
-        if (dropped(share.sum))
-            pass_.effects = {};
+        if (drop_if_not_finite(share.sum))
+            forward_pass_.effects = {};
         else
             count(share, denominator_.item_weight(loss, weight));
         end_micro_batch();
     });
 }
 
-// A loss of another model would count, and bring nothing.
-template <class S> void Window<S>::expect_reached(const char* what) const {
+// Throws if the loss of another model was added, which would count without any effect.
+template <class S> void Window<S>::expect_reached(const char* call) const {
     if (unreached_)
-        throw Error(std::string("[window] ") + what + ": the loss of micro-batch " +
+        throw Error(std::string("[window] ") + call + ": the loss of micro-batch " +
                     std::to_string(micro_batches_) + " has reached none of the " +
                     std::to_string(parameters().size()) +
                     " parameters; discard() the window, and add a loss of this model");
 }
 
-template <class S> void Window<S>::expect_loss(const Loss<Array<S>>& loss, double weight) const {
+template <class S> void Window<S>::require_valid_loss(const Loss<Array<S>>& loss, double weight) const {
     require_not_broken("add");
     require_same_mode("add", detail::ParameterLock<S>::Mode::internal);
-    expect_not_full("add");
+    require_not_full("add");
     if (!std::isfinite(weight) || weight < 0)
         throw Error("[window] add: a micro-batch cannot weigh " + detail::in_words(weight));
-    expect_own_pass(loss.sum);
+    require_current_micro_batch(loss.sum);
     if (loss.count.value().device() == Device::cpu)
-        expect_count("add", static_cast<double>(loss.count.item()));
+        require_valid_count("add", static_cast<double>(loss.count.item()));
     if (!loss.sum.requires_grad())
         throw Error(
             "[window] add: the loss depends on no parameter; was it made inside NoGrad, or detached?");
@@ -204,11 +201,11 @@ template <class S> void Window<S>::expect_loss(const Loss<Array<S>>& loss, doubl
     expect_untouched();
 }
 
-// The pass of the micro-batch that was counted has happened.
+// Ends the forward pass of the micro-batch that was counted.
 template <class S> void Window<S>::end_micro_batch() {
     items_ += pending_items_.value_or(0);
     detail::called_without_pass = nullptr;
-    passed_ = passed_ || pending_items_;
+    uses_forward_pass_ = uses_forward_pass_ || pending_items_;
     pending_items_.reset();
     saved_ = false;
     lock_.snapshot();
@@ -221,15 +218,14 @@ template <class S> void Window<S>::add_regularizer(V term) {
         throw Error("[window] add_regularizer: called after " + std::to_string(regularizer_added_at_) +
                     " micro-batches and again after " + std::to_string(micro_batches_) +
                     ", so the update would count its term once for each micro-batch; call add_regularizer() "
-                    "at one place, "
-                    "outside the loop over the micro-batches");
+                    "at one place, outside the loop over the micro-batches");
     regularizers_.push_back(std::move(term));
 }
 
 template <class S> void Window<S>::after_backward(double counted, std::int64_t items) {
-    expect_a_backward(counted);
-    mark_broken_on_error([&] {  // its gradient is there already, and cannot be left out any more
-        expect_countable(counted, items);
+    require_backward_done(counted);
+    mark_broken_on_error([&] {  // an error cannot remove the gradient of this micro-batch
+        require_countable(counted, items);
         if (!lock_.on()) lock_.lock(detail::ParameterLock<S>::Mode::external);
         if (!pending_items_) items_ += items;
         ++micro_batches_;
@@ -238,21 +234,21 @@ template <class S> void Window<S>::after_backward(double counted, std::int64_t i
     });
 }
 
-template <class S> void Window<S>::expect_a_backward(double counted) const {
+template <class S> void Window<S>::require_backward_done(double counted) const {
     require_not_broken("after_backward");
     require_same_mode("after_backward", detail::ParameterLock<S>::Mode::external);
-    expect_pass();
+    require_forward_pass();
     if (!lock_.is_dirty() && counted > 0)
         throw Error(
             "[window] after_backward: no gradient has arrived since the last micro-batch; "
             "call backward() first");
-    expect_all_stages();
+    require_all_stages();
 }
 
-// What looks at gradients as a whole needs those of all stages.
-template <class S> void Window<S>::expect_all_stages() const {
+// Throws if an option needs the gradients of all pipeline stages.
+template <class S> void Window<S>::require_all_stages() const {
     const int processes = detail::piped;
-    if (across_ || processes < 2) return;
+    if (reducer_ || processes < 2) return;
     std::string option;
     if (options_.max_norm)
         option = "max_norm " + detail::in_words(*options_.max_norm);
@@ -268,32 +264,31 @@ template <class S> void Window<S>::expect_all_stages() const {
                 "PipelineParallel(processes), or leave that option out");
 }
 
-template <class S> void Window<S>::expect_countable(double counted, std::int64_t items) const {
-    expect_not_full("after_backward");
+template <class S> void Window<S>::require_countable(double counted, std::int64_t items) const {
+    require_not_full("after_backward");
     if (options_.non_finite == NonFinite::drop_micro)
         throw Error(
-            "[window] after_backward: a micro-batch can only be dropped if the window goes backward itself; "
-            "use add()");
+            "[window] after_backward: NonFinite::drop_micro works only with add(); use add() or another "
+            "policy");
     if (options_.sum == Sum::exact)
         throw Error(
-            "[window] after_backward: Sum::exact takes each micro-batch's gradient apart, so the window must "
-            "go "
-            "backward itself; use add(), or Sum::running");
+            "[window] after_backward: Sum::exact needs each micro-batch's gradient separately, so the window "
+            "must run backward() itself; use add(), or Sum::running");
     if (!std::isfinite(counted) || counted < 0)
         throw Error("[window] after_backward: a micro-batch cannot count " + detail::in_words(counted));
     if (items < 0) throw Error("[window] after_backward: there are no " + std::to_string(items) + " items");
 }
 
-template <class S> std::uint64_t Window<S>::seed() const {
-    const auto words = random::detail::words(options_.seed, across_ ? across_->rng_offset() : 0,
+template <class S> std::uint64_t Window<S>::window_seed() const {
+    const auto words = random::detail::words(options_.seed, reducer_ ? reducer_->rng_offset() : 0,
                                              static_cast<std::uint64_t>(updates_));
     return random::detail::join(words[0], words[1]);
 }
 
 template <class S> ForwardPass& Window<S>::begin_micro_batch(std::int64_t items) {
     if (detail::context.backward_passes) detail::throw_during_backward("begin_micro_batch");
-    pass_.effects = {};  // of one whose loss was looked at and left out
-    pass_.draws.begin_pass();
+    forward_pass_.effects = {};  // of one whose loss was not added
+    forward_pass_.draws.begin_pass();
     pending_items_ = 0;
     min_loss_id_ = detail::context.next_id;
     detail::called_without_pass = nullptr;
@@ -304,38 +299,39 @@ template <class S> ForwardPass& Window<S>::begin_part(std::int64_t items) {
     if (items < 0)
         throw Error("[window] begin_micro_batch: there are no " + std::to_string(items) + " items");
     if (!pending_items_)
-        throw Error("[window] begin_part: of no micro-batch; call begin_micro_batch() for the first part");
-    pass_.training = true;
-    pass_.over = false;
-    pass_.items = items;
-    pass_.seed = seed();
-    pass_.first_item =
-        items_ + *pending_items_ + (across_ ? across_->first_item(optimizer_, window_index_) : 0);
+        throw Error("[window] begin_part: no micro-batch has begun; call begin_micro_batch() first");
+    forward_pass_.training = true;
+    forward_pass_.over = false;
+    forward_pass_.items = items;
+    forward_pass_.seed = window_seed();
+    forward_pass_.first_item =
+        items_ + *pending_items_ + (reducer_ ? reducer_->first_item(optimizer_, window_index_) : 0);
     *pending_items_ += items;
-    return pass_;
+    return forward_pass_;
 }
 
-// ---- drop_micro: what the gradients were before a micro-batch ----
+// ---- drop_micro: a backup of the gradients before each micro-batch ----
 
-template <class S> void Window<S>::remember() {
-    for (std::size_t i = 0; i < before_.size(); ++i) {
+template <class S> void Window<S>::back_up_gradients() {
+    for (std::size_t i = 0; i < gradient_backup_.size(); ++i) {
         const V& parameter = parameters()[i];
-        before_there_[i] = parameter.has_grad();
-        if (before_there_[i]) {
+        had_gradient_[i] = parameter.has_grad();
+        if (had_gradient_[i]) {
             const Array<S>& gradient = parameter.node()->gradient;
             detail::kernels<S>(gradient.device())
-                .add_scaled(S(1), gradient.data(), {before_[i].writable(), Write::set}, gradient.size());
+                .add_scaled(S(1), gradient.data(), {gradient_backup_[i].writable(), Write::set},
+                            gradient.size());
         }
     }
 }
 
-template <class S> bool Window<S>::dropped(const V& sum) {
+template <class S> bool Window<S>::drop_if_not_finite(const V& sum) {
     if (options_.non_finite != NonFinite::drop_micro) return false;
     if (detail::count_non_finite(parameters()) == 0 && std::isfinite(sum.item())) return false;
-    const detail::UnlockScope own(grad_flag::locked | grad_flag::backward_locked);
-    for (std::size_t i = 0; i < before_.size(); ++i) {
-        if (before_there_[i])
-            set_gradient(parameters()[i], before_[i]);
+    const detail::UnlockScope unlock(grad_flag::locked | grad_flag::backward_locked);
+    for (std::size_t i = 0; i < gradient_backup_.size(); ++i) {
+        if (had_gradient_[i])
+            set_gradient(parameters()[i], gradient_backup_[i]);
         else
             parameters()[i].zero_grad();
     }
@@ -343,7 +339,7 @@ template <class S> bool Window<S>::dropped(const V& sum) {
     return true;
 }
 
-template <class S> void Window<S>::count(const Loss<Array<S>>& share, double each) {
+template <class S> void Window<S>::count(const Loss<Array<S>>& share, double item_weight) {
     const NoGrad off;
     if (exact_) {
         exact_->take_in();
@@ -354,14 +350,14 @@ template <class S> void Window<S>::count(const Loss<Array<S>>& share, double eac
         sum_ = sum_ + detach(share.sum);
         denominator_.count(share.count);
     }
-    if (meter_) meter_->take_in(share.count, each, denominator_.counted());
-    effects_.join(std::exchange(pass_.effects, {}));
+    if (meter_) meter_->take_in(share.count, item_weight, denominator_.counted());
+    effects_.join(std::exchange(forward_pass_.effects, {}));
 }
 
-// ---- the gate ----
+// ---- the update ----
 
-// How far it has come: here, or on all who share it.
-template <class S> detail::WindowTotals Window<S>::totals(const char* what) {
+// Returns the totals of this process, or of all processes with a reducer.
+template <class S> detail::WindowTotals Window<S>::totals(const char* call) {
     const bool planned = options_.micro_batches > 0;
     detail::WindowTotals here{.micro_batches = micro_batches_,
                               .dropped = dropped_,
@@ -372,20 +368,20 @@ template <class S> detail::WindowTotals Window<S>::totals(const char* what) {
                               .learning_rate = optimizer_.learning_rate(),
                               .updates = updates_};
     if (meter_) meter_->report_to(here);
-    if (!across_) return here;
-    expect_count(what, here.count);
+    if (!reducer_) return here;
+    require_valid_count(call, here.count);
     here.sum = static_cast<double>(sum_.item());
     for (const V& term : regularizers_) here.regularizer_value += static_cast<double>(term.item());
     here.written = lock_.written();
-    return across_->gather(optimizer_, what, window_index_, here, exact_sums());
+    return reducer_->gather(optimizer_, call, window_index_, here, exact_sums());
 }
 
-// Whether all that was planned has come.
-template <class S> bool Window<S>::complete(const detail::WindowTotals& all, bool tail) const {
+// Returns whether the planned micro-batches, or the announced total, were reached.
+template <class S> bool Window<S>::is_complete(const detail::WindowTotals& all, bool end_of_epoch) const {
     if (!denominator_.announced()) return all.full;
     if (denominator_.reached(all.count)) return true;
     const bool short_of = all.planned ? !all.full : all.count < options_.total;
-    if (!(short_of && tail) && all.dropped == 0)
+    if (!(short_of && end_of_epoch) && all.dropped == 0)
         throw Error("[window] finish: a total of " + detail::in_words(options_.total) +
                     " was announced, but " + detail::in_words(all.count) + " came in " +
                     std::to_string(all.micro_batches) + " micro-batches" +
@@ -393,125 +389,127 @@ template <class S> bool Window<S>::complete(const detail::WindowTotals& all, boo
     return !short_of;
 }
 
-template <class S> void Window<S>::expect_count(const char* what, double counted) const {
+template <class S> void Window<S>::require_valid_count(const char* call, double counted) const {
     if (!std::isfinite(counted) || counted < 0)
-        throw Error(std::string("[window] ") + what + ": " + detail::in_words(counted) +
-                    " is no number of things that a loss could be divided by");
+        throw Error(std::string("[window] ") + call + ": " + detail::in_words(counted) +
+                    " is not a count that can divide a loss; pass a finite number from 0 on");
 }
 
-// Says whether all gradients are numbers, and the loss is.
-template <class S> bool Window<S>::finite_after_clipping(UpdateResult<S>& done) {
+// Clips the gradients and returns true if all gradients and the loss are finite.
+template <class S> bool Window<S>::clip_if_finite(UpdateResult<S>& result) {
     detail::MeasuredGradients all = detail::measure_gradients(parameters(), options_.max_norm || meter_);
-    if (!std::isfinite(static_cast<double>(done.sum.item()))) ++all.non_finite;  // all stages hear of it
-    if (across_) all = across_->measured(all);
-    if (options_.max_norm) done.norm = all.norm;
-    if (all.non_finite > 0 || !std::isfinite(done.norm.value_or(0)))
-        return false;  // here, or of all together
+    if (!std::isfinite(static_cast<double>(result.sum.item()))) ++all.non_finite;  // for all stages
+    if (reducer_) all = reducer_->measured(all);
+    if (options_.max_norm) result.norm = all.norm;
+    if (all.non_finite > 0 || !std::isfinite(result.norm.value_or(0))) return false;
     if (meter_) meter_->set_norm(all.norm);
     if (options_.max_norm) detail::clip_measured(parameters(), all.norm, *options_.max_norm);
     if (options_.max_value) clip_grad_value(parameters(), *options_.max_value);
     return true;
 }
 
-template <class S> void Window<S>::require_loss_added(const char* what) const {
+template <class S> void Window<S>::require_loss_added(const char* call) const {
     if (lock_.on() && lock_.mode() == detail::ParameterLock<S>::Mode::external && lock_.is_dirty())
         throw Error(
-            std::string("[window] ") + what +
-            ": a backward() has come since the last micro-batch that after_backward() was not told of");
+            std::string("[window] ") + call +
+            ": a backward() ran since the last micro-batch without after_backward(); call after_backward()");
 }
 
-template <class S> std::string Window<S>::not_finite(const UpdateResult<S>& done) const {
-    const auto sum = static_cast<double>(done.sum.item());
+template <class S> std::string Window<S>::describe_non_finite(const UpdateResult<S>& result) const {
+    const auto sum = static_cast<double>(result.sum.item());
     if (const std::int64_t elements = detail::count_non_finite(parameters()))
         return std::to_string(elements) + " elements of the gradients are infinite or NaN";
     if (!std::isfinite(sum))
         return "the loss is " + detail::in_words(sum) + ", though its gradients are finite";
-    if (!done.norm) return "gradients of another stage are infinite or NaN";
-    return "the norm of the gradients is " + detail::in_words(*done.norm) + ", though each element is finite";
+    if (!result.norm) return "gradients of another stage are infinite or NaN";
+    return "the norm of the gradients is " + detail::in_words(*result.norm) +
+           ", though each element is finite";
 }
 
-template <class S> void Window<S>::drop_or_raise(UpdateResult<S>& done) const {
+template <class S> void Window<S>::drop_or_raise(UpdateResult<S>& result) const {
     switch (options_.non_finite) {
         case NonFinite::raise:
-            throw Error("[window] finish: " + not_finite(done) +
+            throw Error("[window] finish: " + describe_non_finite(result) +
                         "; nothing was updated. discard() it, or choose NonFinite::drop_micro or "
                         "drop_window");
         case NonFinite::drop_micro:
         case NonFinite::drop_window:
-            done.dropped = done.micro_batches;
+            result.dropped = result.micro_batches;
     }
 }
 
-template <class S> void Window<S>::expect_gradients(const char* what) const {
+template <class S> void Window<S>::require_some_gradient(const char* call) const {
     if (std::ranges::none_of(parameters(), [](const V& parameter) { return parameter.has_grad(); }))
-        throw Error(std::string("[window] ") + what + ": no gradient has reached any of its " +
+        throw Error(std::string("[window] ") + call + ": no gradient has reached any of its " +
                     std::to_string(parameters().size()) +
                     " parameters; is the loss of another model, or the optimizer? discard() it");
 }
 
-template <class S> UpdateResult<S> Window<S>::close(const char* what, bool tail) {
-    if (!across_) return try_close(what, tail);
+template <class S> UpdateResult<S> Window<S>::close(const char* call, bool end_of_epoch) {
+    if (!reducer_) return try_close(call, end_of_epoch);
     try {
-        return try_close(what, tail);
-    } catch (const std::exception& error) {  // so that nobody waits for it
-        across_->fail(what, window_index_, error.what());
+        return try_close(call, end_of_epoch);
+    } catch (const std::exception& error) {  // the other processes must not wait for this process
+        reducer_->fail(call, window_index_, error.what());
         throw;
     }
 }
 
-template <class S> UpdateResult<S> Window<S>::try_close(const char* what, bool tail) {
-    require_not_broken(what);
-    if (micro_batches_ == 0 && !across_) throw Error("[window] finish: no micro-batch has come");
-    require_loss_added(what);
-    lock_.require_unchanged(what);
-    if (micro_batches_ > 1) expect_reached(what);
-    const detail::WindowTotals all = totals(what);
+template <class S> UpdateResult<S> Window<S>::try_close(const char* call, bool end_of_epoch) {
+    require_not_broken(call);
+    if (micro_batches_ == 0 && !reducer_) throw Error("[window] finish: no micro-batch was added");
+    require_loss_added(call);
+    lock_.require_unchanged(call);
+    if (micro_batches_ > 1) expect_reached(call);
+    const detail::WindowTotals all = totals(call);
     if (all.micro_batches == 0) {
-        if (tail) return {};
-        throw Error("[window] finish: no micro-batch has come, to any process");
+        if (end_of_epoch) return {};
+        throw Error("[window] finish: no micro-batch was added on any process");
     }
-    UpdateResult<S> done{.micro_batches = all.micro_batches,
-                         .dropped = all.dropped,
-                         .count = all.count,
-                         .sum = across_ ? number<S>(all.sum, zero_.value().device()).value() : sum_.value()};
-    expect_count(what, done.count);
-    if (!complete(all, tail)) {
+    UpdateResult<S> result{
+        .micro_batches = all.micro_batches,
+        .dropped = all.dropped,
+        .count = all.count,
+        .sum = reducer_ ? number<S>(all.sum, zero_.value().device()).value() : sum_.value()};
+    require_valid_count(call, result.count);
+    if (!is_complete(all, end_of_epoch)) {
         switch (options_.tail) {
             case Tail::scale:
                 break;
             case Tail::drop:
                 discard();
-                return done;
+                return result;
             case Tail::carry:
-                return done;
+                return result;
         }
     }
-    if (!(done.count > 0)) {
+    if (!(result.count > 0)) {
         if (all.dropped < all.micro_batches)
             throw Error("[window] finish: its " + std::to_string(all.micro_batches) +
                         " micro-batches count 0 together: there is nothing to divide by; discard() it");
-        discard();  // nothing is left of it
-        return done;
+        discard();  // all micro-batches were dropped
+        return result;
     }
-    if (across_) mark_broken_on_error([&] { reduce(); });
+    if (reducer_) mark_broken_on_error([&] { reduce(); });
     if (exact_) mark_broken_on_error([&] { allow_changes([&] { exact_->round(); }); });
-    expect_gradients(what);
-    optimizer_.expect_current(averaged());
-    mark_broken_on_error([&] { update(done, all); });
+    require_some_gradient(call);
+    optimizer_.expect_current(averaged_parameters());
+    mark_broken_on_error([&] { update(result, all); });
     discard();
-    return done;
+    return result;
 }
 
-// From here on its gradients and effects are those of all who share it.
+// Combines gradients and effects of all processes.
 template <class S> void Window<S>::reduce() {
-    if (!lock_.on()) lock_.lock(detail::ParameterLock<S>::Mode::internal);  // nothing has come to this one
-    allow_changes([&] { across_->reduce(effects_, exact_sums()); });
+    if (!lock_.on())
+        lock_.lock(detail::ParameterLock<S>::Mode::internal);  // this process added no micro-batch
+    allow_changes([&] { reducer_->reduce(effects_, exact_sums()); });
 }
 
-template <class S> void Window<S>::update(UpdateResult<S>& done, const detail::WindowTotals& all) {
-    allow_changes([&] { denominator_.divide(parameters(), done.count); });
+template <class S> void Window<S>::update(UpdateResult<S>& result, const detail::WindowTotals& all) {
+    allow_changes([&] { denominator_.divide(parameters(), result.count); });
     if (meter_ && !regularizers_.empty())
-        meter_->set_norm(grad_norm(parameters()));  // of the items, not of those
+        meter_->set_norm(grad_norm(parameters()));  // without the regularizers
     allow_backward([&] {
         for (const V& term : std::exchange(regularizers_, {})) {
             lock_.snapshot();
@@ -524,26 +522,26 @@ template <class S> void Window<S>::update(UpdateResult<S>& done, const detail::W
     });
     transpose_cache_.clear();
     bool finite = true;
-    allow_changes([&] { finite = finite_after_clipping(done); });
+    allow_changes([&] { finite = clip_if_finite(result); });
     if (finite)
-        step(done, all);
+        step(result, all);
     else
-        drop_or_raise(done);
+        drop_or_raise(result);
 }
 
-template <class S> void Window<S>::step(UpdateResult<S>& done, const detail::WindowTotals& all) {
+template <class S> void Window<S>::step(UpdateResult<S>& result, const detail::WindowTotals& all) {
     if (options_.average) options_.average->prepare();
     effects_.prepare();
     const double rate_before = optimizer_.learning_rate();
     if (options_.schedule) optimizer_.schedule_learning_rate(options_.schedule->at(updates_));
     try {
-        if (across_) {
+        if (reducer_) {
             allow_changes([&] { optimizer_.prepare(); });
-            across_->barrier_before_step();
+            reducer_->barrier_before_step();
         }
         allow_changes([&] { optimizer_.step(); });
-        if (across_) lock_.note_values();
-    } catch (...) {  // nothing was updated: the rate is no other, either
+        if (reducer_) lock_.note_values();
+    } catch (...) {  // no parameter was updated, so the learning rate must not change
         optimizer_.schedule_learning_rate(rate_before);
         optimizer_.drop_unused_state();
         throw;
@@ -551,15 +549,15 @@ template <class S> void Window<S>::step(UpdateResult<S>& done, const detail::Win
     if (options_.average) options_.average->follow_update();
     if (!effects_.empty()) optimizer_.note_effects();
     effects_.commit();
-    if (meter_) done.noise = meter_->estimate(all, options_.reduction == Reduction::mean);
-    done.stepped = true;
+    if (meter_) result.noise = meter_->estimate(all, options_.reduction == Reduction::mean);
+    result.stepped = true;
     ++updates_;
 }
 
 template <class S> void Window<S>::discard() {
     if (detail::context.backward_passes) detail::throw_during_backward("discard");
     lock_.clear_gradients();
-    if (broken_)  // a rule that failed may have left a gradient that is not counted as one
+    if (broken_)  // a backward function that threw may have left a gradient with another memory class
         allow_changes([&] {
             for (const V& parameter : parameters()) {
                 const memory::detail::Storage* const storage = parameter.node()->gradient.storage();
@@ -579,14 +577,14 @@ template <class S> void Window<S>::reset() {
     if (meter_) meter_->restart();
     transpose_cache_.clear();
     regularizers_.clear();
-    if (pending_items_ || passed_) min_loss_id_ = detail::context.next_id;
-    passed_ = false;
+    if (pending_items_ || uses_forward_pass_) min_loss_id_ = detail::context.next_id;
+    uses_forward_pass_ = false;
     pending_items_.reset();
     detail::called_without_pass = nullptr;
     detail::piped = 0;
-    pass_.over = true;
-    pass_.effects = {};
-    pass_.draws = {};
+    forward_pass_.over = true;
+    forward_pass_.effects = {};
+    forward_pass_.draws = {};
     effects_ = {};
     broken_ = saved_ = unreached_ = false;
     ++window_index_;

@@ -375,7 +375,7 @@ TEST_CASE("A tail is one when it is one anywhere, and flush() of nothing is noth
     window.add(line.loss({1}));
     window.add(line.loss({1}));
     CHECK(window.finish().stepped);
-    CHECK_THAT(message_of([&] { window.finish(); }), contains("no micro-batch has come, to any process"));
+    CHECK_THAT(message_of([&] { window.finish(); }), contains("no micro-batch was added on any process"));
 }
 
 }  // namespace tally::test

@@ -26,8 +26,8 @@ COMPILES = ["window.add(mse(y, y)); window.add({sum(y), sum(y)}); layer.bias = p
             "sum(y); sum(y, 0); sum(y, {0, 1}); sum(y, {}, {.keepdims = true}); var(y, 0, {.unbiased = false, .keepdims = true});"
             "matmul(y, y, {.transpose_b = true}); squeeze(y); argmax(y, -1);"]
 REFUSED = {
-    "window.add(mse(y, y).mean());": "window.add() wants the loss itself, which knows its count",
-    "window.add(sum(y), 2);": "window.add() wants the loss itself, which knows its count",
+    "window.add(mse(y, y).mean());": "window.add() requires a Loss, which contains its count",
+    "window.add(sum(y), 2);": "window.add() requires a Loss, which contains its count",
     "Tensor x = y; x += y;": "a variable is not changed in place",
     "Tensor x = y; x -= y;": "a variable is not changed in place",
     "Tensor x = y; x *= 2;": "a variable is not changed in place",

@@ -248,8 +248,8 @@ TEST_CASE("After an error in mid-window nothing but discarding is possible") {
         memory::fail_allocation(0);
         if (failed) {
             ++refused;
-            CHECK_THROWS_WITH(training.window.finish(), contains("discard() it and begin anew"));
-            CHECK_THROWS_WITH(training.window.add(pass_on()), contains("discard() it and begin anew"));
+            CHECK_THROWS_WITH(training.window.finish(), contains("discard() the window and start again"));
+            CHECK_THROWS_WITH(training.window.add(pass_on()), contains("discard() the window and start again"));
         }
         training.window.discard();
         if (!failed) break;
@@ -258,7 +258,7 @@ TEST_CASE("After an error in mid-window nothing but discarding is possible") {
     pass_on().sum.backward();
     memory::fail_allocation(1);
     CHECK_THROWS_AS(training.window.after_backward(2), OutOfMemory);
-    CHECK_THROWS_WITH(training.window.finish(), contains("discard() it and begin anew"));
+    CHECK_THROWS_WITH(training.window.finish(), contains("discard() the window and start again"));
 }
 
 }  // namespace tally::test

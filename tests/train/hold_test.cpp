@@ -199,7 +199,7 @@ TEST_CASE("A loss that reaches nothing of the window is refused") {
     CHECK_THROWS_WITH(window.finish(), contains("no gradient has reached any of its 1 parameters"));
     window.discard();
     window.add_regularizer(sum(w));
-    CHECK_THROWS_WITH(window.flush(), contains("no micro-batch has come"));
+    CHECK_THROWS_WITH(window.flush(), contains("no micro-batch was added"));
     window.discard();
     window.add(mse(w, target));
     window.finish();

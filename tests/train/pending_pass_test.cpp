@@ -254,7 +254,7 @@ TEST_CASE("A count that nothing can be divided by is refused in the right words"
     for (const double count : {double(INFINITY), double(NAN), -1.0}) {
         const Loss<Array<double>> loss{sum(w), Array<double>({}, {count})};
         CHECK_THROWS_WITH(window.add(loss),
-                          contains("is no number of things that a loss could be divided by"));
+                          contains("is not a count that can divide a loss; pass a finite number from 0 on"));
     }
     window.add(make_loss(w * 1e200));
     CHECK_THROWS_WITH(window.finish(),
@@ -285,7 +285,7 @@ TEST_CASE("A wrapped optimizer takes no mean of unequal means") {
     sum.window().discard();
     swept(sum, 4);
     (w * 2).backward();
-    CHECK_THROWS_WITH(sum.flush(), contains("that after_backward() was not told of"));
+    CHECK_THROWS_WITH(sum.flush(), contains("since the last micro-batch without after_backward()"));
     sum.step(4);
     CHECK(w.item() == 1 - 4 - 4);
 }

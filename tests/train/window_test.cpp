@@ -328,7 +328,7 @@ TEST_CASE("A window says in words what it cannot do") {
                       contains("divided by nothing"));
 
     Window<double> window(one.sgd, {.micro_batches = 2, .total = 4});
-    CHECK_THROWS_WITH(window.finish(), "[window] finish: no micro-batch has come");
+    CHECK_THROWS_WITH(window.finish(), "[window] finish: no micro-batch was added");
     window.add(one.loss({1}));
     CHECK_THROWS_WITH(one.sgd.step(),
                       contains("[step] a window is open, with micro-batches in it, and parameter 0 of (1)"));
