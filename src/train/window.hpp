@@ -100,8 +100,7 @@ public:
     using V = Var<Array<S>>;
 
     // Throws if a parameter already has a gradient. With a reducer, counts, losses and gradients are those of
-    // all processes. Each process plans its own micro-batches. `also` names further options that must be
-    // equal.
+    // all processes, but each plans its own micro-batches. `also` names further options that must be equal.
     Window(Optimizer<S>& optimizer, WindowOptions<S> options = {},
            detail::GradientReducer<S>* reducer = nullptr,
            typename detail::GradientReducer<S>::Named also = {});
