@@ -20,7 +20,7 @@ namespace tally {
 namespace watching {
 
 inline constinit thread_local bool checks = false;  // CheckRules sets it to check every backward function
-inline constinit thread_local bool can_be_checked = true;  // false: the next call skips the round with NaN
+inline constinit thread_local bool can_be_checked = true;  // false: the next check skips the first round
 
 inline bool set_checks(bool enabled) {  // returns the previous setting
     memory::detail::checksum_saved = enabled;
@@ -100,7 +100,7 @@ template <class T> struct BackwardCall {
     const char* op;
     const T& dy;
     std::vector<detail::GradientView<T>> to;  // the gradients of the inputs
-    std::uint32_t& thread;                    // the id of this thread, which the check replaces for a while
+    std::uint32_t& thread;                    // the id of this thread, which the first round replaces
 };
 
 // Runs a backward function twice. The first round adds to gradients that are NaN, which must stay NaN. The
@@ -212,8 +212,8 @@ private:
     std::uint32_t thread_;
 };
 
-// Checks a backward function that run() calls. with_saved(f) passes the saved values to f. Returns false if
-// the first round was impossible; then call this again.
+// Checks a backward function, which run() calls. with_saved(f) passes the saved values to f. Returns false if
+// the first round is impossible. The caller must then call run_checked() again.
 template <class T, class WithSaved, class Run>
 [[gnu::cold, gnu::noinline]] bool run_checked(const BackwardCall<T>& call, const WithSaved& with_saved,
                                               const Run& run) {

@@ -16,8 +16,8 @@ public:
         const void* callable;
     };
 
-    // grad() passes the smallest id of its targets, and backward() passes 0. In grad(), only targets receive
-    // gradients, and the pass does not visit older nodes.
+    // grad() passes the smallest id of its targets, and backward() passes 0. In grad(), leaves that are not
+    // targets receive no gradient, and the pass does not visit nodes older than all targets.
     explicit BackwardPass(std::uint64_t oldest_target = 0, const Hook* hook = nullptr)
         : oldest_target_(oldest_target), hook_(hook) {
         if (context.backward_passes++ > 0) return;

@@ -15,7 +15,7 @@ std::uint32_t assign_thread_id() {
     return context.thread_id = ++last;
 }
 
-// A nested call, from a Var that a destroyed backward function captured, only extends the running list.
+// A call is nested if a destroyed backward function owned a Var. A nested call only extends the running list.
 void destroy_iteratively(Node* pending) {
     if (context.pending_destruction) {
         pending->next_to_destroy = *context.pending_destruction;

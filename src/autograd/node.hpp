@@ -25,7 +25,7 @@ enum class State : std::uint8_t { constant, leaf, fresh, queued, consumed };
 struct ThreadContext {
     std::uint64_t next_id = 1;
     std::uint64_t nodes_destroyed = 0;
-    std::uint32_t thread_id = 0;           // 0 until assign_thread_id() sets it
+    std::uint32_t thread_id = 0;           // 0: not assigned yet
     std::uint32_t backward_passes = 0;     // running now; a backward function may start another pass
     std::uint64_t backward_start_id = 0;   // next_id when the outermost backward pass started
     bool recording = true;                 // false inside NoGrad
@@ -53,7 +53,7 @@ public:
     // Clears the leaf gradients that the backward function was the first to write before it threw.
     virtual void rollback_gradients() {}
     virtual void clear() {}  // drops inputs, saved values and, unless grad() returns it, the gradient
-    virtual std::vector<Node*> inputs() const { return {}; }  // null for an input that is not held
+    virtual std::vector<Node*> inputs() const { return {}; }  // null for an input that was dropped
     // Frees this node. Inputs that no longer have a reference join the list `pending`.
     virtual void destroy(Node*& pending) = 0;
 
@@ -103,7 +103,7 @@ inline void unref(Node* node, Node*& pending) {
 [[noreturn]] void throw_empty(const char* call);
 [[noreturn]] void throw_inside_checkpoint();
 [[noreturn]] void throw_bad_learning_rate(double rate);
-// Throws if two parameters of one sgd_step() are the same node. The number of each parameter is its position.
+// Throws if two parameters of an sgd_step() are the same node. Each node comes with its index.
 void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameters);
 [[noreturn]] void throw_no_gradient(const Node& node, const std::string& description);
 [[noreturn]] void throw_gradient_not_needed(std::size_t input);

@@ -43,8 +43,7 @@ public:
     virtual ~Observer() = default;
     virtual void on_forward(const ForwardEvent&) {}
     virtual void before_backward(const Node&) {}  // called before the node's backward function
-    virtual void after_backward(const Node&) {
-    }  // called after the node's backward function, even if it threw
+    virtual void after_backward(const Node&) {}   // called after that function, even if it threw
 };
 
 namespace detail {

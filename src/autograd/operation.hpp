@@ -38,7 +38,7 @@ template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_inp
     }
 }
 
-// The input nodes of an operation, in an array or a vector. A null pointer marks an input without a gradient.
+// The input nodes of an operation, in an array or a vector. An input that needs no gradient is null.
 template <class T, class Nodes> class Inputs {
 public:
     void assign(Nodes nodes) { nodes_ = std::move(nodes); }

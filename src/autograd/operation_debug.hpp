@@ -42,8 +42,7 @@ template <class Op>
                     const ScopedValue<std::uint32_t> no_outside_graph(context.thread_id, thread_during_check);
                     try {
                         operation.call_custom_backward(true);
-                    } catch (
-                        const DuringCheck&) {  // the function uses an existing graph and can run only once
+                    } catch (const DuringCheck&) {  // the function can run only once
                     }
                 }
             const auto with_saved = [&](const auto& f) { return operation.with_saved(f); };

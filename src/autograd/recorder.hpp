@@ -40,10 +40,10 @@ public:
     const std::span<const SavedInput> reads;
     const std::optional<std::uint64_t> constants;  // checksum of the captured numbers; empty if unknown
 
+    // `which` is the index of an operand.
     virtual OpInput operand(std::size_t which) const = 0;
-    virtual InputIdentity contents(std::size_t which) const = 0;  // of this operand
-    virtual memory::detail::Storage* buffer(
-        std::size_t which) const = 0;  // of this operand; null for a number
+    virtual InputIdentity contents(std::size_t which) const = 0;
+    virtual memory::detail::Storage* buffer(std::size_t which) const = 0;  // null for a number
     virtual std::uint64_t result_checksum() const = 0;
     virtual std::string describe_result() const = 0;
     virtual ValueInfo observed_result() const = 0;

@@ -51,7 +51,7 @@ private:
     std::span<ValueNode<T>* const> inputs_;
 };
 
-// The proxy of a value inside a checkpointed function. backward() throws, because the graph was not kept.
+// A proxy replaces a node inside a checkpointed function. The graph is not kept, so backward() throws.
 template <class T> class CheckpointProxyNode final : public ValueNode<T> {
 public:
     static Var<T> of(T&& v) {
@@ -80,7 +80,7 @@ template <class T> [[gnu::noinline]] Var<T> intercept(const char* op, T& value,
                                                      : CheckpointProxyNode<T>::of(std::move(value));
 }
 
-// Lists the values that the backward function will read. The result has moved from `computed` to `moved`.
+// Lists the values that the backward function will read. A saved result has moved from `computed` to `moved`.
 template <class T, class... Saves>
 std::array<SavedInput, sizeof...(Saves)> saved_inputs(const std::tuple<Saves...>& saves, const T* computed,
                                                       const T* moved) {
@@ -97,7 +97,7 @@ std::array<SavedInput, sizeof...(Saves)> saved_inputs(const std::tuple<Saves...>
         [&](const auto&... each) { return std::array<SavedInput, sizeof...(Saves)>{entry(each)...}; }, saves);
 }
 
-// Returns a checksum of the numbers that a backward function captured, or nothing if they are unknown.
+// Returns a checksum of the numbers that a backward function captured, unless they cannot be compared.
 template <class Backward> std::optional<std::uint64_t> constants_of(const Backward& backward) {
     if constexpr (std::has_unique_object_representations_v<Backward>)
         return checksum_of(&backward, sizeof backward);

@@ -33,8 +33,8 @@ template <class T, int Place> struct NothingSaved {  // takes no memory in the n
 };
 }  // namespace detail
 
-// Lists the values that the backward function receives after dy, in this order. save() saves nothing, and
-// save_if() saves the value only if `needed` is true.
+// save() lists the values that the backward function receives after dy, or none. save_if() lists its value
+// only if the value is needed.
 template <class... T> std::tuple<detail::SaveRequest<T>...> save(const T&... x) {
     return {detail::SaveRequest<T>{&x}...};
 }

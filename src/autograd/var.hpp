@@ -179,7 +179,7 @@ public:
         node.clear_gradient();
         detail::reset(node.gradient);
     }
-    // Calls f(value, gradient) if there is a gradient. f changes the parameter in place by value.writable().
+    // Calls f(value, gradient) if there is a gradient. f changes the value in place through value.writable().
     // A later backward() that saved the old value throws.
     template <class F> void update(F f) const {
         if (leaf("update").has_gradient())
@@ -339,7 +339,7 @@ template <detail::Value T> void Var<T>::start(const char* call, const T* seed, s
 
 // ---- leaves and constants ----
 
-// Makes a leaf that receives gradients. From a variable, as in parameter(randn({3, 2})), it takes the value.
+// Makes a leaf that receives gradients, from an array or from the value of a variable such as randn({3, 2}).
 template <detail::Value T> Var<T> parameter(T value) {
     detail::make_unique_buffer(value);  // optimizers change it in place
     detail::account_as(value, MemoryClass::parameter);

@@ -87,7 +87,7 @@ template <class S> detail::BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<
     return {std::move(y), std::move(batch)};
 }
 
-// Normalises x by the running statistics, for evaluation. They are constants.
+// Normalises x by the running statistics, which are constants, for evaluation.
 template <class S> Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                             const RunningStatistics<S>& running, double eps = 1e-5) {
     const detail::ReduceAxes fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());

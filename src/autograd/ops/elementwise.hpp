@@ -11,7 +11,7 @@
 
 namespace tally {
 
-namespace functor {  // contains apply(), so that argument-dependent lookup finds apply() by its first argument
+namespace functor {  // here argument-dependent lookup finds apply()
 
 template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) {
     constexpr bool keeps_x = F::keeps == detail::Keep::input;

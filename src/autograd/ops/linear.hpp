@@ -15,7 +15,7 @@ namespace detail {
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b);
 }
 
-// Multiplies vectors, matrices or batches that broadcast. {.transpose_b = true} means that b is transposed.
+// Multiplies vectors, matrices or batches that broadcast. {.transpose_b = true}: b is stored transposed.
 template <class S> Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const Transpose& how = {}) {
     const auto plan = detail::plan_product("matmul", a.shape(), b.shape(), how);
     if (plan.batch.rank > 0) return detail::matmul_batched(plan, std::move(a), std::move(b));
@@ -41,7 +41,7 @@ template <class S> Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const 
 }
 
 template <class T> void matmul(Var<T>, Var<T>, detail::BoolOrNumberLiteral auto,
-                               bool = false) = delete;  // {.transpose_b = true}
+                               bool = false) = delete;  // write {.transpose_b = true}
 
 namespace detail {
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b) {

@@ -14,7 +14,7 @@
 
 namespace tally {
 
-// A loss before it is divided.
+// A loss before the division by its count.
 template <class T> struct Loss {
     Var<T> sum;    // over all elements that count
     Var<T> count;  // the number of these elements, without a gradient
@@ -34,7 +34,7 @@ template <class S> Loss<Array<S>> make_loss(Var<Array<S>> each) {
     return {sum(std::move(each)), Var<Array<S>>(std::move(count))};
 }
 
-// The squared error of each element. Both shapes must be equal: call broadcast_to() to repeat an operand.
+// Computes the squared error of each element. Both shapes must be equal, if necessary by broadcast_to().
 template <class S> Loss<Array<S>> mse(Var<Array<S>> prediction, Var<Array<S>> target) {
     if (prediction.shape() != target.shape())
         detail::fail_loss_shapes("mse", prediction.shape(), target.shape());

@@ -114,20 +114,20 @@ template <class S> Var<Array<S>> cumsum(Var<Array<S>> x, std::int64_t axis) {
         std::move(x));
 }
 
-// Returns the index of the largest element along the axis, and the first index of equal elements.
+// Returns the index of the largest element along the axis, or the first index if several are equal.
 template <class S>
 Array<std::int32_t> argmax(const Var<Array<S>>& x, std::int64_t axis, const Reduce& how = {}) {
     return argmax(x.value(), axis, how);
 }
 
 template <class T>
-void sum(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // {.keepdims = true}
+void sum(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // write {.keepdims = true}
 template <class T>
-void mean(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // {.keepdims = true}
+void mean(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // write {.keepdims = true}
 template <class T>
-void max(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // {.keepdims = true}
-template <class T>
-void logsumexp(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // {.keepdims = true}
+void max(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // write {.keepdims = true}
+template <class T> void logsumexp(Var<T>, const AxesArg&,
+                                  detail::BoolOrNumberLiteral auto) = delete;  // write {.keepdims = true}
 
 // Computes softmax along one axis. Use log_softmax() for logarithms of small probabilities.
 template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
