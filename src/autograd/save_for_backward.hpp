@@ -33,8 +33,8 @@ template <class T, int Place> struct NothingSaved {  // takes no memory in the n
 };
 }  // namespace detail
 
-// save() lists the values that the backward function receives after dy, or none. save_if() lists its value
-// only if the value is needed.
+// save(x, y) saves these values for the backward function, which receives them after dy. save_if(needed, x)
+// saves x only if `needed` is true.
 template <class... T> std::tuple<detail::SaveRequest<T>...> save(const T&... x) {
     return {detail::SaveRequest<T>{&x}...};
 }

@@ -36,7 +36,7 @@ void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers) 
 
 namespace {
 
-// Returns the bytes of layers [from, to) and their first input when backward() enters them.
+// Returns the bytes in use for layers [from, to), including their input, when backward() enters them.
 std::size_t held_by(const std::vector<detail::LayerBytes>& layers, std::size_t from, std::size_t to) {
     std::size_t held = layers[from].input, transient = 0;
     for (std::size_t i = from; i < to; ++i) {
@@ -65,8 +65,9 @@ namespace {
 
 std::optional<Segmentation> cut_within(const std::vector<detail::LayerBytes>& layers, std::size_t bytes) {
     const std::size_t n = layers.size();
-    // Dynamic programming: the fewest bytes of snapshots with which the segments of layers [0, i) fit, and
-    // the start of the last of these segments. Fewer bytes are never worse for the later segments.
+    // snapshots[i] is the fewest bytes of snapshots with which the segments of layers [0, i) fit, and
+    // begins[i] is the start of the last of these segments. Fewer bytes are never worse for the later
+    // segments.
     std::vector<std::optional<std::size_t>> snapshots(n);
     std::vector<std::size_t> begins(n);
     snapshots[0] = 0;

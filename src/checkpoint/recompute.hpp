@@ -40,7 +40,7 @@ template <class Result> std::vector<const Node*> nodes_of(Result& y) {
     return nodes;
 }
 
-// Ends the first run and saves those of its results y that are worth saving.
+// Ends the first run, which returned y, and saves the results that are worth saving.
 template <class T, class Result> KeptResults<T> finish_recording(CheckpointTrace& run, Result& y) {
     const auto places = run.finish_recording(nodes_of(y));
     KeptResults<T> kept;

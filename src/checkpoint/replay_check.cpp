@@ -25,8 +25,8 @@ std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
     return sum;
 }
 
-// Adds the operands from outside to `captured_`, also for enclosing functions. Of an intermediate result only
-// the version counts, because Revolve may recompute the result in another buffer.
+// Adds the operands from outside to `captured_`, also for enclosing functions. For an intermediate result
+// only the version counts, because Revolve may recompute the result in another buffer.
 void CheckpointTrace::check_captured_inputs(const OpInfo& operation) {
     for (std::size_t i = 0; i < operation.operands; ++i) {
         const Node& node = *operation.operand(i).node;

@@ -1,11 +1,12 @@
-// Revolve reverses a chain of l steps with c snapshots, and runs as few steps again as possible.
+// Revolve runs backward() through a chain of l steps with c snapshots, and runs as few steps again as
+// possible.
 //
 //     Revolve<Array<float>> chain(steps, 3);
 //     Tensor y = chain(x);        // y.backward() runs steps again, from the nearest snapshot
 //
 // The algorithm is from Griewank and Walther, "Algorithm 799: revolve", 2000. A snapshot is the input of a
-// step, and x counts as a snapshot. Each step is recorded once. To reach the inputs of these steps, p(l, c)
-// other steps run without being recorded.
+// step, and x counts as a snapshot. Each step is recorded once. To compute the inputs, steps run
+// p(l, c) more times without being recorded.
 #pragma once
 
 #include <algorithm>
@@ -127,8 +128,7 @@ public:
             const bool differs = log_.verified && detail::checksum(input) != checksum_of_input_;
             if (!detail::has_memory(input_->value)) input_->value = std::move(input);
             if (++input_->handles == 1) ++input_->refs;
-            const Var<T> x(input_),
-                y = again(x);  // before the next check, to report changed parameters first
+            const Var<T> x(input_), y = again(x);  // throws first if parameters were changed
             if (differs)
                 throw Error("[revolve] the steps before step " + std::to_string(which_ + 1) +
                             " gave other values than the first time; a step must be a function of its input, "
