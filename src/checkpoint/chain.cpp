@@ -66,8 +66,7 @@ namespace {
 std::optional<Segmentation> cut_within(const std::vector<detail::LayerBytes>& layers, std::size_t bytes) {
     const std::size_t n = layers.size();
     // snapshots[i] is the fewest bytes of snapshots with which the segments of layers [0, i) fit, and
-    // begins[i] is the start of the last of these segments. Fewer bytes are never worse for the later
-    // segments.
+    // begins[i] is the start of the last of these segments. Fewer bytes are never worse.
     std::vector<std::optional<std::size_t>> snapshots(n);
     std::vector<std::size_t> begins(n);
     snapshots[0] = 0;

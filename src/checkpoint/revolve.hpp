@@ -1,5 +1,4 @@
-// Revolve runs backward() through a chain of l steps with c snapshots, and runs as few steps again as
-// possible.
+// Revolve runs backward() through l steps with c snapshots, and runs as few steps again as possible.
 //
 //     Revolve<Array<float>> chain(steps, 3);
 //     Tensor y = chain(x);        // y.backward() runs steps again, from the nearest snapshot
