@@ -249,7 +249,8 @@ TEST_CASE("After an error in mid-window nothing but discarding is possible") {
         if (failed) {
             ++refused;
             CHECK_THROWS_WITH(training.window.finish(), contains("discard() the window and start again"));
-            CHECK_THROWS_WITH(training.window.add(pass_on()), contains("discard() the window and start again"));
+            CHECK_THROWS_WITH(training.window.add(pass_on()),
+                              contains("discard() the window and start again"));
         }
         training.window.discard();
         if (!failed) break;
