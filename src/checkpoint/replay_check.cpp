@@ -96,7 +96,7 @@ void CheckpointTrace::finish_replay(const std::vector<const Node*>& results) con
     for (std::size_t i = 0; i < results.size(); ++i)
         if (origin(*results[i]) != log_.results[i])
             throw Error("[checkpoint] result " + std::to_string(i + 1) +
-                        " is another than the first time; the function must do the same when it runs again");
+                        " differs from the first run; the function must do the same when it runs again");
 }
 
 }  // namespace tally::detail

@@ -15,7 +15,7 @@ std::uint64_t reach(std::uint64_t snapshots, std::uint64_t times) {
 }  // namespace
 
 std::uint64_t revolve_cost(std::uint64_t steps, std::uint64_t snapshots) {
-    if (snapshots == 0) throw Error("[revolve] with 0 snapshots there is nothing to begin from");
+    if (snapshots == 0) throw Error("[revolve] 0 snapshots are too few; use at least 1");
     snapshots = std::min(snapshots, std::max<std::uint64_t>(steps, 1));
     if (steps <= 1) return 0;
     if (snapshots == 1) return steps * (steps - 1) / 2;

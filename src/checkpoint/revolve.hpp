@@ -42,7 +42,7 @@ public:
           count_(std::make_shared<RevolveCount>()) {
         if (steps_->empty()) throw Error("[revolve] a chain without steps");
         if (snapshots < 1)
-            throw Error("[revolve] with 0 snapshots there is nothing to begin from; the input is the first");
+            throw Error("[revolve] 0 snapshots are too few, because the input counts as one; use at least 1");
     }
 
     Var<T> operator()(Var<T> x) const;
@@ -173,7 +173,8 @@ template <class T> Var<T> Revolve<T>::operator()(Var<T> x) const {
     const std::size_t last = steps_->size() - 1;
     if (!detail::context.recording) return run_chain(*steps_, 0, steps_->size(), std::move(x));
     if (detail::context.recorder)
-        throw Error("[revolve] inside a checkpointed function; let its steps be checkpointed instead");
+        throw Error(
+            "[revolve] called inside a checkpointed function; checkpoint the steps of that function instead");
     const auto chain_run = std::make_shared<Run>(*this, x);
     count_->snapshots = std::max<std::size_t>(count_->snapshots, 1);
     std::size_t next = chain_run->next_snapshot(0, last);

@@ -162,7 +162,7 @@ TEST_CASE("Revolve refuses nothing to begin from, an empty chain, and to be insi
     Layers<double> layers(3, 1);
     using R = Revolve<Array<double>>;
     CHECK(message_of([&] { R(layers.chain, 0); }) ==
-          "[revolve] with 0 snapshots there is nothing to begin from; the input is the first");
+          "[revolve] 0 snapshots are too few, because the input counts as one; use at least 1");
     CHECK(message_of([] { R({}, 1); }) == "[revolve] a chain without steps");
     const R revolve(layers.chain, 2);
     CHECK(message_of([&] {

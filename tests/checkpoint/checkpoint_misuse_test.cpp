@@ -165,7 +165,7 @@ TEST_CASE("what is only recorded is held to its operands, and results to their o
         },
         x);
     CHECK(message_of([&] { sum(both.first * both.second).backward(); }) ==
-          "[checkpoint] result 1 is another than the first time; the function must do the same when it runs "
+          "[checkpoint] result 1 differs from the first run; the function must do the same when it runs "
           "again");
 }
 
