@@ -167,7 +167,7 @@ TEST_CASE("Revolve refuses nothing to begin from, an empty chain, and to be insi
     const R revolve(layers.chain, 2);
     CHECK(message_of([&] {
               checkpoint([&](const Tensor64& x) { return revolve(x); }, layers.leaves[0]);
-          }).find("[revolve] inside a checkpointed function") == 0);
+          }).find("[revolve] called inside a checkpointed function") == 0);
     {
         const NoGrad off;
         CHECK_FALSE(revolve(layers.leaves[0]).requires_grad());
@@ -234,7 +234,7 @@ TEST_CASE("steps of Revolve that give another state, or look at what is not comp
     x.zero_grad();
     sum(Revolve<Array<double>>(steps, 2)(x)).backward();
     CHECK(same_bits(plain, x.grad()));
-    CHECK(message_of([] { detail::revolve_cost(5, 0); }).find("[revolve] with 0 snapshots") == 0);
+    CHECK(message_of([] { detail::revolve_cost(5, 0); }).find("[revolve] 0 snapshots") == 0);
     CHECK(detail::revolve_cost(5, ~std::uint64_t{0}) == 4);
 }
 

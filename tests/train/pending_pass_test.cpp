@@ -129,7 +129,8 @@ TEST_CASE("A loss is booked on the pass that it went forward in or not at all") 
     ForwardPass& pass = window.begin_micro_batch(4);
     window.add(net.loss(data(1), pass));
     CHECK_THROWS_WITH(window.add(net.loss(data(2), pass)), contains("has no begin_micro_batch() of its own"));
-    CHECK_THROWS_WITH(window.begin_part(4), contains("call begin_micro_batch() for the first part"));
+    CHECK_THROWS_WITH(window.begin_part(4),
+                      contains("no micro-batch has begun; call begin_micro_batch() first"));
     CHECK_THROWS_WITH(window.begin_micro_batch(-1), contains("there are no -1 items"));
     window.discard();
 }
