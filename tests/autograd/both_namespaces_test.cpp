@@ -1,5 +1,5 @@
-// What lessons and small programs write, beside the names of std: of tally's only slice and stack are ambiguous with one of
-// its own, where <valarray> and <stack> are included.
+// `using namespace std` and `using namespace tally` work together, as lessons and small programs use them.
+// With <valarray> and <stack>, only tally's slice and stack are ambiguous.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,7 +34,7 @@ using namespace tally;
 
 namespace {
 
-// Each of these is a function, a template or a namespace of std, which tally's own must leave usable.
+// Each line uses a function, a template or a namespace of std that tally must leave usable.
 double names_of_std() {
     map<string, int> counts{{"a", 1}};
     vector<double> numbers{1, -2, 3};
@@ -58,7 +58,7 @@ double names_of_std() {
 
 }  // namespace
 
-TEST_CASE("both namespaces can be used at once: arithmetic, shapes, sums and losses") {
+TEST_CASE("using namespace std and tally: arithmetic, shapes, sums and losses compile") {
     CHECK(names_of_std() == 1 + 3 + 2 + 2 + 1 + 0 + 8 + 0 + 1 + 0 + 1 + 4 + 5 + 8 + 25);
     Scalar s = parameter(2.0);
     Scalar t = exp(s) + log(s) + sqrt(s) + tanh(s) + sin(s) + cos(s) + abs(s) + pow(s, 2) + max(1.0, 2.0);
@@ -95,7 +95,7 @@ TEST_CASE("both namespaces can be used at once: arithmetic, shapes, sums and los
     CHECK(grad(sum(w * w), {w})[0].span()[0] == 2 * w.value().span()[0]);
 }
 
-TEST_CASE("both namespaces can be used at once: memory, checkpoints, training and reports") {
+TEST_CASE("using namespace std and tally: memory, checkpoints, training and reports compile") {
     const Tensor x = randn({6, 3}, {.seed = 1}), e = eye(3) + full({3, 3}, 0.5) + ones({3, 3}) + arange(3);
     Sequential<float> model(Linear<float>(3, 2, {1, 0}), Tanh<float>());
     Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});

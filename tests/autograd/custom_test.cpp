@@ -1,4 +1,4 @@
-// Operations of one's own: what their rules may do wrong, and what it leaves behind.
+// custom(): mistakes of the user's backward function throw an Error and leave no wrong gradients.
 #include "tally/autograd/ops/custom.hpp"
 
 #include <string>
@@ -19,58 +19,56 @@ namespace {
 
 using A = Array<float>;
 
-template <class Rule> Tensor with_rule(Rule rule, Tensor x) {
+template <class Backward> Tensor with_backward(Backward backward, Tensor x) {
     return custom(
-        "own", [](const A& of) { return of.clone(); }, std::move(rule), std::move(x));
+        "own", [](const A& of) { return of.clone(); }, std::move(backward), std::move(x));
 }
 
 }  // namespace
 
-TEST_CASE("a rule that names an input which is not there is told how many there are") {
+TEST_CASE("custom: an Error gives the number of inputs when the backward function uses another index") {
     const Tensor x = parameter({1.0f, 2.0f});
-    const std::string told =
-        "[gradient] the backward function of 'own' uses input 1, but the operation has 1 input; count inputs "
-        "from 0";
-    const auto gives = [](GradInputs<A> to, const A& dy, const A&, const A&) { to.add(1, dy); };
-    const auto asks = [](GradInputs<A> to, const A&, const A&, const A&) { to.into(1); };
-    const auto wonders = [](GradInputs<A> to, const A&, const A&, const A&) { (void)to.needs_grad(1); };
-    CHECK_THROWS_WITH(sum(with_rule(gives, x)).backward(), told);
-    CHECK_THROWS_WITH(sum(with_rule(asks, x)).backward(), told);
-    CHECK_THROWS_WITH(sum(with_rule(wonders, x)).backward(), told);
-    const auto sweeps = [&](GradInputs<A> to, const A& dy, const A&,
-                            const A&) {  // another graph, and then the mistake
+    const std::string message = "[gradient] the rule of 'own' names input 1; it has 1 input, numbered from 0";
+    const auto adds = [](GradInputs<A> to, const A& dy, const A&, const A&) { to.add(1, dy); };
+    const auto overwrites = [](GradInputs<A> to, const A&, const A&, const A&) { to.into(1); };
+    const auto queries = [](GradInputs<A> to, const A&, const A&, const A&) { (void)to.needs_grad(1); };
+    CHECK_THROWS_WITH(sum(with_backward(adds, x)).backward(), message);
+    CHECK_THROWS_WITH(sum(with_backward(overwrites, x)).backward(), message);
+    CHECK_THROWS_WITH(sum(with_backward(queries, x)).backward(), message);
+    const auto runs_backward = [&](GradInputs<A> to, const A& dy, const A&,
+                                   const A&) {  // runs another backward pass before the mistake
         const Tensor other = parameter({1.0f});
         (other * 2).backward();
         to.add(1, dy);
     };
-    CHECK_THROWS_WITH(sum(with_rule(sweeps, x)).backward(), told);
+    CHECK_THROWS_WITH(sum(with_backward(runs_backward, x)).backward(), message);
 }
 
-TEST_CASE("a rule that throws before it has written leaves no gradient") {
+TEST_CASE("custom: no gradient is left when the backward function throws before it has written") {
     const Tensor w = parameter(A::full({4}, 1));
     const auto throws = [](GradInputs<A> to, const A&, const A&, const A&) {
         output_buffer(to.into(0));
         throw Error("boom");
     };
-    CHECK_THROWS_WITH(sum(with_rule(throws, w)).backward(), "boom");
+    CHECK_THROWS_WITH(sum(with_backward(throws, w)).backward(), "boom");
     CHECK_FALSE(w.has_grad());
-    sum(w * 3).backward();  // sets
+    sum(w * 3).backward();
     CHECK(w.grad().to_vector() == std::vector<float>(4, 3.f));
-    CHECK_THROWS_WITH(sum(with_rule(throws, w)).backward(), "boom");
-    CHECK(w.grad().to_vector() == std::vector<float>(4, 3.f));  // one that was there stays
+    CHECK_THROWS_WITH(sum(with_backward(throws, w)).backward(), "boom");
+    CHECK(w.grad().to_vector() == std::vector<float>(4, 3.f));  // a gradient from before stays
     w.zero_grad();
-    CHECK_THROWS_WITH(sum(with_rule(throws, w)).backward(), "boom");
+    CHECK_THROWS_WITH(sum(with_backward(throws, w)).backward(), "boom");
     CHECK_FALSE(w.has_grad());
 }
 
-TEST_CASE("what other rules have written stays when one throws, or who looks on") {
+TEST_CASE("custom: gradients of other operations stay when a backward function or a hook throws") {
     const Tensor w = parameter(A::full({4}, 1));
     const std::vector<float> written(4, 3.f);
     const Tensor older =
-        with_rule([](GradInputs<A>, const A&, const A&, const A&) { throw Error("boom"); }, w);
+        with_backward([](GradInputs<A>, const A&, const A&, const A&) { throw Error("boom"); }, w);
     const Tensor loss = sum(older) + sum(w * 3);
-    SECTION("the rule") { CHECK_THROWS_WITH(loss.backward(), "boom"); }
-    SECTION("who looks on") {
+    SECTION("the backward function throws") { CHECK_THROWS_WITH(loss.backward(), "boom"); }
+    SECTION("the hook throws") {
         const auto throws = [&](const detail::VisitedNode<A>& visit) {
             if (&visit.node == older.node()) throw Error("seen");
         };
@@ -79,16 +77,17 @@ TEST_CASE("what other rules have written stays when one throws, or who looks on"
     CHECK(w.grad().to_vector() == written);
 }
 
-TEST_CASE("a long chain of rules that hold their inputs is let go without a stack") {
+TEST_CASE("custom: a chain of 300,000 backward functions that hold their inputs is freed without recursion") {
     const std::int64_t before = live_nodes();
-    for (const bool sweep : {false, true}) {
+    for (const bool run_backward : {false, true}) {
         const Tensor x = parameter({1.0f});
         Tensor h = x;
         for (int i = 0; i < 300'000; ++i) {
             const Tensor held = h;
-            h = with_rule([held](GradInputs<A> to, const A& dy, const A&, const A&) { to.add(0, dy); }, h);
+            h = with_backward([held](GradInputs<A> to, const A& dy, const A&, const A&) { to.add(0, dy); },
+                              h);
         }
-        if (sweep) {
+        if (run_backward) {
             h.backward();
             CHECK(x.grad().item() == 1);
         }

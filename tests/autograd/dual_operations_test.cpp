@@ -1,4 +1,4 @@
-// Gradients of gradients: every operation with dual numbers against finite differences of its gradient.
+// The Hessian-vector product of every operation is compared with finite differences of its gradient.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -20,7 +20,7 @@ std::vector<Array<S>> gradients_of(const Problem<S>& problem, const std::vector<
     std::vector<Var<Array<S>>> xs;
     for (const Array<S>& each : at) xs.push_back(parameter(each.clone()));
     const Var<Array<S>> y = problem.f(xs);
-    sum(y * y).backward();  // so that what is linear bends, too
+    sum(y * y).backward();  // the square gives linear operations a second derivative, too
     std::vector<Array<S>> all;
     for (const auto& x : xs) all.push_back(x.grad());
     return all;
@@ -41,7 +41,7 @@ std::vector<Array<double>> moved(const std::vector<Array<double>>& x,
 
 TEST_CASE("Hessian-vector products of every operation agree with finite differences of its gradient") {
     const auto plain = all_operations<double>();
-    const auto dual = all_operations<D>();  // one that has no form for Dual does not compile
+    const auto dual = all_operations<D>();  // does not compile for an operation without Dual
     REQUIRE(dual.size() == plain.size());
     for (std::size_t at = 0; at < plain.size(); ++at) {
         REQUIRE(std::string(plain[at].name) == dual[at].name);

@@ -1,4 +1,4 @@
-// Forward mode inside reverse mode: Hessian-vector products against finite differences of gradients.
+// hessian_vector() and scalar duals are compared with finite differences and exact second derivatives.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -36,7 +36,7 @@ Array<double> moved(const Array<double>& x, const Array<double>& v, double h) {
     return Array<double>(x.shape(), values);
 }
 
-// H v by dual numbers, by finite differences of gradients, and H's symmetry along two directions.
+// Compares H v with finite differences of gradients, and checks that H is symmetric: u' H v == v' H u.
 template <class F>
 void check(const char* name, F f, const Shape& shape, double low = -1.5, double high = 1.5) {
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
@@ -63,7 +63,7 @@ void check(const char* name, F f, const Shape& shape, double low = -1.5, double 
 
 }  // namespace
 
-TEST_CASE("Law: a product of duals has in its values the bits of the product of the numbers") {
+TEST_CASE("Law: matmul of duals has the bits of matmul of their values") {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
         Random r(seed);
         const std::int64_t m = r.whole(1, 12), n = r.whole(1, 12), k = r.whole(0, 20);
@@ -82,7 +82,7 @@ TEST_CASE("Law: a product of duals has in its values the bits of the product of 
     }
 }
 
-TEST_CASE("Hessian-vector products of a whole network") {
+TEST_CASE("hessian_vector: the product of a network agrees with finite differences") {
     Random random(5);
     const auto data = random.array<double>({4, 3});
     const Array<std::int32_t> labels({4}, {0, 1, 1, 0});
@@ -97,7 +97,7 @@ TEST_CASE("Hessian-vector products of a whole network") {
           {15});
 }
 
-TEST_CASE("a Hessian-vector product of a quadratic form is exact") {
+TEST_CASE("hessian_vector: the product is exact for a quadratic form") {
     const Array<double> x{1, 2}, v{3, -1};
     const auto product = hessian_vector(
         [](auto p) { return sum(p * p * 2) + sum(slice(p, 0, 0, 1) * slice(p, 0, 1, 2)); }, x, v);
@@ -106,7 +106,7 @@ TEST_CASE("a Hessian-vector product of a quadratic form is exact") {
                       contains("shape (2), the gradient shape (3)"));
 }
 
-TEST_CASE("scalar duals carry the second derivative") {
+TEST_CASE("Var<Dual>: the gradient carries the second derivative") {
     const Var<D> x = parameter(D(2, 1));
     (x * x * x).backward();
     CHECK(x.grad().value == 12);

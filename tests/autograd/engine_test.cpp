@@ -1,5 +1,5 @@
-// The engine, the same over every kind of value: paths add up, leaves keep, spent graphs refuse, errors
-// leave things usable.
+// Tests of the engine over every kind of value: gradients add up over paths, and after an error leaves and
+// graphs are usable.
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -21,7 +21,7 @@ using namespace tally::test;
 
 namespace {
 
-// One number as a value of kind T.
+// Kind<T> makes values of type T from a double, and back.
 template <class T> struct Kind {
     static T make(double x) { return static_cast<T>(x); }
     static double number(const T& x) { return static_cast<double>(x); }
@@ -39,21 +39,21 @@ template <class T> T value(double x) { return Kind<T>::make(x); }
 template <class T> T one() { return detail::ones_like(value<T>(0)); }
 template <class T> double number(const T& x) { return Kind<T>::number(x); }
 
-// x * x whose rule can be told to throw before or after its first contribution.
+// x * x, whose backward function throws before or after its first contribution.
 template <class T> Var<T> fragile_square(Var<T> x, int throws_after) {
-    Var<T> twin = x;
+    Var<T> other = x;
     return custom(
         "fragile", [](const T& a, const T& b) { return zip(functor::Mul{}, a, b); },
         [throws_after](GradInputs<T> to, const T& dy, const T&, const T& a, const T& b) {
-            if (throws_after == 0) throw std::runtime_error("the rule gave up");
+            if (throws_after == 0) throw std::runtime_error("the backward function failed");
             zip_back_a(functor::Mul{}, dy, a, b, dy, to.into(0));
-            if (throws_after == 1) throw std::runtime_error("the rule gave up");
+            if (throws_after == 1) throw std::runtime_error("the backward function failed");
             zip_back_b(functor::Mul{}, dy, a, b, dy, to.into(1));
         },
-        std::move(x), std::move(twin));
+        std::move(x), std::move(other));
 }
 
-struct Balance {  // nodes and bytes are back where they were
+struct Balance {  // checks at its end that it sees as many nodes and bytes as at its beginning
     ~Balance() {
         CHECK(live_nodes() == nodes);
         CHECK(memory::in_use() == bytes);
@@ -66,7 +66,7 @@ struct Balance {  // nodes and bytes are back where they were
 
 #define KINDS double, float, Dual<double>, Array<float>, Array<double>, Array<Dual<double>>
 
-TEMPLATE_TEST_CASE("a gradient is added up over every path", "", KINDS) {
+TEMPLATE_TEST_CASE("backward: gradients add up over every path", "", KINDS) {
     using T = TestType;
     const Balance balance;
     const Var<T> x = parameter(value<T>(3));
@@ -79,14 +79,14 @@ TEMPLATE_TEST_CASE("a gradient is added up over every path", "", KINDS) {
     CHECK(number(x.grad()) == 11 + 9);  // and over every graph
 }
 
-TEMPLATE_TEST_CASE("a seed weighs the gradient", "", KINDS) {
+TEMPLATE_TEST_CASE("backward: the seed weighs the gradient", "", KINDS) {
     using T = TestType;
     const Var<T> x = parameter(value<T>(3));
     (x * x).backward(map(functor::MulNumber{0.5}, one<T>()));
     CHECK(number(x.grad()) == 3);
 }
 
-TEMPLATE_TEST_CASE("zero_grad makes untouched, and the next gradient sets", "", KINDS) {
+TEMPLATE_TEST_CASE("zero_grad: has_grad() is false and the next gradient replaces the old one", "", KINDS) {
     using T = TestType;
     const Var<T> x = parameter(value<T>(3));
     CHECK_FALSE(x.has_grad());
@@ -104,15 +104,15 @@ TEMPLATE_TEST_CASE("zero_grad makes untouched, and the next gradient sets", "", 
     CHECK(number(x.grad()) == 2);
 }
 
-TEMPLATE_TEST_CASE("backward from a parameter itself", "", KINDS) {
+TEMPLATE_TEST_CASE("backward: a parameter can be its own result", "", KINDS) {
     using T = TestType;
     const Var<T> x = parameter(value<T>(3));
     x.backward();
-    x.backward();  // a leaf is never spent
+    x.backward();  // a leaf is never consumed
     CHECK(number(x.grad()) == 2);
 }
 
-TEMPLATE_TEST_CASE("grad gives gradients and touches no leaf", "", KINDS) {
+TEMPLATE_TEST_CASE("grad: returns gradients and leaves the gradients of leaves unchanged", "", KINDS) {
     using T = TestType;
     const Balance balance;
     const Var<T> x = parameter(value<T>(3)), w = parameter(value<T>(4)), alone = parameter(value<T>(5));
@@ -128,7 +128,7 @@ TEMPLATE_TEST_CASE("grad gives gradients and touches no leaf", "", KINDS) {
         CHECK_FALSE(w.has_grad());
         CHECK_FALSE(inner.has_grad());
     }
-    {  // what lies below the oldest target is neither swept nor spent
+    {  // nodes older than the oldest target are neither visited nor consumed
         const Var<T> below = x * w, inner = below * below, y = inner * 5;
         CHECK(number(grad(y, {inner})[0]) == 5);
         CHECK(number(grad(inner * 3 + below, {inner})[0]) == 3);
@@ -139,7 +139,7 @@ TEMPLATE_TEST_CASE("grad gives gradients and touches no leaf", "", KINDS) {
         CHECK(number(grad(x * w, value<T>(2), {w, x})[1]) == 8);
         CHECK_THROWS_WITH(grad(inner, {below}), contains("a second time"));
         const Var<T> v = parameter(value<T>(2));
-        CHECK(number(grad(below * v, {v})[0]) == 12);  // although below is spent
+        CHECK(number(grad(below * v, {v})[0]) == 12);  // although `below` is consumed
     }
     const std::string what = detail::describe(x.value());
     CHECK_THROWS_WITH(grad(x * x, {alone}), "[grad] no gradient arrived at input 0 of " + what +
@@ -147,14 +147,14 @@ TEMPLATE_TEST_CASE("grad gives gradients and touches no leaf", "", KINDS) {
     CHECK_THROWS_WITH(grad(x * x, {x, x}), "[grad] input 1 of " + what + " is asked for twice");
     CHECK_THROWS_WITH(grad(x * x, {x, constant(value<T>(1))}),
                       "[grad] input 1 of " + what + " is a constant: it has no gradient");
-    CHECK(number(x.grad()) == 7);  // after errors, too
+    CHECK(number(x.grad()) == 7);
     CHECK_FALSE(alone.has_grad());
     CHECK(number(grad(x * x, {x})[0]) == 6);
     (x * 1).backward();
     CHECK(number(x.grad()) == 8);
 }
 
-TEMPLATE_TEST_CASE("NoGrad and detach record nothing", "", KINDS) {
+TEMPLATE_TEST_CASE("NoGrad, detach: operations record nothing", "", KINDS) {
     using T = TestType;
     const Var<T> x = parameter(value<T>(3));
     {
@@ -174,7 +174,7 @@ TEMPLATE_TEST_CASE("NoGrad and detach record nothing", "", KINDS) {
     CHECK_THROWS_WITH((constant(value<T>(1)) * 2).backward(), contains("nothing to differentiate"));
 }
 
-TEMPLATE_TEST_CASE("a rule that throws leaves leaves and graph usable", "", KINDS) {
+TEMPLATE_TEST_CASE("backward: leaves and graph stay usable when a backward function throws", "", KINDS) {
     using T = TestType;
     const Balance balance;
     const int throws_after = GENERATE(0, 1);
@@ -183,7 +183,7 @@ TEMPLATE_TEST_CASE("a rule that throws leaves leaves and graph usable", "", KIND
         const Var<T> shared = x * 2;
         const Var<T> waiting = tanh(shared);
         const Var<T> y = fragile_square(shared, throws_after) + waiting;
-        CHECK_THROWS_WITH(y.backward(), "the rule gave up");
+        CHECK_THROWS_WITH(y.backward(), "the backward function failed");
         CHECK_THROWS_WITH(y.backward(), contains("a second time"));
         CHECK_THROWS_WITH(waiting.backward(), contains("a second time"));
         CHECK_THROWS_WITH((waiting * 1).backward(), contains("a second time"));
@@ -194,7 +194,7 @@ TEMPLATE_TEST_CASE("a rule that throws leaves leaves and graph usable", "", KIND
     CHECK(number(x.grad()) == 6);
 }
 
-TEMPLATE_TEST_CASE("an observer that throws leaves leaves usable", "", KINDS) {
+TEMPLATE_TEST_CASE("backward: leaves stay usable when an observer throws", "", KINDS) {
     using T = TestType;
     const Balance balance;
     const Var<T> x = parameter(detail::ones_like(value<T>(0)));
@@ -209,13 +209,13 @@ TEMPLATE_TEST_CASE("an observer that throws leaves leaves usable", "", KINDS) {
     CHECK(number(x.grad()) == 2);
 }
 
-TEMPLATE_TEST_CASE("handles may be copied, assigned and moved, and what nobody holds is gone", "", KINDS) {
+TEMPLATE_TEST_CASE("Var: handles can be copied, assigned and moved, and unused nodes are freed", "", KINDS) {
     using T = TestType;
     const Balance balance;
     Var<T> x = parameter(value<T>(3));
     Var<T> y = x * x;
     Var<T> same = y;
-    y = y * x;  // the old y lives on in its reader and in `same`
+    y = y * x;  // the old y stays alive for its consumer and for `same`
     Var<T>& alias = same;
     same = alias;
     x = Var<T>(x);
@@ -232,16 +232,14 @@ TEMPLATE_TEST_CASE("handles may be copied, assigned and moved, and what nobody h
     CHECK(live_nodes() == before);
 }
 
-// ---- found by reading ----
-
-TEST_CASE("grad of a leaf that is not asked for leaves it alone", "[engine]") {
+TEST_CASE("grad: a leaf that is not an input gets no gradient", "[engine]") {
     const Scalar w = parameter(2.0), v = parameter(3.0);
     CHECK_THROWS_AS(grad(w, {v}), Error);
     CHECK_FALSE(w.has_grad());
     CHECK_FALSE(v.has_grad());
 }
 
-TEST_CASE("an array without memory is refused in words", "[engine]") {
+TEST_CASE("Array: using an array without memory throws Error", "[engine]") {
     CHECK_THROWS_AS(constant(Array<float>()), Error);
     CHECK_THROWS_AS(Array<float>().clone(), Error);
     Array<std::int32_t> condition({1, 0});
@@ -250,23 +248,24 @@ TEST_CASE("an array without memory is refused in words", "[engine]") {
     CHECK(taken.size() == 2);
 }
 
-TEST_CASE("a rule that does not ask is told, and what it gives to a constant is dropped", "[engine]") {
+TEST_CASE("custom: a gradient for a constant is dropped, and a request for its buffer throws Error",
+          "[engine]") {
     using A = Array<float>;
     const auto product = [](const A& a, const A& b) { return zip(functor::Mul{}, a, b); };
-    const auto gives = [](GradInputs<A> to, const A& dy, const A&, const A& a, const A& b) {
+    const auto adds = [](GradInputs<A> to, const A& dy, const A&, const A& a, const A& b) {
         to.add(0, zip(functor::Mul{}, dy, b));
         to.add(1, zip(functor::Mul{}, dy, a));
     };
     const Tensor x = parameter({1.f, 2.f}), w = constant({3.f, 4.f});
-    sum(custom("product", product, gives, x, w)).backward();
+    sum(custom("product", product, adds, x, w)).backward();
     CHECK(x.grad().to_vector() == std::vector<float>{3, 4});
-    const auto asks_for_all = [](GradInputs<A> to, const A&, const A&, const A&, const A&) { to.into(1); };
-    CHECK_THROWS_AS(sum(custom("product", product, asks_for_all, x, w)).backward(), Error);
+    const auto requests_both = [](GradInputs<A> to, const A&, const A&, const A&, const A&) { to.into(1); };
+    CHECK_THROWS_AS(sum(custom("product", product, requests_both, x, w)).backward(), Error);
 }
 
-TEST_CASE("a picture of a parameter that nobody holds any more", "[engine]") {
+TEST_CASE("Picture: shows the gradient of a parameter that has no handle any more", "[engine]") {
     KeepValues keep_values;
     Picture picture;
     picture.backward(mean(parameter({1.f, 2.f}) * 2));
-    CHECK(picture.dot().find("1.0000") != std::string::npos);  // its gradient
+    CHECK(picture.dot().find("1.0000") != std::string::npos);  // the gradient of the parameter
 }

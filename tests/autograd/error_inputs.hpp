@@ -1,5 +1,5 @@
-// Calls of every operation: drawn within its rules, then changed at one place; and, written down apart from
-// the operations, which calls are within the rules.
+// Draws valid calls of every operation, which a test then changes at one place. The functions here decide
+// independently of the operations which calls are valid.
 #pragma once
 
 #include <algorithm>
@@ -29,22 +29,22 @@ struct Wholes {  // labels or indices
 
 struct Call {
     std::vector<Extents> operands;
-    Extents whole;                // axes, extents, or other whole numbers
-    std::vector<double> numbers;  // parameters
+    Extents whole;                // axes, extents or other integers
+    std::vector<double> numbers;  // scalar arguments
     std::vector<Wholes> indices;
 };
 
 using Tensors = std::vector<Tensor64>;
 
 struct Operation64 {
-    const char* function;  // as the header calls it
-    const char* name;      // as errors call it
+    const char* function;  // its C++ name
+    const char* name;      // its name in errors
     std::function<Call(Random&)> draw;
     std::function<bool(const Call&)> legal;
     std::function<void(const Call&, const Tensors&, const std::vector<Array<std::int32_t>>&)> run;
 };
 
-// ---- the rules, once more ----
+// ---- which calls are valid ----
 
 inline std::int64_t product(const Extents& extents) {
     std::int64_t all = 1;
@@ -90,7 +90,7 @@ inline bool product_fits(Extents a, Extents b, bool turned_a, bool turned_b) {
     return broadcast_together(a, b);
 }
 
-inline bool layer_fits(const Call& c) {  // x, weights and perhaps a bias
+inline bool layer_fits(const Call& c) {  // x, weights and optionally a bias
     const Extents &x = c.operands[0], &w = c.operands[1];
     return w.size() == 2 && !x.empty() && x.back() == w[0] &&
            (c.operands.size() < 3 || c.operands[2] == Extents{w[1]});
@@ -103,7 +103,8 @@ inline bool features_fit(const Call& c) {
 
 inline bool windows_fit(const Extents& x, std::int64_t tall, std::int64_t wide, std::int64_t stride,
                         std::int64_t padding) {
-    constexpr std::int64_t some = 1 << 20;  // what the calls here stay below, or are far beyond
+    // a limit: paddings in these calls are far below it or far above it
+    constexpr std::int64_t some = 1 << 20;
     return tall >= 1 && wide >= 1 && stride >= 1 && padding >= 0 && padding < some &&
            tall <= x[2] + 2 * padding && wide <= x[3] + 2 * padding;
 }

@@ -1,5 +1,5 @@
-// Every operation with calls that are changed at one place: what is within the rules is computed, all else is
-// refused by name with its operands, and leaves nothing behind.
+// Calls every operation with arguments changed at one place. A valid call computes a result; any other call
+// throws an Error with its operands and leaves no node and no memory behind.
 #include "autograd/error_inputs.hpp"
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ constexpr std::int64_t far_off = std::numeric_limits<std::int64_t>::max();
 
 std::string words(const Extents& extents) { return detail::in_words(extents); }
 
-// What was changed, as an error is to name it; empty where nothing could be.
+// Changes the call at one place, and returns the new value as an error prints it; empty if nothing changed.
 std::string change(Call& call, Random& r) {
     const auto pick = [&](auto& from) -> auto& {
         return from[static_cast<std::size_t>(r.whole(0, static_cast<std::int64_t>(from.size()) - 1))];
@@ -85,7 +85,7 @@ std::string described(const Operation64& operation, const Call& call) {
     return text;
 }
 
-// Empty where the error says whose it is and what it was given.
+// Returns the part that the error message lacks; empty if it gives the operation, an operand and the value.
 std::string missing(const std::string& error, const Operation64& operation, const Call& call,
                     const std::string& changed) {
     const auto has = [&](const std::string& text) { return error.find(text) != std::string::npos; };
@@ -96,7 +96,7 @@ std::string missing(const std::string& error, const Operation64& operation, cons
     std::size_t named = 0;
     for (const std::string& shape : shapes)
         named += has(shape) || (shape == "()" && has("a single number")) ? 1 : 0;
-    // One axis, label, index or window is outside of one operand: the other has no part in it.
+    // An axis, label, index or window is invalid for one operand, so the message has no other operand.
     if (has("is out of range for") || has("outside the rows of") || has("is not one of the") ||
         has("] a window of") || has("one value a feature"))
         return named > 0 || has("classes") ? "" : "an operand";
@@ -115,7 +115,8 @@ std::string missing(const std::string& error, const Operation64& operation, cons
 
 }  // namespace
 
-TEST_CASE("every operation refuses what is outside of its rules by name and computes what is within") {
+TEST_CASE(
+    "every operation: computes valid calls, and throws Error with the operands when a call is invalid") {
     const char* const given = std::getenv("TALLY_SEED");
     const std::uint64_t seed = given ? std::strtoull(given, nullptr, 10) : 12;
     Random r(seed);
@@ -162,8 +163,8 @@ TEST_CASE("every operation refuses what is outside of its rules by name and comp
     }
 }
 
-TEST_CASE("no public operation is missing among those whose errors are tried") {
-    std::set<std::string> known{// inside of others, or tried by tests of their own
+TEST_CASE("operations_and_rules: lists every public operation") {
+    std::set<std::string> known{// implementation details, and operations that have their own tests
                                 "apply", "make_loss",        "custom",   "matmul_batched", "convolved",
                                 "times", "batch_normalised", "reshaped", "number_beside"};
     for (const Operation64& operation : operations_and_rules()) known.insert(operation.function);

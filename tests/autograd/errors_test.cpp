@@ -1,4 +1,4 @@
-// What is refused, and in which words: what was attempted, the operands and the way out.
+// Error messages of the operations: each has the call, the operands and a way to correct the call.
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -30,7 +30,7 @@ constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
-TEST_CASE("shapes that do not match are named, with the operation") {
+TEST_CASE("operations: an Error has the operation and the shapes when shapes do not match") {
     CHECK_THROWS_WITH(matmul(zeros({16, 784}), zeros({512, 10})),
                       "[matmul] inner sizes differ: (16, 784) x (512, 10)");
     CHECK_THROWS_WITH(matmul(zeros({784, 16}), zeros({10, 512}), {.transpose_a = true, .transpose_b = true}),
@@ -77,7 +77,7 @@ TEST_CASE("shapes that do not match are named, with the operation") {
     CHECK_THROWS_WITH(concat<float>({}), "[concat] there is nothing to put together");
 }
 
-TEST_CASE("axes out of range, named twice or left out") {
+TEST_CASE("reductions, permute, slice: throw Error when an axis is out of range, repeated or missing") {
     CHECK_THROWS_WITH(sum(zeros({2, 3}), {2}), "[sum] axis 2 is out of range for (2, 3): valid are -2 to 1");
     CHECK_THROWS_WITH(max(zeros({}), {0}), "[max] axis 0 is out of range for (): it has no axes");
     CHECK_THROWS_WITH(sum(zeros({2, 3}), {1, -1}), "[sum] axis -1 is named twice for (2, 3)");
@@ -93,7 +93,7 @@ TEST_CASE("axes out of range, named twice or left out") {
     CHECK_THROWS_WITH(slice(zeros({2, 3}), -2, 2, 1), "[slice] 2 to 1 is not within axis 0 of (2, 3)");
 }
 
-TEST_CASE("splits, rows and labels that do not fit") {
+TEST_CASE("split, rows, cross_entropy: throw Error when parts, indices or labels do not fit") {
     CHECK_THROWS_WITH(split(zeros({6, 3}), 0), "[split] a part of (6, 3) cannot have 0 rows");
     CHECK_THROWS_WITH(split(zeros({}), 1), "[split] a single number has no rows");
     CHECK_THROWS_WITH(split(zeros({6, 3}), {4, 1}), "[split] the parts hold 5 rows, the array (6, 3) has 6");
@@ -120,7 +120,7 @@ TEST_CASE("splits, rows and labels that do not fit") {
     CHECK_NOTHROW(cross_entropy(zeros({2, 3}), integers({0, -1}), {.ignore = -1}));
 }
 
-TEST_CASE("backward asks for a seed of the right shape, and for something to differentiate") {
+TEST_CASE("backward: throws Error when a seed or a parameter is missing") {
     const Tensor w = zeros({2, 3});
     CHECK_THROWS_WITH(
         (w * 2).backward(),
@@ -133,11 +133,10 @@ TEST_CASE("backward asks for a seed of the right shape, and for something to dif
                       "was it made inside NoGrad, or detached?");
     CHECK_THROWS_WITH(grad(w * 2, {w}), contains("[grad] needs a seed: the result is shape (2, 3)"));
     CHECK_NOTHROW((w * 2).backward(Array<float>::zeros({2, 3})));
-    CHECK_NOTHROW(
-        reshape(slice(slice(w, 0, 0, 1), 1, 0, 1), {1, 1, 1}).backward());  // one element, whatever its axes
+    CHECK_NOTHROW(reshape(slice(slice(w, 0, 0, 1), 1, 0, 1), {1, 1, 1}).backward());
 }
 
-TEST_CASE("gradients asked for where none arrived") {
+TEST_CASE("Var::grad: throws Error when no gradient has arrived") {
     const Tensor w = zeros({2});
     CHECK_THROWS_WITH(w.grad(),
                       "[grad] no gradient has arrived at this 'parameter' of shape (2); call backward() on a "
@@ -151,7 +150,7 @@ TEST_CASE("gradients asked for where none arrived") {
     CHECK(grad(sum(w), {}).empty());
 }
 
-TEST_CASE("an empty variable says that nothing was assigned to it") {
+TEST_CASE("Var: an empty variable throws Error") {
     const Tensor none;
     const Tensor w = zeros({2});
     CHECK_FALSE(static_cast<bool>(none));
@@ -169,7 +168,7 @@ TEST_CASE("an empty variable says that nothing was assigned to it") {
     CHECK_THROWS_WITH(detach(none), contains("this variable is empty"));
 }
 
-TEST_CASE("a parameter keeps its form") {
+TEST_CASE("Var: a parameter rejects a value or a seed of another shape") {
     const Tensor w = zeros({2});
     sum(w).backward();
     CHECK_THROWS_WITH(
@@ -186,7 +185,7 @@ TEST_CASE("a parameter keeps its form") {
                       contains("[grad] the seed is shape (1)"));
 }
 
-TEST_CASE("only parameters are stepped") {
+TEST_CASE("sgd_step: throws Error for results and constants") {
     const Tensor w = zeros({2});
     CHECK_THROWS_WITH(sgd_step({w * 2}, 0.1),
                       "[update] only a parameter is updated, not the result of 'mul_number'");
@@ -194,7 +193,7 @@ TEST_CASE("only parameters are stepped") {
                       "[update] only a parameter is updated, not the result of 'constant'");
 }
 
-TEST_CASE("a shape whose size overflows is refused, wherever it arises") {
+TEST_CASE("Shape: throws Error when the size overflows") {
     constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();
     CHECK_THROWS_WITH((Array<float>::zeros({huge, 1})),
                       "[shape] an axis is too long: (9223372036854775807, 1); the limit is 2147483647");
@@ -209,14 +208,14 @@ TEST_CASE("a shape whose size overflows is refused, wherever it arises") {
     CHECK_THROWS_WITH(reshape(zeros({2}), {-2}), "[reshape] for (2): [shape] negative extent: (-2)");
 }
 
-TEST_CASE("empty arrays: what has an answer works, what has none is an error") {
+TEST_CASE("operations on empty arrays: return a result where one is defined, else throw Error") {
     const Tensor none = zeros({0, 3});
     CHECK(sum(none).item() == 0);
     CHECK(sum(none, {0}).value().to_vector() == std::vector<float>{0, 0, 0});
     CHECK(sum(none, {1}).shape() == Shape{0});
     CHECK_THROWS_WITH(max(none), "[max] an empty set has no largest element: (0, 3)");
     CHECK_THROWS_WITH(max(none, {0}), "[max] an empty set has no largest element: (0, 3)");
-    CHECK(max(none, {1}).shape() == Shape{0});  // no row, no question
+    CHECK(max(none, {1}).shape() == Shape{0});  // no rows, so no maximum is needed
     CHECK(max(zeros({0, 0}), {0}).shape() == Shape{0});
     CHECK(std::isnan(mean(none).item()));
     CHECK(logsumexp(none).item() == -std::numeric_limits<float>::infinity());

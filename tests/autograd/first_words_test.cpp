@@ -1,4 +1,4 @@
-// What is typed first: making, printing, indexing, a plain array beside a variable, one axis by its number.
+// First lines of a new user: create, print and index tensors, mix arrays and variables, name one axis.
 #include <sstream>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ using F = std::vector<float>;
 
 }  // namespace
 
-TEST_CASE("Tensors are made by name, of a shape, a type and a seed") {
+TEST_CASE("factories: create tensors from a shape, a type and a seed") {
     CHECK(zeros({2, 3}).value().to_vector() == F(6, 0.f));
     CHECK(ones<double>({2}).value().to_vector() == V{1, 1});
     CHECK(full({2, 1}, 0.5).value().to_vector() == F{0.5f, 0.5f});
@@ -42,7 +42,7 @@ TEST_CASE("Tensors are made by name, of a shape, a type and a seed") {
     CHECK_FALSE(constant(parameter(ones({2}))).requires_grad());
 }
 
-TEST_CASE("A parameter is made of a tensor, and does not share its numbers") {
+TEST_CASE("parameter: copies the numbers of a tensor") {
     const Tensor start = ones({2});
     Tensor w = parameter(start);
     CHECK(w.requires_grad());
@@ -52,7 +52,7 @@ TEST_CASE("A parameter is made of a tensor, and does not share its numbers") {
     CHECK(start.value().to_vector() == F{1, 1});
 }
 
-TEST_CASE("A variable prints its value, its shape and how it was made") {
+TEST_CASE("Var: prints value, shape and operation") {
     Tensor w = parameter({0.5f, -1.25f, 0.75f});
     CHECK(printed(w) == "[ 0.5000 -1.2500  0.7500] (3), parameter");
     const Tensor loss = mean(w);
@@ -64,7 +64,7 @@ TEST_CASE("A variable prints its value, its shape and how it was made") {
     CHECK(printed(Tensor()) == "empty variable");
 }
 
-TEST_CASE("What was typed is what made a tensor, also where it shares a buffer") {
+TEST_CASE("Var: prints the operation that made the tensor even when it shares a buffer") {
     const Tensor x = parameter(ones({3, 1}));
     CHECK(printed(x[1]) == "[1.0000] (1), made by at");
     CHECK(printed(squeeze(x)) == "[1.0000 1.0000 1.0000] (3), made by squeeze");
@@ -73,14 +73,14 @@ TEST_CASE("What was typed is what made a tensor, also where it shares a buffer")
     CHECK(reshape(x, {3}).node()->op() == std::string("reshape"));
 }
 
-TEST_CASE("A shape, a device and a dual number print themselves") {
+TEST_CASE("Shape, Device, Dual: can be printed") {
     CHECK(printed(Shape{6, 3}) == "(6, 3)");
     CHECK(printed(Shape{}) == "()");
     CHECK(printed(Device::cpu) + printed(Device::cuda) == "cpucuda");
     CHECK(printed(Dual<double>(2, -0.5)) == "2 at rate -0.5");
 }
 
-TEST_CASE("x[i] is the i-th along the first axis, and its gradient goes there") {
+TEST_CASE("Var::operator[]: x[i] selects along the first axis and gets the gradient there") {
     const Tensor64 x = parameter(Array<double>({3, 2}, {1, 2, 3, 4, 5, 6}));
     CHECK(x[1].shape() == Shape{2});
     CHECK(x[1].value().to_vector() == V{3, 4});
@@ -92,14 +92,14 @@ TEST_CASE("x[i] is the i-th along the first axis, and its gradient goes there") 
     CHECK_THROWS_WITH(x[0][0][0], "[at] index 0 is outside the first axis of ()");
 }
 
-TEST_CASE("x.t() swaps the last two axes") {
+TEST_CASE("Var::t: swaps the last two axes") {
     const Tensor64 x = parameter(Array<double>({2, 3}, {1, 2, 3, 4, 5, 6}));
     CHECK(x.t().value().to_vector() == V{1, 4, 2, 5, 3, 6});
     sum(x.t() * Array<double>({3, 2}, {1, 2, 3, 4, 5, 6})).backward();
     CHECK(x.grad().to_vector() == V{1, 3, 5, 2, 4, 6});
 }
 
-TEST_CASE("A plain array beside a variable is a constant, on either side of every sign") {
+TEST_CASE("operators: a plain array is a constant on either side of every operator") {
     const Array<double> a{1, 2};
     const Tensor64 w = parameter({4.0, 8.0});
     CHECK((w + a).value().to_vector() == V{5, 10});
@@ -114,12 +114,12 @@ TEST_CASE("A plain array beside a variable is a constant, on either side of ever
     CHECK(w.grad().to_vector() == V{1, 2});
 }
 
-TEST_CASE("One axis is named by its number") {
+TEST_CASE("reductions: one axis can be given as a number") {
     const Tensor64 x = parameter(Array<double>({2, 3}, {1, 2, 3, 4, 5, 6}));
     CHECK(sum(x, 0).value().to_vector() == V{5, 7, 9});
     CHECK(mean(x, -1).value().to_vector() == V{2, 5});
     CHECK(max(x, 1, {.keepdims = true}).shape() == Shape{2, 1});
     CHECK(sum(x, std::size_t{1}).value().to_vector() == V{6, 15});
     CHECK(logsumexp(x, 0).value().to_vector() == logsumexp(x, detail::Axes{0}).value().to_vector());
-    CHECK(sum(x, {}).item() == 21);  // no axes: all of them
+    CHECK(sum(x, {}).item() == 21);  // no axes means all axes
 }

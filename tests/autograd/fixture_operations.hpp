@@ -1,4 +1,4 @@
-// Every operation by the name of its fixtures: what tests/fixtures/NAME.txt is compared with.
+// Tables of operations by fixture name; tests/fixtures/NAME.txt has the expected results.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace tally::test {
 
-// A case and its inputs as variables.
+// Inputs holds the inputs of a fixture as variables.
 template <class T> struct Inputs {
     const Fixture& fixture;
     std::map<std::string, Var<T>> variables = {};
@@ -33,7 +33,7 @@ template <class T> struct Outcome {
 
 template <class T> using Table = std::map<std::string, std::function<Outcome<T>(const Inputs<T>&)>>;
 
-template <class T> const Table<T>& elementwise() {  // for numbers and arrays alike
+template <class T> const Table<T>& elementwise() {  // works for numbers and arrays
     using In = const Inputs<T>&;
     // clang-format off
     static const Table<T> table{
@@ -88,7 +88,8 @@ template <class T> std::vector<Var<T>> listed(const Inputs<T>& in) {
     return parts;
 }
 
-template <class S> Var<Array<S>> numbers(const Array<std::int32_t>& places) {  // to compare them as others
+// so that indices can be compared as the other results are
+template <class S> Var<Array<S>> numbers(const Array<std::int32_t>& places) {
     const std::vector<std::int32_t> each = places.to_vector();
     return constant(Array<S>(places.shape(), std::vector<S>(each.begin(), each.end()), here()));
 }

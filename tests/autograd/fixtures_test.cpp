@@ -25,8 +25,8 @@ const std::map<std::string, std::vector<Fixture>>& fixtures() {
 
 // ---- comparing ----
 
-// Results that are numbers moved or chosen, which keep even the sign of zero; or that IEEE
-// arithmetic rounds once.
+// Operations that move or select numbers, or that IEEE arithmetic rounds once. Their results keep even the
+// sign of zero.
 const std::set<std::string> moving{
     "reshape", "transpose", "permute",   "slice",      "concat", "rows",    "broadcast_to", "where",
     "neg",     "abs",       "embedding", "max_pool2d", "stack",  "squeeze", "unsqueeze",    "argmax"};
@@ -36,7 +36,7 @@ const std::set<std::string> rounding_once{
     "sub",        "mul",          "div",        "sqrt",       "add_number", "number_add",
     "sub_number", "number_minus", "mul_number", "number_mul", "div_number"};
 
-// Gradients that PyTorch and tally compute by the same exact steps, as long as nothing is summed.
+// True if PyTorch and tally compute the gradient by the same exact steps, without any sum.
 bool exact_gradient(const Fixture& f) {
     const std::string& op = f.operation;
     if (summing_back.count(op) || f.tags.count("broadcast")) return false;
@@ -45,9 +45,9 @@ bool exact_gradient(const Fixture& f) {
 
 enum class Closeness { bits, equal, relative, scaled };
 
-// `scaled`: the error is measured against the largest number around (at most 1) where that is larger than the
-// number itself, because sums and differences cancel. float32 bound: 32 roundings,
-// and twice as many where a whole batch is summed.
+// `scaled`: the error is relative to the largest operand (at most 1) where this exceeds the number itself,
+// because sums and differences cancel. In float32 the bound is 32 roundings, and 64 if a whole batch is
+// summed.
 struct Measure {
     Closeness closeness;
     double tolerance, scale;
@@ -83,7 +83,7 @@ Measure measure(const Fixture& f, const std::vector<double>& want, bool forward)
             std::min(1.0, std::max(largest(want), largest(f.seed.values)))};
 }
 
-// What differs, in words; empty when nothing does. `times`: how often the gradient was accumulated.
+// Describes the first difference, or returns an empty string. The gradient was accumulated `times` times.
 template <class S> std::string difference(const Fixture& f, const std::string& what, const Array<S>& got,
                                           const Numbers& want, bool forward, double times = 1) {
     if (got.shape() != want.shape)
@@ -112,7 +112,7 @@ template <class S> Array<S> array_of(const Numbers& n) {
     return {n.shape, values, here()};
 }
 
-// Those with a recorded gradient are parameters, or only the one called `only`.
+// Makes parameters of the inputs with a recorded gradient, or only of the input `only`.
 template <class S> Inputs<Array<S>> inputs_of(const Fixture& f, const std::string& only = "") {
     Inputs<Array<S>> in{f};
     for (const auto& [name, numbers] : f.inputs) {
@@ -126,7 +126,8 @@ template <class S> std::string disagreement(const Fixture& f) {
     const auto& compute = operation<S>(f.operation);
     if (f.raises) {
         try {
-            compute(inputs_of<S>(f)).result.value().to_vector();  // a device says it when somebody reads
+            // a device reports its error when the value is read
+            compute(inputs_of<S>(f)).result.value().to_vector();
         } catch (const Error&) {
             return {};
         }
@@ -151,10 +152,10 @@ template <class S> std::string disagreement(const Fixture& f) {
     if (!found.empty() || f.gradients.empty()) return found;
     first.result.backward(array_of<S>(f.seed));
     gradients(in, "", 1);
-    compute(in).result.backward(array_of<S>(f.seed));  // adds to what is there
+    compute(in).result.backward(array_of<S>(f.seed));  // adds to the existing gradient
     gradients(in, " after two passes", 2);
     for (const auto& [name, variable] : in.variables) variable.zero_grad();
-    compute(in).result.backward(array_of<S>(f.seed));  // sets, over what was there
+    compute(in).result.backward(array_of<S>(f.seed));  // overwrites the old gradient
     gradients(in, " after zero_grad", 1);
     if (f.gradients.size() > 1)
         for (const auto& [name, want] : f.gradients) {
@@ -165,7 +166,7 @@ template <class S> std::string disagreement(const Fixture& f) {
     return found;
 }
 
-// The same elementwise case with plain numbers instead of arrays, element by element.
+// Runs an elementwise case with plain numbers, element by element.
 template <class S> std::string scalar_disagreement(const Fixture& f) {
     const auto& compute = elementwise<S>().at(f.operation);
     Array<S> output = Array<S>::zeros(f.output.shape);
@@ -186,16 +187,16 @@ template <class S> std::string scalar_disagreement(const Fixture& f) {
     return found;
 }
 
-// ---- where tally differs on purpose ----
+// ---- where tally differs from PyTorch on purpose ----
 
 struct Departure {
     struct Place {
-        std::string what;  // "output", or the input whose gradient it is
+        std::string what;  // "output", or the input whose gradient differs
         std::size_t element;
         double instead;
     };
     std::string why;
-    std::vector<Place> places;  // none: the input is accepted, and the result is NaN
+    std::vector<Place> places;  // empty: the input is accepted, and the result is NaN
 };
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -225,7 +226,7 @@ const std::map<std::string, Departure>& departures() {
     return all;
 }
 
-// The case as tally means it.
+// Returns the case with the values that tally documents.
 Fixture meant(Fixture f) {
     const auto found = departures().find(f.name);
     if (found == departures().end()) return f;
@@ -319,13 +320,13 @@ void check_law(const std::string& law, double (*accumulate)(const Fixture&, cons
     }
 }
 
-// ---- which operations there are ----
+// ---- completeness of the fixtures ----
 
 template <class... F> std::set<std::string> names(std::type_identity<std::tuple<F...>>) {
     return {std::string(F::name)...};
 }
 
-// Every operation that the engine records, as its source says: record<"softmax">(...).
+// The names of all operations that the engine records, found in its source as record<"softmax">(...).
 std::set<std::string> recorded() {
     std::set<std::string> found;
     const std::regex recording("record(_many)?<\"(\\w+)\">");
@@ -341,15 +342,15 @@ std::set<std::string> recorded() {
 
 }  // namespace
 
-TEST_CASE("every operation agrees with PyTorch in double", "[fixtures]") {
+TEST_CASE("every operation: agrees with PyTorch in double", "[fixtures]") {
     each_case(false, disagreement<double>);
 }
 
-TEST_CASE("every operation agrees with PyTorch in float", "[fixtures]") {
+TEST_CASE("every operation: agrees with PyTorch in float", "[fixtures]") {
     each_case(true, disagreement<float>);
 }
 
-TEST_CASE("plain numbers agree with PyTorch where arrays do", "[fixtures]") {
+TEST_CASE("scalars: agree with PyTorch where arrays do", "[fixtures]") {
     const auto scalars = [](auto compare) {
         return [compare](const Fixture& f) {
             return elementwise<double>().count(f.operation) && !f.raises && same_shapes(f) ? compare(f)
@@ -360,7 +361,7 @@ TEST_CASE("plain numbers agree with PyTorch where arrays do", "[fixtures]") {
     each_case(true, scalars(scalar_disagreement<float>));
 }
 
-TEST_CASE("tally differs from PyTorch on purpose only where the list says so", "[fixtures]") {
+TEST_CASE("every operation: differs from PyTorch only where departures() lists the case", "[fixtures]") {
     std::size_t seen = 0;
     for (const auto& [op, cases] : fixtures())
         for (const Fixture& f : cases) {
@@ -372,7 +373,7 @@ TEST_CASE("tally differs from PyTorch on purpose only where the list says so", "
     CHECK(seen == departures().size());
 }
 
-TEMPLATE_TEST_CASE("running statistics agree with PyTorch after one commit", "[fixtures]", float, double) {
+TEMPLATE_TEST_CASE("RunningStatistics: agree with PyTorch after one commit", "[fixtures]", float, double) {
     std::size_t seen = 0;
     for (const Fixture& f : fixtures().at("batch_norm")) {
         if (f.single_precision != std::is_same_v<TestType, float> || !f.has("running_mean")) continue;
@@ -389,17 +390,16 @@ TEMPLATE_TEST_CASE("running statistics agree with PyTorch after one commit", "[f
     CHECK(seen > 0);
 }
 
-TEMPLATE_TEST_CASE("accumulated micro-batches reach the gradient that PyTorch computes", "[fixtures]", float,
+TEMPLATE_TEST_CASE("accumulated micro-batches: reach the gradient that PyTorch computes", "[fixtures]", float,
                    double) {
     check_law<TestType>("toy", toy<TestType>);
     check_law<TestType>("split_mse", split_mse<TestType>);
     check_law<TestType>("split_cross_entropy", split_cross_entropy<TestType>);
 }
 
-TEST_CASE("every operation of the engine has at least 8 fixtures, with the edges that apply to it",
-          "[fixtures]") {
+TEST_CASE("fixtures: every operation has at least 8, with its edge cases", "[fixtures]") {
     std::set<std::string> needed = recorded();
-    CHECK(needed.size() >= 15);  // the search still finds them
+    CHECK(needed.size() >= 15);  // guards against a search that finds nothing
     for (const auto& more :
          {names(std::type_identity<detail::UnaryOps>()), names(std::type_identity<detail::BinaryOps>())})
         needed.insert(more.begin(), more.end());

@@ -1,5 +1,5 @@
-// Invariants 6 and 9, to the byte: what each operation keeps for the way back, and what
-// a micro-batch allocates.
+// Invariants 6 and 9, to the byte: the memory that each operation saves for backward, and that a micro-batch
+// allocates.
 #include <functional>
 #include <iostream>
 #include <string>
@@ -28,12 +28,12 @@ using namespace tally::test;
 
 namespace {
 
-constexpr std::size_t whole = 8 * 16 * sizeof(float);  // one array of the table, a multiple of 64
+constexpr std::size_t whole = 8 * 16 * sizeof(float);  // one array of the table; a multiple of 64
 constexpr std::size_t square = 16 * 16 * sizeof(float);
 constexpr std::size_t one_a_row = 64;
 
-// Operands are results of others and handed over, so that what is still there afterwards is what
-// the rule keeps.
+// Operands are temporaries, moved into the operation, so the memory that remains in use afterwards is saved
+// for backward.
 Tensor made(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)) + 0; }
 Tensor data(const Shape& shape = {8, 16}) { return constant(Array<float>::full(shape, 0.5f)); }
 
@@ -198,7 +198,7 @@ std::vector<Row> table() {
 
 }  // namespace
 
-TEST_CASE("invariant 6: each operation keeps what the table says, and gives all of it back") {
+TEST_CASE("invariant 6: each operation saves the bytes of the table for backward, and frees all of them") {
     const std::vector<Row> rows_of_table = table();
     for (const Row& row : rows_of_table) {
         INFO(row.what);
@@ -216,7 +216,7 @@ TEST_CASE("invariant 6: each operation keeps what the table says, and gives all 
         CHECK(memory::in_use() == before);
         CHECK(live_nodes() == nodes);
         {
-            const Tensor dropped = row.build();  // never pulled
+            const Tensor dropped = row.build();  // without a backward pass
         }
         CHECK(memory::in_use() == before);
         CHECK(live_nodes() == nodes);
@@ -228,7 +228,7 @@ TEST_CASE("invariant 6: each operation keeps what the table says, and gives all 
     }
 }
 
-TEST_CASE("invariant 6: a chain of linear and relu keeps one buffer a layer") {
+TEST_CASE("invariant 6: a chain of linear and relu saves one buffer per layer") {
     constexpr std::size_t layers = 7;
     std::vector<Tensor> w, b;
     for (std::size_t i = 0; i < layers; ++i) {
@@ -242,7 +242,7 @@ TEST_CASE("invariant 6: a chain of linear and relu keeps one buffer a layer") {
         h = relu(linear(std::move(h), w[i], b[i]));
         CHECK(memory::in_use() == before + (i + 1) * whole);
     }
-    CHECK(in_use(MemoryClass::saved) == saved + whole + layers * whole);  // x, too
+    CHECK(in_use(MemoryClass::saved) == saved + whole + layers * whole);  // x is saved as well
     h = sum(std::move(h));
     h.backward();
     h = Tensor();
@@ -250,10 +250,10 @@ TEST_CASE("invariant 6: a chain of linear and relu keeps one buffer a layer") {
     CHECK(memory::in_use() == before + layers * (square + one_a_row));  // the gradients
 }
 
-TEST_CASE("invariant 6: a forward value lives as long as a handle or a rule needs it") {
+TEST_CASE("invariant 6: a forward value is freed when no handle and no backward function needs it") {
     const Tensor w = parameter(Array<float>::full({8, 16}, 0.5f));
     const std::size_t before = memory::in_use();
-    Tensor y = w * 2;  // keeps nothing
+    Tensor y = w * 2;  // saves nothing
     CHECK(memory::in_use() == before + whole);
     Tensor z = y + 1;
     CHECK(memory::in_use() == before + 2 * whole);
@@ -264,39 +264,39 @@ TEST_CASE("invariant 6: a forward value lives as long as a handle or a rule need
     CHECK(memory::in_use() == before + whole);
     t = sum(std::move(t));
     CHECK(memory::in_use() == before + whole + 64);
-    t = sum(w * 2);  // what was only read here goes at once
+    t = sum(w * 2);  // the old operand is freed at once
     CHECK(memory::in_use() == before + 64);
     t = Tensor();
     CHECK(memory::in_use() == before);
 }
 
-TEST_CASE("invariant 6: a result computed over its operand takes no more than it needs") {
+TEST_CASE("invariant 6: a result computed in its operand's buffer takes no more memory than it needs") {
     const Tensor w = parameter(Array<float>::full({1024}, 0.5f));
     const Tensor big = w * 2;
     const std::size_t before = memory::in_use();
     {
-        const Tensor y = slice(w * 2, 0, 0, 4) * 3;  // not over all of w * 2
+        const Tensor y = slice(w * 2, 0, 0, 4) * 3;  // not in the larger buffer of w * 2
         CHECK(memory::in_use() == before + 64);
     }
     {
-        const Tensor y = -reshape(w, {32, 32});  // nor over a parameter
+        const Tensor y = -reshape(w, {32, 32});  // not in the buffer of a parameter
         CHECK(memory::detail::memory_class(y.value().storage()) == MemoryClass::temporary);
         CHECK(w.value().span()[0] == 0.5f);
     }
     Tensor y = (w + 1) * 3;
-    CHECK(memory::in_use() == before + 1024 * sizeof(float));  // but over w + 1
+    CHECK(memory::in_use() == before + 1024 * sizeof(float));  // computed in the buffer of w + 1
 }
 
-TEST_CASE("invariant 6: a result is computed over no operand that somebody reads again") {
+TEST_CASE("invariant 6: a result never overwrites an operand that is read again") {
     using V = std::vector<float>;
     const Tensor x = parameter<float>({1, 2, 4, 8});
     const Tensor held = x * 2;
     CHECK((-held).value().to_vector() == V{-2, -4, -8, -16});
     CHECK(held.value().to_vector() == V{2, 4, 8, 16});
-    sum(log(x * 2)).backward();  // its rule reads its operand
+    sum(log(x * 2)).backward();  // the backward function of log reads its operand
     CHECK(x.grad().to_vector() == V{1, 0.5, 0.25, 0.125});
     int seen = 0;
-    const KeepValues keep_values;  // on each value on the way
+    const KeepValues keep_values;  // the hook reads intermediate values
     sum(-(x * 2)).backward([&](const detail::VisitedNode<Array<float>>& visit) {
         if (visit.node.op() != std::string("mul_number")) return;
         CHECK(visit.value.to_vector() == V{2, 4, 8, 16});
@@ -307,7 +307,7 @@ TEST_CASE("invariant 6: a result is computed over no operand that somebody reads
 
 TEST_CASE("invariant 9: from the second micro-batch on no buffer of a parameter's size is allocated") {
     constexpr std::int64_t in = 256, out = 64;
-    constexpr std::size_t parameter_bytes = in * out * sizeof(float);  // everything else is far smaller
+    constexpr std::size_t parameter_bytes = in * out * sizeof(float);  // all other buffers are much smaller
     const Tensor w = parameter(Array<float>::full({in, out}, 0.01f)),
                  b = parameter(Array<float>::zeros({out}));
     const Tensor x = constant(Array<float>::full({2, in}, 0.5f));
@@ -331,7 +331,7 @@ TEST_CASE("invariant 9: from the second micro-batch on no buffer of a parameter'
     for (const auto& [what, loss] : losses) {
         INFO(what);
         w.zero_grad();
-        loss().backward();  // the first micro-batch
+        loss().backward();
         const float* home = w.grad().data();
         for (int micro = 0; micro < 3; ++micro) {
             const std::size_t before = memory::in_use();
@@ -341,7 +341,7 @@ TEST_CASE("invariant 9: from the second micro-batch on no buffer of a parameter'
             CHECK(memory::in_use() == before);
             CHECK(w.grad().data() == home);
         }
-        w.zero_grad();  // the next window starts in the same buffer
+        w.zero_grad();  // the next window uses the same buffer
         memory::reset_peak();
         const std::size_t before = memory::in_use();
         loss().backward();
