@@ -121,7 +121,7 @@ TEST_CASE(
     const std::uint64_t seed = given ? std::strtoull(given, nullptr, 10) : 12;
     Random r(seed);
     for (const Operation64& operation : operations_and_rules()) {
-        int refused = 0, computed = 0;
+        int rejected = 0, computed = 0;
         for (int i = 0; i < 400; ++i) {
             Call call = operation.draw(r);
             std::string changed = "nothing";
@@ -152,14 +152,14 @@ TEST_CASE(
                 CHECK(error != "no error");
                 CHECK(missing(error, operation, call, changed) == "");
                 CHECK(error.size() < 400);
-                ++refused;
+                ++rejected;
             }
         }
         INFO(operation.function);
         CHECK(computed > 0);
         const bool takes_anything = std::string(operation.name) == operation.function &&
                                     operation.draw(r).operands.size() == 1 && operation.draw(r).whole.empty();
-        if (!takes_anything && std::string(operation.name) != "neg") CHECK(refused > 0);
+        if (!takes_anything && std::string(operation.name) != "neg") CHECK(rejected > 0);
     }
 }
 

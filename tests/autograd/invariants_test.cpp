@@ -1,5 +1,5 @@
-// The invariants of the engine, by number: 1 to 5, 7, 8 and 11. (6 and 9, on memory, are in
-// footprint_test.cpp, 10 is in versions_test.cpp.)
+// Tests of the engine's invariants 1 to 5, 7, 8 and 11, by number. footprint_test.cpp tests 6 and 9 on
+// memory, versions_test.cpp tests 10.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -28,7 +28,7 @@ Array<float> a_matrix() { return Array<float>({2, 2}, {1, 2, 3, 4}); }
 
 // ---- 1: creation order is a topological order ----
 
-TEST_CASE("invariant 1: backward visits newest first and each node once") {
+TEST_CASE("invariant 1: backward visits each node once, the newest first") {
     Random random(1);
     const Scalar x = parameter(0.5);
     std::vector<Scalar> nodes{x * 1};
@@ -47,12 +47,12 @@ TEST_CASE("invariant 1: backward visits newest first and each node once") {
     CHECK(std::adjacent_find(order.begin(), order.end()) == order.end());
 }
 
-TEST_CASE("invariant 1: a node waits until the last of those who read it has been pulled") {
+TEST_CASE("invariant 1: a node is visited after all of its consumers") {
     const Scalar x = parameter(2.0);
     const Scalar old = x * x;
     Scalar late = old * 1;
     for (int i = 0; i < 40; ++i) late = late + 0.0;
-    const Scalar y = late * old;  // old is read by the newest node and by one much older
+    const Scalar y = late * old;  // the newest node and a much older node read `old`
     double arrived = 0;
     y.backward([&](const detail::VisitedNode<double>& visit) {
         if (visit.node.id == old.node()->id) arrived = visit.gradient;
@@ -61,7 +61,7 @@ TEST_CASE("invariant 1: a node waits until the last of those who read it has bee
     CHECK(x.grad() == 32);
 }
 
-TEST_CASE("invariant 1: a chain of a million nodes needs no stack, backward and when it is let go") {
+TEST_CASE("invariant 1: a chain of a million nodes runs backward and is freed without recursion") {
     const std::int64_t before = live_nodes();
     const Scalar x = parameter(1.0);
     {
@@ -70,7 +70,7 @@ TEST_CASE("invariant 1: a chain of a million nodes needs no stack, backward and 
         CHECK(live_nodes() == before + 1'000'001);
         y.backward();
         CHECK(x.grad() == 1);
-        CHECK(live_nodes() == before + 2);  // of a spent chain only what somebody holds is left
+        CHECK(live_nodes() == before + 2);  // a consumed chain keeps only nodes that have handles
     }
     {
         Scalar unused = x;
@@ -93,7 +93,7 @@ TEST_CASE("invariant 1: 2^60 paths cost 60 visits") {
     CHECK(x.grad() == 0x1p60);
 }
 
-TEST_CASE("invariant 1: more nodes wait than the near list holds, in any order of arrival") {
+TEST_CASE("invariant 1: backward keeps its order when more nodes are queued than the sorted list holds") {
     const Scalar x = parameter(3.0);
     std::vector<Scalar> terms;
     for (int i = 0; i < 200; ++i) terms.push_back(x * double(i));
@@ -113,7 +113,9 @@ TEST_CASE("invariant 1: more nodes wait than the near list holds, in any order o
 
 // ---- 2: only leaves keep a gradient ----
 
-TEST_CASE("invariant 2: interior gradients and saved values go as soon as their node has been pulled") {
+TEST_CASE(
+    "invariant 2: interior gradients and saved values are freed when their node's backward function has "
+    "run") {
     const Tensor w = parameter(Array<float>::full({64, 64}, 0.01f));
     constexpr std::size_t bytes = 64 * 64 * sizeof(float);
     const std::size_t saved_before = in_use(MemoryClass::saved);
@@ -128,14 +130,15 @@ TEST_CASE("invariant 2: interior gradients and saved values go as soon as their 
         saved.push_back(in_use(MemoryClass::saved) - saved_before);
     });
     REQUIRE(saved.size() == 9);
-    for (std::size_t i = 1; i < 9; ++i) CHECK(saved[i] == (9 - i) * bytes);  // one less after each pull
+    // one array less after each backward function
+    for (std::size_t i = 1; i < 9; ++i) CHECK(saved[i] == (9 - i) * bytes);
     CHECK(in_use(MemoryClass::saved) == saved_before);
-    CHECK(memory::peak() <= before + 2 * bytes + 64);  // never more than two gradients at a time
+    CHECK(memory::peak() <= before + 2 * bytes + 64);  // at most two gradients at a time
     CHECK(in_use(MemoryClass::gradient) >= bytes);
     CHECK(w.has_grad());
 }
 
-TEST_CASE("invariant 2: a result that is still held keeps its value and loses its gradient") {
+TEST_CASE("invariant 2: a result with a handle keeps its value and loses its gradient") {
     const Tensor w = parameter({1.0f, 2.0f});
     const std::size_t saved = in_use(MemoryClass::saved);
     const Tensor inner = (w * 1) * (w * 1);
@@ -146,13 +149,13 @@ TEST_CASE("invariant 2: a result that is still held keeps its value and loses it
     CHECK_FALSE(inner.has_grad());
     CHECK(inner.node()->gradient.storage() == nullptr);
     CHECK(inner.node()->inputs() == std::vector<Node*>{nullptr, nullptr});
-    // Nor where the rule cannot hand its gradient on.
+    // The gradient is freed even where the backward function cannot pass its buffer on.
     const Tensor square = parameter(Array<float>::full({2, 2}, 1)), product = matmul(square, square);
     sum(product * 3).backward();
     CHECK(product.node()->gradient.storage() == nullptr);
 }
 
-TEST_CASE("invariant 2: the observer sees node, value and gradient") {
+TEST_CASE("invariant 2: the hook sees node, value and gradient") {
     const KeepValues keep_values;
     const Tensor w = parameter({1.0f, 2.0f});
     std::vector<std::string> seen;
@@ -162,17 +165,17 @@ TEST_CASE("invariant 2: the observer sees node, value and gradient") {
     CHECK(seen == std::vector<std::string>{"sum5.01.0", "mul[1.0 4.0][1.0 1.0]"});
 }
 
-TEST_CASE("invariant 2: without KeepValues the observer finds values let go, never stale") {
+TEST_CASE("invariant 2: the hook sees a freed value without KeepValues, never an old one") {
     const Tensor w = parameter({1.0f, 2.0f});
     int without = 0;
     sum(w * w).backward(
         [&](const detail::VisitedNode<Array<float>>& visit) { without += !detail::has_memory(visit.value); });
-    CHECK(without == 1);  // the sum itself is held by this very expression
+    CHECK(without == 1);  // the temporary in this expression is a handle of the sum
 }
 
 // ---- 3: Into ----
 
-TEST_CASE("invariant 3: one variable as both operands gets both contributions") {
+TEST_CASE("invariant 3: a variable used as both operands gets both contributions") {
     const Poison poison;
     std::vector<Write> asked;
     const Tensor w = parameter({3.0f, -2.0f});
@@ -189,42 +192,43 @@ TEST_CASE("invariant 3: one variable as both operands gets both contributions") 
         },
         w, w);
     sum(y).backward();
-    // Each at a place of its own, which are added.
+    // Each contribution is written to its own buffer, then added.
     CHECK(asked == std::vector<Write>{Write::set, Write::set});
     CHECK(w.grad().to_vector() == std::vector<float>{6, -4});
     sum(w * w).backward();
     CHECK(w.grad().to_vector() == std::vector<float>{12, -8});
-    sum(matmul(reshape(w, {2, 1}), reshape(w, {1, 2}))).backward();  // structured, twice the same
+    // the structured product has the same variable twice
+    sum(matmul(reshape(w, {2, 1}), reshape(w, {1, 2}))).backward();
     CHECK(w.grad().to_vector() == std::vector<float>{14, -6});
 }
 
-TEST_CASE("invariant 3: a buffer handed over is adopted when it is the first, and added when it is not") {
-    const float* handed = nullptr;
-    const auto hand_over = [&](const Tensor& x) {
+TEST_CASE("invariant 3: a moved gradient buffer is adopted when it is the first, else its values are added") {
+    const float* moved = nullptr;
+    const auto move_gradient = [&](const Tensor& x) {
         return custom(
-            "hand_over", [](const Array<float>& a) { return a.clone(); },
+            "move_gradient", [](const Array<float>& a) { return a.clone(); },
             [&](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&,
                 const Array<float>&) {
                 Array<float> gradient = dy.clone();
-                handed = gradient.data();
+                moved = gradient.data();
                 to.add(0, std::move(gradient));
             },
             x);
     };
     const Tensor w = parameter({1.0f, 2.0f});
-    sum(hand_over(w)).backward();
-    CHECK(w.grad().data() == handed);
-    sum(hand_over(w)).backward();
-    CHECK(w.grad().data() != handed);
+    sum(move_gradient(w)).backward();
+    CHECK(w.grad().data() == moved);
+    sum(move_gradient(w)).backward();
+    CHECK(w.grad().data() != moved);
     CHECK(w.grad().to_vector() == std::vector<float>{2, 2});
     const float* home = w.grad().data();
     w.zero_grad();
-    sum(hand_over(w)).backward();  // the buffer kept from before is written to
+    sum(move_gradient(w)).backward();  // writes to the buffer that zero_grad() kept
     CHECK(w.grad().data() == home);
     CHECK(w.grad().to_vector() == std::vector<float>{1, 1});
 }
 
-TEST_CASE("invariant 3: a gradient that is shared is not adopted by a leaf") {
+TEST_CASE("invariant 3: a leaf does not adopt a gradient buffer that is shared") {
     Array<float> kept;
     const Tensor w = parameter({1.0f, 2.0f});
     const auto share = [&] {
@@ -246,7 +250,7 @@ TEST_CASE("invariant 3: a gradient that is shared is not adopted by a leaf") {
     CHECK(w.grad().to_vector() == std::vector<float>{2, 2});
 }
 
-// ---- 4: with set, the destination is not read (every operation: operations_test.cpp) ----
+// ---- 4: Write::set does not read the destination (operations_test.cpp tests every operation) ----
 
 TEST_CASE("invariant 4: an empty sum writes zeros into poisoned memory") {
     const Poison poison;
@@ -267,9 +271,9 @@ TEST_CASE("invariant 4: an empty sum writes zeros into poisoned memory") {
     CHECK(spread.grad().to_vector() == std::vector<float>{0});
 }
 
-// ---- 5: a gradient has the form of its value ----
+// ---- 5: a gradient has the shape of its value ----
 
-TEST_CASE("invariant 5: a gradient of another shape is refused, naming both") {
+TEST_CASE("invariant 5: a gradient of another shape throws Error with both shapes") {
     const Tensor w = parameter({1.0f, 2.0f, 3.0f});
     const Tensor y = custom(
         "wrong", [](const Array<float>& a) { return a.clone(); },
@@ -286,7 +290,7 @@ TEST_CASE("invariant 5: a gradient of another shape is refused, naming both") {
                       "[backward] the seed is shape (2), the result shape (3)");
 }
 
-TEST_CASE("invariant 5: gradients have the shape of their values whatever was broadcast") {
+TEST_CASE("invariant 5: gradients have the shape of their values for every broadcast") {
     Random random(5);
     for (int i = 0; i < 30; ++i) {
         const Shape out = random.shape(3);
@@ -299,9 +303,9 @@ TEST_CASE("invariant 5: gradients have the shape of their values whatever was br
     }
 }
 
-// ---- 7: a spent graph refuses ----
+// ---- 7: a consumed graph throws ----
 
-TEST_CASE("invariant 7: a spent graph refuses a second sweep, naming the operation") {
+TEST_CASE("invariant 7: a second backward pass throws Error with the operation") {
     const Tensor w = parameter(a_matrix());
     const Tensor hidden = matmul(w, w);
     const Tensor loss = mean(hidden);
@@ -312,13 +316,13 @@ TEST_CASE("invariant 7: a spent graph refuses a second sweep, naming the operati
           "[backward] through 'matmul' a second time: its saved values are gone; run forward again");
     CHECK(message_of([&] { grad(loss, {w}); }) ==
           "[backward] through 'mean' a second time: its saved values are gone; run forward again");
-    CHECK_FALSE(loss.has_grad());  // nothing was begun
+    CHECK_FALSE(loss.has_grad());  // the pass did not begin
     const Array<float> once = w.grad();
     mean(matmul(w, w)).backward();
     CHECK(same_bits(w.grad(), zip(functor::Add{}, once, once)));
 }
 
-TEST_CASE("invariant 7: a refused sweep leaves the gradients that were there") {
+TEST_CASE("invariant 7: existing gradients stay when a second backward pass throws") {
     const Scalar x = parameter(2.0);
     const Scalar inner = x * x;
     (inner + 0.0).backward();
@@ -329,7 +333,7 @@ TEST_CASE("invariant 7: a refused sweep leaves the gradients that were there") {
 
 // ---- 8: zero_grad, free_grad ----
 
-TEST_CASE("invariant 8: zero_grad keeps the buffer where it is from window to window") {
+TEST_CASE("invariant 8: zero_grad keeps the gradient's buffer over all windows") {
     const Tensor w = parameter(a_matrix());
     const Tensor x(a_matrix());
     sum(matmul(x, w)).backward();
@@ -344,7 +348,7 @@ TEST_CASE("invariant 8: zero_grad keeps the buffer where it is from window to wi
     }
 }
 
-TEST_CASE("invariant 8: free_grad gives the bytes back") {
+TEST_CASE("invariant 8: free_grad frees the memory") {
     const Tensor w = parameter(Array<float>::zeros({100, 10}));
     const std::size_t before = memory::in_use();
     sum(w).backward();
@@ -357,7 +361,7 @@ TEST_CASE("invariant 8: free_grad gives the bytes back") {
     CHECK(w.grad().shape() == Shape{100, 10});
 }
 
-TEST_CASE("invariant 8: grad of an untouched gradient is an error, and sgd_step skips it") {
+TEST_CASE("invariant 8: grad() throws when no gradient has arrived, and sgd_step skips that parameter") {
     const Tensor used = parameter({1.0f, 2.0f}), untouched = parameter({3.0f});
     CHECK_THROWS_WITH(used.grad(),
                       "[grad] no gradient has arrived at this 'parameter' of shape (2); call backward() on a "
@@ -370,22 +374,22 @@ TEST_CASE("invariant 8: grad of an untouched gradient is an error, and sgd_step 
     CHECK(untouched.value().data() == buffer);
     used.zero_grad();
     CHECK_THROWS_AS(used.grad(), Error);
-    sgd_step({used}, 0.5);  // what the buffer still holds does not count
+    sgd_step({used}, 0.5);  // ignores the old values in the buffer
     CHECK(used.value().to_vector() == std::vector<float>{0.5f, 1.5f});
 }
 
-TEST_CASE("invariant 8: a copy of a gradient never changes behind one's back") {
+TEST_CASE("invariant 8: a copy of a gradient never changes") {
     const Tensor w = parameter({1.0f, 2.0f});
     sum(w * w).backward();
     const Array<float> copy = w.grad();
     const std::vector<float> seen = copy.to_vector();
     SECTION("when more is added") { sum(w * 3).backward(); }
-    SECTION("when the window starts anew") {
+    SECTION("when the next window starts") {
         w.zero_grad();
         sum(w * 3).backward();
         CHECK(w.grad().to_vector() == std::vector<float>{3, 3});
     }
-    SECTION("when a handed-over gradient is set") {
+    SECTION("when a moved-over gradient is set") {
         w.zero_grad();
         sum(reshape(w, {2, 1})).backward();
         CHECK(w.grad().to_vector() == std::vector<float>{1, 1});
@@ -396,12 +400,12 @@ TEST_CASE("invariant 8: a copy of a gradient never changes behind one's back") {
 
 // ---- 11: recomputation is exact ----
 
-TEST_CASE("invariant 11: a random number depends on seed, stream and index, never on what was drawn before") {
+TEST_CASE("invariant 11: a random number depends on seed, stream and index, not on earlier draws") {
     std::vector<float> forwards(1000), piecewise(1000);
     random::detail::fill_uniform<float>(forwards, 42, 7);
     for (std::size_t i = piecewise.size(); i-- > 0;) {
         piecewise[i] = random::uniform<float>(42, 7, i);
-        random::uniform<float>(i, 3, 5);  // somebody else draws in between
+        random::uniform<float>(i, 3, 5);  // unrelated draws
     }
     CHECK(forwards == piecewise);
     random::detail::fill_uniform<float>(std::span(piecewise).subspan(333, 100), 42, 7, 0, 1, 333);

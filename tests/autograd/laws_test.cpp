@@ -1,5 +1,5 @@
-// Laws that hold between operations: micro-batches add up to the batch, bit for bit or to a bound;
-// products equal loops.
+// Laws between operations: gradients of micro-batches add up to the batch's gradient, in the same bits or
+// within a bound, and products equal loops.
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -33,7 +33,7 @@ template <class S> Array<S> toy(bool exact_sums) {
     return Array<S>({6, 3}, std::vector<S>(rows.begin(), rows.end()), here());
 }
 
-// u, half the distance from 1 to the next number, and γ_n = nu / (1 - nu).
+// Returns γ_n = nu / (1 - nu), where u is half the distance from 1 to the next number.
 template <class S> double gamma(double n) {
     const double u = static_cast<double>(std::numeric_limits<S>::epsilon()) / 2;
     return n * u / (1 - n * u);
@@ -42,7 +42,7 @@ template <class S> double gamma(double n) {
 template <class S>
 using Build = Var<Array<S>> (*)(const Var<Array<S>>& x, const std::vector<Var<Array<S>>>& parameters);
 
-// The gradients of the mean loss over all rows, and of N micro-losses each divided by N.
+// Compares the gradients of the mean loss over all rows with those of N micro-losses, each divided by N.
 template <class S> void expect_equal_bits(const Array<S>& data, const std::vector<Array<S>>& at,
                                           Build<S> build, std::int64_t micro_batches) {
     std::vector<Var<Array<S>>> whole, accumulated;
@@ -66,7 +66,8 @@ template <class S> std::vector<double> in_double(const Array<S>& x) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("the toy: full batch and divided micro-batches agree bit for bit", "", float, double) {
+TEMPLATE_TEST_CASE("Law: full batch and divided micro-batches have the same bits on the toy data", "", float,
+                   double) {
     for (const bool exact_sums : {false, true}) {
         for (const std::int64_t n : {1, 2, 3, 6}) {
             INFO("N = " << n << (exact_sums ? ", exact sums" : ""));
@@ -82,8 +83,9 @@ TEMPLATE_TEST_CASE("the toy: full batch and divided micro-batches agree bit for 
     }
 }
 
-TEMPLATE_TEST_CASE("random data: bit for bit where the weights round alike and the ordered kernel multiplies",
-                   "", float, double) {
+TEMPLATE_TEST_CASE(
+    "Law: micro-batches have the bits of the batch when weights are exact and the ordered kernel runs", "",
+    float, double) {
     using S = TestType;
     struct Split {
         std::int64_t n, b;  // n or b is a power of two
@@ -92,7 +94,7 @@ TEMPLATE_TEST_CASE("random data: bit for bit where the weights round alike and t
          {Split{2, 3}, {3, 2}, {4, 4}, {8, 1}, {1, 16}, {5, 4}, {16, 3}, {7, 1}, {4, 7}}) {
         for (std::uint64_t seed = 0; seed < 8; ++seed) {
             Random random(seed);
-            // The CPU keeps the order at every size, on any number of threads.
+            // The CPU adds in the same order at every size and on any number of threads.
             const bool large = here() == Device::cpu && seed >= 6;
             const std::int64_t in = large ? random.whole(40, 70) : random.whole(1, 6),
                                out = large ? random.whole(40, 70) : random.whole(1, 6);
@@ -119,13 +121,13 @@ TEMPLATE_TEST_CASE("random data: bit for bit where the weights round alike and t
     }
 }
 
-TEMPLATE_TEST_CASE("running sums: adding in two calls equals adding in one", "", float, double) {
+TEMPLATE_TEST_CASE("Law: adding a gradient in two calls has the bits of one call", "", float, double) {
     using S = TestType;
     Random random(21);
     const Array<S> data = random.array<S>({64, 5});
     const Array<std::int32_t> index = random.integers({64}, 0, 3).to(Device::cpu);
     const auto each_way = [&](const Shape& shape,
-                              auto build) {  // of a parameter that the operation reads itself
+                              auto build) {  // the operation reads the parameter directly
         const auto gradient = [&](std::int64_t rows_at_a_time) {
             const auto w = parameter(Array<S>::full(shape, S(0.25), here()));
             for (std::int64_t from = 0; from < 64; from += rows_at_a_time)
@@ -152,7 +154,8 @@ TEMPLATE_TEST_CASE("running sums: adding in two calls equals adding in one", "",
     });
 }
 
-TEMPLATE_TEST_CASE("larger products: the sum of micro-batches stays within the bound", "", float, double) {
+TEMPLATE_TEST_CASE("Law: the gradient of micro-batches stays within the rounding bound for large products",
+                   "", float, double) {
     using S = TestType;
     Random random(31);
     constexpr std::int64_t rows_in_all = 64, in = 40, out = 48, micro_batches = 4;
@@ -183,7 +186,7 @@ TEMPLATE_TEST_CASE("larger products: the sum of micro-batches stays within the b
     }
 }
 
-TEST_CASE("dyadic data: every split agrees bit for bit whatever the kernel") {
+TEST_CASE("Law: every split has the same bits with every kernel when the data are dyadic") {
     Random random(41);
     std::vector<float> values, weights;
     for (int i = 0; i < 64 * 40; ++i) values.push_back(static_cast<float>(random.whole(-8, 8)) / 8);
@@ -201,7 +204,7 @@ TEST_CASE("dyadic data: every split agrees bit for bit whatever the kernel") {
     }
 }
 
-TEST_CASE("the gradient of a broadcast operand is the explicit sum over the axes in which it repeats") {
+TEST_CASE("Law: the gradient of a broadcast operand is the sum over the repeated axes") {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         Random random(seed);
         const Shape out = random.shape(4, 3), small = random.within(out);
@@ -229,7 +232,7 @@ TEST_CASE("the gradient of a broadcast operand is the explicit sum over the axes
     }
 }
 
-TEST_CASE("matmul, batched and transposed, equals three loops") {
+TEST_CASE("Law: matmul, batched and transposed, equals three loops") {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         Random random(seed);
         const bool large = seed % 3 == 0;
@@ -268,7 +271,7 @@ TEST_CASE("matmul, batched and transposed, equals three loops") {
     }
 }
 
-TEST_CASE("reductions over any axes equal reductions of a permuted array, one axis at a time") {
+TEST_CASE("Law: a reduction over any axes equals reductions of a permuted array, one axis at a time") {
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
         Random random(seed);
         const Shape shape{random.whole(1, 3), random.whole(1, 3), random.whole(1, 3), random.whole(1, 3)};
@@ -290,7 +293,7 @@ TEST_CASE("reductions over any axes equal reductions of a permuted array, one ax
     }
 }
 
-TEST_CASE("softmax adds up to one, its logarithm is log_softmax, and logsumexp is the difference") {
+TEST_CASE("Law: softmax adds up to one, its logarithm is log_softmax, and logsumexp is the difference") {
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
         Random random(seed);
         const Tensor64 x(random.array<double>({3, 4, 2}, -30, 30));
@@ -307,7 +310,7 @@ TEST_CASE("softmax adds up to one, its logarithm is log_softmax, and logsumexp i
     }
 }
 
-TEST_CASE("scalars and arrays give the same numbers") {
+TEST_CASE("Law: scalars and arrays give the same numbers") {
     const auto both = [](auto f) {
         const Scalar x = parameter(0.75), w = parameter(-1.5);
         const Tensor64 u = parameter({0.75}), v = parameter({-1.5});
@@ -324,7 +327,7 @@ TEST_CASE("scalars and arrays give the same numbers") {
     both([](auto x, auto w) { return sqrt(x) * (1 - w) + relu(w) + clamp(x * w, -1, 0.5) + 1 / w; });
 }
 
-TEMPLATE_TEST_CASE("Law: layer_norm gives the same of numbers however large they are", "", float, double) {
+TEMPLATE_TEST_CASE("Law: layer_norm does not depend on the scale of large inputs", "", float, double) {
     using S = TestType;
     constexpr bool single = sizeof(S) == 4;
     const double small = std::ldexp(1.0, single ? 20 : 40), tolerance = single ? 4e-6 : 1e-13;
@@ -349,7 +352,7 @@ TEMPLATE_TEST_CASE("Law: layer_norm gives the same of numbers however large they
             const auto got = at(scale);
             for (std::size_t i = 0; i < got.first.size(); ++i)
                 CHECK(std::abs(got.first[i] - want.first[i]) <= tolerance * 10);
-            if (scale > std::ldexp(1.0, single ? 100 : 900)) continue;  // there 1 / deviation loses bits
+            if (scale > std::ldexp(1.0, single ? 100 : 900)) continue;  // 1 / deviation loses bits there
             for (std::size_t i = 0; i < got.second.size(); ++i)
                 CHECK(std::abs(got.second[i] - want.second[i]) <= tolerance * 100);
         }
@@ -367,7 +370,7 @@ TEMPLATE_TEST_CASE("Law: layer_norm gives the same of numbers however large they
     CHECK(any_nan(layer_norm(Var<Array<S>>(lost), one, none).value()));
 }
 
-TEMPLATE_TEST_CASE("A variance that overflows shows in what batch_norm gives", "", float, double) {
+TEMPLATE_TEST_CASE("batch_norm: the result is NaN when the variance overflows", "", float, double) {
     using S = TestType;
     const S large = static_cast<S>(sizeof(S) == 4 ? 1e20 : 1e200);
     const Array<S> x({3, 2}, {S(-1), 1, S(2), 2, large, 3}, here());

@@ -1,5 +1,5 @@
-// What the operations of layers promise beyond their values: masks and images that do not care how a batch is
-// cut, effects that happen once, the course's numbers, and errors in words.
+// Promises of layer operations besides their values: masks and convolutions do not depend on how a batch is
+// split, statistics change once per commit, and errors have the operands.
 #include <string>
 #include <vector>
 
@@ -24,7 +24,7 @@ bool near(double a, double b, double tolerance) { return std::abs(a - b) <= tole
 
 // ---- embedding ----
 
-TEST_CASE("a row that is used twice learns twice, and the padding never") {
+TEST_CASE("embedding: adds the gradients of a row used twice, and none for the padding") {
     const Tensor64 table = numbers({3, 2}, {1, 2, 3, 4, 5, 6});
     const Array<std::int32_t> indices({2, 2}, {2, 0, 2, 1});
     const Tensor64 y = embedding(table, indices, -2);
@@ -34,14 +34,14 @@ TEST_CASE("a row that is used twice learns twice, and the padding never") {
     CHECK(table.grad().to_vector() == Numbers{1, 1, 0, 0, 2, 2});
 }
 
-TEST_CASE("the rows of a table may be numbers or matrices") {
+TEST_CASE("embedding: rows of the table may be numbers or matrices") {
     const Array<std::int32_t> indices({2}, {1, 0});
     CHECK(same_bits(embedding(numbers({2}, {1, 2}), indices).value(), Array<double>{2, 1}));
     CHECK(same_bits(embedding(numbers({2, 2, 1}, {1, 2, 3, 4}), indices).value(),
                     Array<double>({2, 2, 1}, {3, 4, 1, 2})));
 }
 
-TEST_CASE("an index that is no row of the table is named") {
+TEST_CASE("embedding: throws Error with the index when it is outside the table") {
     const Tensor64 table = numbers({3, 2}, {1, 2, 3, 4, 5, 6});
     CHECK(message_of([&] {
               embedding(table, Array<std::int32_t>({1, 2}, {0, 3}));
@@ -57,7 +57,8 @@ TEST_CASE("an index that is no row of the table is named") {
 
 // ---- dropout ----
 
-TEMPLATE_TEST_CASE("invariant 11: an item's mask is the same however the batch is cut", "", float, double) {
+TEMPLATE_TEST_CASE("invariant 11: an item's dropout mask does not depend on the split of the batch", "",
+                   float, double) {
     using S = TestType;
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
         Random random(seed);
@@ -81,14 +82,14 @@ TEMPLATE_TEST_CASE("invariant 11: an item's mask is the same however the batch i
     }
 }
 
-TEST_CASE("invariant 11: the mask of an element does not depend on how long its item is") {
+TEST_CASE("invariant 11: an element's dropout mask does not depend on the length of its item") {
     const Tensor64 ones = constant(Array<double>::full({3, 6}, 1));
     const Tensor64 whole = dropout(ones, 0.5, {1, 2, 3}),
                    start = dropout(slice(ones, 1, 0, 4), 0.5, {1, 2, 3});
     CHECK(same_bits(slice(whole, 1, 0, 4).value(), start.value()));
 }
 
-TEST_CASE("seed, layer and item each draw another mask, and a float's is a double's") {
+TEST_CASE("dropout: seed, layer and item each change the mask, and float and double have the same mask") {
     const Array<double> ones = Array<double>::full({1, 200}, 1);
     const auto mask = [&](const DropoutSeed& of) {
         return dropout(Tensor64(ones), 0.5, of).value().to_vector();
@@ -102,7 +103,7 @@ TEST_CASE("seed, layer and item each draw another mask, and a float's is a doubl
     CHECK(Numbers(single.value().span().begin(), single.value().span().end()) == first);
 }
 
-TEST_CASE("a probability that is none, and items beyond counting, are refused") {
+TEST_CASE("dropout: throws Error when the probability or the item number is out of range") {
     const Tensor64 x = numbers({2, 2}, {1, 2, 3, 4});
     for (const double p : {-0.1, 1.1, std::nan("")})
         CHECK_THAT(message_of([&] { dropout(x, p, {}); }),
@@ -118,7 +119,7 @@ TEST_CASE("a probability that is none, and items beyond counting, are refused") 
 
 // ---- losses ----
 
-TEST_CASE("losses refuse what they cannot mean") {
+TEST_CASE("losses: throw Error when smoothing, shapes or temperature are invalid") {
     const Tensor64 x = numbers({2, 2}, {1, 2, 3, 4});
     CHECK_THAT(message_of([&] {
                    cross_entropy(x, Array<std::int32_t>({2}, {0, 1}), {.smoothing = 1.5});
@@ -136,7 +137,7 @@ TEST_CASE("losses refuse what they cannot mean") {
 
 // ---- batch norm ----
 
-TEST_CASE("statistics pooled from any parts are those of the whole") {
+TEST_CASE("pooled: statistics of parts equal those of the whole") {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
         Random random(seed);
         INFO("seed " << seed);
@@ -160,7 +161,7 @@ TEST_CASE("statistics pooled from any parts are those of the whole") {
     }
 }
 
-TEST_CASE("invariant 11: forward leaves running statistics alone, and commit moves them once") {
+TEST_CASE("invariant 11: forward does not change running statistics, and a commit changes them once") {
     const Tensor64 x = numbers({4, 1}, {0, 2, 4, 6}), gain = numbers({1}, {1}), bias = numbers({1}, {0});
     RunningStatistics<double> running(1);
     const auto first = batch_norm(x, gain, bias), again = batch_norm(x, gain, bias);
@@ -169,7 +170,7 @@ TEST_CASE("invariant 11: forward leaves running statistics alone, and commit mov
     CHECK(running.variance.to_vector() == Numbers{1});
     running.commit(first.batch);
     CHECK(near(running.mean.item(), 0.3, 1e-15));
-    CHECK(near(running.variance.item(), 0.9 + 0.1 * 20 / 3, 1e-15));  // 20 / 3: divided by 4 - 1
+    CHECK(near(running.variance.item(), 0.9 + 0.1 * 20 / 3, 1e-15));  // 20 / 3, because the divisor is 4 - 1
 
     running.commit(first.batch, 1);
     const Tensor64 y = batch_norm(x, gain, bias, running, 0);
@@ -178,7 +179,7 @@ TEST_CASE("invariant 11: forward leaves running statistics alone, and commit mov
     for (double slope : x.grad().span()) CHECK(near(slope, 1 / std::sqrt(20.0 / 3), 1e-15));
 }
 
-TEST_CASE("a commit between forward and backward changes nothing") {
+TEST_CASE("batch_norm: gradients stay the same when statistics are committed between forward and backward") {
     const Tensor64 x = numbers({2, 1}, {1, 3}), gain = numbers({1}, {2}), bias = numbers({1}, {0});
     RunningStatistics<double> running(1);
     const Tensor64 y = batch_norm(x, gain, bias, running, 0);
@@ -187,7 +188,7 @@ TEST_CASE("a commit between forward and backward changes nothing") {
     CHECK(x.grad().to_vector() == Numbers{2, 2});
 }
 
-TEST_CASE("batch norm refuses what has no variance or another number of features") {
+TEST_CASE("batch_norm: throws Error when the variance is undefined or the number of features differs") {
     const Tensor64 x = numbers({1, 2}, {1, 2}), two = numbers({2}, {1, 1}), one = numbers({1}, {1});
     CHECK(message_of([&] { batch_norm(x, two, two); }) ==
           "[batch_norm] one value a feature has no variance: (1, 2); evaluation takes running statistics");
@@ -207,7 +208,7 @@ TEST_CASE("batch norm refuses what has no variance or another number of features
 
 // ---- windows over images ----
 
-TEST_CASE("invariant 9: a convolution adds to its weights where they are") {
+TEST_CASE("invariant 9: conv2d adds to the weights' gradient in place") {
     const Tensor64 x = constant(Array<double>::full({3, 64, 2, 2}, 0.5)),
                    weight = parameter(Array<double>::full({64, 64, 2, 2}, 0.5)),
                    bias = parameter(Array<double>::zeros({64}));
@@ -225,7 +226,7 @@ TEST_CASE("invariant 9: a convolution adds to its weights where they are") {
     CHECK(near(weight.grad().span()[0], 2 * once[0], 1e-15));
 }
 
-TEST_CASE("a convolution refuses what does not fit") {
+TEST_CASE("conv2d: throws Error when the operands do not fit") {
     const Tensor64 x = constant(Array<double>::zeros({1, 2, 3, 3})),
                    w = constant(Array<double>::zeros({1, 2, 2, 2}));
     CHECK(
@@ -252,7 +253,7 @@ TEST_CASE("a convolution refuses what does not fit") {
     CHECK_THAT(message_of([&] { max_pool2d(x, 0); }), contains("a window of 0 x 0 is empty"));
 }
 
-TEST_CASE("windows and paddings beyond every image are refused with their operands") {
+TEST_CASE("conv2d, max_pool2d: throw Error with the operands when windows or paddings are too large") {
     const Tensor64 x = constant(Array<double>::zeros({1, 2, 3, 3})),
                    w = constant(Array<double>::zeros({1, 2, 2, 2}));
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
@@ -276,7 +277,7 @@ TEST_CASE("windows and paddings beyond every image are refused with their operan
                    contains("windows of weight (1, 2, 2, 2); x is (1, 2, 3, 3)"));
 }
 
-TEST_CASE("statistics of other features are not taken in") {
+TEST_CASE("RunningStatistics: commit throws Error when the features differ") {
     const auto features = [](std::int64_t n) {
         return BatchStatistics<double>{Array<double>::zeros({n}), Array<double>::zeros({n}), 4};
     };

@@ -1,4 +1,4 @@
-// Operations that move numbers, by hand: where each number goes, and where its gradient comes back to.
+// Operations that move numbers, with expected values by hand: each number's place, and its gradient's place.
 #include "tally/autograd/ops/shape.hpp"
 
 #include <vector>
@@ -17,7 +17,7 @@ using I = Array<std::int32_t>;
 
 Tensor64 matrix() { return parameter(Array<double>({2, 3}, {1, 2, 3, 4, 5, 6})); }
 
-// y's numbers, and x's gradient when 10, 20, 30, ... arrive at y; twice, the second time added.
+// Checks the values of f(x), and x's gradient for the seed 10, 20, 30, ...; the second round adds to it.
 void check(const Tensor64& x, Tensor64 (*f)(const Tensor64&), const Shape& shape, const V& values,
            const V& gradient) {
     for (int round = 1; round <= 2; ++round) {
@@ -35,7 +35,7 @@ void check(const Tensor64& x, Tensor64 (*f)(const Tensor64&), const Shape& shape
 
 }  // namespace
 
-TEST_CASE("reshape, permute and transpose") {
+TEST_CASE("reshape, permute, transpose: move numbers and gradients") {
     check(matrix(),
           [](const Tensor64& x) {
               return reshape(x, {3, 2});
@@ -60,7 +60,7 @@ TEST_CASE("reshape, permute and transpose") {
           {10, 20, 50, 60, 30, 40, 70, 80});
 }
 
-TEST_CASE("broadcast_to repeats, and adds what comes back") {
+TEST_CASE("broadcast_to: repeats values and adds their gradients") {
     check(parameter({1.0, 2.0}),
           [](const Tensor64& x) {
               return broadcast_to(x, {2, 2});
@@ -73,7 +73,7 @@ TEST_CASE("broadcast_to repeats, and adds what comes back") {
           {2, 2}, {1, 1, 2, 2}, {30, 70});
 }
 
-TEST_CASE("slice leaves the rest at zero") {
+TEST_CASE("slice: the gradient is zero outside the slice") {
     check(matrix(), [](const Tensor64& x) { return slice(x, 0, 1, 2); }, {1, 3}, {4, 5, 6},
           {0, 0, 0, 10, 20, 30});
     check(matrix(), [](const Tensor64& x) { return slice(x, 1, 1, 3); }, {2, 2}, {2, 3, 5, 6},
@@ -83,7 +83,7 @@ TEST_CASE("slice leaves the rest at zero") {
     check(matrix(), [](const Tensor64& x) { return slice(x, 1, 2, 2); }, {2, 0}, {}, {0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("concat puts side by side, also the same thing twice") {
+TEST_CASE("concat: joins arrays, also the same array twice") {
     check(matrix(),
           [](const Tensor64& x) {
               return concat<double>({x, x}, 1);
@@ -97,7 +97,7 @@ TEST_CASE("concat puts side by side, also the same thing twice") {
     CHECK(y.grad().to_vector() == V{7, 8, 9});
 }
 
-TEST_CASE("split gives the rows in order") {
+TEST_CASE("split: returns the rows in order") {
     const Tensor64 x = parameter(Array<double>({5, 1}, {1, 2, 3, 4, 5}));
     const auto parts = split(x, 2);
     REQUIRE(parts.size() == 3);
@@ -111,7 +111,7 @@ TEST_CASE("split gives the rows in order") {
     CHECK(split(x, 9).size() == 1);
 }
 
-TEST_CASE("rows picks in any order and as often as wanted") {
+TEST_CASE("rows: selects rows in any order and more than once") {
     check(parameter(Array<double>({3, 2}, {1, 2, 3, 4, 5, 6})),
           [](const Tensor64& x) {
               return rows(x, I{2, 0, 2});
@@ -128,7 +128,7 @@ TEST_CASE("rows picks in any order and as often as wanted") {
     CHECK(from_the_end.to_vector() == std::vector<std::int32_t>{-1});
 }
 
-TEST_CASE("where chooses, and gives each operand the gradient of its own places") {
+TEST_CASE("where: selects values, and passes the gradient to the selected operand") {
     const Tensor64 a = parameter({1.0, 2.0}), b = parameter(Array<double>({2, 1}, {30, 40}));
     const Tensor64 y = where(I({2, 2}, {1, 0, 0, 7}), a, b);
     CHECK(y.value().to_vector() == V{1, 30, 40, 2});

@@ -1,4 +1,4 @@
-// What an observer is told: each operation once, with what its rule keeps, and each rule before and after.
+// Observers see each operation with its saved values, and each backward function before and after it runs.
 #include "tally/autograd/observer.hpp"
 
 #include <optional>
@@ -21,7 +21,7 @@ using namespace tally::test;
 
 namespace {
 
-struct Diary : Observer {
+struct EventLog : Observer {
     void on_forward(const ForwardEvent& operation) override {
         lines.push_back(std::string(operation.op) + (operation.node ? "" : " unrecorded"));
         kept.emplace_back(operation.kept.begin(), operation.kept.end());
@@ -32,16 +32,16 @@ struct Diary : Observer {
     void after_backward(const Node& node) override { lines.push_back(std::string("< ") + node.op()); }
 
     std::vector<std::string> lines;
-    std::vector<std::vector<detail::ValueInfo>> kept;  // of each operation computed
+    std::vector<std::vector<detail::ValueInfo>> kept;  // one entry per operation
     std::vector<detail::ValueInfo> results;
     std::vector<std::size_t> in_use;
 };
 
-struct Bored : Observer {
+struct ThrowingObserver : Observer {
     void on_forward(const ForwardEvent&) override {
-        if (--patience == 0) throw std::runtime_error("enough");
+        if (--events_left == 0) throw std::runtime_error("enough");
     }
-    int patience = 1;
+    int events_left = 1;
 };
 
 using Lines = std::vector<std::string>;
@@ -50,22 +50,22 @@ Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::fu
 
 }  // namespace
 
-TEST_CASE("an observer is told of each operation and of each rule in their order") {
+TEST_CASE("Observer: sees each operation and each backward function in order") {
     const Tensor w = weights(), x = constant(Array<float>::full({4, 8}, 1.0f));
-    Diary diary;
+    EventLog log;
     {
-        const ObserverScope looking(diary);
+        const ObserverScope scope(log);
         sum(tanh(matmul(x, w))).backward();
     }
-    sum(w).backward();  // after it stopped looking
-    CHECK(diary.lines ==
+    sum(w).backward();  // not observed any more
+    CHECK(log.lines ==
           Lines{"matmul", "tanh", "sum", "> sum", "< sum", "> tanh", "< tanh", "> matmul", "< matmul"});
 }
 
-TEST_CASE("an observer is told of operations that record nothing") {
+TEST_CASE("Observer: sees operations that record nothing") {
     const Tensor w = weights(), x = constant(Array<float>::full({8, 16}, 1.0f));
-    Diary diary;
-    const ObserverScope looking(diary);
+    EventLog log;
+    const ObserverScope scope(log);
     x + x;
     concat<float>({x, x});
     {
@@ -74,74 +74,74 @@ TEST_CASE("an observer is told of operations that record nothing") {
         concat<float>({w, w});
     }
     concat<float>({w, w});
-    CHECK(diary.lines ==
+    CHECK(log.lines ==
           Lines{"add unrecorded", "concat unrecorded", "tanh unrecorded", "concat unrecorded", "concat"});
-    for (const std::vector<detail::ValueInfo>& kept : diary.kept) CHECK(kept.empty());
+    for (const std::vector<detail::ValueInfo>& kept : log.kept) CHECK(kept.empty());
 }
 
-TEST_CASE("an observer sees the result and what the rule keeps") {
+TEST_CASE("Observer: sees the result and the saved values") {
     const Tensor w = weights();
     Tensor x = w + 1;
     const memory::detail::Storage* const of_x = x.value().storage();
-    Diary diary;
+    EventLog log;
     {
-        const ObserverScope looking(diary);
+        const ObserverScope scope(log);
         Tensor y = tanh(std::move(x) * w);
-        REQUIRE(diary.results.size() == 2);
-        CHECK(diary.results[1].shape == Shape{8, 16});
-        CHECK(diary.results[1].bytes == 512);
-        CHECK(diary.results[1].storage == y.value().storage());
-        REQUIRE(diary.kept[0].size() == 2);
-        CHECK(diary.kept[0][0].storage == of_x);
-        CHECK(diary.kept[0][1].storage == w.value().storage());
-        CHECK(memory::detail::memory_class(diary.kept[0][1].storage) == MemoryClass::parameter);
-        REQUIRE(diary.kept[1].size() == 1);
-        CHECK(diary.kept[1][0].storage == diary.results[1].storage);
+        REQUIRE(log.results.size() == 2);
+        CHECK(log.results[1].shape == Shape{8, 16});
+        CHECK(log.results[1].bytes == 512);
+        CHECK(log.results[1].storage == y.value().storage());
+        REQUIRE(log.kept[0].size() == 2);
+        CHECK(log.kept[0][0].storage == of_x);
+        CHECK(log.kept[0][1].storage == w.value().storage());
+        CHECK(memory::detail::memory_class(log.kept[0][1].storage) == MemoryClass::parameter);
+        REQUIRE(log.kept[1].size() == 1);
+        CHECK(log.kept[1][0].storage == log.results[1].storage);
         y.backward(y.value());
     }
 }
 
-TEST_CASE("when an observer is told the operands have not gone yet") {
+TEST_CASE("Observer: operands still have their memory when the event arrives") {
     const Tensor w = weights(), x = constant(Array<float>::full({8, 16}, 1.0f));
     const std::size_t before = memory::in_use();
-    Diary diary;
-    const ObserverScope looking(diary);
+    EventLog log;
+    const ObserverScope scope(log);
     const Tensor y = matmul(w + 1, x, {.transpose_a = true});
-    CHECK(diary.in_use == std::vector<std::size_t>{before + 512, before + 512 + y.value().storage()->bytes});
+    CHECK(log.in_use == std::vector<std::size_t>{before + 512, before + 512 + y.value().storage()->bytes});
     {
         const NoGrad off;
         const Tensor z = matmul(w + 1, x, {.transpose_a = true});
-        CHECK(diary.in_use[3] - diary.in_use[2] == y.value().storage()->bytes);
+        CHECK(log.in_use[3] - log.in_use[2] == y.value().storage()->bytes);
     }
 }
 
-TEST_CASE("an observer sees numbers without a buffer and only those that are kept") {
+TEST_CASE("Observer: sees scalars without storage, and only saved values") {
     const Scalar a = parameter(3.0), b = constant(4.0);
-    Diary diary;
-    const ObserverScope looking(diary);
+    EventLog log;
+    const ObserverScope scope(log);
     a* b;
     a + b;
-    REQUIRE(diary.kept.size() == 2);
-    REQUIRE(!diary.kept[0].empty());
-    CHECK(diary.kept[0][0].storage == nullptr);
-    CHECK(diary.kept[0][0].bytes == sizeof(double));
-    CHECK(diary.kept[1].empty());
+    REQUIRE(log.kept.size() == 2);
+    REQUIRE(!log.kept[0].empty());
+    CHECK(log.kept[0][0].storage == nullptr);
+    CHECK(log.kept[0][0].bytes == sizeof(double));
+    CHECK(log.kept[1].empty());
 }
 
-TEST_CASE("an observer is told the name of an operation from outside") {
+TEST_CASE("Observer: sees the name of a custom operation") {
     const Tensor w = weights();
-    Diary diary;
-    const ObserverScope looking(diary);
+    EventLog log;
+    const ObserverScope scope(log);
     const auto copy = [](const Array<float>& x) { return x.clone(); };
     const auto back = [](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&,
                          const Array<float>&) { to.add(0, dy); };
     const std::string name = "a name too long to be kept inside of a string";
     custom(name, copy, back, w);
     custom(name, copy, back, constant(w.value()));
-    CHECK(diary.lines == Lines{name, name + " unrecorded"});
+    CHECK(log.lines == Lines{name, name + " unrecorded"});
 }
 
-TEST_CASE("several observers are told in the order in which they came") {
+TEST_CASE("Observer: several observers are called in the order of their registration") {
     const Tensor w = weights();
     Lines heard;
     struct Echo : Observer {
@@ -168,32 +168,31 @@ TEST_CASE("several observers are told in the order in which they came") {
                          "second pulled", "first computed"});
 }
 
-TEST_CASE("observers may end in any order") {
+TEST_CASE("Observer: observers can end in any order") {
     const std::vector<int> order =
         GENERATE(std::vector<int>{0, 1, 2}, std::vector<int>{0, 2, 1}, std::vector<int>{1, 0, 2},
                  std::vector<int>{1, 2, 0}, std::vector<int>{2, 0, 1}, std::vector<int>{2, 1, 0});
     const Tensor w = weights();
-    Diary diaries[3];
-    std::optional<ObserverScope> looking[3];
-    for (std::size_t i = 0; i < 3; ++i) looking[i].emplace(diaries[i]);
+    EventLog logs[3];
+    std::optional<ObserverScope> scope[3];
+    for (std::size_t i = 0; i < 3; ++i) scope[i].emplace(logs[i]);
     for (const int next : order) {
         -w;
-        looking[static_cast<std::size_t>(next)].reset();
+        scope[static_cast<std::size_t>(next)].reset();
     }
     -w;
-    for (std::size_t i = 0; i < 3; ++i)
-        CHECK(diaries[static_cast<std::size_t>(order[i])].lines.size() == i + 1);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(logs[static_cast<std::size_t>(order[i])].lines.size() == i + 1);
     CHECK(watching::detail::observer == nullptr);
 }
 
-TEST_CASE("an observer that throws leaves nothing behind") {
+TEST_CASE("Observer: no node and no memory is left when an observer throws") {
     const Tensor w = weights();
     const std::int64_t nodes = live_nodes();
     const std::size_t before = memory::in_use();
-    for (int patience = 1; patience <= 3; ++patience) {
-        Bored bored;
-        bored.patience = patience;
-        const ObserverScope looking(bored);
+    for (int events_left = 1; events_left <= 3; ++events_left) {
+        ThrowingObserver throwing;
+        throwing.events_left = events_left;
+        const ObserverScope scope(throwing);
         CHECK_THROWS_AS(concat<float>({tanh(w * w), w}), std::runtime_error);
         CHECK(live_nodes() == nodes);
         CHECK(memory::in_use() == before);
@@ -203,8 +202,8 @@ TEST_CASE("an observer that throws leaves nothing behind") {
     CHECK(w.grad().span()[0] == 1.0f);
 }
 
-TEST_CASE("a backward pass that is looked at leaves nothing behind, however it ends") {
-    struct Touchy : Observer {
+TEST_CASE("Observer: no node and no memory is left when a backward pass ends or throws") {
+    struct Throwing : Observer {
         void before_backward(const Node&) override { throw_if(before); }
         void after_backward(const Node&) override { throw_if(after); }
         static void throw_if(bool yes) {
@@ -219,14 +218,14 @@ TEST_CASE("a backward pass that is looked at leaves nothing behind, however it e
                held = GENERATE(false, true);
     CAPTURE(before, after, rule, held);
     {
-        Touchy touchy;
-        touchy.before = before;
-        touchy.after = after;
-        const ObserverScope looking(touchy);
+        Throwing throwing;
+        throwing.before = before;
+        throwing.after = after;
+        const ObserverScope scope(throwing);
         const auto copy = [](const Array<float>& x) { return x.clone(); };
         const auto back = [&](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&,
                               const Array<float>&) {
-            Touchy::throw_if(rule);
+            Throwing::throw_if(rule);
             to.add(0, dy);
         };
         Tensor y = custom("copy", copy, back, w * w), loss = sum(y);

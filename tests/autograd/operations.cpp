@@ -1,4 +1,4 @@
-// Every operation with random operands, for arrays of float and double: compiled once.
+// Instantiates all_operations() for float and double.
 #include "autograd/operations.hpp"
 
 namespace tally::test {

@@ -1,4 +1,4 @@
-// Every operation with random operands: shapes, broadcasting, axes and flags drawn anew for each seed.
+// Every operation with random operands: each seed draws other shapes, broadcasting, axes and flags.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
     using Vars = std::vector<V>;
     std::vector<OperationCase<S>> all;
 
-    // Functors are listed by hand, so that a name that is left out shows.
+    // The functors are listed by hand, so that a test can find a missing one.
     const auto one = [&](const char* name, V (*f)(V), double low = -2, double high = 2) {
         all.push_back({name, [=](Random& r) {
                            return Problem<S>{{r.array<S>(r.shape(3), low, high)},
@@ -41,7 +41,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
                            const Shape other = r.within(out);
                            Array<S> a = r.array<S>(out, low, high), b = r.array<S>(other, low, high);
                            if (r.coin()) std::swap(a, b);
-                           if (r.whole(0, 4) == 0)  // both repeat
+                           if (r.whole(0, 4) == 0)  // both are broadcast
                                a = r.array<S>({2, 1, 3}, low, high), b = r.array<S>({1, 2, 1}, low, high);
                            return Problem<S>{{a, b}, [f](const Vars& x) { return f(x[0], x[1]); }};
                        }});
@@ -107,7 +107,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
     const auto reduce = [&](const char* name, V (*f)(V, const detail::Axes&, bool), bool some) {
         all.push_back({name, [=](Random& r) {
                            Shape shape = r.shape(4, 3);
-                           if (some)  // something must be there
+                           if (some)  // the operation needs at least one element
                                while (shape.size() == 0) shape = r.shape(4, 3);
                            detail::Axes axes;
                            for (int axis = 0; axis < shape.rank(); ++axis)
@@ -204,7 +204,8 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
 
     all.push_back(
         {"matmul", [](Random& r) {
-             const std::int64_t most = r.whole(0, 3) == 0 ? 24 : 4;  // up to, and beyond, the ordered kernel
+             // the larger limit exceeds the ordered kernel's size
+             const std::int64_t most = r.whole(0, 3) == 0 ? 24 : 4;
              const auto extent = [&] { return r.whole(0, 9) == 0 ? 0 : r.whole(most > 4 ? 12 : 1, most); };
              const std::int64_t m = extent(), k = extent(), n = extent();
              const bool ta = r.coin(), tb = r.coin();
@@ -269,7 +270,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
     all.push_back(
         {"cross_entropy", [](Random& r) {
              const std::int64_t count = r.whole(1, 5), classes = r.coin() ? r.whole(1, 5) : r.whole(6, 50);
-             std::vector<std::int32_t> labels{0};  // so that one row counts
+             std::vector<std::int32_t> labels{0};  // one row is always counted
              while (static_cast<std::int64_t>(labels.size()) < count)
                  labels.push_back(r.whole(0, 3) == 0 ? -100
                                                      : static_cast<std::int32_t>(r.whole(0, classes - 1)));

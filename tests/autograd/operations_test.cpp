@@ -1,5 +1,5 @@
-// Every operation on random operands: its gradient against finite differences, and its silence about what
-// memory held before.
+// Every operation on random operands: gradients agree with finite differences, and results do not depend on
+// the old content of memory.
 #include "autograd/operations.hpp"
 
 #include <cmath>
@@ -32,7 +32,7 @@ template <class S> void expect_silence() {
             std::vector<Var<Array<S>>> xs;
             for (const auto& input : problem.inputs) xs.push_back(parameter(input.clone()));
             std::vector<Array<S>> once;
-            for (int round = 0; round < 2; ++round) {  // sets, then adds
+            for (int round = 0; round < 2; ++round) {  // the first round sets, the second adds
                 const Var<Array<S>> y = problem.f(xs);
                 REQUIRE_FALSE(any_nan(y.value()));
                 sum(y).backward();
@@ -42,7 +42,7 @@ template <class S> void expect_silence() {
                     if (round == 0) once.push_back(xs[i].grad().clone());
                 }
             }
-            for (std::size_t i = 0; i < xs.size(); ++i) {  // the second time added about as much
+            for (std::size_t i = 0; i < xs.size(); ++i) {  // the second round doubles the gradient
                 const auto firsts = once[i].to_vector(), boths = xs[i].grad().to_vector();
                 for (std::size_t j = 0; j < firsts.size(); ++j) {
                     const double first = firsts[j], both = boths[j];
@@ -50,7 +50,7 @@ template <class S> void expect_silence() {
                 }
                 xs[i].zero_grad();
             }
-            sum(problem.f(xs)).backward();  // sets again, over what the buffer held
+            sum(problem.f(xs)).backward();  // sets again, over the old values in the buffer
             for (std::size_t i = 0; i < xs.size(); ++i) REQUIRE(same_bits(xs[i].grad(), once[i]));
         }
     }
@@ -58,7 +58,7 @@ template <class S> void expect_silence() {
 
 }  // namespace
 
-TEST_CASE("every functor is among the operations checked here") {
+TEST_CASE("all_operations: contains every functor") {
     std::set<std::string> checked;
     for (const auto& operation : all_operations<double>()) checked.insert(operation.name);
     const auto look = [&]<class... F>(std::tuple<F...>*) {
@@ -68,7 +68,7 @@ TEST_CASE("every functor is among the operations checked here") {
     look(static_cast<detail::BinaryOps*>(nullptr));
 }
 
-TEST_CASE("the gradient of every operation agrees with finite differences") {
+TEST_CASE("every operation: the gradient agrees with finite differences") {
     for (const OperationCase<double>& operation : all_operations<double>()) {
         for (std::uint64_t seed = 0; seed < seeds; ++seed) {
             Random random(seed);
@@ -80,15 +80,15 @@ TEST_CASE("the gradient of every operation agrees with finite differences") {
     }
 }
 
-TEST_CASE("invariant 4: in double, no operation shows what its memory held before") {
+TEST_CASE("invariant 4: in double, no operation depends on the old content of memory") {
     expect_silence<double>();
 }
 
-TEST_CASE("invariant 4: in float, no operation shows what its memory held before") {
+TEST_CASE("invariant 4: in float, no operation depends on the old content of memory") {
     expect_silence<float>();
 }
 
-TEST_CASE("values and gradients at edges that finite differences cannot see") {
+TEST_CASE("operations: values and gradients at edges where finite differences fail") {
     const auto gradient = [](auto f, Array<double> at) {
         const Tensor64 x = parameter(std::move(at));
         sum(f(x)).backward();
@@ -130,7 +130,7 @@ TEST_CASE("values and gradients at edges that finite differences cannot see") {
     CHECK(std::isnan(mean(Tensor64(Array<double>({0}, {}))).item()));
 }
 
-TEST_CASE("a number beside pow, maximum and minimum, and a sign that changes nothing") {
+TEST_CASE("pow, maximum, minimum: accept a number as either operand, and unary plus changes nothing") {
     using V = std::vector<double>;
     const Array<double> x{-1, 0.5, 2, 3};
     const Tensor64 w = parameter(x);
@@ -140,7 +140,7 @@ TEST_CASE("a number beside pow, maximum and minimum, and a sign that changes not
     CHECK(minimum(w, 1.5f).value().to_vector() == V{-1, 0.5, 1.5, 1.5});
     CHECK(minimum(1.5, w).value().to_vector() == V{-1, 0.5, 1.5, 1.5});
     CHECK(grad(sum(maximum(w, 2)), {w})[0].to_vector() ==
-          V{0, 0, 0.5, 1});  // a tie is shared, as among tensors
+          V{0, 0, 0.5, 1});  // equal operands share the gradient, as with tensors
     CHECK(pow(2, w).value().to_vector() == pow(full<double>({4}, 2), w).value().to_vector());
     CHECK(pow(0, parameter({0.0, 1.0})).value().to_vector() == V{1, 0});
     CHECK(pow(2, Scalar(3.0)).value() == 8);

@@ -1,4 +1,4 @@
-// Random operations on random arrays, for the laws of what looks on.
+// RandomGraph builds random operations on random arrays, for tests of tools that watch a graph.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@
 
 namespace tally::test {
 
-// Square matrices, some of them parameters, and what was computed of them. Nothing recorded is dropped:
-// operands stay or are moved into the operation that reads them.
+// Holds square matrices, some of them parameters, and results computed from them. No recorded result is
+// dropped: operands stay here or are moved into the operation that reads them.
 class RandomGraph {
 public:
     RandomGraph(Random& random, std::int64_t extent) : random_(random), shape_{extent, extent} {
@@ -39,7 +39,7 @@ public:
                 return add(matmul(any(), any()));
             case 5:
                 return add(softmax(any()));
-            case 6: {  // a view, and a view of it
+            case 6: {  // a view of a view
                 const std::int64_t n = shape_[0];
                 return add(reshape(reshape(any(), Shape{n * n}), shape_));
             }
@@ -73,7 +73,7 @@ public:
         for (std::size_t i = 1; i < all_.size(); ++i) total = std::move(total) + sum(all_[i]);
         return total;
     }
-    // Lets go of the results, which sum() has read.
+    // Drops the results, which sum() has read.
     void drop_results() { all_.resize(4); }
 
 private:

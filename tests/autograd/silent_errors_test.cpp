@@ -1,4 +1,4 @@
-// Plausible programs with variables, shapes and custom operations: each gives the right numbers, or an Error.
+// Plausible programs with variables, shapes and custom operations give the right numbers or throw Error.
 #include <thread>
 
 #include "catch.hpp"
@@ -12,11 +12,11 @@ namespace {
 using A = Array<float>;
 using V = std::vector<float>;
 
-TEST_CASE("a temporary's value and shape outlive it") {
+TEST_CASE("Var: the value and shape of a temporary stay valid after it ends") {
     const Tensor w = parameter({1.f, 2.f});
     const auto& y = (w * 2).value();
     const auto& shape = ones({2, 5}).shape();
-    const Tensor other = ones({2}) * 7;  // would take the memory
+    const Tensor other = ones({2}) * 7;  // would reuse the memory if it were free
     CHECK(y.to_vector() == V{2, 4});
     CHECK(shape == Shape{2, 5});
     sum(w).backward();
@@ -24,7 +24,7 @@ TEST_CASE("a temporary's value and shape outlive it") {
     CHECK(gradient.to_vector() == V{1, 1});
 }
 
-TEST_CASE("a shape counts negative axes from the end, and rejects an axis that it has not") {
+TEST_CASE("Shape: counts negative axes from the end, and throws Error for an axis out of range") {
     const Shape shape{2, 5};
     CHECK(shape[-1] == 5);
     CHECK(shape[-2] == 2);
@@ -35,7 +35,7 @@ TEST_CASE("a shape counts negative axes from the end, and rejects an axis that i
     CHECK_THROWS_WITH(Shape{}[0], contains("it has no axes"));
 }
 
-// a * b, whose backward function gives to the inputs numbered in `to_inputs`.
+// a * b, whose backward function adds only to the inputs with numbers in `to_inputs`.
 Tensor product(Tensor a, Tensor b, std::vector<std::size_t> to_inputs) {
     return custom(
         "product", [](const A& p, const A& q) { return A({1}, {p.item() * q.item()}); },
@@ -46,7 +46,8 @@ Tensor product(Tensor a, Tensor b, std::vector<std::size_t> to_inputs) {
         std::move(a), std::move(b));
 }
 
-TEST_CASE("a custom backward function that forgets an input is an Error, also where another use reaches it") {
+TEST_CASE(
+    "custom: throws Error when the backward function omits an input, even if another use reaches the input") {
     const Tensor u = parameter({1.f}), w = parameter({3.f});
     product(u, w, {0, 1}).backward();
     CHECK(u.grad().item() == 3);
@@ -54,11 +55,11 @@ TEST_CASE("a custom backward function that forgets an input is an Error, also wh
     u.zero_grad(), w.zero_grad();
     CHECK_THROWS_WITH((product(u, w, {0}) + w * 0.5).backward(), contains("product"));
     CHECK_FALSE(u.has_grad());
-    CHECK_NOTHROW(product(u, constant({3.f}), {0}).backward());  // a constant wants none
+    CHECK_NOTHROW(product(u, constant({3.f}), {0}).backward());  // a constant needs no gradient
     CHECK(u.grad().item() == 3);
 }
 
-TEST_CASE("a custom backward function may set where it should add") {
+TEST_CASE("custom: a backward function may set where it should add") {
     const auto twice = [](Tensor x) {
         return custom(
             "twice", [](const A& in) { return A({1}, {2 * in.item()}); },
@@ -77,7 +78,7 @@ TEST_CASE("a custom backward function may set where it should add") {
     CHECK(w.grad().item() == 9);
 }
 
-TEST_CASE("a custom forward function that returns no memory is an Error") {
+TEST_CASE("custom: throws Error when the forward function returns no memory") {
     const Tensor w = parameter({1.f});
     const auto empty = [](const A&) { return A(); };
     const auto nothing = [](GradInputs<A>, const A&, const A&, const A&) {};
@@ -85,7 +86,7 @@ TEST_CASE("a custom forward function that returns no memory is an Error") {
                       "[mine] its forward function returned an array without memory; return a new array");
 }
 
-TEST_CASE("a function of modify_value that takes the memory away leaves NaN, and says so") {
+TEST_CASE("modify_value: leaves NaN and throws Error when the function moves the value's memory away") {
     for (const bool assigns : {false, true}) {
         const Tensor w = parameter({1.f, 2.f});
         const auto take = [&](A& v) {
@@ -103,22 +104,22 @@ TEST_CASE("a function of modify_value that takes the memory away leaves NaN, and
     }
 }
 
-TEST_CASE("a Tensor copied in another thread is an Error there, and its count of handles stays right") {
+TEST_CASE("Tensor: a copy in another thread throws Error there and leaves the handle count unchanged") {
     const Tensor data = ones({4, 2});
-    int refused = 0;
+    int rejected = 0;
     std::thread([&] {
         try {
             const Tensor copy = data;
         } catch (const Error& error) {
-            refused += std::string(error.what()).find("thread") != std::string::npos;
+            rejected += std::string(error.what()).find("thread") != std::string::npos;
         }
         try {
             for (const Tensor& micro : split(data, 2)) CHECK(micro);
         } catch (const Error&) {
-            ++refused;
+            ++rejected;
         }
     }).join();
-    CHECK(refused == 2);
+    CHECK(rejected == 2);
     CHECK(data.node()->handles == 1);
 }
 

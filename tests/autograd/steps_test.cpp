@@ -1,5 +1,5 @@
-// sgd_step: in place, only where a gradient has arrived, for every kind of value; and a small
-// training that converges.
+// Tests of sgd_step: it works in place, only on parameters with a gradient, for every kind of value; a small
+// training converges.
 #include <cmath>
 #include <vector>
 
@@ -16,7 +16,7 @@
 using namespace tally;
 using namespace tally::test;
 
-TEST_CASE("a step moves against the gradient by the learning rate") {
+TEST_CASE("sgd_step: subtracts learning rate times gradient") {
     const Tensor w = parameter({1.0f, -2.0f});
     const Scalar x = parameter(3.0);
     sum(w * w).backward();
@@ -27,11 +27,11 @@ TEST_CASE("a step moves against the gradient by the learning rate") {
     CHECK(w.value().to_vector() == std::vector<float>{0.5f, -1});
     CHECK(x.value() == 1.5);
     CHECK(w.value().data() == home);
-    CHECK(w.grad().to_vector() == std::vector<float>{2, -4});  // a step leaves the gradient alone
+    CHECK(w.grad().to_vector() == std::vector<float>{2, -4});  // a step does not change the gradient
     CHECK(in_use(MemoryClass::parameter) >= 64);
 }
 
-TEST_CASE("handles of one parameter see the same step") {
+TEST_CASE("sgd_step: all handles of a parameter see the step") {
     const Tensor w = parameter({1.0f});
     const Tensor same = w;
     sum(w).backward();
@@ -39,7 +39,7 @@ TEST_CASE("handles of one parameter see the same step") {
     CHECK(w.item() == 0);
 }
 
-TEST_CASE("a gradient of another shape is never stepped with") {
+TEST_CASE("add_scaled: throws Error when the gradient has another shape") {
     Array<float> x{1, 2};
     CHECK_THROWS_WITH(add_scaled(x, 1, Array<float>{1, 2, 3}),
                       contains("the value is shape (2), the gradient shape (3)"));

@@ -1,4 +1,4 @@
-// Reductions, products, losses and norms, by hand: small numbers whose results are known exactly.
+// Reductions, products, losses and norms on small numbers with exactly known results.
 #include <cmath>
 #include <vector>
 
@@ -33,7 +33,7 @@ bool close(const V& a, const V& b) {
 
 }  // namespace
 
-TEST_CASE("sum and mean over axes") {
+TEST_CASE("sum, mean: reduce over axes") {
     const Tensor64 x = matrix({2, 3}, {1, 2, 3, 4, 5, 6});
     CHECK(sum(x).item() == 21);
     CHECK(sum(x, {0}).value().to_vector() == V{5, 7, 9});
@@ -45,15 +45,16 @@ TEST_CASE("sum and mean over axes") {
     CHECK(gradient(mean(x, {1}, {.keepdims = true}), {3, 6}, x) == V{1, 1, 1, 2, 2, 2});
     CHECK(gradient(mean(x), {6}, x) == V(6, 1));
     const Tensor64 cube = matrix({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
-    CHECK(sum(cube, {0, 2}).value().to_vector() == V{14, 22});  // not neighbours
+    CHECK(sum(cube, {0, 2}).value().to_vector() == V{14, 22});  // axes that are not adjacent
     CHECK(gradient(sum(cube, {0, 2}), {1, 2}, cube) == V{1, 1, 2, 2, 1, 1, 2, 2});
     CHECK(mean(cube, {0, 2}).value().to_vector() == V{3.5, 5.5});
-    const Tensor64 third = parameter({5.0, 0.0, 0.0});  // divides, and does not multiply by a rounded third
+    // the mean divides by 3 instead of multiplying by a rounded third
+    const Tensor64 third = parameter({5.0, 0.0, 0.0});
     CHECK(mean(third).item() == 5.0 / 3);
     CHECK(gradient(mean(third), {5}, third) == V(3, 5.0 / 3));
 }
 
-TEST_CASE("Sums of millions of floats keep their digits") {
+TEST_CASE("sum, mean: keep their digits over millions of floats") {
     constexpr std::int64_t many = 10'000'000, rows = 1'000'000;
     const auto off = [](const Tensor& y, double want) { return std::abs(y.item() / want - 1); };
     const NoGrad no_graph;
@@ -78,7 +79,7 @@ TEST_CASE("Sums of millions of floats keep their digits") {
     CHECK(off(cross_entropy(table, labels).mean(), std::log(10.0)) < 1e-6);
 }
 
-TEST_CASE("max gives each largest element its share") {
+TEST_CASE("max: equal largest elements share the gradient") {
     const Tensor64 x = matrix({2, 3}, {1, 7, 7, 4, 3, 2});
     CHECK(max(x, {1}).value().to_vector() == V{7, 4});
     CHECK(gradient(max(x, {1}), {10, 5}, x) == V{0, 5, 5, 5, 0, 0});
@@ -86,20 +87,20 @@ TEST_CASE("max gives each largest element its share") {
     CHECK(gradient(max(x), {4}, x) == V{0, 2, 2, 0, 0, 0});
 }
 
-TEST_CASE("var divides by one less, unless told otherwise, and takes the mean first") {
+TEST_CASE("var: divides by n - 1 by default, and subtracts the mean first") {
     const Tensor64 x = matrix({2, 3}, {1, 2, 6, 4, 4, 4});
     CHECK(var(x, 1).value().to_vector() == V{7, 0});
     CHECK(var(x, 1, {.unbiased = false}).value().to_vector() == V{14.0 / 3, 0});
     CHECK(var(x, 0, {.unbiased = false, .keepdims = true}).shape() == Shape{1, 3});
     CHECK(gradient(var(x, 1), {1, 1}, x) == V{-2, -1, 3, 0, 0, 0});
     CHECK(var(x, {0, 1}).item() == var(x).item());
-    const Tensor64 far = matrix({3}, {1e9, 1e9 + 1, 1e9 + 2});  // squares alone would lose it
+    const Tensor64 far = matrix({3}, {1e9, 1e9 + 1, 1e9 + 2});  // a sum of squares would cancel
     CHECK(var(far).item() == 1);
     CHECK(std::isnan(var(slice(far, 0, 0, 1)).item()));
     CHECK(std::isnan(var(slice(far, 0, 0, 0)).item()));
 }
 
-TEST_CASE("prod gives each element the product of all others, also among zeros") {
+TEST_CASE("prod: each element's gradient is the product of all others, also among zeros") {
     const Tensor64 x = matrix({2, 3}, {1, 2, 3, 4, 0, 5});
     CHECK(prod(x, 1).value().to_vector() == V{6, 0});
     CHECK(gradient(prod(x, 1), {1, 1}, x) == V{6, 3, 2, 0, 20, 0});
@@ -107,13 +108,14 @@ TEST_CASE("prod gives each element the product of all others, also among zeros")
     const Tensor64 zeros = matrix({3}, {0, 5, 0});
     CHECK(gradient(prod(zeros), {1}, zeros) == V{0, 0, 0});
     CHECK(prod(slice(x, 1, 0, 0), 1).value().to_vector() == V{1, 1});
-    const Tensor64 wide = matrix({4}, {1e200, 1e-200, 1e200, 1e-200});  // no quotient of the whole says it
+    const Tensor64 wide = matrix({4}, {1e200, 1e-200, 1e200, 1e-200});  // the quotients overflow
     CHECK(prod(wide, 0, {.keepdims = true}).shape() == Shape{1});
-    const Tensor64 small = matrix({3}, {1e-200, 1e-200, 2});  // the product is 0, its gradient is not
+    // the product underflows to 0, but its gradient does not
+    const Tensor64 small = matrix({3}, {1e-200, 1e-200, 2});
     CHECK(gradient(prod(small), {1}, small) == V{2e-200, 2e-200, 1e-200 * 1e-200});
 }
 
-TEST_CASE("cumsum runs along an axis, and its gradient back from the end") {
+TEST_CASE("cumsum: adds along an axis, and its gradient adds from the end") {
     const Tensor64 x = matrix({2, 3}, {1, 2, 3, 4, 5, 6});
     CHECK(cumsum(x, 1).value().to_vector() == V{1, 3, 6, 4, 9, 15});
     CHECK(cumsum(x, 0).value().to_vector() == V{1, 2, 3, 5, 7, 9});
@@ -121,15 +123,15 @@ TEST_CASE("cumsum runs along an axis, and its gradient back from the end") {
     CHECK(std::signbit(cumsum(matrix({2}, {-0.0, -0.0}), 0).value().to_vector()[1]));
 }
 
-TEST_CASE("argmax is the first of the largest, and NaN is the largest") {
+TEST_CASE("argmax: returns the first largest element, and treats NaN as largest") {
     const Tensor64 x = matrix({3, 3}, {1, 7, 7, 4, 3, 4, -1, std::nan(""), std::nan("")});
     CHECK(argmax(x, 1).to_vector() == std::vector<std::int32_t>{1, 0, 1});
     CHECK(argmax(x, 0).to_vector() == std::vector<std::int32_t>{1, 2, 2});
     CHECK(argmax(x, -1, {.keepdims = true}).shape() == Shape{3, 1});
-    CHECK(rows(x, argmax(x, 1)).shape() == Shape{3, 3});  // places are indices
+    CHECK(rows(x, argmax(x, 1)).shape() == Shape{3, 3});  // the results are valid indices
 }
 
-TEST_CASE("stack, squeeze and unsqueeze move axes of extent 1") {
+TEST_CASE("stack, squeeze, unsqueeze: move axes of extent 1") {
     const Tensor64 a = matrix({2}, {1, 2}), b = matrix({2}, {3, 4});
     CHECK(stack<double>({a, b}).value().to_vector() == V{1, 2, 3, 4});
     CHECK(stack<double>({a, b}, -1).value().to_vector() == V{1, 3, 2, 4});
@@ -140,7 +142,7 @@ TEST_CASE("stack, squeeze and unsqueeze move axes of extent 1") {
     CHECK(squeeze(unsqueeze(unsqueeze(a, 0), -1), {0}).shape() == Shape{2, 1});
 }
 
-TEST_CASE("logsumexp, softmax and log_softmax") {
+TEST_CASE("logsumexp, softmax, log_softmax: values and gradients") {
     const double log3 = std::log(3.0);
     const Tensor64 x = matrix({1, 2}, {0, log3});
     CHECK(std::abs(logsumexp(x).item() - std::log(4.0)) < 1e-15);
@@ -153,7 +155,7 @@ TEST_CASE("logsumexp, softmax and log_softmax") {
     CHECK(log_softmax(x, 0).value().to_vector() == V{0, 0});
 }
 
-TEST_CASE("matmul and its two gradients, stored either way") {
+TEST_CASE("matmul: values and gradients with either operand transposed") {
     const Tensor64 a = matrix({2, 2}, {1, 2, 3, 4}), b = matrix({2, 2}, {5, 6, 7, 8});
     const V seed{1, 10, 100, 1000};
     CHECK(matmul(a, b).value().to_vector() == V{19, 22, 43, 50});
@@ -172,7 +174,7 @@ TEST_CASE("matmul and its two gradients, stored either way") {
           V{201, 403, 2010, 4030});
 }
 
-TEST_CASE("matmul of vectors and of batches") {
+TEST_CASE("matmul: multiplies vectors and batches") {
     const Tensor64 a = matrix({2, 2}, {1, 2, 3, 4}), v = parameter({5.0, 6.0});
     CHECK(matmul(a, v).value().to_vector() == V{17, 39});
     CHECK(matmul(v, a).value().to_vector() == V{23, 34});
@@ -190,7 +192,7 @@ TEST_CASE("matmul of vectors and of batches") {
     CHECK(gradient(matmul(left, pair), {1, 10}, left) == V{75, 86});
 }
 
-TEST_CASE("linear and its three gradients") {
+TEST_CASE("linear: values and three gradients") {
     const Tensor64 x = matrix({2, 2}, {1, 2, 3, 4}), w = matrix({2, 1}, {5, 6}), b = parameter({7.0});
     CHECK(linear(x, w, b).value().to_vector() == V{24, 46});
     CHECK(gradient(linear(x, w, b), {1, 10}, x) == V{5, 6, 50, 60});
@@ -201,16 +203,17 @@ TEST_CASE("linear and its three gradients") {
     CHECK(gradient(linear(x, w), {1, 10}, w) == V{31, 42});
 }
 
-TEST_CASE("layer_norm and its three gradients") {
+TEST_CASE("layer_norm: values and three gradients") {
     const Tensor64 x = matrix({1, 2}, {1, 3}), gain = parameter({2.0, 3.0}), bias = parameter({10.0, 20.0});
     CHECK(layer_norm(x, gain, bias, 0).value().to_vector() == V{8, 23});  // (x - 2) / 1
     CHECK(gradient(layer_norm(x, gain, bias, 0), {1, 10}, gain) == V{-1, 10});
     CHECK(gradient(layer_norm(x, gain, bias, 0), {1, 10}, bias) == V{1, 10});
-    CHECK(gradient(layer_norm(x, gain, bias, 3), {1, 10}, gain) == V{-0.5, 5});  // eps joins the variance
+    // eps is added to the variance
+    CHECK(gradient(layer_norm(x, gain, bias, 3), {1, 10}, gain) == V{-0.5, 5});
     CHECK(close(gradient(layer_norm(x, gain, bias, 3), {8, 8}, x), {-1.5, 1.5}));
 }
 
-TEST_CASE("losses: sum, count and mean") {
+TEST_CASE("losses: have sum, count and mean") {
     const Tensor64 x = matrix({2, 2}, {0, std::log(3.0), 5, 5});
     const Array<std::int32_t> labels{0, 1};
     const auto loss = cross_entropy(x, labels);

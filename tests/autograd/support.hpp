@@ -1,5 +1,4 @@
-// What the tests of the engine share: random arrays with a seed to print, poisoned memory,
-// messages of errors.
+// Helpers of the engine's tests: random arrays from a printed seed, poisoned memory and error messages.
 #pragma once
 
 #include <cmath>
@@ -22,20 +21,20 @@ public:
     double between(double low, double high) {
         return std::uniform_real_distribution<double>(low, high)(engine_);
     }
-    std::int64_t whole(std::int64_t low, std::int64_t high) {  // both included
+    std::int64_t whole(std::int64_t low, std::int64_t high) {  // bounds included
         return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
     }
     bool coin() { return whole(0, 1) == 1; }
 
-    Shape shape(int max_axes, std::int64_t max_extent = 4) {  // one in eight has an extent 0
+    Shape shape(int max_axes, std::int64_t max_extent = 4) {  // one in eight has an extent of 0
         std::vector<std::int64_t> extents(static_cast<std::size_t>(whole(0, max_axes)));
         for (auto& extent : extents) extent = whole(1, max_extent);
-        if (!extents.empty() && whole(0, 5) == 0) extents.back() = whole(5, 70);  // longer than SIMD batches
+        if (!extents.empty() && whole(0, 5) == 0) extents.back() = whole(5, 70);  // longer than a SIMD batch
         if (!extents.empty() && whole(0, 7) == 0)
             extents[static_cast<std::size_t>(whole(0, static_cast<std::int64_t>(extents.size()) - 1))] = 0;
         return Shape(extents);
     }
-    // A shape that broadcasts to `out`: axes left out from the front, others of extent 1.
+    // Returns a shape that broadcasts to `out`: drops leading axes and sets others to 1.
     Shape within(const Shape& out) {
         const std::int64_t dropped = whole(0, 2) == 0 ? whole(0, out.rank()) : 0;
         std::vector<std::int64_t> extents(out.begin() + dropped, out.end());
@@ -59,7 +58,7 @@ private:
     std::mt19937_64 engine_;
 };
 
-// Fresh buffers are NaN while one lives.
+// New buffers contain NaN while a Poison exists.
 struct Poison {
     Poison() { memory::set_poison(true); }
     ~Poison() {

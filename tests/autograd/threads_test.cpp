@@ -1,5 +1,5 @@
-// A graph belongs to the thread that recorded it; using it elsewhere is an error, and threads have graphs
-// of their own.
+// A graph belongs to the thread that recorded it: use in another thread throws Error. Different threads have
+// different graphs.
 #include <atomic>
 #include <cmath>
 #include <deque>
@@ -36,7 +36,7 @@ template <class F> std::string elsewhere(F f) {
 
 }  // namespace
 
-TEST_CASE("invariant 11: a graph used from another thread is an error that names both") {
+TEST_CASE("invariant 11: a graph used from another thread throws Error with both threads") {
     const Scalar x = parameter(3.0);
     const Scalar y = x * x;
     const std::string here = std::to_string(detail::this_thread_id());
@@ -48,13 +48,13 @@ TEST_CASE("invariant 11: a graph used from another thread is an error that names
     CHECK_THAT(elsewhere([&] { grad(y, {x}); }), contains(expected("copy", "parameter")));
     CHECK_THAT(elsewhere([&] { (void)(x * 2); }), contains(expected("copy", "parameter")));
     CHECK_THAT(elsewhere([&] { (void)(parameter(1.0) + x); }), contains(expected("copy", "parameter")));
-    y.backward();  // unharmed
+    y.backward();  // still works in its own thread
     CHECK(x.grad() == 6);
     const Tensor w = parameter({1.0f, 2.0f});
     CHECK_THAT(elsewhere([&] { concat<float>({w, w}); }), contains(expected("copy", "parameter")));
 }
 
-TEST_CASE("threads record and sweep graphs of their own at the same time") {
+TEST_CASE("threads: record and run their own graphs at the same time") {
     std::vector<double> gradients(4);
     std::vector<std::int64_t> left(4);
     std::vector<std::thread> running;
@@ -75,7 +75,7 @@ TEST_CASE("threads record and sweep graphs of their own at the same time") {
     }
 }
 
-TEST_CASE("NoGrad is of one thread") {
+TEST_CASE("NoGrad: affects only its own thread") {
     const NoGrad off;
     bool recorded = false;
     std::thread([&] { recorded = (parameter(1.0) * 2).requires_grad(); }).join();
@@ -85,7 +85,7 @@ TEST_CASE("NoGrad is of one thread") {
 
 namespace {
 
-// Weights after a training on rows of `data`, which nothing here may change.
+// Trains on rows of `data`, which must not change, and returns the weights.
 std::vector<float> trained(const Array<float>& data, const Array<std::int32_t>& labels, std::uint64_t seed) {
     const Tensor w = parameter(random_normal<float>({8, 4}, {.seed = seed, .stream = 1}));
     for (int step = 0; step < 300; ++step) {
@@ -103,7 +103,7 @@ std::vector<float> trained(const Array<float>& data, const Array<std::int32_t>& 
 
 }  // namespace
 
-TEST_CASE("trainings in several threads share one data set and get the bits of one thread") {
+TEST_CASE("threads: trainings on one shared data set have the bits of one thread") {
     const Array<float> data = random_normal<float>({512, 8}, {.seed = 1, .stream = 1});
     std::vector<std::int32_t> classes(512);
     for (std::size_t i = 0; i < classes.size(); ++i) classes[i] = static_cast<std::int32_t>(i % 4);
@@ -122,7 +122,7 @@ TEST_CASE("trainings in several threads share one data set and get the bits of o
     CHECK(memory::detail::memory_class(data.storage()) == MemoryClass::temporary);
 }
 
-TEST_CASE("threads that copy and drop one array at the same time leave its count as it was") {
+TEST_CASE("Array: the reference count stays correct when threads copy and drop one array at the same time") {
     const std::size_t before = memory::in_use();
     {
         Array<float> data = Array<float>::full({1000, 4}, 1.f);
@@ -131,24 +131,24 @@ TEST_CASE("threads that copy and drop one array at the same time leave its count
         for (int t = 0; t < 4; ++t)
             running.emplace_back([&] {
                 --waiting;
-                while (waiting > 0) std::this_thread::yield();  // all at once
+                while (waiting > 0) std::this_thread::yield();  // all threads start together
                 for (int i = 0; i < 20'000; ++i) {
                     const Array<float> rows = data.slice_rows(i % 900, i % 900 + 4);
                     const detail::Saved<Array<float>> saved(&rows);
                     const Array<float> copy = rows;
                 }
                 for (int i = 0; i < 500'000; ++i)
-                    const Array<float> copy = data;  // for longer than a busy core runs one of them
+                    const Array<float> copy = data;  // longer than one thread's time slice
             });
         for (std::thread& thread : running) thread.join();
         CHECK(memory::detail::ref_count(data.storage()) == 1);
-        data.writable()[0] = 7;  // alone again: in place
+        data.writable()[0] = 7;  // the only owner again, so writes in place
         CHECK(data.storage()->version == 1);
     }
     CHECK(memory::in_use() == before);
 }
 
-TEST_CASE("arrays handed to other threads and results handed back are counted and let go") {
+TEST_CASE("Array: arrays passed between threads are counted and freed") {
     const std::size_t before = memory::in_use();
     std::mutex guard;
     std::deque<Array<float>> mail;
@@ -164,7 +164,7 @@ TEST_CASE("arrays handed to other threads and results handed back are counted an
                     if (i % 3 == 0)
                         y = sum(checkpoint([&](const Tensor& h) { return tanh(matmul(h, w)); }, x));
                     y.backward();
-                    Array<float> g = w.grad();  // shared with the parameter, which this thread lets go
+                    Array<float> g = w.grad();  // shared with the parameter, which this thread drops
                     const std::lock_guard lock(guard);
                     mail.push_back(std::move(g));
                     if (mail.size() > 10) {
@@ -179,7 +179,7 @@ TEST_CASE("arrays handed to other threads and results handed back are counted an
     }
     CHECK(finite);
     auto result = std::async(std::launch::async, [data = Array<float>::full({100}, 2.f)]() mutable {
-        data.writable()[0] = 1;  // nobody else has it
+        data.writable()[0] = 1;  // the only owner
         return data;
     });
     CHECK(result.get().to_vector()[0] == 1);
@@ -187,7 +187,7 @@ TEST_CASE("arrays handed to other threads and results handed back are counted an
     CHECK(memory::in_use() == before);
 }
 
-TEST_CASE("A snapshot that another thread has put into a graph is its own when the parameter is stepped") {
+TEST_CASE("Array: a copy recorded in another thread keeps its values when the parameter is stepped") {
     const Tensor64 w = parameter<double>({3, 4});
     const Array<double> snapshot = w.value();
     std::promise<void> recorded, stepped;
@@ -209,7 +209,7 @@ TEST_CASE("A snapshot that another thread has put into a graph is its own when t
     CHECK(found == std::vector<double>{3, 4});
 }
 
-TEST_CASE("Rules of two threads that keep one array are checked at once without a false alarm") {
+TEST_CASE("CheckRules: gives no false alarm when two threads save one array") {
     const Array<double> data = random_normal<double>({64}, {.seed = 7, .stream = 1});
     std::atomic<int> alarms{0};
     const auto work = [&] {

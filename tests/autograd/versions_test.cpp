@@ -1,5 +1,5 @@
-// Invariant 10: a recorded array is never modified in place; who does it between forward and
-// backward is told.
+// Invariant 10: a recorded array is never modified in place; a change between forward and backward throws
+// Error.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -27,7 +27,7 @@ Array<float> a_matrix() { return Array<float>({2, 2}, {1, 2, 3, 4}); }
 
 }  // namespace
 
-TEST_CASE("invariant 10: a step between forward and backward is an error with both versions") {
+TEST_CASE("invariant 10: a step between forward and backward throws Error with both versions") {
     const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
     sum(w).backward();
     const Tensor loss = sum(w * x);
@@ -42,7 +42,7 @@ TEST_CASE("invariant 10: a step between forward and backward is an error with bo
                       contains("saved version 1 of an array of (2), which is now at version 2"));
 }
 
-TEST_CASE("invariant 10: also when the parameter's buffer is shared with a copy") {
+TEST_CASE("invariant 10: a step also throws when the parameter's buffer is shared with a copy") {
     const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
     sum(w).backward();
     const Array<float> copy = w.value();
@@ -53,7 +53,7 @@ TEST_CASE("invariant 10: also when the parameter's buffer is shared with a copy"
     CHECK_THROWS_WITH(loss.backward(), contains("'mul' saved version 0"));
 }
 
-TEST_CASE("invariant 10: and parameters made of one array are stepped apart") {
+TEST_CASE("invariant 10: parameters made from one array are stepped separately") {
     const Array<float> start{1.0f, 2.0f};
     const Tensor a = parameter(start), b = parameter(start);
     sum(a).backward();
@@ -64,7 +64,7 @@ TEST_CASE("invariant 10: and parameters made of one array are stepped apart") {
     CHECK(memory::detail::memory_class(start.storage()) == MemoryClass::temporary);
 }
 
-TEST_CASE("invariant 10: but writing to a copy is no change of the original") {
+TEST_CASE("invariant 10: writing to a copy does not change the original") {
     const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
     const Tensor loss = sum(w * x);
     Array<float> copy = w.value();
@@ -73,7 +73,7 @@ TEST_CASE("invariant 10: but writing to a copy is no change of the original") {
     CHECK(x.grad().to_vector() == std::vector<float>{1, 2});
 }
 
-TEST_CASE("invariant 10: labels, conditions and indices stay as they were when a rule kept them") {
+TEST_CASE("invariant 10: saved labels, conditions and indices keep their values") {
     const Tensor x = parameter(a_matrix());
     using Build = Tensor (*)(const Tensor&, const Array<std::int32_t>&);
     const std::vector<std::pair<const char*, Build>> builds{
@@ -94,9 +94,10 @@ TEST_CASE("invariant 10: labels, conditions and indices stay as they were when a
     }
 }
 
-TEST_CASE("invariant 10: what a rule keeps is a reader, whether or not a handle lives") {
+TEST_CASE("invariant 10: a saved value keeps its content with and without a handle") {
     using A = Array<double>;
-    const auto own_sigmoid = [](Tensor64 of) {  // its rule writes to copies of what it keeps, and reads on
+    // its backward function modifies copies of its saved values while it reads them
+    const auto own_sigmoid = [](Tensor64 of) {
         return custom(
             "own_sigmoid", [](const A& x) { return map(functor::Sigmoid{}, x); },
             [](GradInputs<A> to, const A& dy, const A& y, const A& x) {
@@ -118,7 +119,7 @@ TEST_CASE("invariant 10: what a rule keeps is a reader, whether or not a handle 
     CHECK(with_handle == without);
 }
 
-TEST_CASE("invariant 10: a parameter that is given another buffer between forward and backward is noticed") {
+TEST_CASE("invariant 10: a parameter that gets another buffer between forward and backward throws Error") {
     const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
     const Tensor loss = sum(w * x);
     const std::size_t parameters = in_use(MemoryClass::parameter);
@@ -132,7 +133,7 @@ TEST_CASE("invariant 10: a parameter that is given another buffer between forwar
     CHECK(in_use(MemoryClass::parameter) <= parameters);
 }
 
-TEST_CASE("invariant 10: every operation that keeps a parameter notices") {
+TEST_CASE("invariant 10: every operation that saves a parameter finds the change") {
     const Tensor w = parameter(a_matrix()), other = parameter(a_matrix());
     sum(w).backward();
     using Build = Tensor (*)(const Tensor&, const Tensor&);
@@ -150,12 +151,12 @@ TEST_CASE("invariant 10: every operation that keeps a parameter notices") {
         sgd_step({w}, 0.01);
         CHECK_THROWS_WITH(loss.backward(), contains(std::string("[backward] '") + name + "' saved version"));
     }
-    const Tensor fine = sum(w + other);  // keeps nothing
+    const Tensor fine = sum(w + other);  // saves nothing
     sgd_step({w}, 0.01);
     CHECK_NOTHROW(fine.backward());
 }
 
-TEST_CASE("invariant 10: scalars are copied into the rule and need no version") {
+TEST_CASE("invariant 10: scalars are copied into the operation and need no version") {
     const Scalar x = parameter(3.0);
     (x * 1.0).backward();
     const Scalar y = x * x;
