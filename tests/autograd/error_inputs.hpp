@@ -103,8 +103,7 @@ inline bool features_fit(const Call& c) {
 
 inline bool windows_fit(const Extents& x, std::int64_t tall, std::int64_t wide, std::int64_t stride,
                         std::int64_t padding) {
-    // a limit: paddings in these calls are far below it or far above it
-    constexpr std::int64_t some = 1 << 20;
+    constexpr std::int64_t some = 1 << 20;  // paddings here are far below or far above
     return tall >= 1 && wide >= 1 && stride >= 1 && padding >= 0 && padding < some &&
            tall <= x[2] + 2 * padding && wide <= x[3] + 2 * padding;
 }

@@ -88,7 +88,6 @@ template <class T> std::vector<Var<T>> listed(const Inputs<T>& in) {
     return parts;
 }
 
-// so that indices can be compared as the other results are
 template <class S> Var<Array<S>> numbers(const Array<std::int32_t>& places) {
     const std::vector<std::int32_t> each = places.to_vector();
     return constant(Array<S>(places.shape(), std::vector<S>(each.begin(), each.end()), here()));

@@ -46,8 +46,7 @@ bool exact_gradient(const Fixture& f) {
 enum class Closeness { bits, equal, relative, scaled };
 
 // `scaled`: the error is relative to the largest operand (at most 1) where this exceeds the number itself,
-// because sums and differences cancel. In float32 the bound is 32 roundings, and 64 if a whole batch is
-// summed.
+// because sums and differences cancel. The float32 bound is 32 roundings, and 64 for a whole batch.
 struct Measure {
     Closeness closeness;
     double tolerance, scale;
@@ -126,8 +125,7 @@ template <class S> std::string disagreement(const Fixture& f) {
     const auto& compute = operation<S>(f.operation);
     if (f.raises) {
         try {
-            // a device reports its error when the value is read
-            compute(inputs_of<S>(f)).result.value().to_vector();
+            compute(inputs_of<S>(f)).result.value().to_vector();  // reading reports a device's error
         } catch (const Error&) {
             return {};
         }

@@ -130,7 +130,6 @@ TEST_CASE(
         saved.push_back(in_use(MemoryClass::saved) - saved_before);
     });
     REQUIRE(saved.size() == 9);
-    // one array less after each backward function
     for (std::size_t i = 1; i < 9; ++i) CHECK(saved[i] == (9 - i) * bytes);
     CHECK(in_use(MemoryClass::saved) == saved_before);
     CHECK(memory::peak() <= before + 2 * bytes + 64);  // at most two gradients at a time
@@ -197,7 +196,6 @@ TEST_CASE("invariant 3: a variable used as both operands gets both contributions
     CHECK(w.grad().to_vector() == std::vector<float>{6, -4});
     sum(w * w).backward();
     CHECK(w.grad().to_vector() == std::vector<float>{12, -8});
-    // the structured product has the same variable twice
     sum(matmul(reshape(w, {2, 1}), reshape(w, {1, 2}))).backward();
     CHECK(w.grad().to_vector() == std::vector<float>{14, -6});
 }

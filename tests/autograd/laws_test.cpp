@@ -154,8 +154,7 @@ TEMPLATE_TEST_CASE("Law: adding a gradient in two calls has the bits of one call
     });
 }
 
-TEMPLATE_TEST_CASE("Law: the gradient of micro-batches stays within the rounding bound for large products",
-                   "", float, double) {
+TEMPLATE_TEST_CASE("Law: large products of micro-batches stay within the rounding bound", "", float, double) {
     using S = TestType;
     Random random(31);
     constexpr std::int64_t rows_in_all = 64, in = 40, out = 48, micro_batches = 4;

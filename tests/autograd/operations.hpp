@@ -204,7 +204,6 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
 
     all.push_back(
         {"matmul", [](Random& r) {
-             // the larger limit exceeds the ordered kernel's size
              const std::int64_t most = r.whole(0, 3) == 0 ? 24 : 4;
              const auto extent = [&] { return r.whole(0, 9) == 0 ? 0 : r.whole(most > 4 ? 12 : 1, most); };
              const std::int64_t m = extent(), k = extent(), n = extent();

@@ -48,8 +48,7 @@ TEST_CASE("sum, mean: reduce over axes") {
     CHECK(sum(cube, {0, 2}).value().to_vector() == V{14, 22});  // axes that are not adjacent
     CHECK(gradient(sum(cube, {0, 2}), {1, 2}, cube) == V{1, 1, 2, 2, 1, 1, 2, 2});
     CHECK(mean(cube, {0, 2}).value().to_vector() == V{3.5, 5.5});
-    // the mean divides by 3 instead of multiplying by a rounded third
-    const Tensor64 third = parameter({5.0, 0.0, 0.0});
+    const Tensor64 third = parameter({5.0, 0.0, 0.0});  // a rounded third as a factor would show
     CHECK(mean(third).item() == 5.0 / 3);
     CHECK(gradient(mean(third), {5}, third) == V(3, 5.0 / 3));
 }
@@ -110,8 +109,7 @@ TEST_CASE("prod: each element's gradient is the product of all others, also amon
     CHECK(prod(slice(x, 1, 0, 0), 1).value().to_vector() == V{1, 1});
     const Tensor64 wide = matrix({4}, {1e200, 1e-200, 1e200, 1e-200});  // the quotients overflow
     CHECK(prod(wide, 0, {.keepdims = true}).shape() == Shape{1});
-    // the product underflows to 0, but its gradient does not
-    const Tensor64 small = matrix({3}, {1e-200, 1e-200, 2});
+    const Tensor64 small = matrix({3}, {1e-200, 1e-200, 2});  // the product underflows, its gradient not
     CHECK(gradient(prod(small), {1}, small) == V{2e-200, 2e-200, 1e-200 * 1e-200});
 }
 
@@ -208,7 +206,6 @@ TEST_CASE("layer_norm: values and three gradients") {
     CHECK(layer_norm(x, gain, bias, 0).value().to_vector() == V{8, 23});  // (x - 2) / 1
     CHECK(gradient(layer_norm(x, gain, bias, 0), {1, 10}, gain) == V{-1, 10});
     CHECK(gradient(layer_norm(x, gain, bias, 0), {1, 10}, bias) == V{1, 10});
-    // eps is added to the variance
     CHECK(gradient(layer_norm(x, gain, bias, 3), {1, 10}, gain) == V{-0.5, 5});
     CHECK(close(gradient(layer_norm(x, gain, bias, 3), {8, 8}, x), {-1.5, 1.5}));
 }

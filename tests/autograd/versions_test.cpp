@@ -1,5 +1,4 @@
-// Invariant 10: a recorded array is never modified in place; a change between forward and backward throws
-// Error.
+// Invariant 10: no operation modifies a recorded array in place, and other changes before backward throw.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -96,8 +95,7 @@ TEST_CASE("invariant 10: saved labels, conditions and indices keep their values"
 
 TEST_CASE("invariant 10: a saved value keeps its content with and without a handle") {
     using A = Array<double>;
-    // its backward function modifies copies of its saved values while it reads them
-    const auto own_sigmoid = [](Tensor64 of) {
+    const auto own_sigmoid = [](Tensor64 of) {  // its backward function writes to copies of saved values
         return custom(
             "own_sigmoid", [](const A& x) { return map(functor::Sigmoid{}, x); },
             [](GradInputs<A> to, const A& dy, const A& y, const A& x) {
