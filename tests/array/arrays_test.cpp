@@ -1,4 +1,4 @@
-// Arrays: handles that share a buffer, copied before anybody writes; views, printing, and what is refused.
+// Arrays: handles share a buffer until one of them writes; views, printing and errors.
 #include "tally/array/array.hpp"
 
 #include <cmath>
@@ -26,7 +26,7 @@ std::string printed(const auto& array) {
 
 }  // namespace
 
-TEST_CASE("an array holds its numbers in row-major order") {
+TEST_CASE("Array: holds its numbers in row-major order") {
     const Array<float> x({2, 3}, {1, 2, 3, 4, 5, 6});
     CHECK(x.shape() == Shape{2, 3});
     CHECK(x.size() == 6);
@@ -43,7 +43,7 @@ TEST_CASE("an array holds its numbers in row-major order") {
     CHECK(Array<double>({2}, std::span<const double>(plain)).to_vector() == std::vector<double>{1.5, 2.5});
 }
 
-TEST_CASE("copies share a buffer until one of them is written to") {
+TEST_CASE("Array: copies share a buffer until one of them writes") {
     Array<float> a{1, 2, 3};
     Array<float> b = a;
     CHECK(b.data() == a.data());
@@ -52,7 +52,7 @@ TEST_CASE("copies share a buffer until one of them is written to") {
     CHECK(a.to_vector() == std::vector<float>{1, 2, 3});
     CHECK(b.to_vector() == std::vector<float>{10, 2, 3});
     const float* home = b.data();
-    b.writable()[1] = 20;  // alone: in place
+    b.writable()[1] = 20;  // the only owner, so in place
     CHECK(b.data() == home);
     const Array<float> other = a.clone();
     CHECK(other.data() != a.data());
@@ -64,7 +64,7 @@ TEST_CASE("copies share a buffer until one of them is written to") {
     CHECK(a.to_vector() == std::vector<float>{10, 20, 3});
 }
 
-TEST_CASE("every write raises the version, and what a rule has saved is written elsewhere") {
+TEST_CASE("Array: every write raises the version, and never changes a saved value") {
     Array<float> a{1, 2};
     CHECK(a.storage()->version == 0);
     a.writable();
@@ -79,19 +79,19 @@ TEST_CASE("every write raises the version, and what a rule has saved is written 
     memory::detail::Storage* shared = a.storage();
     {
         Array<float> copy = a;
-        copy.writable();  // elsewhere: the original is as it was
+        copy.writable();  // writes to a new buffer, so the original stays
         CHECK(copy.storage() != shared);
         CHECK(shared->version == 1);
         CHECK_NOTHROW(saved.get("op"));
     }
     Array<float> apart = a;
     apart = Array<float>();
-    a.writable()[0] = 5;  // a rule is a reader like any other
+    a.writable()[0] = 5;  // a saved value counts as an owner
     CHECK(a.storage() != shared);
     CHECK(a.storage()->version == 2);
     CHECK(saved.get("op").to_vector() == std::vector<float>{1, 2});
     a = saved.get("op");
-    detail::before_in_place_update(a);  // as an optimizer does: elsewhere, too, but the rule notices
+    detail::before_in_place_update(a);  // an optimizer also copies, and raises the saved version
     CHECK(a.storage() != shared);
     CHECK(a.storage()->version == 1);
     CHECK_THROWS_WITH(
@@ -99,7 +99,7 @@ TEST_CASE("every write raises the version, and what a rule has saved is written 
         contains("[backward] 'op' saved version 1 of an array of (2), which is now at version 2"));
 }
 
-TEST_CASE("a parameter that has to be copied stays a parameter in the ledger") {
+TEST_CASE("Array: a copied parameter stays a parameter in the memory account") {
     Array<float> a({16}, std::vector<float>(16, 1));
     detail::account_as(a, MemoryClass::parameter);
     const std::size_t before = in_use(MemoryClass::parameter);
@@ -109,21 +109,21 @@ TEST_CASE("a parameter that has to be copied stays a parameter in the ledger") {
     CHECK(memory::detail::memory_class(a.storage()) == MemoryClass::parameter);
 }
 
-TEST_CASE("what was moved from has its shape and no memory") {
+TEST_CASE("Array: a moved-from array has its shape and no memory") {
     Array<float> small{1}, big = Array<float>::full({1000}, 2.f);
     const std::size_t before = memory::in_use();
     small = std::move(big);
     CHECK(small.shape() == Shape{1000});
     CHECK(small.to_vector() == std::vector<float>(1000, 2.f));
-    CHECK(big.storage() == nullptr);  // NOLINT: what is left is what is asked
+    CHECK(big.storage() == nullptr);  // NOLINT: the test reads a moved-from array
     CHECK_THROWS_WITH(big.span(), contains("[span] this array has no memory"));
     CHECK_THROWS_WITH(big.to(Device::cuda), contains("[to] an operand has no memory"));
-    CHECK(memory::in_use() == before - 64);  // what was there has gone
+    CHECK(memory::in_use() == before - 64);  // the old buffer is freed
     big = small;
     CHECK(big.span().size() == 1000);
 }
 
-TEST_CASE("reshaped arrays and leading rows share the buffer") {
+TEST_CASE("Array: reshaped() and slice_rows() share the buffer") {
     const Array<float> x({3, 2}, {1, 2, 3, 4, 5, 6});
     const Array<float> vector = x.reshaped({6});
     CHECK(vector.data() == x.data());
@@ -141,7 +141,7 @@ TEST_CASE("reshaped arrays and leading rows share the buffer") {
     CHECK(written.to_vector() == std::vector<float>{50, 6});
 }
 
-TEST_CASE("a printed vector is aligned, matrices nest, long axes are shortened") {
+TEST_CASE("to_string: aligns vectors, nests matrices and shortens long axes") {
     CHECK(printed(Array<float>{-0.35360f, 0.02067f, -0.6125f}) == "[-0.3536  0.0207 -0.6125]");
     CHECK(printed(Array<double>({2, 2}, {1, -2, 10, 4})) == "[[ 1.0000 -2.0000]\n [10.0000  4.0000]]");
     CHECK(printed(Array<double>({1, 2, 1}, {1, 2})) == "[[[1.0000]\n  [2.0000]]]");
@@ -159,7 +159,7 @@ TEST_CASE("a printed vector is aligned, matrices nest, long axes are shortened")
     CHECK(printed(Array<std::int32_t>({13}, long_one)) == "[ 0  1  2  3 ...  9 10 11 12]");
 }
 
-TEST_CASE("numbers are printed whole, however large and in however many digits") {
+TEST_CASE("to_string: prints every digit of large numbers") {
     CHECK(printed(Array<double>{1e300}) == "[1.0000e+300]");
     CHECK(printed(Array<double>{-1e300, 1}) == "[-1.0000e+300       1.0000]");
     CHECK(printed(Array<float>{std::numeric_limits<float>::max()}) == "[3.4028e+38]");
@@ -173,14 +173,14 @@ TEST_CASE("numbers are printed whole, however large and in however many digits")
     CHECK(to_string(Array<double>{2.5}, 0) == "[2]");
 }
 
-TEST_CASE("ordinary numbers are printed as printf does") {
+TEST_CASE("to_string: prints ordinary numbers as printf does") {
     Random random(3);
     for (int i = 0; i < 2000; ++i) {
         const double x = random.between(-1, 1) * std::pow(10.0, static_cast<double>(random.whole(-12, 15)));
         const int digits = static_cast<int>(random.whole(0, 12));
         char text[64];
         std::snprintf(text, sizeof text, "[%.*f]", digits, x);
-        if (std::string(text).find_first_of("123456789") == std::string::npos)  // it would look like 0
+        if (std::string(text).find_first_of("123456789") == std::string::npos)  // would look like 0
             std::snprintf(text, sizeof text, "[%.*e]", digits, x);
         CHECK(to_string(Array<double>{x}, digits) == text);
     }
@@ -192,7 +192,7 @@ TEST_CASE("ordinary numbers are printed as printf does") {
     }
 }
 
-TEST_CASE("columns are as wide as what is shown of an array wants") {
+TEST_CASE("to_string: columns are as wide as the shown numbers need") {
     std::vector<std::int32_t> numbers(13, 1);
     numbers[6] = 1000000;
     CHECK(printed(Array<std::int32_t>({13}, numbers)) == "[1 1 1 1 ... 1 1 1 1]");
@@ -200,7 +200,7 @@ TEST_CASE("columns are as wide as what is shown of an array wants") {
     CHECK(printed(Array<std::int32_t>({13}, numbers)) == "[  1   1   1 -10 ...   1   1   1   1]");
 }
 
-TEST_CASE("what an array refuses") {
+TEST_CASE("Array: throws Error when an argument is invalid") {
     CHECK_THROWS_WITH(Array<float>({2, 3}, {1, 2, 3}), "[array] 3 values do not fill the shape (2, 3)");
     CHECK_THROWS_WITH((Array<float>{1, 2}.item()), "[item] requires exactly one element; the array is (2)");
     Array<float> nothing;

@@ -1,4 +1,4 @@
-// Convolutions in groups of images: how many, and that no bit depends on it.
+// Convolutions process images in groups; the tests check the group's size and that it changes no bit.
 #include "tally/array/convolution.hpp"
 
 #include <cstdint>
@@ -18,25 +18,25 @@ detail::ConvPlan planned(const Shape& x, const Shape& weight, Device device) {
 
 }  // namespace
 
-TEST_CASE("A group of images is as large as its columns and its result allow") {
+TEST_CASE("convolution: a group has as many images as the buffers for columns and results allow") {
     CHECK(planned({1 << 20, 8, 1, 1}, {2048, 8, 1, 1}, Device::cuda).group == 2048);
     CHECK(planned({1 << 22, 1, 1, 1}, {512, 1, 1, 1}, Device::cuda).group == 8192);
     CHECK(planned({1 << 20, 2048, 1, 1}, {8, 2048, 1, 1}, Device::cuda).group == 2048);
     CHECK(planned({1000, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).group == 64);
     CHECK(planned({5, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).group == 5);
-    CHECK(planned({5, 1, 200, 200}, {3, 1, 1, 1}, Device::cpu).group == 1);  // one image is beyond the room
+    CHECK(planned({5, 1, 200, 200}, {3, 1, 1, 1}, Device::cpu).group == 1);  // one image is too large
     CHECK(planned({0, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).group == 1);
     CHECK(planned({7, 0, 2, 2}, {0, 0, 1, 1}, Device::cpu).group == 7);
 }
 
-TEST_CASE("A convolution to many channels takes little memory beside its result") {
+TEST_CASE("convolution: many output channels need little memory besides the result") {
     const detail::ConvPlan plan = planned({4096, 1, 1, 1}, {256, 1, 1, 1}, Device::cpu);
     const std::size_t before = memory::in_use();
     const detail::Convolution<float> made(plan, detail::kernels<float>(Device::cpu), Device::cpu);
     CHECK(memory::in_use() - before < 128 * KiB);
 }
 
-TEST_CASE("No bit of a convolution depends on how many images are a group") {
+TEST_CASE("convolution: the group size changes no bit") {
     Random random(14);
     for (const std::int64_t channels : {1, 8, 60}) {
         const auto x = random.array<float>({300, 2, 3, 3}), weight = random.array<float>({channels, 2, 2, 2}),
@@ -46,7 +46,7 @@ TEST_CASE("No bit of a convolution depends on how many images are a group") {
             CHECK(plan.group > 1);
             if (group) plan.group = group;
             detail::Convolution<float> convolution(plan, detail::kernels<float>(Device::cpu), Device::cpu);
-            std::vector<Array<float>> made{dy.clone(), weight.clone(), x.clone()};  // added to
+            std::vector<Array<float>> made{dy.clone(), weight.clone(), x.clone()};
             convolution.forward(x.data(), weight.data(), {made[0].raw(), Write::add});
             convolution.back_weight(dy.data(), x.data(), {made[1].raw(), Write::add});
             convolution.back_x(dy.data(), weight.data(), {made[2].raw(), Write::add});

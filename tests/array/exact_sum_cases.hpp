@@ -19,7 +19,7 @@ template <class S> auto bits_of(S x) {
     return std::bit_cast<std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>>(x);
 }
 
-// All that one sum is made of, in an order drawn anew.
+// Draws the summands of one sum in random order.
 template <class S> std::vector<S> drawn_summands(Random& random) {
     using Limits = std::numeric_limits<S>;
     const int smallest = Limits::min_exponent - Limits::digits, largest = Limits::max_exponent - 1;
@@ -33,18 +33,18 @@ template <class S> std::vector<S> drawn_summands(Random& random) {
             case 0:  // all magnitudes
                 all.push_back(number(static_cast<int>(random.whole(smallest, largest))));
                 break;
-            case 1:  // a few of them
+            case 1:  // a range of 30 exponents
                 all.push_back(number(std::min(middle + static_cast<int>(random.whole(0, 30)), largest)));
                 break;
-            case 2:  // denormal and nearly
+            case 2:  // denormal numbers and slightly larger ones
                 all.push_back(number(smallest + static_cast<int>(random.whole(0, Limits::digits + 2))));
                 break;
-            case 3:  // what cancels, but for a rest
+            case 3:  // pairs that cancel, and sometimes a remainder
                 all.push_back(number(static_cast<int>(random.whole(smallest, largest))));
                 all.push_back(-all.back());
                 if (random.whole(0, 9) == 0) all.push_back(number(middle));
                 break;
-            case 4: {  // halves of a last place, and next to them what decides a tie
+            case 4: {  // half units in the last place, with a tiny number that decides some ties
                 const int exponent =
                     static_cast<int>(random.whole(Limits::min_exponent + Limits::digits + 4, largest - 2));
                 const auto whole = static_cast<S>(
@@ -69,7 +69,7 @@ template <class S> std::vector<S> drawn_summands(Random& random) {
                                              S(-1)}[static_cast<std::size_t>(
                     random.coin() ? random.whole(4, 8) : random.whole(0, 8))]);
                 break;
-            default:  // like gradients
+            default:  // magnitudes of gradients
                 all.push_back(number(static_cast<int>(random.whole(-12, 0))));
         }
     if (kind == 6 && random.whole(0, 2) == 0) all.assign(all.size(), S(-0.0));
@@ -79,7 +79,7 @@ template <class S> std::vector<S> drawn_summands(Random& random) {
     return all;
 }
 
-// Sums side by side: number i of array k is summand k of sum i, or there is none.
+// Returns the exact sum of the numbers.
 template <class S> ExactSum<S> exact_sum_of(const std::vector<S>& summands) {
     ExactSum<S> sum(Shape{});
     for (const S x : summands) sum.add(Array<S>({}, {x}));

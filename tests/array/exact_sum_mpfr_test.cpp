@@ -1,4 +1,4 @@
-// Exact sums against MPFR's correctly rounded ones, where libmpfr is installed.
+// Exact sums are compared with MPFR's correctly rounded sums if libmpfr is installed.
 #include <string>
 #include <vector>
 
@@ -16,7 +16,7 @@ using namespace tally::test;
 
 namespace {
 
-// mpfr_sum() with the exponents of the type, and denormals as IEEE 754 has them.
+// Calls mpfr_sum() with the type's range of exponents and IEEE 754's denormals.
 template <class S> S summed_by_mpfr(const std::vector<S>& summands) {
     using Limits = std::numeric_limits<S>;
     const mpfr_exp_t least = mpfr_get_emin(), most = mpfr_get_emax();
@@ -41,7 +41,7 @@ template <class S> S summed_by_mpfr(const std::vector<S>& summands) {
     return result;
 }
 
-// Many sums at once, as arrays of random numbers of them: the rest of a longer sum comes alone.
+// Compares many random sums with MPFR, and counts the special results among them.
 template <class S> void compare_with_mpfr(std::uint64_t seed, int cases) {
     Random random(seed);
     int nan = 0, infinite = 0, denormal = 0, zero = 0;
@@ -63,7 +63,7 @@ template <class S> void compare_with_mpfr(std::uint64_t seed, int cases) {
 
 }  // namespace
 
-TEST_CASE("Exact sums are those that MPFR rounds correctly", "[alone]") {
+TEST_CASE("ExactSum: has the bits of MPFR's correctly rounded sum", "[alone]") {
     const std::uint64_t seed = std::random_device()();
     WARN("seed " << seed << ", MPFR " << mpfr_get_version());
     compare_with_mpfr<float>(seed, 60000);
@@ -72,7 +72,7 @@ TEST_CASE("Exact sums are those that MPFR rounds correctly", "[alone]") {
 
 #else
 
-TEST_CASE("Exact sums are those that MPFR rounds correctly", "[alone]") {
+TEST_CASE("ExactSum: has the bits of MPFR's correctly rounded sum", "[alone]") {
     TALLY_SKIP("libmpfr was not there when this was configured (on Debian: libmpfr-dev)");
 }
 

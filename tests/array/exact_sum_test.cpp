@@ -1,4 +1,4 @@
-// Exact sums: rounded once, to nearest even; no order, no split and no merging changes a bit.
+// Exact sums are rounded once, to nearest even; the order, splits and merges change no bit.
 #include "tally/array/exact_sum.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ template <class S> S sum_of(const std::vector<S>& summands) {
 
 template <class S> bool same_number(S a, S b) { return bits_of(a) == bits_of(b); }
 
-// What several summed apart, as MPI would add it up: all get one range, and then integers are added.
+// Adds separate sums as an MPI reduction does: widens all of them to one range, then adds their integers.
 template <class S> S added_as_integers(std::vector<ExactSum<S>>& parts) {
     detail::ExactRange all;
     std::int64_t additions = 0;
@@ -74,15 +74,15 @@ template <class S> void check_every_split(std::uint64_t seed, int cases) {
 
 }  // namespace
 
-TEST_CASE("Law: an exact sum is the same in every order and split") {
+TEST_CASE("Law: an exact sum has the same bits in every order and split") {
     const std::uint64_t seed = std::random_device()();
     WARN("seed " << seed);
     check_every_split<float>(seed, 1000);
     check_every_split<double>(seed, 1000);
 }
 
-// Floats that are multiples of 1/64 add up exactly in double.
-TEST_CASE("An exact sum of floats is the sum in double where that is exact, rounded once") {
+// The test uses multiples of 1/64, because their sum is exact in double.
+TEST_CASE("ExactSum: a sum of floats equals the exact sum in double, rounded once") {
     const std::uint64_t seed = std::random_device()();
     WARN("seed " << seed);
     Random random(seed);
@@ -104,22 +104,22 @@ TEST_CASE("An exact sum of floats is the sum in double where that is exact, roun
     }
 }
 
-TEMPLATE_TEST_CASE("An exact sum rounds once: to nearest, and ties to even", "", float, double) {
+TEMPLATE_TEST_CASE("ExactSum: rounds once, to nearest and ties to even", "", float, double) {
     using S = TestType;
     const S eps = std::numeric_limits<S>::epsilon(), least = std::numeric_limits<S>::denorm_min();
-    CHECK(sum_of<S>({1, eps / 2}) == 1);                      // a tie: down to even
-    CHECK(sum_of<S>({1 + eps, eps / 2}) == 1 + 2 * eps);      // a tie: up to even
-    CHECK(sum_of<S>({1, eps / 2, least}) == 1 + eps);         // a little more than half
-    CHECK(sum_of<S>({1 + eps, eps / 2, -least}) == 1 + eps);  // a little less
+    CHECK(sum_of<S>({1, eps / 2}) == 1);                      // a tie, so down to even
+    CHECK(sum_of<S>({1 + eps, eps / 2}) == 1 + 2 * eps);      // a tie, so up to even
+    CHECK(sum_of<S>({1, eps / 2, least}) == 1 + eps);         // slightly more than half
+    CHECK(sum_of<S>({1 + eps, eps / 2, -least}) == 1 + eps);  // slightly less than half
     CHECK(sum_of<S>({-1, -eps / 2, -least}) == -1 - eps);
     CHECK(sum_of<S>({-1 - eps, -eps / 2}) == -1 - 2 * eps);
-    CHECK(sum_of<S>({1, eps / 4, eps / 4, eps / 4, eps / 4}) == 1 + eps);  // added one by one each is lost
+    CHECK(sum_of<S>({1, eps / 4, eps / 4, eps / 4, eps / 4}) == 1 + eps);  // plain addition loses them
     CHECK(sum_of<S>({2 - eps, eps / 2}) == 2);                             // carries into the exponent
     CHECK(sum_of<S>({std::ldexp(S(1), 100), 1, -std::ldexp(S(1), 100)}) == 1);
     CHECK(sum_of<S>({std::ldexp(S(1), 100), -1, -std::ldexp(S(1), 100)}) == -1);
 }
 
-TEMPLATE_TEST_CASE("An exact sum is denormal, largest or infinite where it is that", "", float, double) {
+TEMPLATE_TEST_CASE("ExactSum: results can be denormal, the largest number or infinite", "", float, double) {
     using S = TestType;
     using Limits = std::numeric_limits<S>;
     const S least = Limits::denorm_min(), normal = Limits::min(), most = Limits::max(),
@@ -129,16 +129,16 @@ TEMPLATE_TEST_CASE("An exact sum is denormal, largest or infinite where it is th
     CHECK(sum_of<S>({normal, -least}) == normal - least);
     CHECK(sum_of<S>({normal - least, least}) == normal);
     CHECK(sum_of<S>({normal, normal, -least}) == 2 * normal - least);
-    const S half_step = std::ldexp(most, -Limits::digits - 1);  // nearly half of the largest's last place
+    const S half_step = std::ldexp(most, -Limits::digits - 1);  // nearly half of the last place
     CHECK(sum_of<S>({most, half_step}) == most);
     CHECK(sum_of<S>({most, std::ldexp(S(1), Limits::max_exponent - Limits::digits - 1)}) == inf);  // the tie
-    CHECK(sum_of<S>({most, most, -most}) == most);  // beyond the range on the way only
+    CHECK(sum_of<S>({most, most, -most}) == most);  // only a partial sum exceeds the range
     CHECK(sum_of<S>({most, most}) == inf);
     CHECK(sum_of<S>({-most, -most, least}) == -inf);
     CHECK(sum_of<S>({most, most, most, -most, -most, least, -most}) == least);
 }
 
-TEMPLATE_TEST_CASE("An exact sum has IEEE's infinities, NaN and zeros", "", float, double) {
+TEMPLATE_TEST_CASE("ExactSum: follows IEEE for infinities, NaN and zeros", "", float, double) {
     using S = TestType;
     const S inf = std::numeric_limits<S>::infinity(), nan = std::numeric_limits<S>::quiet_NaN();
     for (const std::vector<S>& summands : std::vector<std::vector<S>>{
@@ -153,7 +153,7 @@ TEMPLATE_TEST_CASE("An exact sum has IEEE's infinities, NaN and zeros", "", floa
     CHECK(same_number(sum_of<S>({-0.0, 0}), S(0)));
     CHECK(same_number(sum_of<S>({-1, 1, -0.0}), S(0)));
     CHECK(same_number(sum_of<S>({-0.0, 1, -1}), S(0)));
-    // Merged, each sum knows what came to the other.
+    // A merged sum has the signs of all zeros that were added to either sum.
     for (const bool negative_first : {true, false}) {
         ExactSum<S> one{Shape{}}, other{Shape{}}, none{Shape{}};
         one.add(Array<S>({}, {negative_first ? S(-0.0) : S(0)}));
@@ -164,7 +164,7 @@ TEMPLATE_TEST_CASE("An exact sum has IEEE's infinities, NaN and zeros", "", floa
         one.merge(other);
         CHECK(same_number(one.rounded().item(), S(0)));
     }
-    // Two numbers that stand beside each other know nothing of each other's.
+    // The elements of one array do not influence each other.
     ExactSum<S> sum({4});
     sum.add(Array<S>({4}, {1, S(-0.0), inf, 2}));
     sum.add(Array<S>({4}, {2, S(-0.0), -5, nan}));
@@ -175,8 +175,8 @@ TEMPLATE_TEST_CASE("An exact sum has IEEE's infinities, NaN and zeros", "", floa
     CHECK(std::isnan(got[3]));
 }
 
-// With digits of a million additions a carry would be due about twice.
-TEMPLATE_TEST_CASE("An exact sum carries in time", "", float, double) {
+// A million additions need about two carries.
+TEMPLATE_TEST_CASE("ExactSum: carries before its digits overflow", "", float, double) {
     using S = TestType;
     const S most = std::numeric_limits<S>::max();
     const std::int64_t count = 2 * ExactSum<S>::most_additions + 7;
@@ -184,7 +184,7 @@ TEMPLATE_TEST_CASE("An exact sum carries in time", "", float, double) {
     const S almost_two = 2 - std::numeric_limits<S>::epsilon();
     const Array<S> summand({2}, {almost_two, -most}), minus_one({2}, {S(0), most});
     for (std::int64_t i = 0; i < count; ++i) sum.add(summand);
-    const double exact = static_cast<double>(almost_two) * static_cast<double>(count);  // float: exact
+    const double exact = static_cast<double>(almost_two) * static_cast<double>(count);  // exact for float
     CHECK(sum.additions() <= ExactSum<S>::most_additions);
     CHECK(sum.rounded().to_vector()[1] == -std::numeric_limits<S>::infinity());
     for (std::int64_t i = 0; i < count; ++i) sum.add(minus_one);
@@ -193,7 +193,7 @@ TEMPLATE_TEST_CASE("An exact sum carries in time", "", float, double) {
     CHECK(same_number(got[1], S(0)));
 }
 
-TEST_CASE("Marks have room for what may be added up one by one, and for a merge after it") {
+TEST_CASE("ExactSum: counters of infinities do not overflow when sums with the most additions are merged") {
     ExactSum<float> all({}), more({});
     const auto most = ExactSum<float>::most_additions;
     all.add(Array<float>({}, {std::numeric_limits<float>::infinity()}));
@@ -206,7 +206,7 @@ TEST_CASE("Marks have room for what may be added up one by one, and for a merge 
     CHECK(all.rounded().item() == std::numeric_limits<float>::infinity());
 }
 
-TEST_CASE("Zeros may be added to digits of which there are fewer than a zero's place would have") {
+TEST_CASE("ExactSum: zeros can be added when the range has no digit for their place") {
     ExactSum<double> sum({2});
     sum.widen({0, 0, false});
     sum.digits()[1] = 1;
@@ -215,7 +215,7 @@ TEST_CASE("Zeros may be added to digits of which there are fewer than a zero's p
     CHECK(sum.rounded().to_vector() == std::vector<double>{0, std::numeric_limits<double>::denorm_min()});
 }
 
-TEST_CASE("Doubling 60 times by merging is exact, and its digits grow") {
+TEST_CASE("ExactSum: doubling 60 times by merging is exact") {
     std::vector<ExactSum<float>> sums;
     sums.emplace_back(Shape{});
     sums.back().add(Array<float>({}, {1.5f}));
@@ -229,14 +229,14 @@ TEST_CASE("Doubling 60 times by merging is exact, and its digits grow") {
     CHECK(sums.back().additions() <= ExactSum<float>::most_additions);
 }
 
-TEST_CASE("An exact sum has the digits that its exponents need, in the ledger") {
+TEST_CASE("ExactSum: allocates only the digits that its exponents need") {
     const std::size_t before = memory::in_use(Device::cpu);
     ExactSum<float> sum({1000});
     CHECK(sum.bytes() == 0);
     sum.add(Array<float>::zeros({1000}));
     CHECK(sum.bytes() == 0);
     sum.add(Array<float>::full({1000}, 4.0f));
-    CHECK(sum.range().digits() == 1);  // places 128 to 151, which are bits of digit 4
+    CHECK(sum.range().digits() == 1);  // places 128 to 151 are bits of digit 4
     sum.add(Array<float>::full({1000}, 0x1p-20f));
     CHECK(sum.range().digits() == 2);
     CHECK(sum.bytes() == 1000 * 2 * sizeof(std::int64_t));
@@ -259,14 +259,14 @@ TEST_CASE("An exact sum has the digits that its exponents need, in the ledger") 
     CHECK(wide.range().digits() == 66);
 }
 
-TEST_CASE("An exact sum of arrays without elements is one") {
+TEST_CASE("ExactSum: arrays without elements can be summed") {
     ExactSum<double> sum({0, 3});
     sum.add(Array<double>::zeros({0, 3}));
     sum.carry();
     CHECK(sum.rounded().shape() == Shape{0, 3});
 }
 
-TEST_CASE("What cannot be added exactly is refused, and the sum stays") {
+TEST_CASE("ExactSum: the sum stays when an addition or a merge throws Error") {
     ExactSum<float> sum({2}), other({3});
     sum.add({1.0f, 2.0f});
     CHECK_THROWS_WITH(sum.add({1.0f, 2.0f, 3.0f}),

@@ -1,4 +1,4 @@
-// Shapes: sizes, words, axes from the back, broadcasting, and everything that is refused.
+// Shapes: sizes, text, negative axes, broadcasting and errors.
 #include "tally/array/shape.hpp"
 
 #include <limits>
@@ -28,7 +28,7 @@ constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
-TEST_CASE("what replaces a shape is read, also where the compiler has just read what was there") {
+TEST_CASE("Shape: an assignment replaces the extents even when the old ones have just been read") {
     Shape a{7, 2};
     CHECK(first_then_replaced(a, Shape{9}) == 7009);
     Array<float> x = Array<float>::zeros({7, 2});
@@ -43,7 +43,7 @@ TEST_CASE("what replaces a shape is read, also where the compiler has just read 
     CHECK(sum == 1 + 2 + 3);
 }
 
-TEST_CASE("a shape knows its rank, extents and size") {
+TEST_CASE("Shape: has rank, extents and size") {
     const Shape matrix{6, 3};
     CHECK(matrix.rank() == 2);
     CHECK(matrix.size() == 18);
@@ -56,7 +56,7 @@ TEST_CASE("a shape knows its rank, extents and size") {
     CHECK(Shape{1, 2, 3, 4, 5, 6}.size() == 720);
 }
 
-TEST_CASE("shapes are equal when ranks and extents are") {
+TEST_CASE("Shape: shapes are equal when ranks and extents are equal") {
     CHECK(Shape{2, 3} == Shape{2, 3});
     CHECK_FALSE(Shape{2, 3} == Shape{3, 2});
     CHECK_FALSE(Shape{2} == Shape{2, 1});
@@ -64,21 +64,21 @@ TEST_CASE("shapes are equal when ranks and extents are") {
     CHECK_FALSE(Shape{2} == Shape{2, 0});
 }
 
-TEST_CASE("a shape in words") {
+TEST_CASE("to_string: prints a shape") {
     CHECK(to_string(Shape{6, 3}) == "(6, 3)");
     CHECK(to_string(Shape{4}) == "(4)");
     CHECK(to_string(Shape{}) == "()");
     CHECK(to_string(Shape{0, 1}) == "(0, 1)");
 }
 
-TEST_CASE("impossible shapes are errors that name the shape") {
+TEST_CASE("Shape: throws Error with the extents when a shape is impossible") {
     CHECK_THROWS_WITH((Shape{3, -1}), "[shape] negative extent: (3, -1)");
     CHECK_THROWS_WITH((Shape{0, -1}), "[shape] negative extent: (0, -1)");
     CHECK_THROWS_WITH((Shape{1, 2, 3, 4, 5, 6, 7}), "[shape] more than 6 axes: (1, 2, 3, 4, 5, 6, 7)");
     CHECK_THROWS_WITH(Shape{2147483648},
                       "[shape] an axis is too long: (2147483648); the limit is 2147483647");
     CHECK_THROWS_AS((Shape{huge, 0}), Error);
-    // 2^59 - 1 elements of 16 bytes still have a size in bytes; so must the extents around an empty axis.
+    // The limit is 2^59 - 1 elements, so that sizes in bytes do not overflow, even next to an empty axis.
     CHECK_NOTHROW(Shape{1 << 30, 1 << 28});
     CHECK_THROWS_WITH((Shape{1 << 30, 1 << 29}),
                       test::contains("[shape] too many elements: (1073741824, 536870912)"));
@@ -86,7 +86,7 @@ TEST_CASE("impossible shapes are errors that name the shape") {
                       test::contains("too many elements: (1073741824, 0, 1073741824)"));
 }
 
-TEST_CASE("axes count from both ends") {
+TEST_CASE("Shape: axes count from both ends") {
     const Shape shape{2, 3, 4};
     CHECK(detail::checked_axis("sum", 0, shape) == 0);
     CHECK(detail::checked_axis("sum", 2, shape) == 2);
@@ -99,10 +99,10 @@ TEST_CASE("axes count from both ends") {
     CHECK_THROWS_WITH(detail::checked_axis("sum", 0, Shape{}),
                       "[sum] axis 0 is out of range for (): it has no axes");
     CHECK_THROWS_AS(detail::checked_axis("sum", (std::int64_t{1} << 32), shape),
-                    Error);  // not truncated to 0
+                    Error);  // is not truncated to 0
 }
 
-TEST_CASE("broadcasting follows NumPy") {
+TEST_CASE("Shape: broadcasting follows NumPy") {
     CHECK(detail::broadcast("add", Shape{3, 2}, Shape{3, 2}) == Shape{3, 2});
     CHECK(detail::broadcast("add", Shape{3, 2}, Shape{2}) == Shape{3, 2});
     CHECK(detail::broadcast("add", Shape{2}, Shape{3, 2}) == Shape{3, 2});

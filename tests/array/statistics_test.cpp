@@ -1,4 +1,4 @@
-// Running statistics: a commit takes in mean and variance, or neither.
+// RunningStatistics: a commit changes both mean and variance or neither.
 #include "tally/array/statistics.hpp"
 
 #include "autograd/support.hpp"
@@ -7,7 +7,7 @@
 
 namespace tally::test {
 
-TEST_CASE("A commit that finds no memory leaves the mean and the variance as they were") {
+TEST_CASE("RunningStatistics: mean and variance stay when a commit runs out of memory") {
     const BatchStatistics<double> batch{{1, 2, 3}, {4, 5, 6}, 10};
     RunningStatistics<double> running(3);
     running.commit(batch);

@@ -1,4 +1,4 @@
-// Weights kept turned: made at the fourth use, never stale, and no bit of a product is another.
+// TransposeCache keeps a transposed copy of a weight from its fourth use; the copy changes no bit.
 #include "tally/array/transpose_cache.hpp"
 
 #include <utility>
@@ -21,7 +21,7 @@ using detail::UseTransposeCache;
 
 std::int64_t extent(std::size_t n) { return static_cast<std::int64_t>(n); }
 
-// Large enough to be kept turned, both extents beyond a tile.
+// Weights that are large enough to be cached; both extents exceed a tile.
 struct Weights {
     Random random;
     std::size_t in, out;
@@ -40,7 +40,7 @@ struct Weights {
     }
     Array<float> rows(std::int64_t count) { return random.array<float>({count, extent(out)}); }
 
-    // dy · Wᵀ, by what is kept where there is something.
+    // Returns dy · Wᵀ, computed with the cache if it is not null.
     Array<float> back(const Array<float>& dy, TransposeCache<float>* kept, const Array<float>& weight) const {
         const Product p{dy.size() / out, in, out, false, true};
         Array<float> dx = Array<float>::empty({extent(p.m), extent(in)});
@@ -48,7 +48,7 @@ struct Weights {
         multiply(p, dy, weight, {dx.raw(), Write::set});
         return dx;
     }
-    // What stands in the ledger after as many uses as it takes.
+    // Returns the bytes that the cache holds after four products with `count` rows.
     std::size_t kept_of(const Array<float>& weight, std::int64_t count) {
         TransposeCache<float> kept;
         const Array<float> dy = rows(count);
@@ -60,7 +60,7 @@ struct Weights {
 
 }  // namespace
 
-TEST_CASE("A matrix turned has its rows as columns, and turned again it is itself") {
+TEST_CASE("transposed: rows become columns, and two transposes give the original") {
     const Array<double> matrix({2, 3}, {1, 2, 3, 4, 5, 6});
     CHECK(detail::transposed(matrix).shape() == Shape{3, 2});
     CHECK(detail::transposed(matrix).to_vector() == std::vector<double>{1, 4, 2, 5, 3, 6});
@@ -72,7 +72,7 @@ TEST_CASE("A matrix turned has its rows as columns, and turned again it is itsel
     }
 }
 
-TEST_CASE("Weights kept turned change no bit, whatever happens to them in between") {
+TEST_CASE("TransposeCache: changes no bit when the weights change between products") {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
         Weights made(seed);
         TransposeCache<float> kept;
@@ -82,14 +82,14 @@ TEST_CASE("Weights kept turned change no bit, whatever happens to them in betwee
             CHECK(same_bits(made.back(dy, &kept, made.w), made.back(dy, nullptr, made.w)));
             const auto i = static_cast<std::size_t>(made.random.whole(0, extent(made.w.size()) - 1));
             switch (made.random.whole(0, 14)) {
-                case 0:  // as an optimizer writes: into a copy, since the buffer is held
+                case 0:  // an optimizer writes to a copy, because the buffer is shared
                     made.w.writable()[i] += 1;
                     break;
-                case 1:  // as a write in place does
+                case 1:  // a write in place
                     memory::detail::raise_version(made.w.storage());
                     made.w.raw()[i] += 1;
                     break;
-                case 2:  // as loading does, and the next one may lie where this one lay
+                case 2:  // loading assigns a new buffer, possibly at the same address
                     made.w = Array<float>();
                     made.w = made.made();
             }
@@ -97,7 +97,7 @@ TEST_CASE("Weights kept turned change no bit, whatever happens to them in betwee
     }
 }
 
-TEST_CASE("Several weights of one size, and parts of them, are told apart") {
+TEST_CASE("TransposeCache: distinguishes weights of one size and their parts") {
     Weights made(11);
     TransposeCache<float> kept;
     const Array<float> other = made.made();
@@ -113,7 +113,7 @@ TEST_CASE("Several weights of one size, and parts of them, are told apart") {
     }
 }
 
-TEST_CASE("The same weights in another shape are turned anew") {
+TEST_CASE("TransposeCache: makes a new copy when the same weights have another shape") {
     Weights made(7);
     TransposeCache<float> kept;
     for (int use = 0; use < 4; ++use) made.back(made.rows(2), &kept, made.w);
@@ -123,7 +123,7 @@ TEST_CASE("The same weights in another shape are turned anew") {
         CHECK(same_bits(made.back(dz, &kept, other), made.back(dz, nullptr, other)));
 }
 
-TEST_CASE("Half of the weights, with as many rows, is not the whole") {
+TEST_CASE("TransposeCache: distinguishes half of the weights from all of them") {
     Weights made(8);
     made.in = 64, made.out = 256;
     made.w = made.made();
@@ -136,7 +136,7 @@ TEST_CASE("Half of the weights, with as many rows, is not the whole") {
         CHECK(same_bits(made.back(dz, &kept, half), made.back(dz, nullptr, half)));
 }
 
-TEST_CASE("Turned weights stand in the ledger from their fourth use on, until they are forgotten") {
+TEST_CASE("TransposeCache: accounts for its copies from the fourth use until they are cleared") {
     Weights made(3);
     TransposeCache<float> kept;
     const Array<float> dy = made.rows(2);
@@ -150,7 +150,7 @@ TEST_CASE("Turned weights stand in the ledger from their fourth use on, until th
     CHECK(memory::detail::ref_count(made.w.storage()) == 1);
 }
 
-TEST_CASE("A weight that nobody has any more goes with its copy when the next one is used") {
+TEST_CASE("TransposeCache: frees the copy of a dropped weight at the next use") {
     Weights made(4);
     TransposeCache<float> kept;
     const Array<float> dy = made.rows(2);
@@ -162,7 +162,7 @@ TEST_CASE("A weight that nobody has any more goes with its copy when the next on
     CHECK(memory::in_use() == before);
 }
 
-TEST_CASE("Only weights are kept turned, for few rows, and not for a product of BLAS") {
+TEST_CASE("TransposeCache: caches only parameters, for few rows, and not for BLAS products") {
     Weights made(9);
     const std::size_t bytes = made.w.storage()->bytes;
     CHECK(made.kept_of(made.w, 2) == bytes);
@@ -178,19 +178,19 @@ TEST_CASE("Only weights are kept turned, for few rows, and not for a product of 
     set_products(Products::ordered);
 }
 
-TEST_CASE("With a budget nothing is kept turned") {
+TEST_CASE("TransposeCache: caches nothing when a memory budget is set") {
     const Budget budget(4 * MiB);
     Weights made(2);
     CHECK(made.kept_of(made.w, 2) == 0);
 }
 
-TEST_CASE("Nothing is kept turned where memory runs out, and the product is the same") {
+TEST_CASE("TransposeCache: the product is the same when a copy does not fit into memory") {
     Weights made(5);
     TransposeCache<float> kept;
     const Array<float> dy = made.rows(3), want = made.back(dy, nullptr, made.w);
     for (int use = 0; use < 3; ++use) made.back(dy, &kept, made.w);
     const std::size_t before = memory::in_use();
-    memory::fail_allocation(2);  // after that of dx
+    memory::fail_allocation(2);  // the allocation after that of dx
     CHECK(same_bits(made.back(dy, &kept, made.w), want));
     memory::fail_allocation(0);
     CHECK(same_bits(made.back(dy, &kept, made.w), want));

@@ -1,4 +1,4 @@
-// The processes that the bench tells what to do: they answer, and none leaves a descriptor open, also where one cannot start.
+// A child process of the benchmark answers, and leaves no descriptor open even if it cannot start.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,12 +17,12 @@ std::ptrdiff_t open_descriptors() {
     return std::distance(begin(all), end(all));
 }
 
-// While one lives, this process may open so many descriptors more.
+// Limits this process to `more` additional descriptors.
 class Descriptors {
 public:
     explicit Descriptors(std::size_t more) {
         std::vector<int> taken(more + 1);
-        for (int& descriptor : taken) descriptor = ::dup(STDIN_FILENO);  // the lowest ones
+        for (int& descriptor : taken) descriptor = ::dup(STDIN_FILENO);  // takes the lowest free ones
         ::getrlimit(RLIMIT_NOFILE, &before_);
         rlimit now = before_;
         now.rlim_cur = static_cast<rlim_t>(taken.back());
@@ -39,7 +39,7 @@ private:
 
 }  // namespace
 
-TEST_CASE("a process of the bench answers, line by line, and is gone with its pipes") {
+TEST_CASE("Child: answers line by line, and closes its pipes at the end") {
     const std::ptrdiff_t before = open_descriptors();
     {
         tally::bench::Child cat({"/bin/cat"});
@@ -49,13 +49,13 @@ TEST_CASE("a process of the bench answers, line by line, and is gone with its pi
         CHECK(cat.answer() == "two");
     }
     {
-        tally::bench::Child nobody({"/nowhere/no program"});
-        CHECK(!nobody.answer());
+        tally::bench::Child missing({"/nowhere/no program"});
+        CHECK(!missing.answer());
     }
     CHECK(open_descriptors() == before);
 }
 
-TEST_CASE("a process of the bench that has no second pipe leaves none of the first") {
+TEST_CASE("Child: closes the first pipe when the second cannot be opened") {
     const std::ptrdiff_t before = open_descriptors();
     for (std::size_t more = 0; more < 4; ++more) {
         const Descriptors few(more);

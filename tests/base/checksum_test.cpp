@@ -1,4 +1,4 @@
-// The checksum sees each word, bit and length, and what other sums lose: signs, factors of two, the order of words.
+// The checksum depends on each word, bit and length, also where simple sums fail: signs, factors, word order.
 #include "tally/base/checksum.hpp"
 
 #include <cstdint>
@@ -23,7 +23,7 @@ Bytes drawn(std::uint64_t seed, std::size_t count) {
 
 std::uint64_t sum_of(const Bytes& bytes) { return detail::checksum_of(bytes.data(), bytes.size()); }
 
-// Whoever changes two of them so changes the sum, wherever they lie.
+// Checks that the same change to two words changes the checksum at every distance.
 template <class Change> void expect_pairs_seen(const Change& change) {
     const Bytes bytes = drawn(7, 3000);
     for (std::size_t first = 0; first < 40; ++first)
@@ -37,7 +37,7 @@ template <class Change> void expect_pairs_seen(const Change& change) {
 
 }  // namespace
 
-TEST_CASE("A checksum changes with each single bit, at every length") {
+TEST_CASE("checksum: changes with each single bit at every length") {
     for (const std::size_t length : {1U, 3U, 4U, 63U, 64U, 65U, 255U, 256U, 257U, 700U}) {
         const Bytes bytes = drawn(length, length);
         std::set<std::uint64_t> sums{sum_of(bytes)};
@@ -51,13 +51,13 @@ TEST_CASE("A checksum changes with each single bit, at every length") {
     }
 }
 
-TEST_CASE("A checksum tells lengths apart, also those of zeros") {
+TEST_CASE("checksum: changes with the length, also for zeros") {
     std::set<std::uint64_t> sums;
     for (std::size_t length = 0; length < 600; ++length) sums.insert(sum_of(Bytes(length)));
     CHECK(sums.size() == 600);
 }
 
-TEST_CASE("In a checksum two signs do not cancel, nor two factors of two, nor two words that change places") {
+TEST_CASE("checksum: two signs, two factors of two or two swapped words do not cancel") {
     expect_pairs_seen([](unsigned char* a, unsigned char* b) { a[3] ^= 0x80, b[3] ^= 0x80; });
     expect_pairs_seen([](unsigned char* a, unsigned char* b) { a[2] ^= 0x80, b[2] ^= 0x80; });
     expect_pairs_seen([](unsigned char* a, unsigned char* b) {

@@ -1,5 +1,5 @@
-// Randomness: the published vectors, values that depend on nothing but (seed, stream, index),
-// and their distributions.
+// Random numbers: published test vectors, values that depend only on (seed, stream, index), and
+// distributions.
 #include "tally/base/random.hpp"
 
 #include <algorithm>
@@ -20,8 +20,7 @@ using namespace tally;
 
 namespace {
 
-// The largest distance between the empirical and the true distribution function, times sqrt(n)
-// (Kolmogorov and Smirnov).
+// Returns sqrt(n) times the Kolmogorov-Smirnov distance of the sample from the true distribution function.
 template <class Distribution> double ks_distance(std::vector<double> sample, Distribution cumulative) {
     std::sort(sample.begin(), sample.end());
     const auto n = static_cast<double>(sample.size());
@@ -41,7 +40,7 @@ double normal_cumulative(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0))
 
 // The three lines "philox4x32 10" of tests/kat_vectors in Random123,
 // https://github.com/DEShawResearch/random123
-TEST_CASE("Philox gives the published answers") {
+TEST_CASE("philox: gives the published answers") {
     using random::detail::philox;
     using random::detail::Words;
     STATIC_REQUIRE(philox({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
@@ -51,7 +50,7 @@ TEST_CASE("Philox gives the published answers") {
                    Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("seed, stream and index take their places in key and counter") {
+TEST_CASE("random: key and counter hold seed, stream and index") {
     STATIC_REQUIRE(random::bits(0, 0, 0) == 0x6627e8d5);
     STATIC_REQUIRE(random::bits(0, 0, 3) == 0x9b00dbd8);
     STATIC_REQUIRE(random::bits(0xffffffffffffffff, 0xffffffffffffffff, 0) ==
@@ -60,7 +59,7 @@ TEST_CASE("seed, stream and index take their places in key and counter") {
         random::bits(0x299f31d0a4093822, 0x0370734413198a2e, 0x2400000000 + 0x243f6a84) ==
         random::detail::philox({0x090fdaa1, 0x9, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0})[0]);
     std::set<std::uint32_t> seen;
-    for (std::uint64_t bit = 1; bit != 0; bit <<= 1) {  // every bit of each of the three matters
+    for (std::uint64_t bit = 1; bit != 0; bit <<= 1) {  // every bit of the three matters
         seen.insert(random::bits(bit, 0, 0));
         seen.insert(random::bits(0, bit, 0));
         seen.insert(random::bits(0, 0, bit));
@@ -68,13 +67,13 @@ TEST_CASE("seed, stream and index take their places in key and counter") {
     CHECK(seen.size() == 3 * 64);
 }
 
-TEMPLATE_TEST_CASE("numbers do not depend on the order in which they are drawn", "", float, double) {
+TEMPLATE_TEST_CASE("random: numbers do not depend on the order of the draws", "", float, double) {
     using S = TestType;
     constexpr std::size_t n = 103;
     std::vector<S> uniforms(n), normals(n);
     random::detail::fill_uniform<S>(uniforms, 5, 6, S(-2), S(3));
     random::detail::fill_normal<S>(normals, 5, 6, S(1), S(0.5));
-    for (std::size_t i = n; i-- > 0;) {  // backwards, one by one
+    for (std::size_t i = n; i-- > 0;) {  // backwards, one at a time
         REQUIRE(uniforms[i] == random::uniform<S>(5, 6, i, S(-2), S(3)));
         REQUIRE(normals[i] == std::fma(random::detail::normal<S>(5, 6, i), S(0.5), S(1)));
     }
@@ -88,8 +87,8 @@ TEMPLATE_TEST_CASE("numbers do not depend on the order in which they are drawn",
     random::detail::fill_uniform<S>(std::span<S>(), 1, 2);
 }
 
-TEST_CASE("numbers have the bits they always had") {
-    // A change here changes every run with a given seed: that is a new major version.
+TEST_CASE("random: numbers have the same bits as in earlier versions") {
+    // A change here changes every run with a given seed, so it needs a new major version.
     CHECK(random::uniform<float>(1, 2, 3) == 0x1.415fap-5f);
     CHECK(random::uniform<double>(1, 2, 3) == 0x1.c1679e688a83p-5);
     CHECK(random::detail::normal<float>(1, 2, 3) == 0x1.a2551p-2f);
@@ -100,11 +99,10 @@ TEST_CASE("numbers have the bits they always had") {
     random::detail::fill_normal<double>(many, 1, 2);
     std::uint64_t hash = 0;
     for (const double x : many) hash = hash * 1099511628211u + std::bit_cast<std::uint64_t>(x);
-    CHECK(hash == 0x84d81ae72c54bd8b);  // with any compiler, any -O, any -march, and whether or not it may
-                                        // contract to fma
+    CHECK(hash == 0x84d81ae72c54bd8b);  // for every compiler, -O and -march, with and without fma
 }
 
-TEMPLATE_TEST_CASE("uniforms fill 0 to 1 evenly", "", float, double) {
+TEMPLATE_TEST_CASE("random::uniform: fills 0 to 1 evenly", "", float, double) {
     using S = TestType;
     std::vector<S> drawn(100000);
     random::detail::fill_uniform<S>(drawn, 17, 0);
@@ -121,12 +119,12 @@ TEMPLATE_TEST_CASE("uniforms fill 0 to 1 evenly", "", float, double) {
     CHECK(odd);  // the last of the 24 or 53 bits is used
 }
 
-TEST_CASE("a uniform number stays below its upper bound, also where rounding would reach it") {
+TEST_CASE("random::uniform: stays below the upper bound when rounding would reach it") {
     const float lo = 1, hi = std::nextafter(1.0f, 2.0f);
     for (std::uint64_t i = 0; i < 1000; ++i) REQUIRE(random::uniform<float>(3, 0, i, lo, hi) == lo);
 }
 
-TEMPLATE_TEST_CASE("normals are normal", "", float, double) {
+TEMPLATE_TEST_CASE("random::normal: has a normal distribution", "", float, double) {
     using S = TestType;
     std::vector<S> drawn(200000);
     random::detail::fill_normal<S>(drawn, 17, 1);
@@ -145,13 +143,13 @@ TEMPLATE_TEST_CASE("normals are normal", "", float, double) {
     CHECK(std::abs(moment[3]) < 4 * std::sqrt(15 / n));
     CHECK(std::abs(moment[4] - 3) < 4 * std::sqrt(96 / n));
     CHECK(ks_distance({drawn.begin(), drawn.end()}, normal_cumulative) < ks_critical);
-    double together = 0;  // the two of a pair are independent
+    double together = 0;  // the two numbers of a pair are independent
     for (std::size_t i = 0; i + 1 < drawn.size(); i += 2)
         together += static_cast<double>(drawn[i] * drawn[i + 1]);
     CHECK(std::abs(together / (n / 2)) < 4 / std::sqrt(n / 2));
 }
 
-TEST_CASE("the own logarithm and circle are true to a few units in the last place") {
+TEST_CASE("random: the own logarithm and circle are accurate to a few units in the last place") {
     constexpr double ulp = std::numeric_limits<double>::epsilon();
     double worst_log = 0, worst_circle = 0;
     for (std::uint64_t i = 0; i < 200000; ++i) {
@@ -181,13 +179,13 @@ TEST_CASE("the own logarithm and circle are true to a few units in the last plac
     }
 }
 
-TEST_CASE("the farthest normals are finite and as far as documented") {
+TEST_CASE("random::normal: the extreme values are finite and as documented") {
     CHECK(std::abs(random::detail::normal_pair(0.5 * 0x1p-32, 0).x - 6.7637) < 1e-4);
     CHECK(std::abs(random::detail::normal_pair(0.5 * 0x1p-52, 0).x - 8.5717) < 1e-4);
     CHECK(random::detail::normal_pair(1 - 0x1p-53, 0).x > 0);
 }
 
-TEST_CASE("integers below n are all hit, equally often, and never n") {
+TEST_CASE("random::below: returns every integer below n equally often, and never n") {
     for (const std::uint64_t n : {2u, 3u, 5u, 6u, 7u, 10u, 16u, 17u}) {
         std::vector<int> hits(n);
         constexpr int draws = 60000;
@@ -204,13 +202,13 @@ TEST_CASE("integers below n are all hit, equally often, and never n") {
     std::uint64_t all_bits = 0;
     for (std::uint64_t i = 0; i < 100; ++i) {
         all_bits |= random::detail::below(1, 2, i, most);
-        const std::uint64_t just_over_half = (most >> 1) + 2;  // where nearly every second draw is refused
+        const std::uint64_t just_over_half = (most >> 1) + 2;  // rejects nearly every second draw
         REQUIRE(random::detail::below(1, 3, i, just_over_half) < just_over_half);
     }
     CHECK(all_bits == most);
 }
 
-TEST_CASE("a permutation holds every number once, and all orders are equally likely") {
+TEST_CASE("random::permutation: contains every number once, and all orders are equally likely") {
     CHECK(random::detail::permutation(0, 1, 2).empty());
     CHECK(random::detail::permutation(1, 1, 2) == std::vector<std::int32_t>{0});
     std::vector<std::int32_t> large = random::detail::permutation(1000, 1, 2);
@@ -224,7 +222,7 @@ TEST_CASE("a permutation holds every number once, and all orders are equally lik
     constexpr int draws = 24000;
     for (std::uint64_t stream = 0; stream < draws; ++stream) {
         std::vector<std::int32_t> order = random::detail::permutation(4, 9, stream);
-        std::size_t rank = 0;  // of the order among all 24
+        std::size_t rank = 0;  // the index of this order among all 24
         for (std::size_t i = 0; i < 4; ++i) {
             std::size_t smaller = 0;
             for (std::size_t j = i + 1; j < 4; ++j) smaller += order[j] < order[i];

@@ -1,4 +1,4 @@
-// Tables of text: columns as wide as they look, in any alphabet.
+// TextTable: columns are as wide as their text on a terminal, in any alphabet.
 #include "tally/base/text_table.hpp"
 
 #include "catch.hpp"
@@ -11,7 +11,7 @@ using enum TextTable::Side;
 
 }  // namespace
 
-TEST_CASE("Columns are as wide as their widest entry, and nothing stands at the end of a line") {
+TEST_CASE("TextTable: columns are as wide as their widest entry, and lines have no trailing spaces") {
     TextTable table({{"name", left}, {"calls", right}, {"of", left}});
     table.add({"a", "1", "x"});
     table.add({"longest", "1000000", ""});
@@ -21,7 +21,7 @@ TEST_CASE("Columns are as wide as their widest entry, and nothing stands at the 
           "longest  1000000\n");
 }
 
-TEST_CASE("Entries are measured in columns of a terminal, not in bytes") {
+TEST_CASE("TextTable: measures entries in terminal columns, not in bytes") {
     TextTable table({{"name", left}, {"größe", right}});
     table.add({"größe", "1"});
     table.add({"grosse", "größer"});

@@ -1,4 +1,4 @@
-// write_file_atomically: whole or not at all, with a full disk, a foreign folder, links, pipes and devices.
+// write_file_atomically() writes a whole file or none: on full disks, in bad folders, to links and devices.
 #include "tally/base/write_file.hpp"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// No file may grow beyond this while it lives: what a full disk looks like from inside, without one.
+// Limits the size of files of this process, which simulates a full disk.
 class FileSizeLimit {
 public:
     explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -47,7 +47,7 @@ private:
 
 }  // namespace
 
-TEST_CASE("a file is written whole, over an older one too, and keeps its permissions") {
+TEST_CASE("write_file_atomically: writes a new file, replaces an old one and keeps its permissions") {
     const Folder folder;
     const std::string path = folder / "picture.svg", text(100'000, 'x');
     write_file_atomically(path, text);
@@ -61,7 +61,7 @@ TEST_CASE("a file is written whole, over an older one too, and keeps its permiss
     CHECK(folder.files() == 1);
 }
 
-TEST_CASE("a folder that is not there, a folder in place of the file, a file in place of a folder") {
+TEST_CASE("write_file_atomically: throws Error when a folder is missing, or file and folder are swapped") {
     const Folder folder;
     const std::string missing = folder / "no/such/picture.svg";
     CHECK_THROWS_WITH(write_file_atomically(missing, "x"),
@@ -75,7 +75,7 @@ TEST_CASE("a folder that is not there, a folder in place of the file, a file in 
     CHECK(folder.files() == 2);
 }
 
-TEST_CASE("a disk that fills up leaves the old file as it was and no temporary") {
+TEST_CASE("write_file_atomically: the old file stays and no temporary is left when the disk is full") {
     const Folder folder;
     const std::string path = folder / "picture.svg";
     const std::string larger(50'000, 'y');
@@ -93,7 +93,7 @@ TEST_CASE("a disk that fills up leaves the old file as it was and no temporary")
     CHECK(folder.files() == 1);
 }
 
-TEST_CASE("a pipe is written to and never replaced") {
+TEST_CASE("write_file_atomically: writes to a pipe and does not replace it") {
     const Folder folder;
     const std::string pipe = folder / "pipe";
     REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
@@ -109,8 +109,8 @@ TEST_CASE("a pipe is written to and never replaced") {
     CHECK(folder.files() == 1);
 }
 
-// Root could replace the machine's own device if the writer were wrong, so root gets a copy to write to.
-TEST_CASE("a full device is an error that names it", "[alone]") {
+// Run by root, a faulty writer could replace the machine's own device, so root gets a copy of it.
+TEST_CASE("write_file_atomically: throws Error with the path when a device is full", "[alone]") {
     const Folder folder;
     std::string full = "/dev/full";
     if (!fs::is_character_file(full)) TALLY_SKIP("this system has no /dev/full");
@@ -129,7 +129,7 @@ TEST_CASE("a full device is an error that names it", "[alone]") {
     CHECK(fs::is_character_file(full));
 }
 
-TEST_CASE("a link stays a link and the file behind it is replaced") {
+TEST_CASE("write_file_atomically: a link stays, and its target is replaced") {
     const Folder folder;
     write_file_atomically(folder / "real", "old");
     fs::create_symlink(folder / "real", folder / "link");
@@ -139,10 +139,10 @@ TEST_CASE("a link stays a link and the file behind it is replaced") {
     CHECK(folder.files() == 2);
 }
 
-TEST_CASE("a dangling link stays a link and what it points to is made") {
+TEST_CASE("write_file_atomically: a dangling link stays, and its target is created") {
     const Folder folder;
     fs::create_directory(folder / "there");
-    fs::create_symlink("there/real", folder / "second");  // from the link's own folder on
+    fs::create_symlink("there/real", folder / "second");  // relative to the link's own folder
     fs::create_symlink(folder / "second", folder / "first");
     write_file_atomically(folder / "first", "new");
     CHECK(fs::is_symlink(folder / "first"));
@@ -151,7 +151,7 @@ TEST_CASE("a dangling link stays a link and what it points to is made") {
     CHECK(folder.files() == 3);
 }
 
-TEST_CASE("a loop of links is an error and nothing is replaced") {
+TEST_CASE("write_file_atomically: a loop of links throws Error and nothing is replaced") {
     const Folder folder;
     fs::create_symlink(folder / "b", folder / "a");
     fs::create_symlink(folder / "a", folder / "b");
@@ -162,7 +162,7 @@ TEST_CASE("a loop of links is an error and nothing is replaced") {
     CHECK(folder.files() == 2);
 }
 
-TEST_CASE("whether a file can be written is known without writing it") {
+TEST_CASE("expect_writable: throws Error when a file cannot be written, and writes nothing") {
     const Folder folder;
     const std::string path = folder / "file";
     CHECK_FALSE(file_exists(path));
@@ -178,7 +178,7 @@ TEST_CASE("whether a file can be written is known without writing it") {
     CHECK_THROWS_WITH(expect_writable(folder / "."), test::contains("Is a directory"));
 }
 
-TEST_CASE("a folder that may not be written to", "[alone]") {
+TEST_CASE("write_file_atomically: throws Error when a folder is not writable", "[alone]") {
     if (::geteuid() == 0) TALLY_SKIP("root may write everywhere");
     const Folder folder;
     fs::create_directory(folder / "locked");
