@@ -1,5 +1,5 @@
-// What only a device of its own shows: arrays there and back, work that nobody waits for, errors that arrive
-// at the next reading, operands in two memories.
+// Tests that need a device with its own memory: transfers, asynchronous work, delayed errors, and operands on
+// two devices.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -19,7 +19,7 @@ namespace tally::test {
 
 namespace {
 
-// How often the host waits while f runs.
+// Returns how often the host waits for the device while f runs.
 template <class F> std::uint64_t waits_in(F f) {
     const std::uint64_t before = waits(Device::cuda);
     f();
@@ -34,7 +34,7 @@ Array<float> counted_up(std::int64_t n) {
 
 }  // namespace
 
-TEST_CASE("An array goes to the device and comes back") {
+TEST_CASE("Array::to: the numbers survive a round trip to the device") {
     for (const std::int64_t n : {0, 1, 3, 1025, 100000}) {
         const Array<float> x = counted_up(n);
         CHECK(x.to(Device::cuda).device() == Device::cuda);
@@ -46,8 +46,8 @@ TEST_CASE("An array goes to the device and comes back") {
                       "[span] the array is on cuda; read it with to(Device::cpu) or to_vector()");
 }
 
-TEST_CASE("Uploads are not waited for and what was given may go at once") {
-    constexpr std::int64_t many = 3'000'000;  // 12 MB each: five of them go round the ring of pinned memory
+TEST_CASE("Array::to: an upload does not wait, and its source can be freed at once") {
+    constexpr std::int64_t many = 3'000'000;  // 12 MB each; five exceed the ring of pinned memory
     std::vector<Array<float>> there;
     for (int i = 0; i < 5; ++i) there.push_back(counted_up(many).to(Device::cuda));
     const std::vector<float> want = counted_up(many).to_vector();
@@ -55,14 +55,14 @@ TEST_CASE("Uploads are not waited for and what was given may go at once") {
     CHECK(waits_in([] { counted_up(1000).to(Device::cuda); }) == 0);
 }
 
-TEST_CASE("Reading a value waits once and nothing else waits") {
+TEST_CASE("device: only reading a value waits, and it waits once") {
     const Array<float> x = Array<float>::full({64, 65}, 2, Device::cuda);
     Tensor y;
     CHECK(waits_in([&] { y = sum(constant(x), {1}); }) == 0);
     CHECK(waits_in([&] { CHECK(y.value().to_vector() == std::vector<float>(64, 130)); }) == 1);
 }
 
-TEST_CASE("A group of micro-batches runs without a wait and without fresh memory") {
+TEST_CASE("device: a group of micro-batches runs without waiting and without new memory") {
     Random random(5);
     const Array<float> x = random.array<float>({64, 20});
     const Array<std::int32_t> labels = random.integers({64}, 0, 9);
@@ -89,7 +89,7 @@ TEST_CASE("A group of micro-batches runs without a wait and without fresh memory
     CHECK(after.allocations > before.allocations);
 }
 
-TEST_CASE("An optimizer steps without waiting with the CPU's bits and a clip waits once") {
+TEST_CASE("Adam, clip_grad_norm: a step does not wait and has the CPU's bits, and clipping waits once") {
     const auto train = [](Device device) {
         const Tensor w = parameter(random_normal<float>({300}, {.seed = 1, .stream = 1}).to(device)),
                      b = parameter(random_normal<float>({7}, {.seed = 1, .stream = 2}).to(device));
@@ -108,7 +108,7 @@ TEST_CASE("An optimizer steps without waiting with the CPU's bits and a clip wai
     CHECK(train(Device::cuda) == train(Device::cpu));
 }
 
-TEST_CASE("What an optimizer and an average remember comes along from device to device") {
+TEST_CASE("Adam, MovingAverage: their state moves from device to device with the model") {
     const auto train = [](Device device) {
         Linear<float> model(30, 7, {1, 1});
         to(model, device);
@@ -134,7 +134,7 @@ TEST_CASE("What an optimizer and an average remember comes along from device to 
     CHECK(train(Device::cuda) == train(Device::cpu));
 }
 
-TEST_CASE("An optimizer whose parameters are on two devices says so, and steps none of them") {
+TEST_CASE("optimizers: throw Error and step nothing when the parameters are on two devices") {
     Sequential<float> model{Linear<float>(3, 2, {1, 1}), Linear<float>(2, 1, {1, 2})};
     const std::vector<Tensor> all = parameters(model);
     Sgd sgd(all, {.learning_rate = 1});
@@ -155,7 +155,7 @@ TEST_CASE("An optimizer whose parameters are on two devices says so, and steps n
     for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i].value().to_vector() == before[i]);
 }
 
-TEST_CASE("A model for which a device has no memory stays where it is") {
+TEST_CASE("to(model): the model stays where it is when the device runs out of memory") {
     Linear<float> model(30, 7, {1, 1});
     const std::vector<Tensor> all = parameters(model);
     for (const Tensor& each : all) each.backward(Array<float>::full(each.shape(), 1));
@@ -170,15 +170,15 @@ TEST_CASE("A model for which a device has no memory stays where it is") {
     }
 }
 
-TEST_CASE("A wrong label is reported when somebody reads") {
+TEST_CASE("cross_entropy: a wrong label on a device throws Error at the next read") {
     const Tensor logits(Array<float>::full({3, 4}, 1, Device::cuda));
     const Array<std::int32_t> labels({3}, {0, 7, 9}, Device::cuda);
     const auto loss = cross_entropy(logits, labels);
     CHECK_THROWS_WITH(loss.sum.item(), "[cross_entropy] label 7 in row 1 is not one of the 4 classes");
-    CHECK_NOTHROW(logits.value().to_vector());  // it was said once
+    CHECK_NOTHROW(logits.value().to_vector());  // an error is reported only once
 }
 
-TEST_CASE("Operands on two devices are an error with both in it") {
+TEST_CASE("every operation: throws Error with both devices when the operands are on two devices") {
     std::size_t tried = 0;
     for (const OperationCase<float>& operation : all_operations<float>()) {
         Random random(11);
@@ -209,13 +209,13 @@ TEST_CASE("Operands on two devices are an error with both in it") {
     CHECK_THROWS_WITH((w * 2).backward(counted_up(6).reshaped({3, 2})), contains("on cuda"));
 }
 
-TEST_CASE("Dual numbers are for the CPU and say so") {
+TEST_CASE("Dual: throws Error on a device other than the CPU") {
     const Array<Dual<double>> x({1}, {Dual<double>(1, 1)});
     CHECK_THROWS_WITH(exp(Var<Array<Dual<double>>>(x.to(Device::cuda))),
                       "[kernels] dual numbers are computed on the CPU only; use to(Device::cpu)");
 }
 
-TEST_CASE("Without memory the process stays usable and the ledger true") {
+TEST_CASE("device: arrays and memory report stay correct when an allocation fails") {
     const Array<float> kept = counted_up(5).to(Device::cuda);
     const memory::Report before = memory::report(Device::cuda);
     const std::string said = message_of([] { Array<float>::empty({1 << 20, 1 << 20}, Device::cuda); });
@@ -228,7 +228,7 @@ TEST_CASE("Without memory the process stays usable and the ledger true") {
     CHECK(sum(constant(kept)).item() == 10);
 }
 
-TEST_CASE("The device has a budget of its own", "[alone]") {
+TEST_CASE("set_budget: a device has its own budget", "[alone]") {
     memory::drop_cache(Device::cuda);
     if (memory::in_use(Device::cuda) != 0) TALLY_SKIP("another test holds arrays on the device");
     memory::set_budget(1 << 20, Device::cuda);
@@ -241,7 +241,7 @@ TEST_CASE("The device has a budget of its own", "[alone]") {
         const Tensor a(Array<float>::full({33, 20}, 1, Device::cuda)),
             b(Array<float>::full({20, 31}, 2, Device::cuda));
         CHECK(matmul(a, b).value().to_vector() ==
-              std::vector<float>(33 * 31, 40));  // beyond the ordered kernel
+              std::vector<float>(33 * 31, 40));  // too large for the ordered kernel
     }
     memory::set_budget(0, Device::cuda);
 }

@@ -1,4 +1,4 @@
-// Exact sums of a device's gradients: they lie in the host's memory, and have the bits that the CPU's have.
+// Exact sums of a device's gradients are in host memory and have the CPU's bits.
 #include <cstdint>
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace tally::test {
 
-TEST_CASE("A window with exact sums has the same bits on a device, in any order") {
+TEST_CASE("Window: exact sums have the same bits on every device and in any order") {
     Random random(8);
     const Array<float> x = random.array<float>({12, 5}), dy = random.array<float>({12, 3});
     std::vector<std::vector<float>> gradients;

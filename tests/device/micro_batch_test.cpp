@@ -1,4 +1,4 @@
-// Windows on a device of its own: sizes that its memory decides, cached gradients, exact batch norm.
+// Windows on a device with its own memory: automatic micro-batch sizes, cached gradients, exact batch norm.
 #include "tally/train/micro_batch.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace tally::test {
 namespace {
 
-// A network with every kind of trouble, on a device.
+// A network with data, optimizer and window on a device; optionally with batch norm.
 struct Net {
     explicit Net(Device device, bool normed = false) : sgd(on(model, device, normed), {.learning_rate = 1}) {
         x = Random(1).array<double>({32, 24}).to(device);
@@ -30,7 +30,7 @@ struct Net {
         to(model, device);
         return parameters(model);
     }
-    // Items in a row, which need not be copied.
+    // The items are consecutive, so their rows need no copy.
     Tensor64 input(const Items& items) const {
         return constant(x.slice_rows(items[0], items[0] + items.count()));
     }
@@ -75,7 +75,7 @@ std::vector<double> on_the_host(bool normed = false) {
 
 }  // namespace
 
-TEST_CASE("A size is found within the budget of a device and where its memory really ends") {
+TEST_CASE("MicroBatchSize: finds a size within a device's budget and within its real memory") {
     const auto wanted = on_the_host();
     const auto peak = [](std::int64_t most) {
         Net net(Device::cuda);
@@ -107,7 +107,7 @@ TEST_CASE("A size is found within the budget of a device and where its memory re
     CHECK(worst(net.numbers(), wanted) < 1e-12);
 }
 
-TEST_CASE("Exact batch norm and cached gradients are the full batch's on a device") {
+TEST_CASE("add_with_exact_batch_norm, add_cached: equal the full batch on a device") {
     Net exact(Device::cuda, true);
     add_with_exact_batch_norm<double>(
         exact.window, exact.model, split(in_order(32), 5),

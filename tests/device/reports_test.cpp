@@ -1,4 +1,4 @@
-// Reports on a device: its own ledger, and nobody waits for it because somebody looks on.
+// Reports on a device read the device's memory account and do not wait for its work.
 #include "catch.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
@@ -10,7 +10,7 @@
 
 namespace tally::test {
 
-TEST_CASE("Reports on a device read its ledger and make nobody wait") {
+TEST_CASE("reports: read a device's memory account without waiting") {
     const Tensor w = parameter(Array<float>::full({64, 64}, 0.01f, Device::cuda));
     const auto saved = [] {
         return memory::report(Device::cuda).in_use_by[static_cast<std::size_t>(MemoryClass::saved)];

@@ -1,4 +1,4 @@
-// What lies on a device is refused to xtensor, which reads the host's memory.
+// xtensor reads host memory, so views of arrays on a device throw Error.
 #include "tally/xtensor.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"
@@ -8,7 +8,7 @@
 
 namespace tally::test {
 
-TEST_CASE("xtensor is refused what lies on the device") {
+TEST_CASE("xtensor: throws Error when the array is on a device") {
     Array<float> x = Array<float>({2, 3}, {1, 2, 3, 4, 5, 6}).to(Device::cuda);
     const std::uint32_t version = detail::version_of(x);
     CHECK_THROWS_WITH(as_xtensor(x),

@@ -1,5 +1,5 @@
-// Invariant 9, seen from outside: no byte of a tensor comes from anywhere but the ledger, and a steady
-// step allocates nothing. Where the host has nothing left, the ledger loses nothing.
+// Invariant 9: all tensor bytes come from tally's allocator, and a steady step allocates nothing. The
+// allocator loses no memory when the host has none left.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -25,10 +25,10 @@
 
 namespace {
 
-// What this program asks of the host, counted for the whole program and read only below.
+// Counts the host allocations of the whole program.
 std::atomic<std::size_t> host_allocations{0}, largest_host_allocation{0};
 
-thread_local std::uint64_t until_refused = 0;  // of this thread's requests; 0: none is refused
+thread_local std::uint64_t until_failure = 0;  // this thread's n-th host allocation fails; 0: none fails
 
 }  // namespace
 
@@ -36,7 +36,7 @@ bool tally::test::refused(std::size_t bytes) {
     host_allocations.fetch_add(1, std::memory_order_relaxed);
     if (bytes > largest_host_allocation.load(std::memory_order_relaxed))
         largest_host_allocation.store(bytes, std::memory_order_relaxed);
-    return until_refused != 0 && --until_refused == 0;
+    return until_failure != 0 && --until_failure == 0;
 }
 
 using namespace tally;
@@ -50,35 +50,35 @@ struct Counted {
     std::size_t before = host_allocations;
 };
 
-// While one lives, the host refuses this thread the n-th thing that it asks for, once.
-struct Refusal {
-    explicit Refusal(std::uint64_t n) { until_refused = n; }
-    Refusal(const Refusal&) = delete;
-    Refusal& operator=(const Refusal&) = delete;
-    ~Refusal() { until_refused = 0; }
-    bool happened() const { return until_refused == 0; }
+// Makes the n-th host allocation of this thread fail, once.
+struct FailAllocation {
+    explicit FailAllocation(std::uint64_t n) { until_failure = n; }
+    FailAllocation(const FailAllocation&) = delete;
+    FailAllocation& operator=(const FailAllocation&) = delete;
+    ~FailAllocation() { until_failure = 0; }
+    bool happened() const { return until_failure == 0; }
 };
 
-// Does f with its n-th request to the host refused, for n = 1, 2, 3, ..., until none is, and `look`s after each.
-template <class F, class Look> std::uint64_t refuse_each(F f, Look look) {
+// Runs f with its n-th host allocation failing, for n = 1, 2, ..., until none fails; calls `look` after each.
+template <class F, class Look> std::uint64_t fail_each(F f, Look look) {
     for (std::uint64_t n = 1;; ++n) {
-        const Refusal refusal(n);
+        const FailAllocation failure(n);
         try {
             f();
         } catch (const std::exception&) {
-            if (!refusal.happened()) throw;
+            if (!failure.happened()) throw;
         }
-        if (!refusal.happened()) return n - 1;
+        if (!failure.happened()) return n - 1;
         look();
     }
 }
 
 }  // namespace
 
-TEST_CASE("invariant 9: the counters count", "[alone]") {
+TEST_CASE("invariant 9: the counters of host allocations count", "[alone]") {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     const Counted counted;
-    ::operator delete(::operator new(1000));  // a plain new-expression may be optimised away
+    ::operator delete(::operator new(1000));  // the compiler may remove a plain new-expression
     ::operator delete (::operator new (500, std::align_val_t{64}), std::align_val_t{64});
     void* aligned = nullptr;
     REQUIRE(posix_memalign(&aligned, 64, 2000) == 0);
@@ -87,22 +87,22 @@ TEST_CASE("invariant 9: the counters count", "[alone]") {
     CHECK(largest_host_allocation == 2000);
 }
 
-TEST_CASE("invariant 9: random numbers are written where they lie", "[alone]") {
+TEST_CASE("invariant 9: random numbers are written to their tensor directly", "[alone]") {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     const std::int64_t count = 1 << 16;
     const auto make = [&] { return std::pair(randn({count}, {.seed = 1}), uniform({count}, -1, 1)); };
-    make();  // what the pool caches from now on
+    make();  // fills the pool's cache
     const Counted counted;
     const auto [x, y] = make();
     CHECK(x.shape() == y.shape());
     CHECK(largest_host_allocation < 4096);
 }
 
-TEST_CASE("invariant 9: no tensor byte is allocated outside the ledger during a training step", "[alone]") {
+TEST_CASE("invariant 9: a training step allocates no tensor byte outside tally's allocator", "[alone]") {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     Random random(9);
-    // The large arrays of this step have 5 KiB and more; what the host is asked for besides (axes,
-    // lists) is tiny.
+    // The large arrays of this step have at least 5 KiB; other host allocations, such as lists of axes, are
+    // small.
     const Tensor x(random.array<float>({64, 48})),
         w1 = parameter(random.array<float>({48, 64})), b1 = parameter(random.array<float>({64})),
         gain = parameter(random.array<float>({64})), bias = parameter(random.array<float>({64})),
@@ -132,7 +132,7 @@ TEST_CASE("invariant 9: no tensor byte is allocated outside the ledger during a 
     CHECK(largest_host_allocation < 4096);
 }
 
-TEST_CASE("invariant 9: the ledger serves a steady step from what it has") {
+TEST_CASE("invariant 9: a steady step reuses its buffers") {
     const Tensor x(Array<float>::full({6, 3}, 0.5f)), w = parameter({0.5f, -1.25f, 0.75f});
     const auto step = [&] {
         w.zero_grad();
@@ -149,47 +149,47 @@ TEST_CASE("invariant 9: the ledger serves a steady step from what it has") {
     if (pool::enabled) CHECK(after.allocations - before.allocations == after.reused - before.reused);
 }
 
-TEST_CASE("an arena whose host has no memory loses none of its own", "[alone]") {
+TEST_CASE("Arena: loses no memory when the host has none left", "[alone]") {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     memory::Arena arena(1000);
-    const auto places = refuse_each([&] { arena.take(100); },
-                                    [&] {
-                                        CHECK(arena.free_bytes() == 1000);
-                                        CHECK(arena.largest() == 1000);
-                                    });
+    const auto places = fail_each([&] { arena.take(100); },
+                                  [&] {
+                                      CHECK(arena.free_bytes() == 1000);
+                                      CHECK(arena.largest() == 1000);
+                                  });
     CHECK(places > 0);
     CHECK(arena.take(200) == 100u);
     CHECK(arena.take(300) == 300u);
     bool asked = false;
     {
-        const Refusal refusal(1);
-        arena.give(100, 200);  // no gap is beside it
-        asked = refusal.happened();
+        const FailAllocation failure(1);
+        arena.give(100, 200);  // has no free neighbour
+        asked = failure.happened();
     }
     CHECK_FALSE(asked);
     CHECK(arena.free_bytes() == 600);
     CHECK(arena.take(200) == 100u);
 }
 
-TEST_CASE("with a budget no byte of it is lost where the host has no memory", "[alone]") {
+TEST_CASE("budget: no byte is lost when the host has no memory left", "[alone]") {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     const Budget budget(MiB);
-    const auto places = refuse_each([] { memory::detail::unref(allocate(64 * KiB)); },
-                                    [] {
-                                        memory::drop_cache();
-                                        CHECK(memory::in_use() == 0);
-                                        CHECK(memory::report().largest_free == MiB);
-                                    });
-    CHECK(places > 1);  // for the block, and for the gap behind it
+    const auto places = fail_each([] { memory::detail::unref(allocate(64 * KiB)); },
+                                  [] {
+                                      memory::drop_cache();
+                                      CHECK(memory::in_use() == 0);
+                                      CHECK(memory::report().largest_free == MiB);
+                                  });
+    CHECK(places > 1);  // one for the block, one for the gap behind the block
     memory::detail::Storage* const before = allocate(64 * KiB);
     memory::detail::Storage* const between = allocate(128 * KiB);
     memory::detail::Storage* const after = allocate(64 * KiB);
     memory::detail::unref(between);
     bool asked = false;
     {
-        const Refusal refusal(1);
+        const FailAllocation failure(1);
         memory::drop_cache();
-        asked = refusal.happened();
+        asked = failure.happened();
     }
     CHECK_FALSE(asked);
     CHECK(memory::report().cached == 0);

@@ -1,4 +1,4 @@
-// Memory that runs out on demand: the n-th buffer is refused, cached or not, and the ledger stays true.
+// memory::fail_allocation() makes the n-th buffer fail, cached or not; the memory account stays correct.
 #include <thread>
 #include <vector>
 
@@ -13,27 +13,27 @@
 using namespace tally;
 using namespace tally::test;
 
-TEST_CASE("The n-th buffer from now on is refused, also where one waits to be used again") {
-    memory::detail::unref(allocate(1000));  // it waits
+TEST_CASE("fail_allocation: the n-th buffer fails, even when the cache has one") {
+    memory::detail::unref(allocate(1000));  // goes to the cache
     for (const std::uint64_t n : {1u, 2u, 5u}) {
         const std::size_t in_use = memory::in_use();
         std::vector<memory::detail::Storage*> held;
         memory::fail_allocation(n);
         for (std::uint64_t i = 1; i < n; ++i) held.push_back(allocate(1000));
         CHECK(message_of_failed(1000).find("[memory] out of memory on cpu: asked 1000 B") == 0);
-        held.push_back(allocate(1000));  // the next is served
+        held.push_back(allocate(1000));  // the next allocation succeeds
         CHECK(memory::in_use() == in_use + n * 1024);
         for (memory::detail::Storage* storage : held) memory::detail::unref(storage);
         CHECK(memory::in_use() == in_use);
     }
     memory::fail_allocation(1);
-    memory::detail::unref(allocate(0));  // takes no memory, hence is no failure
-    std::thread([] { memory::detail::unref(allocate(1000)); }).join();  // nor is what others ask for
+    memory::detail::unref(allocate(0));                                 // an empty buffer needs no memory
+    std::thread([] { memory::detail::unref(allocate(1000)); }).join();  // another thread
     memory::fail_allocation(0);
     memory::detail::unref(allocate(1000));
 }
 
-TEST_CASE("What was asked for and what was in use can be read from the error") {
+TEST_CASE("OutOfMemory: has the requested bytes and the bytes in use") {
     memory::detail::Storage* const here = allocate(64);
     const std::size_t in_use = memory::in_use();
     memory::fail_allocation(1);
@@ -48,7 +48,7 @@ TEST_CASE("What was asked for and what was in use can be read from the error") {
     memory::detail::unref(here);
 }
 
-TEST_CASE("While a failure is awaited the ledger counts and classifies as ever") {
+TEST_CASE("fail_allocation: counts and classes stay correct while a failure is pending") {
     const auto rows = [](bool awaited) {
         if (awaited) memory::fail_allocation(1000000);
         memory::reset_peak();

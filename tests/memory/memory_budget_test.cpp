@@ -1,5 +1,5 @@
-// The budget: a small device whose memory fragments, refuses with all the sizes, and takes cached
-// blocks back first.
+// A budget simulates a small device: its memory fragments, errors have all sizes, and cached blocks are freed
+// before an allocation fails.
 #include <atomic>
 #include <limits>
 #include <string>
@@ -14,7 +14,7 @@
 using namespace tally;
 using namespace tally::test;
 
-TEST_CASE("beyond the budget an allocation fails with all the sizes and a way out") {
+TEST_CASE("budget: an allocation beyond it throws OutOfMemory with all sizes and a remedy") {
     const Budget budget(100 * MiB);
     CHECK(memory::report().budget == 100 * MiB);
     CHECK(memory::report().largest_free == 100 * MiB);
@@ -25,7 +25,7 @@ TEST_CASE("beyond the budget an allocation fails with all the sizes and a way ou
         "[memory] out of memory on cpu: asked 45.0 MiB (47185920 bytes), budget 100.0 MiB, in use 60.2 MiB, "
         "cached 0 B, largest free block 39.8 MiB; use smaller micro-batches, checkpoint, or raise the "
         "budget");
-    CHECK(memory::in_use() == most->bytes);  // still true
+    CHECK(memory::in_use() == most->bytes);  // the failed allocation is not counted
     memory::detail::Storage* rest = allocate(39 * MiB + 824 * KiB);
     CHECK(memory::report().largest_free == 0);
     CHECK_THROWS_AS(allocate(1), OutOfMemory);
@@ -37,7 +37,7 @@ TEST_CASE("beyond the budget an allocation fails with all the sizes and a way ou
     CHECK(memory::in_use() == 0);
 }
 
-TEST_CASE("free memory in pieces cannot hold what would fit in one: fragmentation is real, and said") {
+TEST_CASE("budget: fragmented memory cannot hold a larger block, and the Error says so") {
     const Budget budget(10 * MiB);
     std::vector<memory::detail::Storage*> blocks;
     for (int i = 0; i < 10; ++i) blocks.push_back(allocate(MiB));
@@ -48,7 +48,7 @@ TEST_CASE("free memory in pieces cannot hold what would fit in one: fragmentatio
     CHECK_THAT(message,
                contains("asked 2.0 MiB (2097152 bytes), budget 10.0 MiB, in use 5.0 MiB, cached 0 B, largest "
                         "free block 1.0 MiB; 5.0 MiB are free, but fragmented; "));
-    memory::detail::unref(blocks[1]);  // joins its two neighbours
+    memory::detail::unref(blocks[1]);  // merges with its two free neighbours
     CHECK(memory::report().largest_free == 3 * MiB);
     memory::detail::Storage* joined = allocate(3 * MiB);
     CHECK(joined->data != nullptr);
@@ -57,7 +57,7 @@ TEST_CASE("free memory in pieces cannot hold what would fit in one: fragmentatio
     CHECK(memory::report().largest_free == 10 * MiB);
 }
 
-TEST_CASE("cached blocks count against the budget, and are dropped before an allocation fails", "[alone]") {
+TEST_CASE("budget: includes cached blocks, and frees them before an allocation fails", "[alone]") {
     if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
     const Budget budget(8 * MiB);
     std::vector<memory::detail::Storage*> blocks;
@@ -67,13 +67,13 @@ TEST_CASE("cached blocks count against the budget, and are dropped before an all
     CHECK(memory::report().largest_free == 8 * MiB);
     const memory::Report before = memory::report();
     memory::detail::Storage* whole =
-        allocate(8 * MiB);  // fits only because the eight were dropped and joined
+        allocate(8 * MiB);  // fits only after the eight blocks are freed and merged
     CHECK(memory::report().cached == 0);
     CHECK(memory::report().reused == before.reused);
     memory::detail::unref(whole);
 }
 
-TEST_CASE("with a budget every thread reaches what any thread has let go") {
+TEST_CASE("budget: a thread can use memory that another thread has freed") {
     const Budget budget(2 * MiB);
     for (int i = 0; i < 3; ++i) {
         std::thread([] { memory::detail::unref(allocate(2 * MiB)); }).join();
@@ -83,7 +83,7 @@ TEST_CASE("with a budget every thread reaches what any thread has let go") {
     CHECK(memory::in_use() == 0);
 }
 
-TEST_CASE("a budget is set on an idle device only") {
+TEST_CASE("set_budget: throws Error when the device is in use") {
     memory::detail::Storage* storage = allocate(1000);
     CHECK_THROWS_WITH(
         memory::set_budget(MiB),
@@ -99,14 +99,14 @@ TEST_CASE("a budget is set on an idle device only") {
     memory::set_budget(2 * MiB);
     CHECK(memory::report().largest_free == 2 * MiB);
     CHECK_THROWS_AS(memory::set_budget(std::numeric_limits<std::size_t>::max()), OutOfMemory);
-    CHECK(memory::report().budget == 2 * MiB);  // the old one stands
-    memory::set_budget(100);                    // not a multiple of 64: the rest cannot be used
+    CHECK(memory::report().budget == 2 * MiB);  // the old budget stays
+    memory::set_budget(100);                    // rounded down to a multiple of 64
     CHECK(memory::report().largest_free == 64);
     memory::set_budget(10);
     CHECK_THROWS_AS(allocate(1), OutOfMemory);
 }
 
-TEST_CASE("a budget is refused while another thread holds cached blocks", "[alone]") {
+TEST_CASE("set_budget: throws Error when another thread has cached blocks", "[alone]") {
     if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
     std::atomic<int> stage{0};
     std::thread other([&] {
@@ -124,7 +124,7 @@ TEST_CASE("a budget is refused while another thread holds cached blocks", "[alon
     CHECK(memory::report().budget == MiB);
 }
 
-TEST_CASE("the arena takes the smallest gap that suffices and joins neighbours") {
+TEST_CASE("Arena: takes the smallest sufficient gap and merges neighbours") {
     memory::Arena arena(1000);
     CHECK(arena.take(300) == 0u);
     CHECK(arena.take(100) == 300u);
@@ -139,7 +139,7 @@ TEST_CASE("the arena takes the smallest gap that suffices and joins neighbours")
     CHECK(arena.free_bytes() == 359);
     arena.give(300, 100);  // between the gap at 0 and the block at 400
     CHECK(arena.largest() == 400);
-    arena.give(400, 190);  // now 0 to 600 is one gap
+    arena.give(400, 190);  // 0 to 600 is one gap now
     CHECK(arena.largest() == 600);
     arena.give(650, 301);
     arena.give(600, 50);

@@ -1,4 +1,4 @@
-// What the tests of the ledger share: sizes, buffers of the CPU, a budget that ends with its test.
+// Helpers of the memory tests: sizes, CPU buffers, and a budget for the time of a test.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace tally::test {
 
 inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;
-inline constexpr bool caching = pool::enabled;  // both are off under AddressSanitizer
+inline constexpr bool caching = pool::enabled;  // AddressSanitizer disables both
 
 inline memory::detail::Storage* allocate(std::size_t bytes) {
     return memory::detail::allocate(bytes, Device::cpu);
@@ -25,7 +25,7 @@ struct Budget {
     ~Budget() {
         try {
             memory::set_budget(0, of);
-        } catch (const Error&) {  // a failed assertion has left buffers behind, and is reported itself
+        } catch (const Error&) {  // a failed assertion has left buffers, and its own report is enough
         }
         memory::reset_peak(of);
     }

@@ -1,5 +1,4 @@
-// The ledger: true to the byte, by class, at its peak, under a budget, over threads, and after it
-// had to refuse.
+// The memory account: exact bytes by class, peaks, budgets, several threads, and failed requests.
 #include "tally/memory/memory.hpp"
 
 #include <algorithm>
@@ -28,7 +27,7 @@ constexpr std::size_t row(MemoryClass memory_class) { return static_cast<std::si
 
 }  // namespace
 
-TEST_CASE("a fresh buffer is aligned, rounded to 64 bytes, temporary and counted") {
+TEST_CASE("memory: a new buffer is aligned, rounded to 64 bytes, temporary and counted") {
     const std::size_t before = memory::in_use();
     for (const std::size_t bytes : {1u, 12u, 63u, 64u, 65u, 4096u, 65536u, 65537u, 1000000u}) {
         memory::detail::Storage* storage = allocate(bytes);
@@ -46,7 +45,7 @@ TEST_CASE("a fresh buffer is aligned, rounded to 64 bytes, temporary and counted
     }
 }
 
-TEST_CASE("a buffer used again starts afresh") {
+TEST_CASE("memory: a reused buffer has fresh counts, version and class") {
     memory::detail::Storage* storage = allocate(100);
     storage->version = 7;
     memory::detail::ref(storage);
@@ -64,7 +63,7 @@ TEST_CASE("a buffer used again starts afresh") {
     memory::detail::unref(storage);
 }
 
-TEST_CASE("nothing is a buffer without memory, and counts for nothing") {
+TEST_CASE("memory: an empty buffer has no memory and is not counted") {
     const memory::Report before = memory::report();
     memory::detail::Storage* storage = allocate(0);
     CHECK(storage->bytes == 0);
@@ -78,7 +77,7 @@ TEST_CASE("nothing is a buffer without memory, and counts for nothing") {
     CHECK(after.cached == before.cached);
 }
 
-TEST_CASE("bytes are counted by class, and follow the buffer from class to class") {
+TEST_CASE("memory: bytes are counted by class, and move with the buffer from class to class") {
     const memory::Report before = memory::report();
     const auto held = [&](MemoryClass memory_class) {
         return memory::report().in_use_by[row(memory_class)] - before.in_use_by[row(memory_class)];
@@ -99,22 +98,22 @@ TEST_CASE("bytes are counted by class, and follow the buffer from class to class
     CHECK(held(MemoryClass::saved) == 0);
     CHECK(held(MemoryClass::temporary) == 128);
 
-    memory::detail::ref_saved(weights);  // a parameter that a rule keeps remains a parameter
+    memory::detail::ref_saved(weights);  // a saved parameter stays a parameter
     CHECK(held(MemoryClass::parameter) == 640);
     memory::detail::unref_saved(weights);
     CHECK(held(MemoryClass::parameter) == 640);
 
     memory::detail::ref_saved(value);
     memory::detail::unref(value);
-    CHECK(held(MemoryClass::saved) == 128);  // a rule that keeps it holds it, too
+    CHECK(held(MemoryClass::saved) == 128);  // the saved value owns the buffer as well
     memory::detail::unref_saved(value);
-    CHECK(held(MemoryClass::saved) == 0);  // taken from the class it was in
+    CHECK(held(MemoryClass::saved) == 0);  // subtracted from the buffer's old class
     memory::detail::unref(weights);
     CHECK(held(MemoryClass::parameter) == 0);
     CHECK(memory::in_use() == before.in_use);
 }
 
-TEST_CASE("rules of many threads come and go while the class changes, and each byte stays counted once") {
+TEST_CASE("memory: each byte is counted once when threads save and release while the class changes") {
     const memory::Report before = memory::report();
     memory::detail::Storage* const storage = allocate(128);
     std::vector<std::thread> threads;
@@ -141,7 +140,7 @@ TEST_CASE("rules of many threads come and go while the class changes, and each b
     CHECK(memory::in_use() == before.in_use);
 }
 
-TEST_CASE("the peak is exact, over all and by class") {
+TEST_CASE("memory: the peak is exact in total and by class") {
     const std::size_t before = memory::in_use();
     memory::reset_peak();
     CHECK(memory::peak() == before);
@@ -166,7 +165,7 @@ TEST_CASE("the peak is exact, over all and by class") {
     memory::detail::unref(d);
 }
 
-TEST_CASE("the peak is of all threads together") {
+TEST_CASE("memory: the peak covers all threads together") {
     const std::size_t before = memory::in_use();
     memory::detail::unref(allocate(64 * 100));
     memory::reset_peak();
@@ -184,18 +183,18 @@ TEST_CASE("the peak is of all threads together") {
     stage.wait(0);
     CHECK(memory::peak() == before + 64 * 50);
     memory::detail::Storage* more =
-        allocate(64 * 20);  // less than this thread's own peak, more than the peak of both
+        allocate(64 * 20);  // less than this thread's own peak, but a new peak of both
     CHECK(memory::peak() == before + 64 * 61);
     stage = 2;
     stage.notify_all();
     other.join();
-    memory::detail::Storage* alone = allocate(64);  // what the ended thread has left still counts
+    memory::detail::Storage* alone = allocate(64);  // buffers of an ended thread still count
     CHECK(memory::peak() == before + 64 * 62);
     for (memory::detail::Storage* storage : {here, more, alone, left_behind}) memory::detail::unref(storage);
     CHECK(memory::in_use() == before);
 }
 
-TEST_CASE("a thread that ends and gives its cache back raises no peak") {
+TEST_CASE("memory: a thread that ends and empties its cache raises no peak") {
     const std::size_t before = memory::in_use();
     memory::reset_peak();
     std::atomic<bool> stop{false};
@@ -213,7 +212,7 @@ TEST_CASE("a thread that ends and gives its cache back raises no peak") {
     CHECK(memory::peak() <= before + large + 64);
 }
 
-TEST_CASE("buffers are used again, and that is counted", "[alone]") {
+TEST_CASE("memory: buffers are reused and the reuse is counted", "[alone]") {
     if (!caching) TALLY_SKIP("nothing is cached under AddressSanitizer");
     for (const std::size_t bytes : {std::size_t{100}, 3 * MiB}) {
         memory::drop_cache();
@@ -238,7 +237,7 @@ TEST_CASE("buffers are used again, and that is counted", "[alone]") {
     }
 }
 
-TEST_CASE("the cache does not outgrow the peak when sizes keep changing") {
+TEST_CASE("memory: the cache does not exceed the peak when sizes keep changing") {
     memory::drop_cache();
     memory::reset_peak();
     for (std::size_t i = 0; i < 400; ++i) {
@@ -248,7 +247,7 @@ TEST_CASE("the cache does not outgrow the peak when sizes keep changing") {
     memory::drop_cache();
 }
 
-TEST_CASE("fresh bytes are NaN when poisoned, also of a buffer used again") {
+TEST_CASE("set_poison: new and reused buffers contain NaN") {
     const Poison poison;
     for (const std::size_t bytes : {60u, 100000u}) {
         for (int round = 0; round < 2; ++round) {
@@ -261,7 +260,7 @@ TEST_CASE("fresh bytes are NaN when poisoned, also of a buffer used again") {
     }
 }
 
-TEST_CASE("a request that no machine can meet is refused, and nothing is lost") {
+TEST_CASE("memory: an impossible request throws OutOfMemory and changes no count") {
     const memory::Report before = memory::report();
     for (const std::size_t bytes :
          {std::numeric_limits<std::size_t>::max(), std::numeric_limits<std::size_t>::max() - 63,
@@ -275,7 +274,7 @@ TEST_CASE("a request that no machine can meet is refused, and nothing is lost") 
     CHECK(after.allocations == before.allocations);
 }
 
-TEST_CASE("a device that is not there is an error in words", "[alone]") {
+TEST_CASE("memory: an unavailable device throws Error", "[alone]") {
     if (available(Device::cuda)) TALLY_SKIP("there is a CUDA device");
     const std::string words = "[memory] " + peer::unavailable_reason();
     CHECK_THROWS_WITH(memory::detail::allocate(64, Device::cuda), words);
@@ -284,7 +283,7 @@ TEST_CASE("a device that is not there is an error in words", "[alone]") {
     CHECK(memory::report(Device::cuda).in_use == 0);
 }
 
-TEST_CASE("the ledger agrees with a plain model over random sequences") {
+TEST_CASE("memory: counts agree with a simple model over random sequences") {
     const unsigned seed = std::random_device{}();
     const std::size_t budget_bytes = GENERATE(std::size_t{0}, 256 * KiB);
     INFO("seed " << seed << ", budget " << budget_bytes);
@@ -360,14 +359,14 @@ TEST_CASE("the ledger agrees with a plain model over random sequences") {
     if (budget_bytes > 0) CHECK(memory::report().largest_free == budget_bytes);
 }
 
-TEST_CASE("many threads: the sums are right, and blocks may die where they were not born") {
+TEST_CASE("memory: counts stay correct when several threads allocate and other threads free") {
     const std::size_t budget_bytes = GENERATE(std::size_t{0}, 16 * MiB);
     const Budget budget(budget_bytes);
     const memory::Report before = memory::report();
     memory::reset_peak();
     constexpr std::size_t threads = 4, rounds = 3000, kept = 50;
     std::array<std::vector<memory::detail::Storage*>, threads> leftovers;
-    const auto let_go = [](memory::detail::Storage* storage) {  // the array, then the rule that keeps it
+    const auto release = [](memory::detail::Storage* storage) {  // first the array, then the saved value
         memory::detail::unref(storage);
         memory::detail::unref_saved(storage);
     };
@@ -381,7 +380,7 @@ TEST_CASE("many threads: the sums are right, and blocks may die where they were 
                 if (i < kept)
                     leftovers[t].push_back(storage);
                 else
-                    let_go(storage);
+                    release(storage);
             }
         });
     }
@@ -394,17 +393,17 @@ TEST_CASE("many threads: the sums are right, and blocks may die where they were 
     CHECK(after.peak >= after.in_use);
     CHECK(after.peak <= before.in_use + left + threads * 7 * 64);
     CHECK(after.allocations == before.allocations + threads * rounds);
-    if (budget_bytes == 0) CHECK(after.cached <= before.cached);  // ended threads have given theirs back
+    if (budget_bytes == 0) CHECK(after.cached <= before.cached);  // ended threads have emptied their caches
     std::thread([&] {
         for (const auto& list : leftovers)
-            for (memory::detail::Storage* storage : list) let_go(storage);
+            for (memory::detail::Storage* storage : list) release(storage);
     }).join();
     CHECK(memory::in_use() == before.in_use);
     CHECK(memory::report().in_use_by[row(MemoryClass::gradient)] ==
           before.in_use_by[row(MemoryClass::gradient)]);
 }
 
-TEST_CASE("a producer and a consumer do not fill the consumer's cache without bound") {
+TEST_CASE("memory: the consumer's cache stays bounded when another thread produces the buffers") {
     for (int i = 0; i < 40; ++i) {
         std::vector<memory::detail::Storage*> made;
         std::thread([&made] {
@@ -429,17 +428,16 @@ LastArray at_exit;  // destroyed after the main thread's lists, too
 
 }  // namespace
 
-TEST_CASE("buffers may be let go and made after the thread's own lists are gone") {
+TEST_CASE("memory: buffers can be freed and allocated after the thread's lists are destroyed") {
     const std::size_t before = memory::in_use();
     std::thread([] {
-        static thread_local LastArray
-            last;  // made before the ledger meets this thread, hence destroyed after its farewell
+        static thread_local LastArray last;  // constructed before the thread's lists, so destroyed after them
         last.storage = allocate(640);
     }).join();
     CHECK(memory::in_use() == before);
 }
 
-TEST_CASE("sizes in words, and the report as a table") {
+TEST_CASE("bytes_in_words, to_string: format sizes and the report's table") {
     CHECK(bytes_in_words(0) == "0 B");
     CHECK(bytes_in_words(1023) == "1023 B");
     CHECK(bytes_in_words(1024) == "1.0 KiB");

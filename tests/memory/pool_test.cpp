@@ -1,4 +1,4 @@
-// The pool: blocks come back to whoever asks next, sizes never mix, and threads end without losing one.
+// The pool reuses freed blocks, never mixes their sizes, and loses none when a thread ends.
 #include "tally/memory/pool.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Taken {
     }
 };
 
-// Destroyed after the pool's guard when it is made before the thread's first `give`.
+// If made before the thread's first `give`, it is destroyed after the pool's guard.
 struct GivesLate {
     std::vector<void*> blocks;
     ~GivesLate() {
@@ -35,18 +35,18 @@ struct GivesLate {
 
 }  // namespace
 
-TEST_CASE("a block given back is taken next, by requests of its size class only", "[alone]") {
+TEST_CASE("pool: the next request of the same size class gets the freed block", "[alone]") {
     if (!pool::enabled) TALLY_SKIP("the pool is off under AddressSanitizer");
     void* first = pool::take(33);
     pool::give(first, 33);
-    void* other = pool::take(32);  // one class below
+    void* other = pool::take(32);  // one size class smaller
     CHECK(other != first);
-    CHECK(pool::take(48) == first);  // 33 to 48 share a list
+    CHECK(pool::take(48) == first);  // 33 to 48 bytes share a list
     pool::give(first, 48);
     pool::give(other, 32);
 }
 
-TEST_CASE("pool blocks are aligned, disjoint and hold what they were asked for") {
+TEST_CASE("pool: blocks are aligned and disjoint, and keep their content") {
     const unsigned seed = std::random_device{}();
     INFO("seed " << seed);
     std::mt19937 generator(seed);
@@ -69,13 +69,13 @@ TEST_CASE("pool blocks are aligned, disjoint and hold what they were asked for")
     for (const Taken& block : held) pool::give(block.memory, block.bytes);
 }
 
-TEST_CASE("blocks may be given back by another thread, and after a thread's lists are gone") {
+TEST_CASE("pool: blocks can be freed by another thread and after a thread's lists are destroyed") {
     std::vector<void*> from_here;
     for (int i = 0; i < 100; ++i) from_here.push_back(pool::take(40));
     std::thread([blocks = std::move(from_here)]() mutable {
         static thread_local GivesLate late;
         late.blocks = std::move(blocks);
-        pool::give(pool::take(40), 40);  // makes the guard, which is therefore destroyed first
+        pool::give(pool::take(40), 40);  // constructs the guard later, so the guard is destroyed first
         pool::give(pool::take(640), 640);
     }).join();
     pool::drop();
