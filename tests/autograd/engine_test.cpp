@@ -1,5 +1,4 @@
-// Tests of the engine over every kind of value: gradients add up over paths, and after an error leaves and
-// graphs are usable.
+// Tests of the engine over every kind of value: gradients add up over paths, and errors leave graphs usable.
 #include <cmath>
 #include <stdexcept>
 #include <string>

@@ -25,8 +25,7 @@ const std::map<std::string, std::vector<Fixture>>& fixtures() {
 
 // ---- comparing ----
 
-// Operations that move or select numbers, or that IEEE arithmetic rounds once. Their results keep even the
-// sign of zero.
+// Operations that move or select numbers, or that IEEE arithmetic rounds once, keep even the sign of zero.
 const std::set<std::string> moving{
     "reshape", "transpose", "permute",   "slice",      "concat", "rows",    "broadcast_to", "where",
     "neg",     "abs",       "embedding", "max_pool2d", "stack",  "squeeze", "unsqueeze",    "argmax"};

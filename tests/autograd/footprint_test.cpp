@@ -1,5 +1,4 @@
-// Invariants 6 and 9, to the byte: the memory that each operation saves for backward, and that a micro-batch
-// allocates.
+// Invariants 6 and 9: the bytes that each operation saves for backward, and that a micro-batch allocates.
 #include <functional>
 #include <iostream>
 #include <string>
@@ -32,8 +31,7 @@ constexpr std::size_t whole = 8 * 16 * sizeof(float);  // one array of the table
 constexpr std::size_t square = 16 * 16 * sizeof(float);
 constexpr std::size_t one_a_row = 64;
 
-// Operands are temporaries, moved into the operation, so the memory that remains in use afterwards is saved
-// for backward.
+// Operands are temporaries that the operation gets, so memory still in use afterwards is saved for backward.
 Tensor made(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)) + 0; }
 Tensor data(const Shape& shape = {8, 16}) { return constant(Array<float>::full(shape, 0.5f)); }
 

@@ -1,5 +1,4 @@
-// Tests of sgd_step: it works in place, only on parameters with a gradient, for every kind of value; a small
-// training converges.
+// sgd_step works in place and only on parameters with a gradient, and a small training converges.
 #include <cmath>
 #include <vector>
 

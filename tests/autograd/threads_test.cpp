@@ -1,5 +1,4 @@
-// A graph belongs to the thread that recorded it: use in another thread throws Error. Different threads have
-// different graphs.
+// A graph belongs to the thread that recorded it: use in another thread throws Error.
 #include <atomic>
 #include <cmath>
 #include <deque>

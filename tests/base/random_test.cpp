@@ -1,5 +1,4 @@
-// Random numbers: published test vectors, values that depend only on (seed, stream, index), and
-// distributions.
+// Random numbers: published test vectors, values that depend only on (seed, stream, index), distributions.
 #include "tally/base/random.hpp"
 
 #include <algorithm>

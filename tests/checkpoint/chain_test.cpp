@@ -1,5 +1,4 @@
-// Chains in segments and with snapshots: how often a layer is begun, how many bytes that takes, and gradients
-// that do not care.
+// Chains in segments and with snapshots: the number of layer runs, the bytes in use, and exact gradients.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -19,7 +18,7 @@ namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-// Layers of a few kinds, which count how often they are begun.
+// Layers of several kinds, which count their runs in `begun`.
 template <class S> struct Layers {
     using V = Var<Array<S>>;
     Chain<Array<S>> chain;
@@ -80,7 +79,7 @@ template <class S> bool same(const std::vector<Array<S>>& a, const std::vector<A
     return a.size() == b.size();
 }
 
-// p(l, c) by its recursion.
+// The least number of steps that Revolve must run, p(l, c), computed by its recursion.
 std::uint64_t least_advances(std::size_t steps, std::size_t snapshots) {
     static std::vector<std::vector<std::uint64_t>> known(65,
                                                          std::vector<std::uint64_t>(9, ~std::uint64_t{0}));
@@ -94,7 +93,7 @@ std::uint64_t least_advances(std::size_t steps, std::size_t snapshots) {
 
 }  // namespace
 
-TEST_CASE("a remainder is spread evenly over the segments") {
+TEST_CASE("even_segments: spread the remainder evenly") {
     CHECK(even_segments(9, 5) == Sizes{2, 2, 2, 2, 1});
     CHECK(even_segments(16, 4) == Sizes{4, 4, 4, 4});
     CHECK(even_segments(3, 3) == Sizes{1, 1, 1});
@@ -120,7 +119,7 @@ TEST_CASE("a remainder is spread evenly over the segments") {
           "3");
 }
 
-TEST_CASE("n layers in k segments begin 2n - n/k times and leave every gradient as it is") {
+TEST_CASE("checkpoint_sequential: n layers in k segments run 2n - n/k times and keep every gradient's bits") {
     for (std::size_t n = 1; n <= 64; ++n) {
         Layers<float> layers(n, n);
         const auto plain = layers.plain();
@@ -135,7 +134,7 @@ TEST_CASE("n layers in k segments begin 2n - n/k times and leave every gradient 
     }
 }
 
-TEST_CASE("Revolve runs as few steps as its formula says, and never holds more snapshots") {
+TEST_CASE("Revolve: runs as many steps as its formula gives, and never holds more snapshots") {
     CHECK(detail::revolve_cost(10, 3) == 15);
     CHECK(detail::revolve_cost(16, 4) == 27);
     CHECK(detail::revolve_cost(100, 5) == 316);
@@ -158,7 +157,7 @@ TEST_CASE("Revolve runs as few steps as its formula says, and never holds more s
     }
 }
 
-TEST_CASE("Revolve refuses nothing to begin from, an empty chain, and to be inside a checkpoint") {
+TEST_CASE("Revolve: throws Error without snapshots, without steps, and inside a checkpoint") {
     Layers<double> layers(3, 1);
     using R = Revolve<Array<double>>;
     CHECK(message_of([&] { R(layers.chain, 0); }) ==
@@ -174,7 +173,7 @@ TEST_CASE("Revolve refuses nothing to begin from, an empty chain, and to be insi
     }
 }
 
-TEST_CASE("a step of Revolve that gives other values is noticed, and nothing is left of two ways at once") {
+TEST_CASE("Revolve: throws Error when a step gives other values, and leaves no node") {
     const Tensor64 x = parameter(Random(1).array<double>({3}));
     const std::int64_t nodes = live_nodes();
     int runs = 0;
@@ -187,7 +186,7 @@ TEST_CASE("a step of Revolve that gives other values is noticed, and nothing is 
         x.zero_grad();
         second.backward();
         CHECK(x.grad().span()[0] == 2 * once.span()[0]);
-        const Tensor64 never = revolve(x);  // let go without going back
+        const Tensor64 never = revolve(x);  // freed without backward
         steps[1] = [&](Tensor64 h) { return std::move(h) * double(++runs); };
         const std::string error = message_of([&] { sum(Revolve<Array<double>>(steps, 2)(x)).backward(); });
         INFO(error);
@@ -196,7 +195,7 @@ TEST_CASE("a step of Revolve that gives other values is noticed, and nothing is 
     CHECK(live_nodes() == nodes);
 }
 
-TEST_CASE("what happens once happens once in the steps of Revolve, on the way to a snapshot, too") {
+TEST_CASE("Revolve: is_recomputing() is false exactly once per step, also on the way to a snapshot") {
     const Tensor64 x = parameter(Random(1).array<double>({3}));
     int happened = 0, runs = 0;
     const Chain<Array<double>> steps(6, [&](Tensor64 h) {
@@ -209,7 +208,7 @@ TEST_CASE("what happens once happens once in the steps of Revolve, on the way to
     CHECK(runs > 12);
 }
 
-TEST_CASE("steps of Revolve that give another state, or look at what is not computed") {
+TEST_CASE("Revolve: finds changed steps, and computes values that a step reads") {
     const Tensor64 x = parameter(Random(1).array<double>({3}));
     std::uint64_t runs = 0;
     Chain<Array<double>> steps(6, [](Tensor64 h) { return sin(std::move(h)); });
@@ -238,7 +237,7 @@ TEST_CASE("steps of Revolve that give another state, or look at what is not comp
     CHECK(detail::revolve_cost(5, ~std::uint64_t{0}) == 4);
 }
 
-TEST_CASE("a chain is cut into the square root of its layers, also within a block and measured there") {
+TEST_CASE("checkpoint_sequential: cuts into the square root of the layers, and can be used in a checkpoint") {
     Layers<double> layers(9, 4);
     const auto plain = layers.plain();
     CHECK(same(plain,
@@ -254,13 +253,13 @@ TEST_CASE("a chain is cut into the square root of its layers, also within a bloc
     })));
 }
 
-// ---- bytes ----
+// ---- memory ----
 
 namespace {
 
-constexpr std::size_t buffer = 4096;  // of a state: 16 x 64 floats
+constexpr std::size_t buffer = 4096;  // bytes of a state of 16 x 64 floats
 
-// Layers that keep one buffer each.
+// Layers that save one buffer each.
 struct Uniform {
     Tensor w = parameter(Random(1).array<float>({64, 64}, -0.1, 0.1)),
            b = parameter(Random(2).array<float>({64}));
@@ -268,7 +267,7 @@ struct Uniform {
     Chain<Array<float>> chain;
     explicit Uniform(std::size_t layers)
         : chain(layers, [this](Tensor h) { return relu(linear(std::move(h), w, b)); }) {
-        sum(run_chain(chain, 0, 1, x)).backward();  // the gradients have their memory
+        sum(run_chain(chain, 0, 1, x)).backward();  // allocates the gradients
         w.zero_grad(), b.zero_grad();
     }
     template <class Way> std::size_t peak(Way way) {
@@ -282,7 +281,8 @@ struct Uniform {
 
 }  // namespace
 
-TEST_CASE("what is in use follows the model within one buffer, and is least near the square root") {
+TEST_CASE(
+    "checkpoint_sequential: memory follows the model within one buffer, and is least near the square root") {
     for (const std::size_t n : {1u, 2u, 5u, 16u, 33u, 64u}) {
         Uniform model(n);
         const auto measured = measure_layers(model.chain, model.x);
@@ -294,8 +294,8 @@ TEST_CASE("what is in use follows the model within one buffer, and is least near
                 model.peak([&](const Tensor& x) { return checkpoint_sequential(model.chain, k, x); });
             const std::size_t predicted = detail::predicted_bytes(measured, even_segments(n, k));
             CHECK(peak <= predicted);
-            CHECK(predicted <= peak + buffer + 256);  // x, which is there anyway
-            // k - 1 snapshots beside x, the longest segment, and two gradients or one of these and the loss
+            CHECK(predicted <= peak + buffer + 256);  // x is in use anyway
+            // k - 1 snapshots besides x, the longest segment, and two gradients or a gradient and the loss
             const std::size_t model_of_docs = (k - 1 + (n + k - 1) / k + 1) * buffer;
             CHECK(peak <= model_of_docs + buffer);
             CHECK(peak + buffer >= model_of_docs - (k > 1 ? buffer : 0));
@@ -306,21 +306,20 @@ TEST_CASE("what is in use follows the model within one buffer, and is least near
     }
 }
 
-TEST_CASE("Revolve holds its snapshots, one step and what passes") {
+TEST_CASE("Revolve: holds its snapshots, the values of one step and two states") {
     Uniform model(33);
     for (std::size_t c = 1; c <= 8; ++c) {
         const Revolve<Array<float>> revolve(model.chain, c);
         const std::size_t peak = model.peak([&](const Tensor& x) { return revolve(x); });
         INFO(c << " snapshots: " << peak);
-        // c - 1 snapshots beside x, what a step keeps, and two gradients, or a gradient and a state
-        // on its way
+        // c - 1 snapshots besides x, the values of one step, and two gradients or a gradient and a state
         const std::size_t model_of_docs = (c - 1 + 1 + 2) * buffer;
         CHECK(peak <= model_of_docs + 256);
         CHECK(peak + buffer >= model_of_docs);
     }
 }
 
-TEST_CASE("a cut for a number of bytes needs no more, and runs as little again as it can") {
+TEST_CASE("fit_into: the cut fits into the bytes and recomputes as few layers as possible") {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         Random random(seed);
         const auto n = static_cast<std::size_t>(random.whole(1, 9));
@@ -336,9 +335,9 @@ TEST_CASE("a cut for a number of bytes needs no more, and runs as little again a
             layer.keeps_result = random.coin();
             layers.push_back(layer);
         }
-        // All cuts: a bit says that a segment ends after this layer.
+        // A bit is 1 if a segment ends after its layer; the loop tries all cuts.
         std::size_t least = ~std::size_t{0};
-        std::vector<std::pair<std::size_t, std::size_t>> all;  // bytes, layers again
+        std::vector<std::pair<std::size_t, std::size_t>> all;  // bytes, recomputed layers
         for (std::size_t bits = 0; bits < std::size_t{1} << (n - 1); ++bits) {
             Sizes sizes{1};
             for (std::size_t i = 0; i + 1 < n; ++i) {
@@ -364,7 +363,7 @@ TEST_CASE("a cut for a number of bytes needs no more, and runs as little again a
     }
 }
 
-TEST_CASE("where the plain chain does not fit into the budget, the cut that is chosen does") {
+TEST_CASE("fit_into: its cut fits into a budget that is too small for the plain chain") {
     std::vector<std::vector<float>> expected;
     Sizes sizes;
     std::string words;
@@ -380,7 +379,7 @@ TEST_CASE("where the plain chain does not fit into the budget, the cut that is c
     };
     expected = gradients(false);
     memory::drop_cache();
-    const Budget small(27 * buffer);  // weights and gradients take 8.5, x one; some is lost between blocks
+    const Budget small(27 * buffer);  // weights and gradients: 8.5, x: 1; gaps lose some
     CHECK_THROWS_AS(gradients(false), OutOfMemory);
     CHECK(gradients(true) == expected);
     CHECK(words.find("segments of ") != std::string::npos);

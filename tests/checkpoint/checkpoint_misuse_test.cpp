@@ -1,4 +1,4 @@
-// What a checkpointed function must not do is noticed, and named.
+// Mistakes of a checkpointed function throw an Error that gives the operation.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,7 @@ Tensor64 square(std::uint64_t seed) { return parameter(Random(seed).array<double
 
 }  // namespace
 
-TEST_CASE("a block that gives other values when it runs again is named operation by operation") {
+TEST_CASE("checkpoint: throws Error with the operation when a recomputed value differs") {
     const Tensor64 w = square(1), x = square(2);
     double drawn = 1;
     const Tensor64 y =
@@ -38,7 +38,7 @@ TEST_CASE("a block that gives other values when it runs again is named operation
     const auto changing = [&](const Tensor64& h) { return tanh(h * (drawn += 1)); };
     {
         const NoCheckpointVerification off;
-        std::thread([] { CHECK(detail::verifying); }).join();  // every thread for itself
+        std::thread([] { CHECK(detail::verifying); }).join();  // verification is set per thread
         sum(checkpoint(changing, x)).backward();
     }
     CHECK(x.has_grad());
@@ -46,7 +46,7 @@ TEST_CASE("a block that gives other values when it runs again is named operation
     CHECK_THROWS_AS(sum(verified_again).backward(), Error);
 }
 
-TEST_CASE("values that differ are noticed at every operation that is computed again, in every bit") {
+TEST_CASE("checkpoint: finds a difference in every bit of every recomputed operation") {
     const Tensor64 w = square(1), x = square(2);
     for (std::size_t at = 0; at < 3; ++at)
         for (std::size_t element = 0; element < 9; ++element) {
@@ -65,7 +65,7 @@ TEST_CASE("values that differ are noticed at every operation that is computed ag
         }
 }
 
-TEST_CASE("a last operation whose value nobody reads is held to its numbers") {
+TEST_CASE("checkpoint: finds a difference in the last operation, whose value no backward function reads") {
     const Tensor64 x = square(2);
     int runs = 0;
     const auto error = [&](auto last) {
@@ -83,7 +83,7 @@ TEST_CASE("a last operation whose value nobody reads is held to its numbers") {
           }).find("operation 2 'slice'") != std::string::npos);
 }
 
-TEST_CASE("a result that comes in another shape the second time is noticed although nobody computes it") {
+TEST_CASE("checkpoint: finds a result of another shape even when it is not recomputed") {
     const auto small = Array<double>::zeros({3, 3}, here()), large = Array<double>::zeros({2, 3, 3}, here());
     for (const bool grows : {true, false}) {
         const Array<double>&once = grows ? small : large, &again = grows ? large : small;
@@ -98,7 +98,7 @@ TEST_CASE("a result that comes in another shape the second time is noticed altho
     }
 }
 
-TEST_CASE("whether values are compared is decided when a function runs first") {
+TEST_CASE("NoCheckpointVerification: counts in the forward pass, not in backward") {
     const Tensor64 x = square(1);
     double drawn = 1;
     const auto changing = [&](const Tensor64& h) { return tanh(h * (drawn += 1)); };
@@ -115,7 +115,7 @@ TEST_CASE("whether values are compared is decided when a function runs first") {
     CHECK(x.has_grad());
 }
 
-TEST_CASE("numbers that are twice as large, negated, or in other rows have another checksum") {
+TEST_CASE("checksum: differs for doubled, negated and reordered numbers") {
     Random random(7);
     for (const Shape& shape : {Shape{2}, Shape{64}, Shape{128, 256}, Shape{7, 33}}) {
         const Array<float> x = random.array<float>(shape);
@@ -149,7 +149,7 @@ TEST_CASE("numbers that are twice as large, negated, or in other rows have anoth
     CHECK(message_of([&] { sum(y).backward(); }).find("other values") != std::string::npos);
 }
 
-TEST_CASE("what is only recorded is held to its operands, and results to their order") {
+TEST_CASE("checkpoint: compares operands of operations that are not recomputed, and the order of results") {
     const Tensor64 w = square(1), v = square(3), x = square(2);
     int runs = 0;
     const Tensor64 y = checkpoint([&](const Tensor64& h) { return linear(h, runs++ ? v : w); }, x);
@@ -169,7 +169,7 @@ TEST_CASE("what is only recorded is held to its operands, and results to their o
           "again");
 }
 
-TEST_CASE("what nobody records is there when a function looks at it again") {
+TEST_CASE("checkpoint: a function can read values that are not recorded again") {
     const Tensor64 w = square(1), v = square(3);
     const Tensor64 data = constant(Array<double>::full({3, 3}, 2, here()));
     const auto block = [&](const Tensor64& x) {
@@ -186,7 +186,7 @@ TEST_CASE("what nobody records is there when a function looks at it again") {
     CHECK_FALSE(w.has_grad());
 }
 
-TEST_CASE("a block within a block that returns its argument leaves kernels at rest") {
+TEST_CASE("checkpoint: kernels stay skipped after an inner block that returns its argument") {
     const Tensor64 x = square(2);
     const auto block = [](const Tensor64& a) {
         Tensor64 y = -a;
@@ -197,7 +197,7 @@ TEST_CASE("a block within a block that returns its argument leaves kernels at re
     CHECK(x.grad().to_vector() == std::vector<double>(9, 1.0));
 }
 
-TEST_CASE("invariant 10: a step is noticed also when the parameter's buffer was shared") {
+TEST_CASE("invariant 10: a checkpoint finds a step even when the parameter's buffer was shared") {
     const Tensor64 w = square(1), x = square(2);
     w.modify_value([](Array<double>& value) { value.writable(); });
     const Array<double> best = w.value();
@@ -207,7 +207,7 @@ TEST_CASE("invariant 10: a step is noticed also when the parameter's buffer was 
           std::string::npos);
 }
 
-TEST_CASE("a block that does something else when it runs again is named") {
+TEST_CASE("checkpoint: throws Error when the function runs other operations during backward") {
     const Tensor64 x = square(2);
     int runs = 0;
     const auto error = [&](auto block) {
@@ -236,8 +236,7 @@ TEST_CASE("a block that does something else when it runs again is named") {
           }) == "[checkpoint] the function gave 2 results, and now 1");
 }
 
-TEST_CASE(
-    "invariant 10: a parameter that is stepped between forward and backward is noticed by a checkpoint") {
+TEST_CASE("invariant 10: a checkpoint finds a parameter that is stepped between forward and backward") {
     const Tensor64 w = square(1), x = square(2);
     const NoCheckpointVerification off;
     const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return tanh(matmul(h, w)); }, x));
@@ -251,7 +250,7 @@ TEST_CASE(
     CHECK(message_of([&] { z.backward(); }).find("[backward] 'checkpoint' saved version 0") == 0);
 }
 
-TEST_CASE("what stays inside a block cannot be used outside") {
+TEST_CASE("checkpoint: throws Error when an inner value is used outside") {
     const Tensor64 x = square(2);
     Tensor64 inside;
     const Tensor64 y = checkpoint(
@@ -268,7 +267,7 @@ TEST_CASE("what stays inside a block cannot be used outside") {
     CHECK(x.has_grad());
 }
 
-TEST_CASE("an error in a block that runs again leaves parameters usable and nothing behind") {
+TEST_CASE("checkpoint: leaves parameters usable and no node when the function throws during backward") {
     const Tensor64 w = square(1), x = square(2);
     const std::int64_t nodes = live_nodes();
     const std::size_t bytes = memory::in_use(here());
@@ -301,8 +300,8 @@ const std::string other_value =
 
 A two(double first, double second) { return A({2}, {first, second}, here()); }
 
-// For a function that reads what `make` gives and is checkpointed in many ways: what y.backward() says where
-// `change` comes before it.
+// Checkpoints a function that reads the value of `make` in many ways, and calls `change` before backward.
+// Each backward() must throw the expected Error.
 template <class Make, class Change>
 void expect_noticed(Make make, Change change, const std::string& expected) {
     using Layer = std::function<Tensor64(const Tensor64&)>;
@@ -317,8 +316,8 @@ void expect_noticed(Make make, Change change, const std::string& expected) {
             INFO(how << (verified ? "" : ", unverified"));
             const std::string message = message_of([&] { y.backward(); });
             CAPTURE(message);
-            const std::string told = is_kept ? "'checkpoint' saved version 0" : expected;
-            CHECK(message.find(told) != std::string::npos);
+            const std::string part = is_kept ? "'checkpoint' saved version 0" : expected;
+            CHECK(message.find(part) != std::string::npos);
             CHECK_FALSE(x.has_grad());
         }
     };
@@ -333,7 +332,7 @@ void expect_noticed(Make make, Change change, const std::string& expected) {
     try_it(
         "an argument",
         [](T x, T captured, const Layer&) { return checkpoint([](T h, T w) { return h * w; }, x, captured); },
-        true);  // arguments are kept as a rule keeps them
+        true);  // arguments are saved as operands are
     try_it("segments", [](T x, T, const Layer& layer) {
         return checkpoint_sequential(Chain<A>{layer, layer, layer, tanh<A>}, 3, x);
     });
@@ -344,26 +343,26 @@ void expect_noticed(Make make, Change change, const std::string& expected) {
 
 }  // namespace
 
-TEST_CASE("invariant 10: a parameter that got another buffer is noticed by every checkpoint") {
+TEST_CASE("invariant 10: every checkpoint finds a parameter that got another buffer") {
     expect_noticed([] { return parameter(two(3, 4)); },
                    [](const Tensor64& w) { w.modify_value([](A& value) { value = two(30, 40); }); },
                    other_value);
 }
 
-TEST_CASE("invariant 10: a constant that is written in place is noticed by every checkpoint") {
+TEST_CASE("invariant 10: every checkpoint finds a constant that is written in place") {
     expect_noticed([] { return constant(two(3, 4)); },
                    [](const Tensor64& c) { ++c.value().storage()->version; },  // as a write in place does
                    "changed in place between forward and backward");
 }
 
-TEST_CASE("a parameter that is one number is noticed by a checkpoint") {
+TEST_CASE("checkpoint: finds a changed scalar parameter") {
     const Scalar w = parameter(3.0), x = parameter(2.0);
     const Scalar y = checkpoint([&](const Scalar& h) { return h * w; }, x);
     w.modify_value([](double& value) { value = 30; });
     CHECK(message_of([&] { y.backward(); }) == "[checkpoint] operation 1 'mul" + other_value);
 }
 
-TEST_CASE("a buffer that a checkpoint has read is not given to another while it is remembered") {
+TEST_CASE("checkpoint: a buffer that it has read is not reused before backward") {
     const Tensor64 x = parameter(two(1, 2)), w = parameter(two(3, 4));
     const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return h * w; }, x));
     const memory::detail::Storage* const before = w.value().storage();
@@ -374,7 +373,7 @@ TEST_CASE("a buffer that a checkpoint has read is not given to another while it 
     CHECK_THROWS_AS(y.backward(), Error);
 }
 
-TEST_CASE("labels that change their order between forward and backward are noticed by a checkpoint") {
+TEST_CASE("checkpoint: finds labels that change their order between forward and backward") {
     const Tensor64 x = parameter(A({2, 2}, {1, 2, 1, 2}, here()));
     const Array<std::int32_t> first({2}, {0, 1}, here()), second({2}, {1, 0}, here());
     bool again = false;
@@ -384,7 +383,7 @@ TEST_CASE("labels that change their order between forward and backward are notic
     CHECK(message_of([&] { y.backward(); }).find("'cross_entropy' has other operands") != std::string::npos);
 }
 
-TEST_CASE("what a swept checkpoint has read may be changed and is changed where it is") {
+TEST_CASE("checkpoint: values that it has read can be changed in place after backward") {
     const Tensor64 x = parameter(two(1, 2)), w = parameter(two(3, 4));
     const Tensor64 y = sum(checkpoint([&](const Tensor64& h) { return h * w; }, x));
     y.backward();

@@ -1,4 +1,4 @@
-// A checkpoint inside another whose results carry no gradient: it is not noted, and runs while kernels rest.
+// An inner checkpoint whose results need no gradient is not recorded, and runs while kernels are skipped.
 #include "tally/checkpoint/checkpoint.hpp"
 
 #include "autograd/support.hpp"
@@ -11,16 +11,16 @@
 using namespace tally;
 using namespace tally::test;
 
-TEST_CASE("a checkpoint that gives only constants may look at what is not computed again") {
+TEST_CASE("checkpoint: an inner checkpoint with constant results can read values that are not recomputed") {
     const Array<float> numbers({2, 2}, {0.5f, -1.25f, 0.75f, 2.f});
     const Tensor plain = parameter(numbers.clone()), x = parameter(numbers.clone());
     sum(cos(plain)).backward();
     const Tensor y = checkpoint(
         [](const Tensor& h) {
-            const Tensor wave = cos(h);  // whose rule reads h alone: it is not computed again
+            const Tensor wave = cos(h);  // not recomputed, because the backward function of cos reads only h
             checkpoint(
                 [](const Tensor& w) {
-                    const Tensor row = slice(w, 0, 1, 2);  // recorded, and of no use
+                    const Tensor row = slice(w, 0, 1, 2);  // recorded, but not used
                     return constant(Array<float>::zeros({}));
                 },
                 wave);

@@ -1,4 +1,4 @@
-// A checkpointed program has the gradients of the plain one, bit for bit.
+// A program with checkpoints has the gradients of the plain program, bit for bit.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -16,15 +16,15 @@ using namespace tally::test;
 
 namespace {
 
-// A random program over arrays of one shape: every step makes a new one from two that are there; some steps
-// are programs themselves, to be run as a block.
+// A random program over arrays of one shape. Each step computes an array from two earlier ones; some steps
+// are programs, which can run as a checkpoint.
 struct Program {
     struct Step {
         std::int64_t op;
         std::size_t a, b;
         std::shared_ptr<Program> block = {};
         std::vector<std::size_t> passed = {}, returned = {};
-        std::int64_t form = 0;  // in which the results come
+        std::int64_t form = 0;  // type of the results: vector, tuple, ...
     };
     std::vector<Step> steps;
     std::size_t inputs = 0;
@@ -145,8 +145,9 @@ Tensor64 square(std::uint64_t seed) { return parameter(Random(seed).array<double
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("invariant 11: a program with checkpoints has the gradients of the plain one bit for bit",
-                   "", float, double) {
+TEMPLATE_TEST_CASE(
+    "invariant 11: a program with checkpoints has the gradients of the plain program bit for bit", "", float,
+    double) {
     const Poison poison;
     const std::uint64_t first = static_cast<std::uint64_t>(GENERATE(0, 1, 2, 3)) * 100;
     for (std::uint64_t seed = first; seed < first + 100; ++seed) {
@@ -168,7 +169,7 @@ TEMPLATE_TEST_CASE("invariant 11: a program with checkpoints has the gradients o
     CHECK(memory::in_use(here()) == 0);
 }
 
-TEST_CASE("a checkpoint of numbers") {
+TEST_CASE("checkpoint: works on scalars") {
     const Scalar x = parameter(0.5), y = parameter(3.0);
     const Scalar z = checkpoint([&](const Scalar& a) { return sin(a * y) * a; }, x);
     CHECK(z.item() == std::sin(1.5) * 0.5);
@@ -180,7 +181,7 @@ TEST_CASE("a checkpoint of numbers") {
     CHECK(dy == y.grad());
 }
 
-TEST_CASE("results may come in a vector, an array, a pair, a tuple or a Loss, and inputs may be anything") {
+TEST_CASE("checkpoint: results can be a vector, array, pair, tuple or Loss, and inputs can have any type") {
     const Tensor64 w = square(1), x = square(2);
     const Array<std::int32_t> labels({3}, {2, 0, 1}, here());
     const auto gradients = [&](auto loss) {
@@ -226,7 +227,7 @@ TEST_CASE("results may come in a vector, an array, a pair, a tuple or a Loss, an
     expect([&] { return loss(x, labels).mean(); }, [&] { return checkpoint(loss, x, labels).mean(); });
 }
 
-TEST_CASE("parameters that a block captures get gradients although none of its inputs wants one") {
+TEST_CASE("checkpoint: captured parameters get gradients even when no input needs one") {
     const Tensor64 w = square(1);
     const Tensor64 data = constant(Random(2).array<double>({3, 3}));
     sum(checkpoint([&](const Tensor64& x) { return two_layers(x, w); }, data)).backward();
@@ -240,7 +241,7 @@ TEST_CASE("parameters that a block captures get gradients although none of its i
     CHECK(same_bits(without, w.grad()));
 }
 
-TEST_CASE("what a block returns unchanged passes through it") {
+TEST_CASE("checkpoint: an input or captured value can be returned unchanged") {
     const Tensor64 w = square(1), x = square(2);
     const Tensor64 data = constant(Array<double>::full({3, 3}, 2, here()));
     const auto [same, captured, fixed, made] =
@@ -255,7 +256,7 @@ TEST_CASE("what a block returns unchanged passes through it") {
     CHECK(same_bits(of_x, x.grad()));
 }
 
-TEST_CASE("between forward and backward a block keeps its inputs only") {
+TEST_CASE("checkpoint: saves only its inputs for backward") {
     const Tensor64 w = parameter(Random(1).array<double>({8, 8})),
                    x = parameter(Random(2).array<double>({16, 8}));
     const auto kept = [&](bool checkpointed) {
@@ -268,18 +269,17 @@ TEST_CASE("between forward and backward a block keeps its inputs only") {
         h = {};
         return memory::report(here()).in_use_by[static_cast<std::size_t>(MemoryClass::saved)] - before;
     };
-    CHECK(kept(false) ==
-          3 * 1024);  // the inputs of both products and of sin; exp keeps what the second reads
+    CHECK(kept(false) == 3 * 1024);  // inputs of sin and of both products; exp shares one of them
     CHECK(kept(true) == 1024);
 }
 
-// ---- how much is computed again ----
+// ---- recomputation ----
 
-TEST_CASE("what no rule reads is not computed again") {
+TEST_CASE("checkpoint: a value that no backward function reads is not recomputed") {
     const Tensor64 w = parameter(Random(1).array<double>({8, 8})),
                    b = parameter(Random(2).array<double>({8}));
     const Tensor64 x = parameter(Random(3).array<double>({4, 8}));
-    std::vector<std::pair<bool, bool>> there;  // by run: whether the two products have values
+    std::vector<std::pair<bool, bool>> there;  // per run: whether the two products have memory
     const auto block = [&](const Tensor64& a) {
         const Tensor64 first = linear(a, w, b), second = linear(tanh(first), w, b);
         there.emplace_back(detail::has_memory(first.value()), detail::has_memory(second.value()));
@@ -288,7 +288,7 @@ TEST_CASE("what no rule reads is not computed again") {
     sum(checkpoint(block, x)).backward();
     REQUIRE(there.size() == 2);
     CHECK(there[0] == std::pair(true, true));
-    CHECK(there[1] == std::pair(true, false));  // relu reads its result, which was kept
+    CHECK(there[1] == std::pair(true, false));  // relu reads its own result, which is saved
     const Array<double> of_w = w.grad().clone(), of_x = x.grad().clone();
     w.zero_grad(), x.zero_grad();
     sum(block(x)).backward();
@@ -296,7 +296,7 @@ TEST_CASE("what no rule reads is not computed again") {
     CHECK(same_bits(of_x, x.grad()));
 }
 
-TEST_CASE("a function that looks at a value which no rule reads gets it") {
+TEST_CASE("checkpoint: the function can read a value that no backward function reads") {
     const Tensor64 w = square(1), x = square(2);
     std::vector<double> looked_at;
     const auto block = [&](const Tensor64& a) {
@@ -305,7 +305,7 @@ TEST_CASE("a function that looks at a value which no rule reads gets it") {
         return -y;
     };
     sum(checkpoint(block, x)).backward();
-    REQUIRE(looked_at.size() == 2);  // the second run stopped there, and a third went on
+    REQUIRE(looked_at.size() == 2);  // the second run stopped at the read, and a third continued
     CHECK(looked_at[0] == looked_at[1]);
     const Array<double> of_w = w.grad().clone();
     w.zero_grad(), x.zero_grad();
@@ -313,7 +313,7 @@ TEST_CASE("a function that looks at a value which no rule reads gets it") {
     CHECK(same_bits(of_w, w.grad()));
 }
 
-TEST_CASE("a function that looks at a value which nobody records gets what is computed") {
+TEST_CASE("checkpoint: the function can read a value that is not recorded") {
     const Tensor64 x = square(2);
     std::vector<double> looked_at;
     const auto block = [&](const Tensor64& a) {
@@ -321,13 +321,13 @@ TEST_CASE("a function that looks at a value which nobody records gets what is co
         looked_at.push_back(one.value().to_vector()[0]);
         return -(a + one);
     };
-    const bool poison = memory::set_poison(true);  // or an old buffer might hold the same numbers
+    const bool poison = memory::set_poison(true);  // an old buffer might have the same numbers
     sum(checkpoint(block, x)).backward();
     memory::set_poison(poison);
     CHECK(looked_at == std::vector<double>{1, 1});
 }
 
-TEST_CASE("the gradients are of the same bits also where nothing is verified") {
+TEST_CASE("NoCheckpointVerification: changes no bit of the gradients") {
     const Tensor64 w = square(1), x = square(2);
     sum(checkpoint([&](const Tensor64& h) { return two_layers(h, w); }, x)).backward();
     const Array<double> verified = w.grad().clone();
@@ -339,9 +339,9 @@ TEST_CASE("the gradients are of the same bits also where nothing is verified") {
     CHECK(same_bits(verified, w.grad()));
 }
 
-// ---- in company ----
+// ---- with other features ----
 
-TEST_CASE("grad() through a checkpoint touches no leaf") {
+TEST_CASE("grad: works through a checkpoint and leaves the gradients of leaves unchanged") {
     const Tensor64 w = square(1), x = square(2);
     const Tensor64 h = tanh(x);
     const auto block = [&](const Tensor64& a) { return two_layers(a, w); };
@@ -360,10 +360,10 @@ TEST_CASE("grad() through a checkpoint touches no leaf") {
         },
         x);
     grad(sum(y), {y});
-    CHECK(runs == 1);  // what lies below is left alone
+    CHECK(runs == 1);  // grad() does not run the function again
 }
 
-TEST_CASE("without recording a checkpoint is its function") {
+TEST_CASE("checkpoint: equals its function when nothing is recorded") {
     const Tensor64 x = square(2);
     const std::int64_t nodes = live_nodes();
     {
@@ -375,12 +375,12 @@ TEST_CASE("without recording a checkpoint is its function") {
     const Tensor64 y = sum(checkpoint([](const Tensor64& h) { return tanh(h); }, x));
     {
         const NoGrad off;
-        y.backward();  // which runs the function again
+        y.backward();  // runs the function again
     }
     CHECK(x.has_grad());
 }
 
-TEST_CASE("a block knows that it runs again, also from within another") {
+TEST_CASE("is_recomputing: is true during backward, also in an inner checkpoint") {
     const Tensor64 x = square(2);
     std::vector<bool> inner, outer;
     const Tensor64 y = checkpoint(
@@ -401,7 +401,7 @@ TEST_CASE("a block knows that it runs again, also from within another") {
     CHECK_FALSE(is_recomputing());
 }
 
-TEST_CASE("an observer sees what runs again, and a picture draws a block as one operation") {
+TEST_CASE("checkpoint: hooks see recomputed operations, and Picture draws a block as one operation") {
     const Tensor64 x = square(2);
     std::vector<std::string> seen;
     sum(checkpoint([&](const Tensor64& h) { return exp(sin(h)); }, x))
@@ -414,13 +414,13 @@ TEST_CASE("an observer sees what runs again, and a picture draws a block as one 
     CHECK(picture.svg().find("checkpoint") != std::string::npos);
 }
 
-TEST_CASE("a long chain of checkpoints needs no stack") {
+TEST_CASE("checkpoint: a long chain runs and is freed without recursion") {
     const Scalar x = parameter(1.0);
     {
         Scalar kept = x;
         for (int i = 0; i < 200'000; ++i)
             kept = checkpoint([](const Scalar& h) { return h + 1; }, std::move(kept));
-    }  // let go
+    }  // frees the chain
     Scalar y = x;
     for (int i = 0; i < 200'000; ++i) y = checkpoint([](const Scalar& h) { return h + 1; }, std::move(y));
     y.backward();

@@ -1,5 +1,4 @@
-// Counts by standing in for operator new and posix_memalign; a file of its own, so that nothing of
-// it is inlined.
+// Replaces operator new and posix_memalign by counting functions, in a separate file to prevent inlining.
 #include "count_allocations.hpp"
 
 #include <malloc.h>

@@ -1,4 +1,4 @@
-// How often this program has allocated: what C++ containers and xtensor's aligned allocator end up in.
+// Returns the number of this program's allocations by C++ containers and xtensor's aligned allocator.
 #pragma once
 
 namespace tally::test {

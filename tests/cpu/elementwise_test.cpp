@@ -1,4 +1,4 @@
-// map, zip, where and their gradients: against plain loops, against std::, and wherever the element stands.
+// map, zip, where and their gradients are compared with plain loops and std::, at every position in a batch.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -9,7 +9,7 @@
 namespace tally::test {
 namespace {
 
-// Where a functor is defined: logarithms and roots want positive numbers, losses probabilities.
+// Returns a functor's domain: positive numbers for logarithms and roots, probabilities for losses.
 template <class F> std::pair<double, double> domain() {
     constexpr std::string_view name{F::name};
     if (name == "log" || name == "sqrt" || name == "pow" || name == "pow_number") return {0.1, 3};
@@ -20,7 +20,7 @@ template <class F> std::pair<double, double> domain() {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("map and map_back agree with the plain loop at every size", "", float, double) {
+TEMPLATE_TEST_CASE("map, map_back: agree with the plain loop at every size", "", float, double) {
     using S = TestType;
     each_functor<UnaryOps>([&](std::size_t slot, auto f) {
         using F = decltype(f);
@@ -57,7 +57,7 @@ TEMPLATE_TEST_CASE("map and map_back agree with the plain loop at every size", "
     });
 }
 
-TEMPLATE_TEST_CASE("A value does not depend on its position", "", float, double) {
+TEMPLATE_TEST_CASE("map: a value does not depend on its position", "", float, double) {
     using S = TestType;
     constexpr std::size_t places = 70;
     Dice dice(1);
@@ -94,7 +94,7 @@ TEMPLATE_TEST_CASE("A value does not depend on its position", "", float, double)
 
 namespace {
 
-// The largest error of f against `exact`, in units of the last place, over numbers made by `make` from 0..1.
+// The largest error of f, in units in the last place of `exact`, over numbers that `make` computes from 0..1.
 template <class S, class F, class Exact, class Make>
 double worst_ulps(F f, Exact exact, Make make, unsigned seed) {
     constexpr std::size_t n = 20000;
@@ -118,7 +118,8 @@ double worst_ulps(F f, Exact exact, Make make, unsigned seed) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("Transcendental functions are right to a few units in the last place", "", float, double) {
+TEMPLATE_TEST_CASE("map: transcendental functions are accurate to a few units in the last place", "", float,
+                   double) {
     using S = TestType;
     using L = long double;
     const double top = std::is_same_v<S, float> ? 88.7 : 709.7,
@@ -156,12 +157,12 @@ TEMPLATE_TEST_CASE("Transcendental functions are right to a few units in the las
               12) < 8);
 }
 
-TEMPLATE_TEST_CASE("log1p, expm1, softplus and silu are right to a few units at small, middle and large x",
+TEMPLATE_TEST_CASE("log1p, expm1, softplus, silu: are accurate to a few units for small, middle and large x",
                    "", float, double) {
     using S = TestType;
     using L = long double;
     const double top = std::is_same_v<S, float> ? 88.7 : 709.7, tiny = std::is_same_v<S, float> ? -80 : -700,
-                 bottom = std::is_same_v<S, float> ? -87 : -708;  // beyond, results are denormal
+                 bottom = std::is_same_v<S, float> ? -87 : -708;  // results beyond it are denormal
     const auto log1p = [](L x) { return std::log1p(x); };
     const auto expm1 = [](L x) { return std::expm1(x); };
     const auto softplus = [](L x) { return std::max(x, L(0)) + std::log1p(std::exp(-std::abs(x))); };
@@ -193,8 +194,7 @@ TEMPLATE_TEST_CASE("log1p, expm1, softplus and silu are right to a few units at 
     at_scales(functor::Silu{}, silu, -1, 3, 5);
 }
 
-TEMPLATE_TEST_CASE("Edges give what std:: gives: zeros and their sign, infinities, NaN, denormals, overflow",
-                   "", float, double) {
+TEMPLATE_TEST_CASE("map, zip: special values give the results of std::", "", float, double) {
     using S = TestType;
     using limits = std::numeric_limits<S>;
     const std::vector<S> edges{0,
@@ -250,7 +250,7 @@ TEMPLATE_TEST_CASE("Edges give what std:: gives: zeros and their sign, infinitie
         for (std::size_t i = 0; i < edges.size(); ++i) {
             INFO(std::string_view(f.name) << "(" << edges[i] << ") is " << y[i] << ", not " << want[i]);
             const bool both_nan = std::isnan(y[i]) && std::isnan(want[i]);
-            // gelu is x times a difference of nearly equal numbers
+            // gelu multiplies x by a difference of nearly equal numbers
             const bool cancels = std::string_view(f.name) == "gelu" && std::isfinite(x[i]);
             const S scale =
                 cancels ? std::max(std::abs(want[i]), std::min(std::abs(x[i]), S(10))) : std::abs(want[i]);
@@ -267,7 +267,7 @@ TEMPLATE_TEST_CASE("Edges give what std:: gives: zeros and their sign, infinitie
         check(slot<functor::MulNumber, UnaryOps>, functor::MulNumber{number});
     }
 
-    // every pair of edges
+    // every pair of special values
     each_functor<BinaryOps>([&](std::size_t slot, auto f) {
         StridedIndex<2> walk;
         walk.rank = 2;
@@ -291,8 +291,8 @@ TEMPLATE_TEST_CASE("Edges give what std:: gives: zeros and their sign, infinitie
     });
 }
 
-TEMPLATE_TEST_CASE("zip and zip_back agree with the plain loop, broadcast and permuted up to rank 6", "",
-                   float, double) {
+TEMPLATE_TEST_CASE("zip, zip_back: agree with the plain loop, broadcast and permuted up to rank 6", "", float,
+                   double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 150; ++seed) {
         Dice dice(seed);
@@ -331,7 +331,7 @@ TEMPLATE_TEST_CASE("zip and zip_back agree with the plain loop, broadcast and pe
     }
 }
 
-TEMPLATE_TEST_CASE("zip gives the same bits alone, in a row and broadcast", "", float, double) {
+TEMPLATE_TEST_CASE("zip: has the same bits for one element, in a row and broadcast", "", float, double) {
     using S = TestType;
     Dice dice(7);
     each_functor<BinaryOps>([&](std::size_t slot, auto f) {
@@ -359,13 +359,13 @@ TEMPLATE_TEST_CASE("zip gives the same bits alone, in a row and broadcast", "", 
     });
 }
 
-TEMPLATE_TEST_CASE("A gradient summed in two calls has the bits of one call", "", float, double) {
+TEMPLATE_TEST_CASE("zip_back: a gradient summed in two calls has the bits of one call", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 60; ++seed) {
         Dice dice(seed);
         const std::size_t rows = 2 + dice.upto(20), cut = 1 + dice.upto(rows - 2),
                           width = dice.pick<std::size_t>({1, 3, 10, 16, 17, 100});
-        // an operand of `width`, or a single number, repeated over the rows
+        // an operand of `width` numbers, or a single number, repeated over the rows
         const bool single = dice.coin();
         const auto walk = [&](std::size_t of) {
             StridedIndex<2> made;
@@ -406,7 +406,7 @@ TEMPLATE_TEST_CASE("A gradient summed in two calls has the bits of one call", ""
     }
 }
 
-TEMPLATE_TEST_CASE("where and where_back agree with the plain loop", "", float, double) {
+TEMPLATE_TEST_CASE("where, where_back: agree with the plain loop", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 400; ++seed) {
         Dice dice(seed);
@@ -431,8 +431,8 @@ TEMPLATE_TEST_CASE("where and where_back agree with the plain loop", "", float, 
     }
 }
 
-TEMPLATE_TEST_CASE("dropout has the bits of the plain loop, and an item's mask is its own", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("dropout: has the bits of the plain loop, and an item's mask depends only on the item", "",
+                   float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 200; ++seed) {
         Dice dice(seed);
@@ -461,7 +461,7 @@ TEMPLATE_TEST_CASE("dropout has the bits of the plain loop, and an item's mask i
     }
 }
 
-TEMPLATE_TEST_CASE("dropout keeps the share that it should", "", float, double) {
+TEMPLATE_TEST_CASE("dropout: keeps the expected share of elements", "", float, double) {
     using S = TestType;
     constexpr std::size_t n = 100000;
     const Buffer<S> x(n), y(n);

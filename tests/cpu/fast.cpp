@@ -1,4 +1,4 @@
-// The kernels under test in this module: the CPU's.
+// The kernels under test in this program are the CPU's.
 #include <new>
 
 #include "under_test.hpp"

@@ -1,19 +1,19 @@
-// What products are made of: a * b + c rounded once, in every lane.
+// Products use fused multiply-adds: a * b + c is rounded once in every lane.
 #include "tally/cpu/fused.hpp"
 #include "kernel_testing.hpp"
 
 namespace tally::test {
 
-TEMPLATE_TEST_CASE("fused rounds once, as std::fma does", "", float, double) {
+TEMPLATE_TEST_CASE("fused: rounds once, as std::fma does", "", float, double) {
     using S = TestType;
     using cpu::Batch, cpu::lanes;
-    std::size_t differ = 0;  // from what rounds twice
+    std::size_t differ = 0;  // results that differ from those of two roundings
     for (unsigned seed = 0; seed < 2000; ++seed) {
         Dice dice(seed);
         const auto a = dice.numbers<S>(lanes<S>), b = dice.numbers<S>(lanes<S>),
                    c = dice.numbers<S>(lanes<S>);
         for (std::size_t i = 0; i < lanes<S>; ++i)
-            if (dice.coin()) c[i] = -a[i] * b[i];  // then nothing is left but what the product lost
+            if (dice.coin()) c[i] = -a[i] * b[i];  // only the rounding error of the product remains
         const Buffer<S> got(lanes<S>);
         cpu::fused(Batch<S>::load_unaligned(a.data()), Batch<S>::load_unaligned(b.data()),
                    Batch<S>::load_unaligned(c.data()))
@@ -29,7 +29,7 @@ TEMPLATE_TEST_CASE("fused rounds once, as std::fma does", "", float, double) {
     CHECK(differ > 1000 * lanes<S> / 2);
 }
 
-TEMPLATE_TEST_CASE("A square of lanes is turned, and a part of one", "", float, double) {
+TEMPLATE_TEST_CASE("load_transposed: transposes a square of lanes, and a part of one", "", float, double) {
     using S = TestType;
     constexpr std::size_t L = cpu::lanes<S>;
     for (unsigned seed = 0; seed < 100; ++seed) {

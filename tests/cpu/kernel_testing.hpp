@@ -1,5 +1,4 @@
-// What the kernel tests share: guarded buffers, random walks, and comparing the fast kernels with
-// the plain loops.
+// Helpers of the kernel tests: guarded buffers, random walks, and comparisons with plain loops.
 #pragma once
 
 #include <algorithm>
@@ -26,9 +25,8 @@ namespace tally::test {
 inline const std::vector<std::size_t> awkward_sizes{0,  1,  2,  3,  7,  8,   15,  16,  17,   31,
                                                     32, 33, 63, 64, 65, 255, 256, 257, 1023, 1025};
 
-// Memory as the ledger hands it out: aligned, whole lines. Everything around the n elements is a guard,
-// which no kernel may change; it holds NaN, so that using what lies beyond the end shows up. `offset` makes
-// it an unaligned slice.
+// Aligned memory in whole cache lines, as from the allocator. A guard of NaN surrounds the n elements, so
+// that a read beyond them shows and a write is found. `offset` makes the buffer an unaligned slice.
 template <class S> class Buffer {
 public:
     explicit Buffer(std::size_t n, std::size_t offset = 0) : n_(n), start_(line_elements + offset) {
@@ -69,7 +67,7 @@ private:
     S* memory_ = nullptr;
 };
 
-// ---- randomness: every property says its seed; TALLY_TEST_SEED adds to it, to look further ----
+// ---- random input: every property prints its seed; TALLY_TEST_SEED is added to it ----
 
 class Dice {
 public:
@@ -78,7 +76,7 @@ public:
     std::string text() const { return "seed " + std::to_string(seed_); }
     std::size_t upto(std::size_t n) {
         return std::uniform_int_distribution<std::size_t>(0, n)(engine_);
-    }  // inclusive
+    }  // bounds included
     bool coin() { return upto(1) == 1; }
     template <class T> T pick(const std::vector<T>& from) { return from[upto(from.size() - 1)]; }
     Write how() { return coin() ? Write::add : Write::set; }
@@ -93,12 +91,12 @@ public:
         for (auto& x : made) x = static_cast<std::int32_t>(upto(below - 1));
         return made;
     }
-    // To be written: poisoned for `set`, filled for `add`.
+    // Returns the destination of a kernel: poisoned for `set`, filled for `add`.
     template <class S> Buffer<S> destination(std::size_t n, Write how) {
         return how == Write::add ? numbers<S>(n) : Buffer<S>(n, coin() ? 0 : upto(9));
     }
 
-    // Extents of at most `most` elements together; sometimes one of them is 0.
+    // The product of the extents is at most `most`; sometimes one extent is 0.
     std::vector<std::size_t> extents(std::size_t rank, std::size_t most = 3000) {
         std::vector<std::size_t> made(rank);
         std::size_t size = 1;
@@ -112,7 +110,7 @@ public:
         return made;
     }
 
-    // A walk over `extents`: each operand repeats along random axes and lies in a random order of the others.
+    // A walk over `extents`: each operand is broadcast along random axes and stores the others in any order.
     template <int Operands>
     StridedIndex<Operands> walk(const std::vector<std::size_t>& extents, bool permuted, bool repeats = true) {
         StridedIndex<Operands> made;
@@ -150,8 +148,7 @@ private:
 
 template <class S> bool same_bits(S a, S b) { return std::memcmp(&a, &b, sizeof(S)) == 0; }
 
-// Empty when all agree, within `units` roundings of the larger of |want| and `scale`; else
-// the first difference.
+// Returns the first difference above `units` roundings of the larger of |want| and `scale`, else "".
 template <class S>
 std::string difference(const Buffer<S>& got, const Buffer<S>& want, double units, double scale = 1) {
     std::ostringstream text;
@@ -192,7 +189,7 @@ template <class S> Into<S[]> into(const Buffer<S>& buffer, Write how) { return {
 
 inline const char* const write_names[] = {"set", "add"};
 
-// Calls with each functor of a list: its slot, and an instance.
+// Calls `visit` for each functor of a list, with its slot and an instance.
 template <class List, class Visit> void each_functor(Visit visit) {
     [&]<class... F>(std::tuple<F...>*) {
         const auto make = []<class G>(G*) {

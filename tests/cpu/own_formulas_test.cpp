@@ -1,4 +1,4 @@
-// exp, log, tanh, erf, sin, cos and pow: how far they are from the truth, and that they have one value everywhere.
+// exp, log, tanh, erf, sin, cos and pow: their errors, and the same value at every position and on every CPU.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -13,7 +13,7 @@
 namespace tally::test {
 namespace {
 
-// Numbers of every size and sign: zeros, subnormal numbers, the largest, infinities, NaN, and what lies between.
+// Numbers of every size and sign: zeros, subnormal and normal numbers, the largest, infinities, NaN.
 template <class S> Buffer<S> all_sizes() {
     using Word = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
     constexpr int mantissa = formula::mantissa<S>, width = 8 * sizeof(S);
@@ -25,7 +25,7 @@ template <class S> Buffer<S> all_sizes() {
     for (Word sign = 0; sign < 2; ++sign)
         for (Word exponent = 0; exponent < exponents; ++exponent)
             for (Word i = 0; i < per_exponent; ++i) {
-                mixed = mixed * Word(2891336453u) + 1;  // the first are round
+                mixed = mixed * Word(2891336453u) + 1;  // the first mantissas have few bits
                 const Word rest = i < 2 ? i : i == 2 ? Word(-1) : mixed ^ (mixed >> (width / 2));
                 made[at++] = formula::number(sign << (width - 1) | exponent << mantissa |
                                              (rest & ((Word(1) << mantissa) - 1)));
@@ -35,14 +35,15 @@ template <class S> Buffer<S> all_sizes() {
 
 template <class S> Buffer<S> neighbours_mixed(const Buffer<S>& x) {
     const Buffer<S> made(x.size());
-    const std::size_t step = 7919;  // a prime, and no divisor of the size
+    const std::size_t step = 7919;  // a prime that does not divide the size
     for (std::size_t i = 0; i < x.size(); ++i) made[i] = x[i * step % x.size()];
     return made;
 }
 
 template <class S> std::uint64_t checksum(const Buffer<S>& y) {
     for (S& v : y)
-        if (std::isnan(v)) v = std::numeric_limits<S>::quiet_NaN();  // which of them is not promised
+        // the sign and payload of NaN are not promised
+        if (std::isnan(v)) v = std::numeric_limits<S>::quiet_NaN();
     return checksum_of(y.data(), y.size() * sizeof(S));
 }
 
@@ -51,7 +52,7 @@ template <class S> double error_in_ulps(S got, long double want) {
     const S rounded = static_cast<S>(want), size = std::abs(rounded);
     if (got == rounded) return 0.5;
     if (std::isinf(got) || std::isinf(rounded) ||
-        std::isnan(got)) {  // the largest number is next to infinity
+        std::isnan(got)) {  // the largest number may round to infinity
         const S most = std::numeric_limits<S>::max();
         return (got == most || got == -most || size == most) && std::signbit(got) == std::signbit(rounded)
                    ? 1
@@ -80,8 +81,9 @@ template <class S, class F, class Exact> void check_error(const char* name, doub
 
 }  // namespace
 
-// The bounds of docs/mathematics.md, 2.6.
-TEMPLATE_TEST_CASE("Each formula is within its bound at numbers of every size", "", float, double) {
+// docs/mathematics.md, 2.6, has these bounds.
+TEMPLATE_TEST_CASE("formula: each function is within its bound for numbers of every size", "", float,
+                   double) {
     using S = TestType;
     using L = long double;
     check_error<S>(
@@ -100,7 +102,7 @@ TEMPLATE_TEST_CASE("Each formula is within its bound at numbers of every size", 
         "cos", 2, [](S x) { return formula::cos(x); }, [](L x) { return std::cos(x); });
 }
 
-TEMPLATE_TEST_CASE("pow is within its bound and has the edges of C", "", float, double) {
+TEMPLATE_TEST_CASE("formula::pow: is within its bound and follows C for special values", "", float, double) {
     using S = TestType;
     const double reach = sizeof(S) == 4 ? 88 : 709;
     Dice dice(4);
@@ -128,11 +130,11 @@ TEMPLATE_TEST_CASE("pow is within its bound and has the edges of C", "", float, 
         }
 }
 
-TEMPLATE_TEST_CASE("A formula has one value wherever its number stands", "", float, double) {
+TEMPLATE_TEST_CASE("formula: a value does not depend on its position", "", float, double) {
     using S = TestType;
     const Buffer<S> x = neighbours_mixed(all_sizes<S>()), dy(x.size());
     std::fill(dy.begin(), dy.end(), S(0.75));
-    const std::size_t n = x.size() - 5;  // a last batch that is not full
+    const std::size_t n = x.size() - 5;  // the last batch is not full
     each_functor<UnaryOps>([&](std::size_t slot, auto f) {
         using F = decltype(f);
         INFO(std::string_view(F::name));
@@ -157,9 +159,8 @@ TEMPLATE_TEST_CASE("A formula has one value wherever its number stands", "", flo
     CHECK(bit_difference(y, want) == "");
 }
 
-// The numbers are what they were when they were written down: of another compiler, at another level of
-// optimisation, on another processor they are the same.
-TEST_CASE("The values of all formulas have the bits that were written down") {
+// The recorded bits hold for every compiler, optimisation level and processor.
+TEST_CASE("formula: the values have the recorded bits") {
     const auto of = [](auto f) {
         const auto y32 = all_sizes<float>();
         const auto y64 = all_sizes<double>();

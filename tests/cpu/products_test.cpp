@@ -1,4 +1,4 @@
-// Matrix products and moved memory: against plain loops; in several calls as in one; by several threads.
+// Matrix products and copies are compared with plain loops, in one or several calls and threads.
 #include "kernel_testing.hpp"
 
 namespace tally::test {
@@ -21,7 +21,7 @@ struct ByBlas {
     ByBlas(const ByBlas&) = delete;
 };
 
-// Sizes on both sides of every edge: of registers, tiles, strips, blocks, and of what is shared out.
+// Draws sizes on both sides of the edges of registers, tiles, strips, blocks and thread parts.
 Product any_product(Dice& dice) {
     const auto extent = [&]() -> std::size_t {
         if (dice.coin()) return dice.upto(70);
@@ -30,7 +30,7 @@ Product any_product(Dice& dice) {
         return std::max<std::size_t>(1, edge - 1 + dice.upto(2));
     };
     Product p{extent(), extent(), extent(), dice.coin(), dice.coin()};
-    while (p.m * p.n * p.k > 1500000) {  // the plain loop takes its time
+    while (p.m * p.n * p.k > 1500000) {  // the plain loop is slow
         std::size_t& largest = p.m >= p.n && p.m >= p.k ? p.m : p.n >= p.k ? p.n : p.k;
         (dice.upto(3) > 0 ? largest : dice.coin() ? p.m : dice.coin() ? p.n : p.k) = 1 + dice.upto(40);
     }
@@ -51,7 +51,7 @@ template <class S> struct Operands {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("A product is its chain of fused multiply-adds, bit for bit, at every size", "", float,
+TEMPLATE_TEST_CASE("matmul: equals its chain of fused multiply-adds, bit for bit, at every size", "", float,
                    double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 1500; ++seed) {
@@ -64,14 +64,14 @@ TEMPLATE_TEST_CASE("A product is its chain of fused multiply-adds, bit for bit, 
     }
 }
 
-TEMPLATE_TEST_CASE("The plain loop is the chain of std::fma, from -0 or from the destination", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("matmul: the plain loop is the chain of std::fma, from -0 or from the destination", "",
+                   float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 300; ++seed) {
         Dice dice(seed);
         const std::size_t k = dice.upto(70);
         const auto a = dice.numbers<S>(k), b = dice.numbers<S>(k), before = dice.numbers<S>(1);
-        if (dice.upto(3) == 0) std::fill(a.begin(), a.end(), S(0));  // of which a sign may remain
+        if (dice.upto(3) == 0) std::fill(a.begin(), a.end(), S(0));  // zero products whose sign may remain
         S set = k == 0 ? S(0) : -S(0), added = before[0];
         for (std::size_t l = 0; l < k; ++l)
             set = std::fma(a[l], b[l], set), added = std::fma(a[l], b[l], added);
@@ -86,7 +86,7 @@ TEMPLATE_TEST_CASE("The plain loop is the chain of std::fma, from -0 or from the
     }
 }
 
-TEMPLATE_TEST_CASE("Threads change no bit of a product", "", float, double) {
+TEMPLATE_TEST_CASE("matmul: the number of threads changes no bit", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 72; ++seed) {
         Dice dice(seed);
@@ -113,12 +113,12 @@ TEMPLATE_TEST_CASE("Threads change no bit of a product", "", float, double) {
     }
 }
 
-TEMPLATE_TEST_CASE("Where k is cut changes no bit of a product", "", float, double) {
+TEMPLATE_TEST_CASE("matmul: the split of k changes no bit", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 300; ++seed) {
         Dice dice(seed);
         Product p = any_product(dice);
-        p.transpose_a = true, p.transpose_b = false;  // whose summed extent is that of rows
+        p.transpose_a = true, p.transpose_b = false;  // the summed extent is the extent of rows
         const Operands<S> made(dice, p);
         const Write how = dice.how();
         const auto c = dice.destination<S>(p.m * p.n, how);
@@ -140,7 +140,7 @@ TEMPLATE_TEST_CASE("Where k is cut changes no bit of a product", "", float, doub
     }
 }
 
-TEMPLATE_TEST_CASE("A row of a product does not depend on the rows beside it", "", float, double) {
+TEMPLATE_TEST_CASE("matmul: a row does not depend on the other rows", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 200; ++seed) {
         Dice dice(seed);
@@ -158,9 +158,8 @@ TEMPLATE_TEST_CASE("A row of a product does not depend on the rows beside it", "
     }
 }
 
-TEMPLATE_TEST_CASE(
-    "Products of BLAS agree with the plain loop, small ones bit for bit, on one thread and on two", "", float,
-    double) {
+TEMPLATE_TEST_CASE("matmul: BLAS agrees with the plain loop, and small products have its bits", "", float,
+                   double) {
     using S = TestType;
     const ByBlas blas;
     for (unsigned seed = 0; seed < 600; ++seed) {
@@ -178,11 +177,11 @@ TEMPLATE_TEST_CASE(
     }
 }
 
-TEMPLATE_TEST_CASE("linear agrees with the plain loop, with and without bias", "", float, double) {
+TEMPLATE_TEST_CASE("linear: agrees with the plain loop, with and without bias", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 200; ++seed) {
         Dice dice(seed);
-        // A few of several blocks and parts, in which only the first sums begin with the bias.
+        // In large products with several blocks and parts, only the first sums begin with the bias.
         const bool large = seed % 20 == 0;
         const std::vector<std::size_t> sizes = large
                                                    ? std::vector<std::size_t>{2, 40, 130, 300}
@@ -200,7 +199,7 @@ TEMPLATE_TEST_CASE("linear agrees with the plain loop, with and without bias", "
     }
 }
 
-TEMPLATE_TEST_CASE("linear_relu agrees with the plain loop in both directions", "", float, double) {
+TEMPLATE_TEST_CASE("linear_relu: agrees with the plain loop in both directions", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 200; ++seed) {
         Dice dice(seed);
@@ -235,14 +234,14 @@ TEMPLATE_TEST_CASE("linear_relu agrees with the plain loop in both directions", 
     }
 }
 
-// The same walk over memory of which only each step-th element is used.
+// The same walk over memory where only each step-th element is used.
 static StridedIndex<1> stretched(StridedIndex<1> walk, std::size_t step) {
     for (auto& stride : walk.stride[0]) stride *= static_cast<std::ptrdiff_t>(step);
     walk.operand_size[0] *= step;
     return walk;
 }
 
-TEMPLATE_TEST_CASE("Moved memory agrees with the plain loop", "", float, double) {
+TEMPLATE_TEST_CASE("permute, gather, scatter: agree with the plain loop", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 600; ++seed) {
         Dice dice(seed);
@@ -255,7 +254,7 @@ TEMPLATE_TEST_CASE("Moved memory agrees with the plain loop", "", float, double)
         const auto x = dice.numbers<S>(walk.operand_size[0]), dy = dice.numbers<S>(walk.size);
         const auto y = dice.destination<S>(walk.size, how),
                    dx = dice.destination<S>(walk.operand_size[0], how);
-        const bool all_minus_zero = dice.upto(3) == 0;  // their sum keeps the sign
+        const bool all_minus_zero = dice.upto(3) == 0;  // the sum of zeros keeps the sign
         if (all_minus_zero) std::fill(dy.begin(), dy.end(), -S(0));
         const Buffer<S> want = y, want_dx = dx;
         fast<S>().gather(walk, x.data(), into(y, how));
@@ -290,7 +289,7 @@ TEMPLATE_TEST_CASE("Moved memory agrees with the plain loop", "", float, double)
             k.rows(table.data(), index.data(), y.dst, count, width);
         });
         for (auto& of_row : index)
-            if (dice.upto(9) == 0) of_row = -1;  // counts for nothing
+            if (dice.upto(9) == 0) of_row = -1;  // is not counted
         compare(height * width, [&](const Kernels<S>& k, Into<S[]> y) {
             k.rows_back(dy.data(), index.data(), y, count, height, width);
         });

@@ -1,4 +1,4 @@
-// Reductions, softmax and its kin, losses and norms: against plain loops, and in several calls as in one.
+// Reductions, softmax, losses and norms are compared with plain loops, in one call and in several.
 #include <limits>
 
 #include "kernel_testing.hpp"
@@ -24,7 +24,7 @@ std::string text(const detail::ReduceAxes& fold) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("sum, mean, spread and max agree with the plain loop", "", float, double) {
+TEMPLATE_TEST_CASE("sum, mean, spread, max: agree with the plain loop", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 500; ++seed) {
         Dice dice(seed);
@@ -57,7 +57,7 @@ TEMPLATE_TEST_CASE("sum, mean, spread and max agree with the plain loop", "", fl
             CHECK(bit_difference(dx, want_dx) == "");
         }
         if (fold.reduced == 0) continue;
-        for (S& number : x) {  // ties, and now and then something special
+        for (S& number : x) {  // ties and some special values
             number = std::round(number * 4) / 4;
             if (dice.upto(300) == 0)
                 number =
@@ -76,7 +76,7 @@ TEMPLATE_TEST_CASE("sum, mean, spread and max agree with the plain loop", "", fl
     }
 }
 
-TEMPLATE_TEST_CASE("cumsum, prod and argmax have the bits of the plain loop", "", float, double) {
+TEMPLATE_TEST_CASE("cumsum, prod, argmax: have the bits of the plain loop", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 300; ++seed) {
         Dice dice(seed);
@@ -85,7 +85,7 @@ TEMPLATE_TEST_CASE("cumsum, prod and argmax have the bits of the plain loop", ""
         INFO(dice.text() << ", " << text(fold) << ", " << write_names[static_cast<int>(how)]);
         const std::size_t size = fold.outer * fold.reduced * fold.inner, results = fold.outer * fold.inner;
         const auto x = dice.numbers<S>(size), dy = dice.numbers<S>(results);
-        for (S& number : x)  // zeros, ties, and now and then something special
+        for (S& number : x)  // zeros, ties and some special values
             if (dice.upto(3) == 0)
                 number = std::round(number);
             else if (dice.upto(200) == 0)
@@ -114,7 +114,7 @@ TEMPLATE_TEST_CASE("cumsum, prod and argmax have the bits of the plain loop", ""
     }
 }
 
-TEMPLATE_TEST_CASE("A sum over samples in two calls has the bits of one call", "", float, double) {
+TEMPLATE_TEST_CASE("sum: a sum over samples in two calls has the bits of one call", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 300; ++seed) {
         Dice dice(seed);
@@ -142,7 +142,7 @@ TEMPLATE_TEST_CASE("A sum over samples in two calls has the bits of one call", "
     }
 }
 
-TEST_CASE("A sum of one term is that term, also when it is -0", "") {
+TEST_CASE("sum: a sum of one term is the term, also for -0", "") {
     const Buffer<double> x(40), y(40);
     std::fill(x.begin(), x.end(), -0.0);
     for (detail::ReduceAxes fold :
@@ -156,8 +156,8 @@ TEST_CASE("A sum of one term is that term, also when it is -0", "") {
     CHECK(std::none_of(y.begin(), y.end(), [](double v) { return std::signbit(v); }));
 }
 
-TEMPLATE_TEST_CASE("softmax, log_softmax and logsumexp agree with the plain loop, both ways", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("softmax, log_softmax, logsumexp: agree with the plain loop, forward and backward", "",
+                   float, double) {
     using S = TestType;
     const S inf = std::numeric_limits<S>::infinity(), nan = std::numeric_limits<S>::quiet_NaN();
     for (unsigned seed = 0; seed < 400; ++seed) {
@@ -201,7 +201,7 @@ TEMPLATE_TEST_CASE("softmax, log_softmax and logsumexp agree with the plain loop
     }
 }
 
-TEMPLATE_TEST_CASE("cross_entropy agrees with the plain loop, both ways", "", float, double) {
+TEMPLATE_TEST_CASE("cross_entropy: agrees with the plain loop, forward and backward", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 200; ++seed) {
         Dice dice(seed);
@@ -236,7 +236,7 @@ TEMPLATE_TEST_CASE("cross_entropy agrees with the plain loop, both ways", "", fl
     }
 }
 
-TEMPLATE_TEST_CASE("layer_norm agrees with the plain loop, both ways", "", float, double) {
+TEMPLATE_TEST_CASE("layer_norm: agrees with the plain loop, forward and backward", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 200; ++seed) {
         Dice dice(seed);
@@ -254,7 +254,7 @@ TEMPLATE_TEST_CASE("layer_norm agrees with the plain loop, both ways", "", float
         fast<S>().layer_norm(x.data(), g, b, S(1e-3), y.data(), mean.data(), rstd.data(), rows, width);
         plain<S>().layer_norm(x.data(), g, b, S(1e-3), want.data(), want_mean.data(), want_rstd.data(), rows,
                               width);
-        const double units = 64 + 4 * static_cast<double>(width);  // a row of one: rstd is 30
+        const double units = 64 + 4 * static_cast<double>(width);  // rstd is 30 for a row of one element
         CHECK(difference(y, want, units) == "");
         CHECK(difference(mean, want_mean, units) == "");
         CHECK(difference(rstd, want_rstd, units) == "");
@@ -274,7 +274,7 @@ TEMPLATE_TEST_CASE("layer_norm agrees with the plain loop, both ways", "", float
     }
 }
 
-TEMPLATE_TEST_CASE("batch_norm agrees with the plain loop, both ways", "", float, double) {
+TEMPLATE_TEST_CASE("batch_norm: agrees with the plain loop, forward and backward", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 300; ++seed) {
         Dice dice(seed);
@@ -294,7 +294,7 @@ TEMPLATE_TEST_CASE("batch_norm agrees with the plain loop, both ways", "", float
         plain<S>().batch_moments(x.data(), want_mean.data(), want_variance.data(), fold);
         CHECK(difference(mean, want_mean, units) == "");
         CHECK(difference(variance, want_variance, units) == "");
-        std::fill(want_mean.begin(), want_mean.end(), S(0.25));  // whatever they are, from here on
+        std::fill(want_mean.begin(), want_mean.end(), S(0.25));  // the backward kernel accepts any mean
 
         const Buffer<S> y(size, dice.upto(3)), want(size);
         fast<S>().batch_norm(x.data(), want_mean.data(), rstd.data(), gain.data(), bias.data(), y.data(),

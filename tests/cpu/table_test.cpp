@@ -1,5 +1,4 @@
-// The CPU's table as a whole: every slot filled, labels checked, no allocation; threads, and devices that
-// are not there.
+// The CPU's kernel table: every slot is filled, labels are checked, no kernel allocates.
 #include "count_allocations.hpp"
 #include "kernel_testing.hpp"
 #include "tally/device/backend.hpp"
@@ -7,12 +6,12 @@
 
 namespace tally::test {
 
-TEMPLATE_TEST_CASE("Every slot of the table is filled", "", float, double, Dual<double>) {
+TEMPLATE_TEST_CASE("kernels: every slot of the table is filled", "", float, double, Dual<double>) {
     const auto slots = slots_of(kernels<TestType>(Device::cpu));
     CHECK(std::count(slots.begin(), slots.end(), AnyFunction(nullptr)) == 0);
 }
 
-TEST_CASE("A device that is not there is an error", "[alone]") {
+TEST_CASE("kernels: an unavailable device throws Error", "[alone]") {
     if (available(Device::cuda)) TALLY_SKIP("there is a CUDA device");
     CHECK_THROWS_WITH(kernels<float>(Device::cuda), "[kernels] " + peer::unavailable_reason());
     CHECK_THAT(peer::unavailable_reason(), contains("no CUDA"));
@@ -21,7 +20,8 @@ TEST_CASE("A device that is not there is an error", "[alone]") {
     CHECK(waits(Device::cpu) == 0);
 }
 
-TEMPLATE_TEST_CASE("A label that is no class is an error that names it", "", float, double, Dual<double>) {
+TEMPLATE_TEST_CASE("cross_entropy: throws Error with the label when it is not a class", "", float, double,
+                   Dual<double>) {
     using S = TestType;
     const Buffer<S> logits(6), probabilities(6), total(1), count(1);
     std::fill(logits.begin(), logits.end(), S(1));
@@ -35,7 +35,7 @@ TEMPLATE_TEST_CASE("A label that is no class is an error that names it", "", flo
     }
 }
 
-TEST_CASE("Threads are set and read", "") {
+TEST_CASE("set_threads: threads() returns the new number", "") {
     CHECK(threads() == 1);
     set_threads(2);
     CHECK(threads() == 2);
@@ -45,7 +45,7 @@ TEST_CASE("Threads are set and read", "") {
     CHECK(threads() == 1);
 }
 
-TEST_CASE("Products are ordered, or given to BLAS by name", "") {
+TEST_CASE("set_products: selects ordered products or BLAS", "") {
     CHECK(products() == Products::ordered);
     set_products(detail::products_named("blas"));
     CHECK(products() == Products::blas);
@@ -57,13 +57,13 @@ TEST_CASE("Products are ordered, or given to BLAS by name", "") {
     CHECK(products() == Products::ordered);
 }
 
-TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
+TEMPLATE_TEST_CASE("kernels: no kernel allocates", "", float, double) {
     using S = TestType;
     const Kernels<S>& k = fast<S>();
     Dice dice(3);
     const long before_one = allocations();
     const Buffer<S> one(1);
-    REQUIRE(allocations() == before_one + 1);  // the counter counts
+    REQUIRE(allocations() == before_one + 1);  // the counter works
 
     constexpr std::size_t rows = 70, width = 70, n = rows * width;
     const auto x = dice.numbers<S>(n, 0.1, 0.9), dy = dice.numbers<S>(n, 0.1, 0.9), d = dice.numbers<S>(n),
@@ -91,7 +91,7 @@ TEMPLATE_TEST_CASE("No kernel allocates", "", float, double) {
     three.operand_size = {n, n, n};
 
     k.matmul({rows, width, 70, false, false}, x.data(), y.data(),
-             into(d, Write::set));  // a thread's first takes room
+             into(d, Write::set));  // a thread's first call allocates its packing buffer
     const long before = allocations();
     for (Write how : {Write::set, Write::add}) {
         const Into<S[]> to = into(d, how);

@@ -1,4 +1,4 @@
-// The pool of threads: every part runs once, and whoever comes while it is at work computes alone.
+// The thread pool runs every part once; a caller that finds it busy computes alone.
 #include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -33,7 +33,7 @@ cpu_set_t cores_of(std::thread& thread) {
 
 }  // namespace
 
-TEST_CASE("Every part runs once, with room of its own") {
+TEST_CASE("thread pool: every part runs once and has its own buffer") {
     for (int threads = 1; threads <= 4; ++threads) {
         const Threads some(threads);
         for (std::size_t parts = 0; parts <= 9; ++parts) {
@@ -50,7 +50,7 @@ TEST_CASE("Every part runs once, with room of its own") {
     }
 }
 
-TEST_CASE("Every part runs once, whoever is late to take one") {
+TEST_CASE("thread pool: every part runs once even when threads are late") {
     std::atomic<std::size_t> parts_run{0};
     std::size_t wanted = 0;
     for (int round = 0; round < 20000; ++round) {
@@ -68,7 +68,7 @@ TEST_CASE("Every part runs once, whoever is late to take one") {
     CHECK(parts_run == wanted);
 }
 
-TEST_CASE("Nobody waits for a part that no thread has begun, and everybody for those that one has") {
+TEST_CASE("thread pool: the caller waits only for parts that a thread has begun") {
     const Threads two(2);
     const std::thread::id caller = std::this_thread::get_id();
     for (int round = 0; round < 50; ++round) {
@@ -77,13 +77,12 @@ TEST_CASE("Nobody waits for a part that no thread has begun, and everybody for t
         std::atomic<int> too_long{0};
         cpu::parallel_for(4, [&](std::size_t, const cpu::Workspace&) {
             if (std::this_thread::get_id() !=
-                caller) {  // it ends only when the caller has done all other parts
+                caller) {  // ends only after the caller has done all other parts
                 slow_done = false;
-                const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+                const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
                 while (others_done < 3 && !too_long)
-                    if (std::chrono::steady_clock::now() > patience) ++too_long;
-                for (std::atomic<int> work{0}; work < 20000;)
-                    ++work;  // while the caller can do nothing but wait
+                    if (std::chrono::steady_clock::now() > deadline) ++too_long;
+                for (std::atomic<int> work{0}; work < 20000;) ++work;  // the caller can only wait now
                 slow_done = true;
             }
             ++others_done;
@@ -93,7 +92,7 @@ TEST_CASE("Nobody waits for a part that no thread has begun, and everybody for t
     }
 }
 
-TEST_CASE("A thread is woken off one core, if it may use others, and then has all again") {
+TEST_CASE("thread pool: a thread leaves a restricted core when it wakes, and gets all cores back") {
     std::atomic<int> step{0}, calls{0};
     std::thread waits([&] { step.wait(0); });
     const int core = cpu::this_core();
@@ -106,7 +105,7 @@ TEST_CASE("A thread is woken off one core, if it may use others, and then has al
         });
         return cores;
     };
-    const cpu_set_t all = cores_of(waits), meanwhile = while_woken(), afterwards = cores_of(waits);
+    const cpu_set_t all = cores_of(waits), during = while_woken(), afterwards = cores_of(waits);
     cpu_set_t others = all, one;
     if (CPU_COUNT(&all) > 1) CPU_CLR(core, &others);
     CPU_ZERO(&one);
@@ -119,27 +118,26 @@ TEST_CASE("A thread is woken off one core, if it may use others, and then has al
 
     CHECK(calls == 2);
     CHECK(CPU_ISSET(core, &all));
-    CHECK(CPU_EQUAL(&meanwhile, &others));
+    CHECK(CPU_EQUAL(&during, &others));
     CHECK(CPU_EQUAL(&afterwards, &all));
     CHECK(CPU_EQUAL(&only, &one));
 }
 
-TEST_CASE("The ledger's report knows the packing buffer of each thread that multiplies, until it ends") {
+TEST_CASE("memory report: includes the packing buffer of each multiplying thread until the thread ends") {
     const std::size_t before = memory::report().packing;
-    std::size_t meanwhile = 0;
+    std::size_t during = 0;
     std::thread([&] {
-        cpu::parallel_for(1,
-                          [&](std::size_t, const cpu::Workspace&) { meanwhile = memory::report().packing; });
+        cpu::parallel_for(1, [&](std::size_t, const cpu::Workspace&) { during = memory::report().packing; });
     }).join();
-    CHECK(meanwhile == before + cpu::Workspace::bytes);
+    CHECK(during == before + cpu::Workspace::bytes);
     const memory::Report after = memory::report();
     CHECK(after.packing == before);
-    memory::Report told;
-    told.packing = cpu::Workspace::bytes;
-    CHECK(to_string(told).ends_with("; packing buffers 1.2 MiB\n"));
+    memory::Report report;
+    report.packing = cpu::Workspace::bytes;
+    CHECK(to_string(report).ends_with("; packing buffers 1.2 MiB\n"));
 }
 
-TEST_CASE("A process that was forked has no threads of the pool, begins none, and multiplies alone") {
+TEST_CASE("thread pool: a forked process starts no threads and multiplies alone") {
     const Threads two(2);
     Dice dice(2);
     const Product p{256, 256, 256, false, false};
@@ -153,7 +151,7 @@ TEST_CASE("A process that was forked has no threads of the pool, begins none, an
         const auto tasks = [] {
             return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
         };
-        set_threads(12);  // more than the pool had before
+        set_threads(12);  // more threads than the pool had before
         const auto before = tasks();
         fast<float>().matmul(p, a.data(), b.data(), into(got, Write::set));
         _exit(tasks() == before && bit_difference(got, want) == "" ? 0 : 1);
@@ -163,7 +161,7 @@ TEST_CASE("A process that was forked has no threads of the pool, begins none, an
     CHECK(status == 0);
 }
 
-TEST_CASE("Several threads multiply at the same time, and get the bits of one") {
+TEST_CASE("thread pool: several threads multiply at the same time and get the bits of one") {
     const Threads three(3);
     Dice dice(1);
     const Product p{96, 128, 300, false, true};

@@ -1,5 +1,4 @@
-// What a program of kernel tests says about itself: its kernels, and memory that they can reach. Each has its
-// own answers: tests/cpu/fast.cpp, tests/gpu/fast.cpp, tests/cuda/fast.cpp.
+// Each program of kernel tests defines its kernels and their memory in fast.cpp of tests/cpu, gpu or cuda.
 #pragma once
 
 #include <cstddef>

@@ -1,17 +1,17 @@
-// The optimizers' kernels against the plain loop: every element the same bits, and nothing else written.
+// The optimizers' kernels write the same bits as the plain loop, and nothing else.
 #include "kernel_testing.hpp"
 
 namespace tally::test {
 namespace {
 
-// Some tensors, each with all that an update may want; sizes of all kinds, and more than one launch takes.
+// Tensors with all buffers that an update may use; in all kinds of sizes, and more than fit into one launch.
 template <class S> struct List {
     std::vector<Buffer<S>> values, gradients, first, second;
     std::vector<Update<S>> updates;
 
     List(Dice& dice, std::size_t tensors) {
         for (auto* part : {&values, &gradients, &first, &second})
-            part->reserve(tensors);  // they stay in place
+            part->reserve(tensors);  // the buffers must not move
         for (std::size_t t = 0; t < tensors; ++t) {
             const std::size_t n = dice.pick(awkward_sizes);
             const Write state = dice.how();
@@ -38,7 +38,7 @@ template <class S> struct List {
     }
 };
 
-// Calls both tables with the same list, and compares all that they may have written.
+// Calls both tables with the same list, and compares all buffers.
 template <class S, class Step>
 std::string in_both(const List<S>& list, void (*Kernels<S>::*slot)(std::span<const Update<S>>, const Step&),
                     const Step& step) {
@@ -56,7 +56,7 @@ const std::vector<std::size_t> counts{0, 1, 3, 64, 65, 130};
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("SGD has the bits of the plain loop", "", float, double) {
+TEMPLATE_TEST_CASE("sgd: has the bits of the plain loop", "", float, double) {
     using S = TestType;
     for (std::size_t tensors : counts)
         for (bool momentum : {false, true})
@@ -72,7 +72,7 @@ TEMPLATE_TEST_CASE("SGD has the bits of the plain loop", "", float, double) {
                 }
 }
 
-TEMPLATE_TEST_CASE("Adam has the bits of the plain loop, also where only moments or values move", "", float,
+TEMPLATE_TEST_CASE("adam: has the bits of the plain loop, also when only moments or values change", "", float,
                    double) {
     using S = TestType;
     for (std::size_t tensors : counts)
@@ -99,7 +99,7 @@ TEMPLATE_TEST_CASE("Adam has the bits of the plain loop, also where only moments
             }
 }
 
-TEMPLATE_TEST_CASE("Averages and limits have the bits of the plain loop", "", float, double) {
+TEMPLATE_TEST_CASE("average, limit: have the bits of the plain loop", "", float, double) {
     using S = TestType;
     const S inf = std::numeric_limits<S>::infinity(), nan = std::numeric_limits<S>::quiet_NaN();
     for (std::size_t tensors : counts) {
@@ -120,7 +120,7 @@ TEMPLATE_TEST_CASE("Averages and limits have the bits of the plain loop", "", fl
     }
 }
 
-TEMPLATE_TEST_CASE("Gradients are measured in double, every element once", "", float, double) {
+TEMPLATE_TEST_CASE("measure: adds every element of the gradients once, in double", "", float, double) {
     using S = TestType;
     const S inf = std::numeric_limits<S>::infinity(), nan = std::numeric_limits<S>::quiet_NaN();
     for (std::size_t tensors : {0u, 1u, 3u, 64u, 65u, 130u}) {
@@ -133,7 +133,7 @@ TEMPLATE_TEST_CASE("Gradients are measured in double, every element once", "", f
             CHECK(found.guards_hold());
             return std::array<double, 2>{found[0], found[1]};
         };
-        // An exact sum has one value: eighths, whose squares need few bits.
+        // Multiples of 1/8 have squares of few bits, so their sum is exact in any order.
         for (const Buffer<S>& g : list.gradients)
             for (S& x : g) x = std::round(x * 8) / 8;
         CHECK(measure(fast<S>()) == measure(plain<S>()));

@@ -1,4 +1,4 @@
-// Fast kernels that move a window over images against the plain loops: convolution's columns, pooling.
+// Fast kernels that move a window over images are compared with the plain loops: im2col, col2im, max_pool.
 #include "kernel_testing.hpp"
 
 namespace tally::test {
@@ -27,7 +27,7 @@ SlidingWindow random_windows(Dice& dice, std::size_t most_padding) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("im2col and col2im have the bits of the plain loop", "", float, double) {
+TEMPLATE_TEST_CASE("im2col, col2im: have the bits of the plain loop", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 400; ++seed) {
         Dice dice(seed);
@@ -51,7 +51,7 @@ TEMPLATE_TEST_CASE("im2col and col2im have the bits of the plain loop", "", floa
     }
 }
 
-TEMPLATE_TEST_CASE("max_pool has the bits of the plain loop, both ways", "", float, double) {
+TEMPLATE_TEST_CASE("max_pool: has the bits of the plain loop, forward and backward", "", float, double) {
     using S = TestType;
     const S inf = std::numeric_limits<S>::infinity(), nan = std::numeric_limits<S>::quiet_NaN();
     for (unsigned seed = 0; seed < 400; ++seed) {
@@ -64,7 +64,7 @@ TEMPLATE_TEST_CASE("max_pool has the bits of the plain loop, both ways", "", flo
         const std::size_t pixels = planes * w.height * w.width, size = planes * w.down * w.across;
         const auto x = dice.numbers<S>(pixels), dy = dice.numbers<S>(size);
         for (S& pixel : x) {
-            pixel = std::round(pixel);  // ties
+            pixel = std::round(pixel);  // makes ties
             if (dice.upto(20) == 0) pixel = dice.pick<S>({inf, -inf, nan, S(-0.0)});
         }
         const Buffer<S> y(size, dice.upto(3)), want(size);

@@ -1,5 +1,4 @@
-// Tests that need a device with its own memory: transfers, asynchronous work, delayed errors, and operands on
-// two devices.
+// Tests that need a device with its own memory: transfers, asynchronous work, delayed errors, two devices.
 #include <cmath>
 #include <cstdint>
 #include <string>
