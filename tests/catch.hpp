@@ -1,4 +1,4 @@
-// One include for Catch2 v2 and v3: assertions, sections, generators, matchers; and TALLY_SKIP.
+// Includes Catch2 v2 or v3 with assertions, sections, generators and matchers, and defines TALLY_SKIP.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@
 
 namespace tally::test {
 
-// The matcher for REQUIRE_THROWS_WITH and REQUIRE_THAT, whose name differs between v2 and v3.
+// The matcher for REQUIRE_THROWS_WITH and REQUIRE_THAT; its name differs between v2 and v3.
 inline auto contains(const std::string& part) {
 #if __has_include(<catch2/catch_test_macros.hpp>)
     return Catch::Matchers::ContainsSubstring(part);
@@ -27,14 +27,14 @@ inline auto contains(const std::string& part) {
 #endif
 }
 
-extern void (*before_each_test)();  // set by a program that has something to bring in order
-extern std::string (*why_not)();    // set by a program that needs what may not be there; empty: it is there
+extern void (*before_each_test)();  // set by programs that must reset some state
+extern std::string (*why_not)();    // set by programs that need a device; returns why it is missing, or ""
 
-inline int skipped_tests = 0;  // read by the main: where nothing else ran, ctest reports "Skipped"
+inline int skipped_tests = 0;  // main() reads it: if all cases were skipped, ctest reports "Skipped"
 
 }  // namespace tally::test
 
-// Leaves the test case and says why; the process exits with 4 when every test case it ran was skipped.
+// Skips the rest of the test case and prints the reason; the process exits with 4 if all its cases were skipped.
 #define TALLY_SKIP(reason)             \
     do {                               \
         WARN("skipped: " << (reason)); \

@@ -1,6 +1,6 @@
-// The main of every Catch2 test program: exits 0, 1, or 4 when all that ran was skipped. Where what a program
-// needs is not there it is skipped as well, unless TALLY_REQUIRE_GPU=1 makes that a failure. Cases share a
-// process, so one that does not leave things as it found them fails.
+// main() of every Catch2 test program: exits with 0, 1, or 4 if all cases were skipped. A program without its
+// device exits with 4, or with 1 if TALLY_REQUIRE_GPU=1. Cases share a process, so a case that changes the
+// shared state fails.
 #if !__has_include(<catch2/catch_session.hpp>)
 #define CATCH_CONFIG_RUNNER
 #else
@@ -25,11 +25,11 @@ using Listener = Catch::EventListenerBase;
 using Listener = Catch::TestEventListenerBase;
 #endif
 
-// Catch2 v2 has a reference there, v3 a pointer.
+// Catch2 v2 passes a reference, v3 a pointer.
 [[maybe_unused]] const Catch::TestCaseInfo& info(const Catch::TestCaseInfo& test) { return test; }
 [[maybe_unused]] const Catch::TestCaseInfo& info(const Catch::TestCaseInfo* test) { return *test; }
 
-constexpr int skipped_code = 4;  // what Catch2 3 tells ctest, too
+constexpr int skipped_code = 4;  // as in Catch2 v3
 
 std::size_t finished_tests = 0, careless_tests = 0;
 
@@ -38,7 +38,7 @@ bool is_set(const char* variable) {
     return value != nullptr && std::string_view(value) == "1";
 }
 
-// A listener cannot fail the case itself: it says what is wrong, and main fails the run.
+// A listener cannot fail a case, so it prints the error and main() fails the run.
 class WatchTests : public Listener {
 public:
     using Listener::Listener;
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
         std::cerr << "no test was found by this name, or in this file\n";
         return 1;
     }
-    // Catch2 returns the number of failures (or of listed tests), and 4 of them would read as "Skipped".
+    // Catch2 returns the number of failures or of listed tests, and 4 would mean "skipped".
     if (result != 0 || careless_tests != 0) return 1;
     const auto skipped = static_cast<std::size_t>(tally::test::skipped_tests);
     return skipped > 0 && skipped == finished_tests ? skipped_code : 0;

@@ -1,5 +1,4 @@
-// Reads tests/fixtures/*.txt: the reference values of every operation. The format is
-// described in docs/fixtures.md.
+// Reads the reference values of every operation, tests/fixtures/*.txt. docs/fixtures.md describes the format.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +20,7 @@ namespace tally::test {
 
 struct Numbers {
     Shape shape;
-    std::vector<double> values;  // float32 ones widened: nothing is lost
+    std::vector<double> values;  // float32 values are widened without loss
 };
 
 struct Fixture {
@@ -29,7 +28,7 @@ struct Fixture {
     bool single_precision = false, raises = false;
     std::set<std::string> tags;
     std::map<std::string, std::vector<double>> attributes;
-    std::map<std::string, Numbers> inputs, indices, gradients;  // by the operand's name
+    std::map<std::string, Numbers> inputs, indices, gradients;  // keys are operand names
     Numbers seed, output;
     std::optional<double> count;
 
@@ -124,7 +123,7 @@ private:
         return value;
     }
 
-    static std::string word(std::string& line) {  // taken off the front
+    static std::string word(std::string& line) {  // removes and returns the first word
         const auto end = std::min(line.find(' '), line.size());
         std::string first = line.substr(0, end);
         line.erase(0, std::min(end + 1, line.size()));
@@ -140,7 +139,7 @@ private:
     int line_ = 0;
 };
 
-// Every case, by operation.
+// Returns all cases of each operation.
 inline std::map<std::string, std::vector<Fixture>> read_fixtures(const std::filesystem::path& folder) {
     std::map<std::string, std::vector<Fixture>> all;
     for (const auto& entry : std::filesystem::directory_iterator(folder))

@@ -1,4 +1,4 @@
-// A folder of a test's own, gone afterwards.
+// Folder makes a temporary folder for a test and removes it at the end.
 #pragma once
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ public:
     Folder& operator=(const Folder&) = delete;
     ~Folder() { std::filesystem::remove_all(path_); }
     std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-    // Files whose names do not contain `but`.
+    // Counts the files whose names do not contain `but`.
     std::ptrdiff_t files(const std::string& but = "/") const {
         return std::count_if(std::filesystem::directory_iterator(path_),
                              std::filesystem::directory_iterator(), [&](const auto& entry) {

@@ -1,5 +1,5 @@
-// This program's own operator new and posix_memalign, which ask refused() before they give memory. One file of a
-// program includes this, and defines refused().
+// Replaces operator new and posix_memalign: an allocation fails if refused() returns true. One file of a program
+// includes this header and defines refused().
 #pragma once
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@ namespace tally::test {
 bool refused(std::size_t bytes);
 }
 
-#if !TALLY_ASAN  // AddressSanitizer wants these for itself
+#if !TALLY_ASAN  // AddressSanitizer has its own
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
     return tally::test::refused(bytes) ? nullptr : std::malloc(bytes ? bytes : 1);
 }
@@ -30,7 +30,7 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
     throw std::bad_alloc();
 }
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // it does not see that new is malloc here
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // g++ does not see that new calls malloc
 #endif
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

@@ -1,4 +1,4 @@
-// Reads the threads of kernels, the devices' budgets and ledgers, and the modes of this thread and of all.
+// Reads the number of threads, budgets and memory in use, and the modes of this thread and of the program.
 #include "surroundings.hpp"
 
 #include "tally/array/transpose_cache.hpp"
@@ -17,23 +17,23 @@ tally::test::Surroundings tally::test::surroundings() {
     memory::set_poison(poison);
     Surroundings found{
         {"the number of threads", std::to_string(threads())},
-        {"who computes products", products() == Products::ordered ? "ordered" : "blas"},
+        {"the products", products() == Products::ordered ? "ordered" : "blas"},
         {"NaN in fresh buffers", flag(poison)},
         {"recording", flag(detail::context.recording)},
-        {"watching", flag(detail::context.keep_values)},
+        {"keeping values", flag(detail::context.keep_values)},
         {"verifying", flag(detail::verifying)},
-        {"checks of rules", flag(watching::checks)},
-        {"the number of sweeps on their way", std::to_string(detail::context.backward_passes)},
-        {"what is unlocked_flags", std::to_string(detail::unlocked_flags)},
+        {"checks of backward functions", flag(watching::checks)},
+        {"the number of running backward passes", std::to_string(detail::context.backward_passes)},
+        {"the unlocked flags", std::to_string(detail::unlocked_flags)},
         {"a recorder", flag(detail::context.recorder != nullptr)},
         {"an observer", flag(watching::detail::observer != nullptr)},
-        {"resting kernels", flag(detail::skip_compute)},
-        {"weights kept turned", flag(detail::transpose_cache<float> || detail::transpose_cache<double>)},
-        {"the place that is named", ScopeName::place()},
+        {"skipped kernels", flag(detail::skip_compute)},
+        {"a transpose cache", flag(detail::transpose_cache<float> || detail::transpose_cache<double>)},
+        {"the scope's name", ScopeName::place()},
     };
     for (const Device device : {Device::cpu, Device::cuda}) {
         found[std::string("the budget of ") + to_string(device)] = bytes_in_words(memory::budget(device));
-        found[std::string("what is in use of ") + to_string(device)] =
+        found[std::string("the memory in use of ") + to_string(device)] =
             std::to_string(memory::in_use(device)) + " bytes";
     }
     return found;

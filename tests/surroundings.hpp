@@ -1,4 +1,4 @@
-// What the test cases of one program share, and each must leave as it found it.
+// The state that the test cases of a program share; each case must leave it unchanged.
 #pragma once
 
 #include <map>
@@ -6,7 +6,7 @@
 
 namespace tally::test {
 
-using Surroundings = std::map<std::string, std::string>;  // what, and how it stands, in words
+using Surroundings = std::map<std::string, std::string>;  // name and value of each setting
 
 Surroundings surroundings();
 

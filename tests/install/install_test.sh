@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: install_test.sh cmake|pkg-config|deb|fetched BUILD_FOLDER     with CXX, CXXFLAGS and CMAKE in the environment
-# Builds and runs the outside project: against tally installed in a temporary prefix that was moved, against the files of
-# its Debian package, or with tally as a part of it.
+# Builds and runs the outside project with tally installed in a temporary prefix that was moved, with the files of
+# tally's Debian package, or with tally as a subproject.
 set -eu
 way=$1
 build=$2
@@ -15,7 +15,7 @@ fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-if [ "$way" = fetched ]; then # FetchContent as a user writes it; -O0, for what counts is that it builds and finds its headers
+if [ "$way" = fetched ]; then # FetchContent as a user writes it; -O0 is enough to test that it builds
     tally=$(CDPATH='' cd -- "$outside/../../.." && pwd)
     mkdir "$scratch/all of it"
     cp "$outside/main.cpp" "$scratch/all of it"
@@ -51,7 +51,7 @@ if [ "$way" = deb ]; then
 fi
 
 "$CMAKE" --install "$build" --prefix "$scratch/elsewhere" >"$scratch/install.log"
-prefix="$scratch/the prefix" # an installed tree may be moved, and its path may hold blanks
+prefix="$scratch/the prefix" # an installed tree may be moved, and its path may contain blanks
 mv "$scratch/elsewhere" "$prefix"
 
 if [ "$way" = cmake ]; then
@@ -67,23 +67,23 @@ export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
 [ -d "$PKG_CONFIG_PATH" ] || PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name tally.pc)")
 # shellcheck disable=SC2086  # flags are words
 eval "$CXX" -std=c++20 ${CXXFLAGS:-} "'$outside/main.cpp'" -o "'$scratch/outside'" "$(pkg-config --cflags --libs tally)"
-LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH") # of a shared library, in a place that no system knows
+LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH") # a shared library is not in a system folder
 export LD_LIBRARY_PATH
 "$scratch/outside"
 
-# A program beside the library finds the modules that were installed with it, before those of the build.
+# A program finds the modules installed with its library before those of the build.
 mkdir -p "$prefix/bin"
-cat >"$scratch/pretends.cpp" <<'PROGRAM'
+cat >"$scratch/uses_device.cpp" <<'PROGRAM'
 #include <tally/tally.hpp>
 int main() { return tally::Array<float>{1, 2, 3}.to(tally::Device::cuda).to(tally::Device::cpu).size() == 3 ? 0 : 1; }
 PROGRAM
 # shellcheck disable=SC2086
-eval "$CXX" -std=c++20 ${CXXFLAGS:-} "'$scratch/pretends.cpp'" -o "'$prefix/bin/pretends'" "$(pkg-config --cflags --libs tally)"
-TALLY_GPU_MODULE=pretend LD_DEBUG=files "$prefix/bin/pretends" 2>"$scratch/loaded"
+eval "$CXX" -std=c++20 ${CXXFLAGS:-} "'$scratch/uses_device.cpp'" -o "'$prefix/bin/uses_device'" "$(pkg-config --cflags --libs tally)"
+TALLY_GPU_MODULE=pretend LD_DEBUG=files "$prefix/bin/uses_device" 2>"$scratch/loaded"
 grep -q 'the prefix/.*/tally_pretend.so' "$scratch/loaded" || { echo 'the installed module was not loaded' >&2; exit 1; }
 
-# What is installed includes nothing that the kernels are made of, but for the door to xtensor, which wants it and nothing
-# more; and is reached through the public headers only.
+# Installed headers include neither xtensor nor BLAS, except tally/xtensor.hpp, which includes xtensor. Only public headers
+# can be included directly.
 if grep -rnE '# *include *[<"](xtensor|xtensor-blas|xtl|xsimd|cblas|lapacke|f77blas)' "$prefix/include" |
     grep -vE '/tally/xtensor[.]hpp:[0-9]+:#include <xtensor/'; then
     echo 'a public header includes xtensor or BLAS' >&2
@@ -97,16 +97,16 @@ while IFS= read -r header; do
         tally/core.hpp:no:* | tally/distributed.hpp:no:* | tally/tally.hpp:no:* | tally/train.hpp:no:* | tally/xtensor.hpp:no:*) ;;
         tally/core.hpp:* | tally/distributed.hpp:* | tally/tally.hpp:* | tally/train.hpp:* | tally/xtensor.hpp:*) echo "cannot be included: $header" >&2 && exit 1 ;;
         *:yes:*"$header is internal: include <tally/tally.hpp>"*) ;;
-        *) echo "is not refused with its sentence: $header: $said" >&2 && exit 1 ;;
+        *) echo "internal header can be included, or its error is wrong: $header: $said" >&2 && exit 1 ;;
     esac
 done <"$scratch/headers"
-printf '#include <tally/%s.hpp>\n' xtensor core tally train processes >"$scratch/both.cpp"
+printf '#include <tally/%s.hpp>\n' xtensor core tally train distributed >"$scratch/both.cpp"
 eval "$CXX" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror "'$scratch/both.cpp'" "$(pkg-config --cflags tally)"
 
-# Where xtensor is not on the path its door says what is missing.
+# Without xtensor on the include path, tally/xtensor.hpp says that it is missing.
 sed -i 's|<xtensor/|<absent/|' "$prefix/include/tally/xtensor.hpp"
 if said=$(eval "$CXX" -std=c++20 -fsyntax-only "'$scratch/both.cpp'" "$(pkg-config --cflags tally)" 2>&1) ||
     ! echo "$said" | grep -q 'wants xtensor on the include path: find_package(xtensor)'; then
-    echo "where xtensor is missing nothing is said of it: $said" >&2
+    echo "the error does not say that xtensor is missing: $said" >&2
     exit 1
 fi

@@ -1,5 +1,4 @@
-// Test cases that leave something behind, each in its own way, or ask what they found: what main says of them
-// is asked by main_test.py.
+// Test cases that leave different changes behind, or read them; main_test.py checks how main() reports them.
 #include "catch.hpp"
 #include "tally/autograd/node.hpp"
 #include "tally/kernels/kernels.hpp"
@@ -11,7 +10,7 @@ TEST_CASE("leaves a budget") { memory::set_budget(1 << 20); }
 
 TEST_CASE("leaves bytes") {
     [[maybe_unused]] static memory::detail::Storage* const kept =
-        memory::detail::allocate(64, Device::cpu);  // no leak, for AddressSanitizer
+        memory::detail::allocate(64, Device::cpu);  // static, so that AddressSanitizer sees no leak
 }
 
 TEST_CASE("leaves threads") { set_threads(2); }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Every test case is run by exactly one test of ctest's, whatever its file is called and however it is tagged.
+# Checks that exactly one ctest test runs each test case, independently of the case's file and tags.
 import json
 import subprocess
 import sys
@@ -28,7 +28,7 @@ class Entries(unittest.TestCase):
             if at is None:
                 continue
             program, *selection = words[at:]
-            if at == 0 or selection not in selections[program]:  # by mpirun: once for each number of processes
+            if at == 0 or selection not in selections[program]:  # mpirun runs a case once per number of processes
                 selections[program].append(selection)
         self.assertEqual({Path(program).name for program in selections}, PROGRAMS)
         for program, those in selections.items():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# The main of the test programs: a device that is missing, cases that leave something behind, and a selection of nothing.
+# Tests the main() of the test programs: a missing device, cases that leave changes behind, and an empty selection.
 import os
 import subprocess
 import sys
@@ -23,7 +23,7 @@ class MissingDevice(unittest.TestCase):
     def test_it_is_skipped(self):
         for required in (None, "", "0"):
             result = run(MISSING_DEVICE, required=required)
-            self.assertEqual(result.returncode, 4)  # what ctest is told to call skipped
+            self.assertEqual(result.returncode, 4)  # ctest shows this code as skipped
             self.assertEqual(result.stderr, "skipped: no such device\n")
 
     def test_required_it_fails(self):
@@ -32,15 +32,15 @@ class MissingDevice(unittest.TestCase):
         self.assertEqual(result.stderr, "failed, as TALLY_REQUIRE_GPU=1: no such device\n")
 
     def test_its_tests_are_listed_without_it(self):
-        self.assertIn("What needs the device", run(MISSING_DEVICE, "--list-tests", required="1").stdout)
+        self.assertIn("a case that needs the device", run(MISSING_DEVICE, "--list-tests", required="1").stdout)
 
 
 class Careless(unittest.TestCase):
-    def test_what_is_left_behind_fails_and_is_named(self):
+    def test_a_change_that_stays_fails_and_is_reported(self):
         for name, words in (("leaves a budget", "leaves the budget of cpu at 1.0 MiB; before, it was 0 B"),
-                            ("leaves bytes", "leaves what is in use of cpu at 64 bytes; before, it was 0 bytes"),
+                            ("leaves bytes", "leaves the memory in use of cpu at 64 bytes; before, it was 0 bytes"),
                             ("leaves threads", "leaves the number of threads at 2; before, it was 1"),
-                            ("leaves products", "leaves who computes products at blas; before, it was ordered"),
+                            ("leaves products", "leaves the products at blas; before, it was ordered"),
                             ("leaves a mode", "leaves recording at off; before, it was on"),
                             ("is skipped unannounced", "was skipped, which ctest cannot tell unless it is tagged [alone]")):
             result = run(CARELESS, name)
@@ -61,12 +61,12 @@ class Careless(unittest.TestCase):
                 result = run(CARELESS, case, products=products)
                 self.assertEqual(result.returncode, 0 if expected else 1, (products, case, result.stdout))
 
-    def test_products_that_do_not_exist_are_named(self):
+    def test_unknown_products_are_an_error(self):
         result = run(CARELESS, "leaves nothing", products="fast")
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("[products] unknown products 'fast'; use ordered or blas", result.stdout + result.stderr)
 
-    def test_a_skip_is_told(self):
+    def test_a_skip_has_its_exit_code(self):
         self.assertEqual(run(CARELESS, "is skipped").returncode, 4)
 
     def test_nothing_to_run_is_a_failure(self):

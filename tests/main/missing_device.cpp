@@ -1,15 +1,15 @@
-// A test program whose device is never there: how a main says so is asked by main_test.py.
+// A test program whose device is always missing; main_test.py checks how it is skipped.
 #include "catch.hpp"
 
 namespace tally::test {
 
 namespace {
 
-[[maybe_unused]] const bool told = (
+[[maybe_unused]] const bool is_set = (
     why_not = [] { return std::string("no such device"); }, true);
 
 }  // namespace
 
-TEST_CASE("What needs the device") { FAIL("it ran without"); }
+TEST_CASE("a case that needs the device") { FAIL("it ran without"); }
 
 }  // namespace tally::test

@@ -1,4 +1,4 @@
-// What a program meets that asks for a device whose module is of no use: modules_test.py says which module.
+// Uses a device whose module cannot be used; modules_test.py selects the module and checks the output.
 #include <fstream>
 #include <iostream>
 #include <string>

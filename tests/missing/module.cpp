@@ -1,9 +1,9 @@
-// Modules that are none, each in its own way: MODULE_IS says which.
+// Defective device modules; MODULE_IS selects the defect.
 #include <algorithm>
 
 #include "tally/device/backend_abi.hpp"
 
-// As numbered in tests/CMakeLists.txt.
+// tests/CMakeLists.txt uses the same numbers.
 #define OTHER_VERSION 1
 #define OTHER_BUILD 2
 #define NO_MODULE 3

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# A module of the device that is of no use, each in its own way: a sentence, and the CPU goes on.
+# Checks that each defective module of a device gives an error message, and that the CPU still works.
 # Usage: modules_test.py PROGRAM FOLDER_OF_MODULES PRETEND [LESSON]
 import os
 import subprocess
@@ -8,7 +8,7 @@ import unittest
 
 PROGRAM, FOLDER, PRETEND, LESSON = (sys.argv[1:] + [None])[:4]
 
-OF_NO_USE = {
+DEFECTIVE = {
     "/nowhere/tally_cuda.so": "device '/nowhere/tally_cuda.so' was not found: its module cannot be loaded: ",
     "other_version": "{file} belongs to tally 0.0.9, and this is tally ",
     "other_build": "{file} belongs to another build of tally ",
@@ -27,11 +27,11 @@ def run(program, module, *words):
 
 class Modules(unittest.TestCase):
     def each(self):
-        for module, sentence in OF_NO_USE.items():
+        for module, sentence in DEFECTIVE.items():
             file = module if "/" in module or module == "nothing" else f"{FOLDER}/{module}.so"
             yield file, sentence.format(file=file)
 
-    def test_a_program_says_why_and_goes_on(self):
+    def test_a_program_reports_the_error_and_continues(self):
         for file, sentence in self.each():
             result = run(PROGRAM, file)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -42,12 +42,12 @@ class Modules(unittest.TestCase):
             self.assertEqual(lines[4], f"error: [to] {why}")
             self.assertEqual(lines[6:], ["cpu: 14"])
 
-    def test_one_that_is_of_use_is_loaded_when_it_is_asked_for(self):
+    def test_a_working_module_is_loaded_at_its_first_use(self):
         for module in (PRETEND, "pretend"):
             lines = run(PROGRAM, module).stdout.splitlines()
             self.assertEqual(lines[2:], ["loaded before it is asked for: 0", "absent: ", "there: 3", "loaded: 1", "cpu: 14"])
 
-    def test_a_lesson_is_skipped_in_words(self):
+    def test_a_lesson_is_skipped_with_a_message(self):
         if LESSON is None:
             self.skipTest("no lessons in this build")
         for file, sentence in self.each():
@@ -59,7 +59,7 @@ class Modules(unittest.TestCase):
             self.assertEqual(run(LESSON, file, "--plain").returncode, 0)
             self.assertEqual(run(LESSON, file, "--plain", "--device=auto").returncode, 0)
 
-    def test_a_lesson_says_that_it_pretends(self):
+    def test_a_lesson_says_that_the_device_is_emulated(self):
         if LESSON is None:
             self.skipTest("no lessons in this build")
         for module, words in ((PRETEND, ["--device=cuda"]), ("", ["--device=pretend"])):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# What bench_table makes of a framework that is absent, wrong or ends, of folders that hold none, and of OpenBLAS; and the report of
-# the frameworks in TALLY_PEER_FOLDER, where it names a folder that tools/bench-peers has filled.
+# Tests how bench_table handles frameworks that are missing, wrong or end early, folders without one, and OpenBLAS.
+# If TALLY_PEER_FOLDER is a folder that tools/bench-peers has filled, the report on its frameworks is tested as well.
 import json
 import os
 import re
@@ -13,7 +13,7 @@ from pathlib import Path
 PROGRAM = sys.argv.pop()
 PEERS = os.environ.get("TALLY_PEER_FOLDER", "")
 
-# In the place of Python: says hello and is asked things, for JAX as {jax} says. PyTorch is absent.
+# Replaces Python: says hello, then answers requests as {jax} defines for JAX. PyTorch is absent.
 FAKE = """#!{python}
 import sys
 if "jax" not in sys.argv[2]:
@@ -49,24 +49,24 @@ class Frameworks(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn(f"[bench] {self.folder}/none/bin/python is not there: tools/bench-peers {self.folder}/none installs", result.stderr)
 
-    def test_an_absent_one_is_said_to_be(self):
+    def test_an_absent_framework_is_reported(self):
         (self.folder / "bin").mkdir()
         (self.folder / "bin" / "python").symlink_to("/bin/false")
         result = bench(self.folder, self.folder)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("JAX (absent), PyTorch (absent).", (self.folder / "out" / "bench.md").read_text())
 
-    def test_a_wrong_gradient_ends_it(self):
+    def test_a_wrong_gradient_is_an_error(self):
         result = self.with_jax("if what == 'numbers': open(rest[0], 'wb').write(bytes(2 * 4 * 669706))")
         self.assertEqual(result.returncode, 1)
         self.assertIn("16x4, JAX: gradient 0 differs from tally's by 1 of its largest number", result.stderr)
 
-    def test_too_few_numbers_end_it(self):
+    def test_too_few_numbers_are_an_error(self):
         result = self.with_jax("if what == 'numbers': open(rest[0], 'wb').write(bytes(2 * 4 * 669706 - 1))")
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r"\[bench\] \S+ is too short")
 
-    def test_one_that_ends_is_named(self):
+    def test_a_framework_that_ends_is_an_error(self):
         result = self.with_jax("if what == 'mlp': sys.exit()")
         self.assertEqual(result.returncode, 1)
         self.assertIn("[bench] JAX answered 'nothing, it has ended' to 'mlp 1 ", result.stderr)

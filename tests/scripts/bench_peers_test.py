@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# tools/bench-peers refuses in sentences. That JAX and PyTorch compute tally's gradients, each bench asks (bench_frameworks_test.py).
+# Tests the errors of tools/bench-peers. Each benchmark checks that JAX and PyTorch compute tally's gradients (bench_frameworks_test.py).
 import os
 import subprocess
 import sys
@@ -15,31 +15,31 @@ def install(*words, **environment):
                           env=os.environ | environment, check=False)
 
 
-class Refusals(unittest.TestCase):
+class Errors(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def refused(self, result, code, sentence):
+    def fails(self, result, code, sentence):
         self.assertEqual(result.returncode, code, result)
         self.assertIn(sentence, result.stderr)
         self.assertNotIn("Traceback", result.stderr)
 
     def test_a_folder_of_something_else(self):
         (self.folder / "mine").write_text("mine")
-        self.refused(install(self.folder), 2, "is neither empty nor a virtual environment of Python; name another folder")
-        self.refused(install(self.folder / "mine"), 2, "mine is a file; name a folder")
+        self.fails(install(self.folder), 2, "is neither empty nor a virtual environment of Python; name another folder")
+        self.fails(install(self.folder / "mine"), 2, "mine is a file; name a folder")
         self.assertEqual([path.name for path in self.folder.iterdir()], ["mine"])
 
-    def test_a_peer_that_is_none(self):
-        self.refused(install(self.folder / "new", "jacks"), 2, "there is no peer 'jacks': jax, torch")
+    def test_an_unknown_peer(self):
+        self.fails(install(self.folder / "new", "jacks"), 2, "there is no peer 'jacks': jax, torch")
         self.assertFalse((self.folder / "new").exists())
 
     def test_without_venv(self):
         (self.folder / "sitecustomize.py").write_text("import sys\nfrom importlib import util\nthere = util.find_spec\n"
                                                       "util.find_spec = lambda name, *more: None if name == 'ensurepip' else there(name, *more)\n")
-        self.refused(install(self.folder / "new", PYTHONPATH=str(self.folder)), 3, "nothing was changed: this Python has no module ensurepip")
+        self.fails(install(self.folder / "new", PYTHONPATH=str(self.folder)), 3, "nothing was changed: this Python has no module ensurepip")
         self.assertFalse((self.folder / "new").exists())
 
     def test_without_network(self):
@@ -48,7 +48,7 @@ class Refusals(unittest.TestCase):
                          PIP_RETRIES="0", PIP_TIMEOUT="1")
         if result.returncode == 3:
             self.skipTest(f"no virtual environment can be made here: {result.stderr}")
-        self.refused(result, 1, "jax could not be installed from PyPI: ERROR: No matching distribution found for jax (is there a network?)")
+        self.fails(result, 1, "jax could not be installed from PyPI: ERROR: No matching distribution found for jax (is there a network?)")
         self.assertEqual(os.listdir(self.folder), ["new"])
         self.assertFalse((self.folder / "new" / "tmp").exists())
 

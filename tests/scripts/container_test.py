@@ -1,4 +1,4 @@
-"""Containerfile installs what ./learn would ask for, begins from a Debian that tools/bare knows, and .devcontainer builds it.
+"""Checks that Containerfile installs the packages of ./learn on a Debian that tools/bare supports, and that .devcontainer builds it.
 
 Usage: container_test.py
 """
@@ -17,7 +17,7 @@ def main():
     asked = set()
     for line in re.findall(r"^(?:capabilities=')?([^|\n]+\|probe_[^|\n]+\|[^|\n]+)\|", (ROOT / "learn").read_text(encoding="utf-8"), re.MULTILINE):
         name, _, packages = line.split("|")
-        if name != "emscripten":  # of who makes the page anew
+        if name != "emscripten":  # needed only to rebuild the page
             asked |= set(packages.split())
     assert len(asked) > 10, asked
     assert installed == asked, f"only in Containerfile: {installed - asked}; only in learn: {asked - installed}"

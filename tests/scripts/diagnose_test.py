@@ -1,4 +1,4 @@
-"""tools/diagnose/diagnose.py meets each misconception with its own sentence.
+"""Checks that tools/diagnose/diagnose.py answers each misconception with its own sentence.
 
 Usage: diagnose_test.py
 """
@@ -11,7 +11,7 @@ from contextlib import redirect_stdout
 try:
     import torch
 except ImportError:
-    if sys.executable != "/usr/bin/python3" and pathlib.Path("/usr/bin/python3").exists():  # Debian's, which has Debian's packages
+    if sys.executable != "/usr/bin/python3" and pathlib.Path("/usr/bin/python3").exists():  # Debian's Python has Debian's packages
         import os
         os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
     print("skipped: no PyTorch (python3-torch)")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# tools/gpu-report with every tool around it faked: which tools it runs, what it writes, and that a tool that fails makes it fail.
+# Tests tools/gpu-report with fakes of all tools: the tools that it runs, its report, and that it fails when a tool fails.
 import json
 import os
 import shutil
@@ -11,7 +11,7 @@ from pathlib import Path
 
 REPORT = Path(__file__).resolve().parents[2] / "tools/gpu-report"
 
-# Each fake writes its arguments into $fakes/calls. A file in $fakes named after a fake makes the fake fail.
+# Each fake appends its arguments to $fakes/calls. It fails if $fakes contains a file 'no NAME'.
 FAKES = {
     "nvidia-smi": "echo 'Imaginary Device, 9.0, 8192 MiB, 580.1'",
     "nvcc": "echo 'release 13.0'",
@@ -50,21 +50,21 @@ class GpuReport(unittest.TestCase):
     def failed_steps(self):
         return [(step["name"], step["words"]) for step in json.loads(self.out.read_text())["steps"] if step["result"] != "passed"]
 
-    def assertRefused(self, result, words):
+    def assertFails(self, result, words):
         self.assertEqual(result.returncode, 3, result.stderr)
         self.assertIn(f"{words}; nothing was written", result.stderr)
         self.assertFalse(self.out.exists() or (self.top / "build").exists())
 
-    def test_without_a_gpu_or_a_toolkit_it_refuses_and_writes_nothing(self):
-        self.assertRefused(self.report(given=["no nvidia-smi"]), "this machine has no GPU (nvidia-smi: no nvidia-smi)")
+    def test_without_a_gpu_it_fails_and_writes_nothing(self):
+        self.assertFails(self.report(given=["no nvidia-smi"]), "this machine has no GPU (nvidia-smi: no nvidia-smi)")
         (self.fakes / "nvidia-smi").write_text("#!/bin/sh\n")
-        self.assertRefused(self.report(), "this machine has no GPU (nvidia-smi: it lists no device)")
+        self.assertFails(self.report(), "this machine has no GPU (nvidia-smi: it lists no device)")
         (self.fakes / "nvidia-smi").unlink()
-        self.assertRefused(self.report(path=""), "this machine has no GPU (nvidia-smi: it is not there)")
+        self.assertFails(self.report(path=""), "this machine has no GPU (nvidia-smi: it is not there)")
 
     def test_without_a_toolkit(self):
         (self.fakes / "compute-sanitizer").unlink()
-        self.assertRefused(self.report(path=""), f"the CUDA toolkit's compute-sanitizer is neither in PATH nor in {self.top}")
+        self.assertFails(self.report(path=""), f"the CUDA toolkit's compute-sanitizer is neither in PATH nor in {self.top}")
 
     def test_it_runs_every_tool_and_writes_the_rows(self):
         result = self.report("--rounds", "3")

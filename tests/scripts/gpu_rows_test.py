@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# The GPU's benchmark with the pretended device: its rows agree with the CPU's and never wait.
+# Tests the GPU's benchmark with the emulated device: its rows agree with the CPU's and never wait.
 import json
 import subprocess
 import sys
@@ -28,7 +28,7 @@ class GpuRows(unittest.TestCase):
                 self.assertGreater(line["check"], 0)
                 self.assertEqual([contestant["name"] for contestant in line["contestants"]], ["tally"])
             alone = [line["check"] for line in lines if line["per"] == "call"]
-            self.assertEqual(len(set(alone)), len(alone))  # they share an array: what one left there is not another's result
+            self.assertEqual(len(set(alone)), len(alone))  # no call returns the old content of the shared array
 
     def test_floors_need_cuda(self):
         result = run("--rounds", "1", "MLP as 1x64")

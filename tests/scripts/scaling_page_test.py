@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/scaling.md has the tables that bench_scaling prints, and its picture.   usage: scaling_page_test.py BENCH_SCALING [--write]"""
+"""Checks that docs/scaling.md has the tables and the picture of bench_scaling.   Usage: scaling_page_test.py BENCH_SCALING [--write]"""
 
 import pathlib
 import re

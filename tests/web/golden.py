@@ -1,9 +1,8 @@
-"""How the page looked: small grey pictures of each part, and how far another rendering may be from them.
+"""Compares renderings of the page with small grey pictures of each part in tests/web/golden.
 
-A picture is the whole page in a window so wide, an eighth as wide and high, so that one of its dots is the mean of 64. Another height by more
-than 1/25 is another layout.
-Two are compared by tiles of 8 x 8 dots: other hinting, smoothing or spacing moves ink within a tile and changes its mean little; a part that is
-missing, moved, or in another colour changes whole tiles. Other fonts break lines at other places: there only whoever looks can compare.
+A picture shows the whole page reduced to an eighth, so each pixel is the mean of 64. A height that differs by more than 1/25 is another layout.
+Two pictures are compared by tiles of 8 x 8 pixels. Other hinting, smoothing or spacing changes a tile's mean little; a part that is missing,
+moved, or in another colour changes whole tiles. Other fonts break lines elsewhere, so the comparison needs the same fonts.
 """
 
 import base64
@@ -11,7 +10,7 @@ import pathlib
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "golden"
 MOST_BYTES = 300_000
-MEAN, TILE = 1.5, 25.0  # of 255: over the picture, and in its worst tile
+MEAN, TILE = 1.5, 25.0  # of 255: limits for the mean of all tiles and for the worst tile
 VIEWS = {"toy": "#part=toy&cuts=4,2&divide=1", "lessons": "#part=lessons&lesson=6&step=3", "chain": "#part=chain", "noise": "#part=noise&size=8",
          "presenting": "#part=lessons&lesson=5&step=3&present=1"}
 
@@ -57,8 +56,8 @@ Promise.all([dots(arguments[0]), dots(arguments[1])]).then(([a, b]) => {
 
 
 def reduced(page):
-    """The whole page, as long as it is, as a small PNG."""
-    page.js("document.querySelector('footer').style.visibility = 'hidden'")  # it names the sources
+    """Returns the whole page as a small PNG."""
+    page.js("document.querySelector('footer').style.visibility = 'hidden'")  # the footer contains a hash of the sources
     width, height = page.js("return [innerWidth, Math.max(innerHeight, document.documentElement.scrollHeight)]")
     shot = page.driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True,
                                                                   "clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}})
@@ -66,12 +65,12 @@ def reduced(page):
 
 
 def difference(page, one, other):
-    """The mean over all tiles, and the worst tile."""
+    """Returns the mean difference over all tiles, and the worst tile's."""
     return page.driver.execute_async_script(DIFFERENCE, *(base64.b64encode(png).decode() for png in (one, other)))
 
 
 def fonts(page):
-    """How wide a line is in the page's two fonts: by that they are told apart."""
+    """Returns the width of a line in each of the page's two fonts, which identifies the fonts."""
     return page.js("""const draw = document.createElement("canvas").getContext("2d");
         return ["system-ui, sans-serif", getComputedStyle(document.querySelector(".number, pre, input")).fontFamily].map((font) => {
           draw.font = `100px ${font}`;

@@ -1,4 +1,4 @@
-// What the page's engine answers natively: a request a line on standard input, its JSON a line on standard output.
+// Runs the page's engine natively: each line of standard input is a request, each line of output its JSON.
 #include <bit>
 #include <iostream>
 #include <sstream>
@@ -14,7 +14,7 @@ template <class T> std::vector<T> read(std::istream& in) {
     in >> count;
     std::vector<T> all(count);
     for (T& one : all) {
-        std::uint32_t bits = 0;  // of a float as of an int
+        std::uint32_t bits = 0;  // of a float or an int
         in >> bits;
         one = std::bit_cast<T>(bits);
     }

@@ -1,7 +1,7 @@
-"""The page in a real browser, from a file, with no network: its bits, numbers, controls, sizes, colours and complaints.
+"""Tests the page in a browser, from a file and without a network: bits, numbers, controls, sizes, colours and errors.
 
 Usage: page_test.py PAGE_ENGINE LESSONS_FOLDER [--seed S] [--shots FOLDER]
-       page_test.py PAGE_ENGINE LESSONS_FOLDER --keep   (draws tests/web/golden anew: look at each picture before you keep it)
+       page_test.py PAGE_ENGINE LESSONS_FOLDER --keep   (redraws tests/web/golden; check each picture before you commit it)
 """
 
 import argparse
@@ -35,7 +35,7 @@ try:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 except ImportError:
-    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):  # Debian's, which has Debian's packages
+    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):  # Debian's Python has Debian's packages
         os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
     print("skipped: no selenium (python3-selenium)")
     sys.exit(77)
@@ -80,7 +80,7 @@ class Page:
         return self.find(f"#{name}").text
 
     def press(self, *keys):
-        for key in keys:  # wherever the focus is by then
+        for key in keys:  # sent to the current focus
             ActionChains(self.driver).send_keys(key).perform()
 
     def put(self, selector, text):
@@ -105,7 +105,7 @@ def recorded():
 
 # ---- the file ----
 
-def test_it_was_made_from_these_sources(_, given):
+def test_the_page_was_made_from_these_sources(_, given):
     made_from = PAGE.read_text(encoding="utf-8").split('name="tally-sources" content="', 1)[1].split('"', 1)[0]
     now = subprocess.run([sys.executable, ROOT / "web/build.py", "--hash"], capture_output=True, text=True, check=True).stdout.strip()
     assert made_from == now, "the sources have changed since: ./learn web --build"
@@ -113,15 +113,15 @@ def test_it_was_made_from_these_sources(_, given):
     assert build.hash_of(build.engine_sources()).encode() in unpacked("engine"), "its engine was compiled from other sources"
 
 
-def test_it_is_small(_, given):
+def test_the_page_is_small(_, given):
     size = PAGE.stat().st_size
     print(f"  {size} bytes")
     assert size < MOST_BYTES
 
 
-def test_what_is_recorded_is_what_the_lessons_say(_, given):
+def test_recorded_events_are_those_of_the_lessons(_, given):
     import build  # noqa: PLC0415
-    from printed_test import printed  # noqa: PLC0415  leaves out times, and what BLAS does on another processor
+    from printed_test import printed  # noqa: PLC0415  removes times and results that depend on the processor's BLAS
     kept = {one["number"]: one["events"] for one in recorded()}
     once, again = (build.lessons(given.lessons) for _ in range(2))
     assert [one["number"] for one in once] == sorted(kept)
@@ -129,17 +129,17 @@ def test_what_is_recorded_is_what_the_lessons_say(_, given):
     for one, other in zip(once, again):
         here = kept[one["number"]]
         if one["events"][-1]["outcome"] == "skip" != here[-1]["outcome"]:
-            continue  # it was recorded where there is an MPI
+            continue  # recorded with MPI, which this machine lacks
         assert len(here) == len(one["events"]), f"lesson {one['number']}: {len(here)} events, now {len(one['events'])}"
         for was, now, then in zip(here, one["events"], other["events"]):
-            if now == then:  # what two runs disagree about is a time
+            if now == then:  # events that differ between two runs contain times
                 compared += 1
                 assert printed(was) == printed(now), f"lesson {one['number']}: {json.dumps(was)[:300]} is now {json.dumps(now)[:300]}"
     print(f"  {compared} events are the same")
     assert compared > 500
 
 
-def test_damaged_or_cut_off_it_says_so(driver, given):
+def test_a_damaged_page_shows_a_message(driver, given):
     text = PAGE.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "page.html"
@@ -154,7 +154,7 @@ def test_damaged_or_cut_off_it_says_so(driver, given):
             soon(words, lambda page=page, words=words: words in page.text("told"))
 
 
-# ---- its numbers ----
+# ---- the numbers ----
 
 def test_the_engine_has_native_bits(driver, given):
     page, draw, asked, lines = Page(driver).open(), random.Random(given.seed), [], []
@@ -201,7 +201,7 @@ def test_the_three_lines_of_the_toy(driver, given):
     assert "3 times too large" in page.text("verdict")
     page.all("#divide button")[1].click()
     assert "The same, in every bit." in page.text("verdict")
-    page.all("#presets button")[3].click()  # 4 + 2, still divided by N
+    page.all("#presets button")[3].click()  # cuts 4 + 2, still divided by N
     assert "a mean of means" in page.text("verdict")
     page.all("#divide button")[2].click()
     assert "The same, in every bit." in page.text("verdict")
@@ -211,7 +211,7 @@ def test_lessons_show_what_was_recorded(driver, given):
     page, shown = Page(driver).open(), 0
     for lesson in recorded():
         if not any(event["event"] == "title" for event in lesson["events"]):
-            continue  # it needs a GPU
+            continue  # needs a GPU
         page.open(f"#part=lessons&lesson={lesson['number']}")
         for _ in range(200):
             if not page.js("""
@@ -245,7 +245,7 @@ def test_lessons_show_what_was_recorded(driver, given):
 
 
 def first_choice():
-    """A question among options that is the first one of its step."""
+    """Returns the first multiple-choice question that is also the first question of its step."""
     for one in recorded():
         asked = set()
         for event in (event for event in one["events"] if event["event"] == "prediction"):
@@ -255,7 +255,7 @@ def first_choice():
     raise AssertionError("no lesson has one")
 
 
-def test_a_wrong_answer_is_told_why_and_asked_once_more(driver, given):
+def test_a_wrong_answer_is_explained_and_asked_again(driver, given):
     page = Page(driver).open()
     lesson, event = first_choice()
     page.open(f"#part=lessons&lesson={lesson}&step={event['step']}")
@@ -293,7 +293,7 @@ def test_a_handout_has_every_question_and_its_answers_last(driver, given):
     assert pages.count(b"/Type /Page\n") >= 2, "the answers stand on a page of their own"
 
 
-def test_the_students_half_of_a_handout_gives_nothing_away(driver, given):
+def test_the_questions_of_a_handout_show_no_answers(driver, given):
     for lesson in recorded():
         asked = [event for event in lesson["events"] if event["event"] == "prediction"]
         if not asked:
@@ -340,7 +340,7 @@ def test_each_lesson_with_something_to_try_leads_there(driver, given):
         assert page.text("told") == "" and all(word.replace(",", "%2C") in driver.current_url for word in live.split("&")), driver.current_url
 
 
-# ---- before a class ----
+# ---- presenting ----
 
 def test_presenting_shows_one_step_and_hides_its_answer(driver, given):
     lesson, event = first_choice()
@@ -372,7 +372,7 @@ def test_presenting_digits_answer(driver, given):
     assert event["why"] in page.text("talk")
 
 
-def test_presenting_a_number_is_typed_without_looking_for_its_field(driver, given):
+def test_presenting_a_number_needs_no_click_into_its_field(driver, given):
     lesson, event = next((one["number"], event) for one in recorded() for event in one["events"]
                          if event["event"] == "prediction" and event["kind"] == "number" and one["number"] == 5)
     page = Page(driver).open(f"#part=lessons&lesson={lesson}&step={event['step']}&present=1")
@@ -386,7 +386,7 @@ def test_presenting_a_number_is_typed_without_looking_for_its_field(driver, give
     assert event["why"] in page.text("talk"), "a clicker goes on out of the field"
 
 
-def test_presenting_keys_mean_the_step_wherever_the_focus_is(driver, given):
+def test_presenting_keys_change_the_step_with_any_focus(driver, given):
     page = Page(driver).open("#part=lessons&lesson=5&step=1&present=1")
     page.js("document.getElementById('lesson').focus(); scrollTo(0, document.body.scrollHeight)")
     page.press(Keys.PAGE_DOWN)
@@ -414,7 +414,7 @@ def test_presenting_a_picture_is_one_screen(driver, given):
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_presenting_comes_back_from_the_toy_to_its_step(driver, given):
+def test_presenting_returns_from_the_toy_to_its_step(driver, given):
     page = Page(driver).open("#part=lessons&lesson=6&step=4&present=1")
     page.press("4")
     page.js("scrollTo(0, document.body.scrollHeight)")
@@ -445,7 +445,7 @@ def test_presenting_a_long_step_is_scrolled_before_the_next(driver, given):
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-# ---- by hand ----
+# ---- keyboard, links and fields ----
 
 def test_everything_is_reached_by_the_keyboard_and_has_a_name(driver, given):
     for part in PARTS:
@@ -484,7 +484,7 @@ def test_a_link_brings_back_what_was_seen(driver, given):
     assert page.text("rows") + page.text("verdict") == seen and "x=" in link
 
 
-def test_bad_numbers_are_refused_beside_their_field(driver, given):
+def test_bad_numbers_are_reported_next_to_their_field(driver, given):
     page = Page(driver).open("#part=toy")
     before = page.text("verdict")
     for text, words in (("abc", "is no number: abc"), ("nan", "is no number"), ("1e39", "is too large for 32 bits"), ("", "is empty")):
@@ -500,7 +500,7 @@ def test_bad_numbers_are_refused_beside_their_field(driver, given):
             assert page.js("return document.querySelector('figcaption[aria-live], #strip-words').textContent") == before
 
 
-def test_bad_links_lead_to_the_start_in_words(driver, given):
+def test_bad_links_lead_to_the_start_with_a_message(driver, given):
     for link, word in (("#part=moon", "part"), ("#part=toy&cuts=4,3", "cuts"), ("#part=toy&cuts=0,6", "cuts"), ("#part=toy&x=1,2", "x"),
                        ("#part=toy&w=1,2,1e39", "w"), ("#part=toy&divide=7", "divide"), ("#part=lessons&lesson=77", "lesson"),
                        ("#part=chain&keep=12", "keep"), ("#part=noise&size=nan", "size"), ("#part=noise&seed=-1", "seed")):
@@ -518,7 +518,7 @@ def test_without_webassembly_the_lessons_can_be_read(driver, given):
         driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", handle)
 
 
-# ---- how it looks ----
+# ---- appearance ----
 
 CONTRASTS = """
 const parse = (colour) => { const n = colour.match(/[0-9.]+/g).map(Number); return n.length > 3 ? n : [...n, 1]; };
@@ -535,7 +535,7 @@ for (const e of document.querySelectorAll('body *')) {
 return low;"""
 
 
-def test_it_can_be_read_in_each_scheme_and_at_each_size(driver, given):
+def test_the_page_is_readable_in_each_scheme_and_size(driver, given):
     for scheme in ("light", "dark"):
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
         links = {part: f"#part={part}" for part in PARTS} | {"lessons": "#part=lessons&step=9", "presenting": golden.VIEWS["presenting"]}
@@ -553,7 +553,7 @@ def test_it_can_be_read_in_each_scheme_and_at_each_size(driver, given):
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_it_looks_as_it_did(driver, given):
+def test_the_page_looks_like_the_golden_pictures(driver, given):
     page, worst = Page(driver), []
     if given.keep:
         golden.FOLDER.mkdir(exist_ok=True)

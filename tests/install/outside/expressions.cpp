@@ -1,4 +1,4 @@
-// The door to xtensor from outside: an operation whose forward and backward are xtensor expressions.
+// A user's operation whose forward and backward functions are xtensor expressions.
 #include <tally/tally.hpp>
 #include <tally/xtensor.hpp>
 

@@ -1,5 +1,4 @@
-// An operation of one's own against the installed library: log(1 + exp(x)), forward and backward,
-// checked by gradcheck.
+// A user's operation with the installed library: log(1 + exp(x)), forward and backward, checked by gradcheck.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -26,7 +25,7 @@ template <class S> Var<Array<S>> soft_positive(Var<Array<S>> x) {
 }
 
 int main() {
-    // Its gradient alone, and added to another use of the same parameter.
+    // The gradient is added to that of another use of the same parameter.
     Tensor64 x = parameter(Array<double>{-1.0, 0.0, 2.0});
     sum(soft_positive(x) + x * x).backward();
     for (std::size_t i = 0; i < 3; ++i) {

@@ -1,4 +1,4 @@
-// A program that mpirun may start: alone it is one process.
+// A program for mpirun; started alone, it is a single process.
 #include <tally/distributed.hpp>
 
 int main() {
