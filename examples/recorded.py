@@ -1,4 +1,4 @@
-"""What an example has left in its folder for its twin: the weights after every update."""
+"""Reads the weights that an example has saved after every update, for its PyTorch version."""
 import json
 
 import numpy as np
@@ -8,7 +8,7 @@ TYPES = {"F32": "<f4", "F64": "<f8"}
 
 
 def weights(folder, update):
-    """weights-UPDATE.safetensors: eight bytes with the length of a JSON header, the header, the numbers."""
+    """Reads weights-UPDATE.safetensors: eight bytes with the length of a JSON header, the header, the numbers."""
     file = (folder / f"weights-{update}.safetensors").read_bytes()
     numbers = 8 + int.from_bytes(file[:8], "little")
     tensors = {}
@@ -21,6 +21,6 @@ def weights(folder, update):
 
 
 def differences(model, folder, update):
-    """|dw| of every weight, between the twin and the example."""
+    """Returns |dw| of every weight between the PyTorch version and the example."""
     theirs = weights(folder, update)
     return {name: (ours - theirs[name]).abs() for name, ours in model.state_dict().items()}

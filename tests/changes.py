@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether what belongs to a change came with it: what is named here is what docs/changes.md says of it.
+"""Checks that a new operation, optimizer, lesson, ... has all of its parts, as docs/changes.md lists them.
 
     changes.py
 """
@@ -9,18 +9,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
-SCALARS = ["float", "double"]  # who adds one here is told of each place that lacks it
+SCALARS = ["float", "double"]  # after adding a type here, the test lists each place that lacks it
 
 
 def text_of(*places):
-    """Of files, and of all files of folders below ROOT."""
+    """Returns the text of files, and of all sources in folders, below ROOT."""
     paths = [ROOT / place for place in places]
     files = [file for path in paths for file in (sorted(path.rglob("*.[ch]pp")) if path.is_dir() else [path])]
     return "\n".join(file.read_text() for file in files)
 
 
 def unfilled_slots():
-    """Every kernel of the contract is in each of the three tables, and every family has its files."""
+    """Checks that each of the three tables has every kernel of the contract, and that every family has its files."""
     contract = text_of("src/kernels/kernels.hpp").split("struct Kernels {")[1].split("\n};")[0]
     slots = re.findall(r"^    void \(\*(\w+)\)\(", contract, re.M)
     for names in re.findall(r"^    (?:std::array|UpdateAll)<.*> ([\w, ]+);", contract, re.M):
@@ -36,7 +36,7 @@ def unfilled_slots():
                 yield f"{where} fills no slot '{slot}' of src/kernels/kernels.hpp: it would be a null pointer there"
     for device, names in installed.items():
         for family in sorted(names - families):
-            yield f"{device} has install_{family}(), which nobody calls: '{family}' is missing in src/kernels/families.hpp"
+            yield f"{device} has install_{family}(), which is never called; add '{family}' to src/kernels/families.hpp"
     for family in sorted(families):
         for place in (f"cpu/{family}.cpp", f"gpu/{family}.hpp"):
             if not (SRC / place).is_file():
@@ -52,9 +52,9 @@ def operations():
         if not (ROOT / "tests" / "fixtures" / f"{name}.txt").is_file():
             yield f"the operation '{name}' has no reference values in tests/fixtures/{name}.txt (tools/make-fixtures)"
         if f'"{name}' not in differentiated:
-            yield f"the operation '{name}' is not in tests/autograd/operations.hpp: nobody compares it with finite differences"
+            yield f"the operation '{name}' is not compared with finite differences; add it to tests/autograd/operations.hpp"
         if re.search(rf"> {name}\(", ops) and not re.search(rf"\b{name}(?:<\w+>)?\(", footprints):
-            yield f"the operation '{name}' is not in the table of tests/autograd/footprint_test.cpp: what does it keep?"
+            yield f"the operation '{name}' is not in the table of tests/autograd/footprint_test.cpp; add it with the bytes that it saves"
 
 
 def optimizers():
@@ -88,7 +88,7 @@ def policies():
 
 
 def scalars():
-    """What is made for one scalar type is made for each, in the same folder."""
+    """Checks that each explicit instantiation for float has one for every scalar type, in the same folder."""
     made = {}
     for path in sorted([*SRC.rglob("*.[chu]*"), *(ROOT / "course").rglob("*.[chu]*")]):
         for statement in re.findall(r"^(?:(?:extern )?template (?!<)[^;{]*;|TALLY_\w+\([^)]*\))", path.read_text(), re.M):
@@ -98,8 +98,8 @@ def scalars():
             if not re.search(r"\bfloat\b", statement):
                 continue
             for scalar in SCALARS:
-                twin = re.sub(r"\bfloat\b", scalar, statement)
-                if twin not in statements:
+                other = re.sub(r"\bfloat\b", scalar, statement)
+                if other not in statements:
                     yield f"{path.relative_to(ROOT)}: '{statement}' is not there for {scalar}"
 
 
@@ -122,7 +122,7 @@ def reports():
 
 def lessons():
     overview = text_of("README.md")
-    for lesson in sorted((ROOT / "lessons").glob("[0-9][0-9]_*.cpp"))[1:]:  # 00_by_hand.cpp comes before the first
+    for lesson in sorted((ROOT / "lessons").glob("[0-9][0-9]_*.cpp"))[1:]:  # without 00_by_hand.cpp
         page = f"lessons/{lesson.stem}.md"
         if not (ROOT / page).is_file():
             yield f"the lesson {lesson.name} has no page {page}"
@@ -142,7 +142,7 @@ def checks():
 
 
 def invariants():
-    """The table of docs/invariants.md has every test and every mutation that carries a promise's number, and no other."""
+    """Checks that the table of docs/invariants.md lists exactly the tests and mutations of each invariant."""
     tests, mutations = {}, {}
     for path in sorted((ROOT / "tests").rglob("*_test.cpp")):
         for number, name in re.findall(r'TEST_CASE\(\s*"invariant (\d+): ((?:[^"]|"\s*")*)"', path.read_text()):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Every complete program of README.md and docs/ compiles, runs, and prints what its page says.
+"""Checks that every complete program of README.md and docs/ compiles, runs, and prints the output on its page.
 
     documented.py "COMPILER FLAGS..." INCLUDE_PATH LIBRARY...
 
-A comment at the end of a line that prints (`<< "\\n";  // 4096`) is what that line prints; others are prose. Lines of a ```text that follows
-a program at once are printed by it, too. A listing in Python in the same section runs after it, in its folder, where PyTorch and safetensors
-are. A lesson only compiles: what it prints is on its page. FLAGS are those that the library was built with, where linking needs them.
+A comment at the end of a line that prints (`<< "\\n";  // 4096`) is the line's output; other comments are prose. The program also prints the
+lines of a ```text that directly follows it. A Python listing in the same section runs afterwards in the program's folder if PyTorch and
+safetensors are installed. A lesson is only compiled, because its page has its output. FLAGS are the flags of the library.
 """
 import os
 import re
@@ -16,15 +16,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BEGINS = r"^(?:int main\(|const Given<)"  # a program, or a lesson, whose main() is in the kit
+BEGINS = r"^(?:int main\(|const Given<)"  # a program, or a lesson, which has no main() of its own
 PROGRAM = re.compile(rf"^```cpp\n((?:(?!```).*\n)*?{BEGINS}(?:(?!```).*\n)*?)```\n(?:\n```text\n((?:(?!```).*\n)*)```\n)?", re.M)
-LISTING = re.compile(r"(?:(?!^## |^```cpp)[\s\S])*?^```python\n([\s\S]*?)^```\n", re.M)  # before the next section or program
-PROSE = {"the same, bit for bit"}  # not what is printed, but about it
+LISTING = re.compile(r"(?:(?!^## |^```cpp)[\s\S])*?^```python\n([\s\S]*?)^```\n", re.M)  # searched up to the next section or program
+PROSE = {"the same, bit for bit"}  # comments on the output
 
 
 def missing(expected, printed):
     lines = iter(printed.splitlines())
-    return [line for line in expected if line not in lines][:1]  # in this order: what is found is used up
+    return [line for line in expected if line not in lines][:1]  # keeps the order, because `in` consumes the iterator
 
 
 def python_with_torch():
@@ -60,12 +60,12 @@ def faults(name, text, block, listing, compile_with):
             return None
         python = python_with_torch()
         if not python:
-            print(f"skipped: the listing in Python behind {name}, for want of PyTorch with safetensors")
+            print(f"skipped: the Python listing after {name}, because PyTorch or safetensors is missing")
             return None
         ran = subprocess.run([python, "-W", "ignore", "-c", listing], capture_output=True, text=True, cwd=folder)
     said = re.findall(r"^print\(.*\)  # (.*)$", listing, re.M)
     return None if ran.returncode == 0 and said == ran.stdout.splitlines() else \
-        f"the listing in Python behind {name} says {said} and prints\n{ran.stdout}{ran.stderr[-2000:]}"
+        f"the Python listing after {name} says {said} and prints\n{ran.stdout}{ran.stderr[-2000:]}"
 
 
 def main(words):
@@ -82,7 +82,7 @@ def main(words):
         found = [fault for fault in several.map(lambda job: faults(*job), jobs) if fault]
     print("\n".join(found) or f"{len(jobs)} programs compile, run, and print what they say")
     assert len(jobs) == mains > 0, f"{mains} programs begin, {len(jobs)} were found"
-    assert sum(1 for job in jobs if job[3]) == listings, f"{listings} listings in Python, not each behind a program"
+    assert sum(1 for job in jobs if job[3]) == listings, f"{listings} Python listings, but not each follows a program"
     return 1 if found else 0
 
 

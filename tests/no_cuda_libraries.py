@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No lesson, test or example is linked with CUDA or holds code for a GPU: only its module is and does."""
+"""Checks that only the CUDA module is linked with CUDA and contains GPU code; lessons, tests and examples are not."""
 import pathlib
 import re
 import shutil
@@ -18,7 +18,7 @@ def said(*words):
 
 def names_cuda(binary):
     linked = said("ldd", binary)
-    if "libtorch" in linked:  # which may bring its own
+    if "libtorch" in linked:  # LibTorch may be linked with CUDA
         return None
     return re.search(r"\S*(cublas|cudart|libcuda\b)\S*", linked) or re.search(r"\.nv\w+|__nv\w+", said("readelf", "-SW", binary))
 

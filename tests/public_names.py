@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Whether each name that `using namespace tally` brings is on docs/reference.md: what no user types stands in tally::detail.
+"""Checks that docs/reference.md has each name that `using namespace tally` makes visible; internal names belong in tally::detail.
 
-Looked at is every header that a public one includes, at any depth; what is public, tests/reference.py says.
+Visits every header that a public header includes, directly or not. tests/reference.py defines which names are public.
 """
 import re
 import sys

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""docs/reference.md: every public name with its signature and the comment above it, header by header.
+"""Writes docs/reference.md: every public name with its signature and the comment above it, header by header.
 
-    reference.py            whether the page is what the headers say, and each public name has a comment
+    reference.py            checks that the page is up to date and that each public name has a comment
     reference.py --write    writes the page
 
-Public is what stands in namespace tally, but not in a detail of it, not among the formulas, nor below a ruler that names the engine, in a header that
-tally/core.hpp, tally/distributed.hpp, tally/tally.hpp or tally/train.hpp includes by name, or in tally/xtensor.hpp. A comment belongs to the declarations that follow it without an
-empty line; one at the end of a line belongs to that line; what the first sentence of a header names has been said there.
+A name is public if it is in namespace tally, outside tally::detail and tally::functor and not below a ruler with the word "engine". Its header is
+tally/xtensor.hpp or is included directly by tally/core.hpp, tally/distributed.hpp, tally/tally.hpp or tally/train.hpp. A comment belongs to the
+declarations that follow it without an empty line, and a trailing comment to its line. The first comment of a header also documents the names in it.
 """
 import re
 import sys
@@ -15,8 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SRC, PAGE = ROOT / "src", ROOT / "docs" / "reference.md"
 DOORS = ["core.hpp", "distributed.hpp", "tally.hpp", "train.hpp"]
-OWN = "xtensor.hpp"  # a door that declares names itself
-HIDDEN = {"detail", "functor"}  # what a user never types; formulas, which are for who adds one
+OWN = "xtensor.hpp"  # a public header that declares names itself
+HIDDEN = {"detail", "functor"}  # internal names, and formulas for authors of operations
 HEAD = """<!-- Every public name with its signature and what its header says of it. Written by tests/reference.py. -->
 # Reference
 
@@ -32,15 +32,15 @@ def headers():
 
 
 class Source:
-    """The text of a header without its comments, which are kept by their lines; every position stays where it was."""
+    """A header's text with blanks in place of comments, so that positions stay; `comments` has them by line."""
 
     def __init__(self, text):
-        self.comments, self.alone = {}, set()  # line -> comment; lines that hold nothing else
+        self.comments, self.alone = {}, set()  # line -> comment; lines that contain only a comment
 
         def blank(found):
             whole = found.group()
             if not whole.startswith("//"):
-                return re.sub(r"[^\n]", "_", whole)  # a literal: it may hold anything
+                return re.sub(r"[^\n]", "_", whole)  # a literal may contain any text
             line = text.count("\n", 0, found.start()) + 1
             self.comments[line] = whole[2:].removeprefix(" ").rstrip()
             if not text[text.rfind("\n", 0, found.start()) + 1:found.start()].strip():
@@ -71,7 +71,7 @@ OPENING, CLOSING = "([{", ")]}"
 
 
 def closed(code, at):
-    """Behind the bracket that closes the one at `at`."""
+    """Returns the position after the bracket that closes the one at `at`."""
     depth = 0
     for i in range(at, len(code)):
         depth += (code[i] in OPENING) - (code[i] in CLOSING)
@@ -81,7 +81,7 @@ def closed(code, at):
 
 
 def declarations(code, at, end):
-    """(from, end of the signature, to, inside of the braces or None) of what is declared one after the other."""
+    """Yields (begin, end of the signature, end, range inside the braces or None) of each declaration."""
     while True:
         while at < end and (code[at].isspace() or code[at] == ";"):
             at += 1
@@ -103,14 +103,14 @@ def declarations(code, at, end):
                 head = code[begin:i]
                 behind = closed(code, i)
                 if re.search(r"\brequires\s*(?:\([^()]*\)\s*)?$", head):
-                    i = behind  # a requirement, not a body
+                    i = behind  # a requires-expression has no body
                     continue
                 if is_value and not re.match(r"\s*(?:template\s*<.*>\s*)?(?:class|struct|enum|union)\b", head, re.S):
                     i = behind
                     continue
                 is_type = re.search(r"(?:^|[>\s])(?:class|struct|enum|union|namespace)\b[^()=]*$", head) or head.strip().startswith("extern")
                 if not is_type and re.search(r"[\w>]\s*$", head) and "(" not in re.sub(r"\(\s*\)", "", head) and not head.rstrip().endswith(("const", "noexcept", "override", "final")):
-                    i = behind  # a variable with a value in braces
+                    i = behind  # the initializer of a variable
                     continue
                 yield begin, i, behind, (i + 1, behind - 1)
                 at = behind
@@ -126,13 +126,13 @@ def without_requirements(head):
 
 
 def plain(head):
-    """A signature in one line, without what only the compiler reads."""
+    """Returns a signature in one line, without attributes, inline and extern."""
     head = re.sub(r"\[\[[^\]]*\]\]|__attribute__\(\(.*?\)\)|\binline\b|\bextern\b", " ", head)
     return re.sub(r"\s+", " ", head).strip()
 
 
 def name_of(head):
-    """What is declared, or None: a friend, a specialisation, an instance, a macro's words."""
+    """Returns the declared name; None for friends, specialisations, instantiations and macros."""
     text = plain(head)
     if re.match(r"(?:template\s*<\s*>|template\s+(?!<)|friend\b|static_assert\b|namespace\b|using namespace\b|public|private|protected)", text):
         return None
@@ -153,14 +153,14 @@ def name_of(head):
         return None
     before = re.split(r"\s=\s|\{", text)[0] if "operator" not in text and "(" not in text.split("=")[0] else text
     if found := re.search(r"(operator\s*(?:\(\)|\[\]|[^\s\w(]+|\w+))\s*\(|(~?\w+)\s*\(", before):
-        is_a_member = before[:found.start()].endswith("::")  # which its class has shown
+        is_a_member = before[:found.start()].endswith("::")  # its class shows it
         return None if is_a_member else (found.group(1) or found.group(2)).replace(" ", "")
     found = re.search(r"(\w+)\s*(?:\[.*\])?$", before.strip())
     return found.group(1) if found else None
 
 
 def prose(lines):
-    """Lines of a comment as a page has them: words in one line, what is indented as it is."""
+    """Returns the lines of a comment for the page: paragraphs in one line, indented lines unchanged."""
     parts = []
     for line in lines:
         indented = line.startswith("   ")
@@ -197,7 +197,7 @@ class Entry:
 
 
 def members(source, inside, head):
-    """What a class shows: its public members, with their comments."""
+    """Returns the public members of a class with their comments."""
     shown, last = [], None
     public = not re.search(r"\bclass\b", re.sub(r"template\s*<[^>]*>", "", head))
     for begin, end, to, _ in declarations(source.code, *inside):
@@ -242,7 +242,7 @@ def entries(source, begin=0, end=None, space=()):
 
 
 def groups(source):
-    """Declarations that stand together, under one comment; without what is the engine's."""
+    """Yields groups of declarations that share a comment, without those for the engine."""
     together = []
     for entry in entries(source):
         if source.is_for_the_engine(entry.first):
@@ -256,7 +256,7 @@ def groups(source):
 
 
 def public_names():
-    """header -> the names on the page, by the header that has them."""
+    """Returns {header: names on the page}."""
     sources = {path: Source(path.read_text()) for path in headers()}
     return {path: {"::".join((*entry.space, entry.name)) for group in groups(source) for entry in group} for path, source in sources.items()}
 
@@ -271,13 +271,13 @@ def page_and_faults():
         for group in found:
             said = bool(group[0].above)
             for entry in group:
-                said = said or bool(entry.said)  # and of what follows it without an empty line
+                said = said or bool(entry.said)  # also documents the next lines of its group
                 told[entry.name] = told.get(entry.name) or said or bool(
                     re.search(rf"(?<!\w){re.escape(entry.name)}(?!\w)", source.purpose()))
         for group in found:
             for entry in group:
                 if not told[entry.name] and not entry.name.startswith("operator"):
-                    faults.append(f"src/{path.relative_to(SRC)}:{entry.first}: nothing is said of {'::'.join(('tally', *entry.space, entry.name))}")
+                    faults.append(f"src/{path.relative_to(SRC)}:{entry.first}: no comment on {'::'.join(('tally', *entry.space, entry.name))}")
                     told[entry.name] = True
                 names.setdefault(name, set()).add("::".join((*entry.space, entry.name)))
         if not found:
@@ -303,8 +303,8 @@ def main(words):
     if words == ["--write"]:
         PAGE.write_text(page)
     elif not PAGE.is_file() or PAGE.read_text() != page:
-        faults.append("docs/reference.md is not what the headers say; tests/reference.py --write writes it")
-    print("\n".join(faults or [f"{count} names, each with what it is"]))
+        faults.append("docs/reference.md differs from the headers; run tests/reference.py --write")
+    print("\n".join(faults or [f"{count} public names, each with a comment"]))
     return 1 if faults else 0
 
 

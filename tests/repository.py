@@ -33,7 +33,7 @@ def sources():
 
 
 def name(path):
-    """As an include has it, without tally/."""
+    """Returns the path as in an include, without tally/."""
     return str(path.relative_to(SRC if path.is_relative_to(SRC) else ROOT))
 
 
@@ -68,7 +68,7 @@ def wrong_includes(allowed):
 
 
 def foreign_includes():
-    """The array library stays behind two doors: what is compiled in src/cpu, and what a user asks for by name."""
+    """Checks that only src/cpu and tally/xtensor.hpp include xtensor, xsimd or BLAS."""
     for path in sources():
         if module_of(path) == "cpu" or name(path) == "xtensor.hpp":
             continue
@@ -98,7 +98,7 @@ def budgets():
 
 
 def functions(text):
-    """(first line, name, lines) of each function with a body, by the indentation that clang-format gives."""
+    """Yields (first line, name, lines) of each function with a body, found by clang-format's indentation."""
     lines = text.split("\n")
 
     def margin_of(at):
@@ -110,11 +110,11 @@ def functions(text):
     for last, line in enumerate(lines):
         if not re.match(r"[^#/]*\)[^;=]*\{$", line):
             continue
-        first = last  # a signature of several lines begins where its parentheses do, a constructor's before its values
+        first = last  # a long signature begins at its first parenthesis, before a constructor's initializers
         while first > 0 and (opened(first, last) < 0 or margin_of(first) % 4 or lines[first].lstrip().startswith(":")):
             first -= 1
         if opened(first, last):
-            continue  # part of a call
+            continue  # inside a call
         if margin_of(first) > 8 or re.match(r"\s*(?:(?:namespace|struct|class|enum|union|if|for|while|switch|do|else|case)\b|[}\[])", lines[first]):
             continue
         end = next((at for at in range(last + 1, len(lines)) if lines[at].startswith(" " * margin_of(first) + "}")), len(lines))
@@ -159,20 +159,20 @@ def orphans():
             if comment and re.match(r"\s*// \S", before) and not before.rstrip().endswith((".", ":", ";")):
                 words = comment.group(1).split()
                 if len(words) <= 1 and len(before) > 60:
-                    yield f"{shown(path)}:{line}: a comment line of one word, '{comment.group(1)}'; break it elsewhere"
+                    yield f"{shown(path)}:{line}: a comment line of one word, '{comment.group(1)}'; wrap the comment elsewhere"
             before = text
 
 
 def names_of_one_catch():
-    """Catch2 2 and 3 name things differently: tests/catch.hpp has what tests use, and a test of one Debian fails to compile on the next."""
+    """Checks that tests use names of Catch2 through tests/catch.hpp only, because versions 2 and 3 have different names."""
     for path in sorted((ROOT / "tests").rglob("*.[hc]pp")):
         for line, text in enumerate(path.read_text().split("\n"), 1):
             if not path.name.startswith("catch") and "Catch::" in text:
-                yield f"{path.relative_to(ROOT)}:{line}: a name of Catch2's own, which may be that of one version only; see tests/catch.hpp"
+                yield f"{path.relative_to(ROOT)}:{line}: a name of Catch2, which one of its versions may lack; use tests/catch.hpp"
 
 
 def defined_elsewhere():
-    """A function that X.hpp declares is defined in X.hpp, X.cpp, or X_more.cpp beside it."""
+    """Checks that X.hpp, X.cpp or X_more.cpp in the same folder defines each function that X.hpp declares."""
     contracts = {what for kind, what in budgets() if kind == "contract"}
     texts = {name(path): path.read_text() for path in sources()}
     definition = r"^(?!\s|#|//|using|return)[\w\[\]:<>,&*\"' ()]*?\b(?:\w+::)*{}\((?:[^;{{}}]|\{{\}})*\)[^;{{}}]*(?::[^;]*)?\{{"
@@ -191,7 +191,7 @@ def defined_elsewhere():
 
 
 def header_faults(compiler):
-    """Headers that no .cpp of the same name includes first."""
+    """Compiles each header alone that no .cpp of the same name includes first."""
     def compiles(path):
         include = name(path) if name(path).startswith("course/") else f"tally/{name(path)}"
         done = subprocess.run([compiler, *WARNINGS, "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}", f"-I{ROOT}", "-include", include, "-x", "c++", "/dev/null"],

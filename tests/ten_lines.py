@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much of tally the README's ten lines compile: what they read and the bytes that come out are bounded, seconds are told.
+"""Limits the headers that the README's ten lines read and the code that they compile to, and prints the seconds.
 
     ten_lines.py COMPILER INCLUDE_PATH
 """
@@ -12,16 +12,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPILER, INCLUDE_PATH = sys.argv[1].split(), Path(sys.argv[2]).resolve()
-MOST_BYTES = 20_000  # of code in the user's object; most of what is there is main and what it prints with
+MOST_BYTES = 20_000  # of code in the user's object, mostly main() and its output
 MOST_LINES = 5_720  # of tally's own headers, comments included
-# What core.hpp may include of the standard library: each costs everybody who includes it. <functional>, <memory>, <algorithm> and <deque>,
-# which are not here, cost as much as a quarter of all the rest.
+# The standard headers that core.hpp may include; each costs every user compile time. <functional>, <memory>, <algorithm> and <deque> are
+# not allowed: together they would cost a quarter of all the others.
 STANDARD = set("""array atomic bit cmath concepts cstddef cstdint cstring initializer_list iosfwd iterator limits new numbers optional ostream
     span stdexcept string string_view tuple type_traits utility vector""".split())
 
 
 def compiled(name, source, folder):
-    """Bytes of code in the object, and the compiler's seconds."""
+    """Compiles a source, and returns the bytes of code in the object and the compiler's seconds."""
     (folder / f"{name}.cpp").write_text(source)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([*COMPILER, "-std=c++20", "-O2", "-ffp-contract=off", "-I", INCLUDE_PATH, "-c", f"{name}.cpp", "-o", f"{name}.o"],
@@ -33,7 +33,7 @@ def compiled(name, source, folder):
 
 
 def read_by(header, read):
-    """All of tally's headers that this one includes, itself included, by what they say."""
+    """Returns {header: text} of this header and all tally headers that it includes, directly or not."""
     if header in read:
         return read
     read[header] = (INCLUDE_PATH / header).read_text()
@@ -49,14 +49,14 @@ def main():
     assert 1000 < count <= MOST_LINES, f"{count} lines; {MOST_LINES} are the bound"
     for header, text in headers.items():
         more = set(re.findall(r"^#include <(.*)>", text, re.M)) - STANDARD
-        assert not more, f"{header}, which core.hpp includes, includes {sorted(more)}: can it be without, or can a .cpp have that?"
+        assert not more, f"{header}, which core.hpp includes, includes {sorted(more)}; remove the include, or move its use to a .cpp"
     lines = re.search(r"## tally in ten lines\n\n```cpp\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[1]
     assert "#include <tally/core.hpp>" in lines, "the README's ten lines do not begin with core.hpp"
     with tempfile.TemporaryDirectory() as folder:
         code, seconds = compiled("ten_lines", lines, Path(folder))
         _, alone = compiled("iostream", "#include <iostream>\nint main() { std::cout << 1; }\n", Path(folder))
     print(f"the README's ten lines: {code} bytes of code, {seconds:.2f} s; <iostream> alone {alone:.2f} s")
-    assert 1000 < code <= MOST_BYTES, f"{code} bytes of code; {MOST_BYTES} are the bound: what is compiled there that src/autograd/instances could have?"
+    assert 1000 < code <= MOST_BYTES, f"{code} bytes of code; {MOST_BYTES} are the bound; move templates to the explicit instantiations of src/autograd/instances"
 
 
 try:

@@ -1,7 +1,7 @@
-// What a step costs in things that can be counted: buffers, bytes, and under callgrind instructions.
+// Counts the cost of a training step in buffers and bytes, and in instructions under callgrind.
 //
-//     count_steps            allocations and bytes of every step, a line each: NAME WHAT NUMBER
-//     count_steps NAME       runs that step: `steps` times within counted_steps(), where callgrind looks
+//     count_steps            prints allocations and bytes of every step as lines: NAME WHAT NUMBER
+//     count_steps NAME       runs the step `steps` times in counted_steps(), which callgrind measures
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -41,7 +41,7 @@ Step toy_in_three() {
             }};
 }
 
-// So little is computed that what is counted is the way there and back: 64 times two operations on 16 numbers.
+// 128 operations on 16 numbers: so little is computed that the cost is that of recording and backward.
 Step chain() {
     const Tensor x = parameter(random_uniform<float>({16}, {.seed = 1, .stream = 0}, -1, 1));
     return {"chain", [=] {
@@ -62,7 +62,7 @@ Step chain_of_numbers() {
             }};
 }
 
-// An update of 8 rows, 16-16-10, as 2x4: small enough that no product is left to BLAS.
+// An update with 2 micro-batches of 4 rows; the network 16-16-10 is so small that no product uses BLAS.
 Step small_network() {
     struct State {
         Linear<float> first{16, 16, {1, 1}}, last{16, 10, {1, 2}};
@@ -83,7 +83,7 @@ Step small_network() {
             }};
 }
 
-// Bytes of the results that operations write, and of what rules keep of them.
+// Adds up the bytes that operations write, and the bytes that they save for backward.
 struct Moved : Observer {
     std::size_t written = 0, kept = 0;
     void on_forward(const ForwardEvent& operation) override {
@@ -93,7 +93,7 @@ struct Moved : Observer {
 };
 
 void count(const Step& step) {
-    step.run();  // gradients have their buffers now, and the cache its blocks
+    step.run();  // allocates gradients and fills the cache
     step.run();
     memory::reset_peak();
     const memory::Report before = memory::report();
@@ -108,7 +108,7 @@ void count(const Step& step) {
         std::printf("%s %s %llu\n", step.name.c_str(), what, static_cast<unsigned long long>(number));
     };
     print("buffers", after.allocations - before.allocations);
-    if (!TALLY_ASAN)  // nothing is cached there, so that a use after free is seen
+    if (!TALLY_ASAN)  // AddressSanitizer disables the cache, to find uses after free
         print("new-buffers", after.allocations - after.reused - (before.allocations - before.reused));
     print("bytes-written", moved.written);
     print("bytes-kept", moved.kept);

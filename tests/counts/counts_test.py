@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-# A step must not cost more than it did, in things that can be counted: buffers and bytes by the ledger, instructions
-# by callgrind. The bars and their tolerance stand in bars.txt; timings are never a bar.
+# Checks that a step costs no more than its bars in bars.txt: buffers and bytes by the memory account, instructions by
+# callgrind. bars.txt also has the tolerances. Times have no bars.
 #
 #     counts_test.py ledger COUNT_STEPS
 #     counts_test.py instructions COUNT_STEPS COMPILER ARCHITECTURE BUILD_TYPE
 #
-# With --update in front, bars.txt is written anew with what was counted.
+# With --update as the first argument, the new counts are written to bars.txt.
 import os
 import re
 import shutil
@@ -25,7 +25,7 @@ def skip(why):
 
 
 def read_bars(text):
-    """{(kind, step, what): number} and the tolerance of each kind."""
+    """Returns {(kind, step, what): number} and the tolerance of each kind."""
     bars, tolerance = {}, {}
     for line in text.splitlines():
         words = line.split("#")[0].split()
@@ -63,7 +63,7 @@ def instructions(program, compiler, architecture, build_type):
 
 
 def update(counted):
-    """Replaces the numbers of bars that are there, and appends the others."""
+    """Replaces the numbers of existing bars, and appends new bars."""
     left, lines = dict(counted), []
     for line in BARS.read_text().splitlines():
         words = line.split("#")[0].split()
@@ -75,7 +75,7 @@ def update(counted):
 
 
 def judge(counted, bars, tolerance):
-    """What is wrong, in lines."""
+    """Returns an error line for each count outside the tolerance of its bar."""
     wrong = []
     for key, number in counted.items():
         if key not in bars:
@@ -87,7 +87,7 @@ def judge(counted, bars, tolerance):
         if number > bar * (1 + allowed):
             wrong.append(f"{' '.join(key)}: {number}, more than the bar of {bar}")
         elif number < bar * (1 - allowed):
-            wrong.append(f"{' '.join(key)}: {number}, less than the bar of {bar}: lower it, or what was won can be lost again")
+            wrong.append(f"{' '.join(key)}: {number}, less than the bar of {bar}: lower the bar, so that it guards the improvement")
     return wrong
 
 

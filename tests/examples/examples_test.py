@@ -1,9 +1,9 @@
-"""An example learns, and does what PyTorch does. Usage: examples_test.py reference|twin|ranks PROGRAM FOLDER
+"""Checks that an example learns and agrees with PyTorch. Usage: examples_test.py reference|twin|ranks PROGRAM FOLDER
 
-reference: its first losses are those that PyTorch had, as FOLDER/curve.csv has recorded them.
-twin: FOLDER/twin.py says so again, and that the weights agree; skipped where there is no PyTorch.
-ranks: by 1, 2 and 3 processes it prints and records the same bits as by itself, with exact sums; with running sums its losses
-are as near as PyTorch's.
+reference: compares the first losses with those of PyTorch that FOLDER/curve.csv has recorded.
+twin: runs the PyTorch version FOLDER/twin.py and also compares the weights; skipped without PyTorch.
+ranks: runs the example on 1, 2 and 3 processes. With exact sums, its output and files have the bits of a run without MPI. With
+running sums, the losses agree within the bounds for PyTorch.
 """
 import csv
 import os
@@ -14,9 +14,9 @@ import tempfile
 from pathlib import Path
 
 PROGRAM, FOLDER = Path(sys.argv[2]).resolve(), Path(sys.argv[3]).resolve()
-COMPARED = 5  # updates; later ones may be further apart, as the example's README explains
-# Of a loss, relative; and of a weight, which is of the order of 1. A handful of roundings is what is seen:
-# 2e-7 and 1e-15 of the losses, 7e-7 and 4e-15 of the weights.
+COMPARED = 5  # updates; later ones may differ more, as the example's README explains
+# Bounds for the relative difference of a loss and the difference of a weight, which is of the order of 1. Measured are a few
+# roundings: 2e-7 and 1e-15 for losses, 7e-7 and 4e-15 for weights.
 BOUNDS = {"float": (1e-5, 1e-5), "double": (1e-12, 1e-12)}
 
 
@@ -25,7 +25,7 @@ def numbers(lines, name):
 
 
 def example(folder, dtype, updates):
-    # Where there is no data/: its pictures are then drawn, the same everywhere.
+    # Runs in a folder without data/, so that the example uses drawn pictures, which are the same everywhere.
     done = subprocess.run([PROGRAM, str(updates), folder, dtype], cwd=folder, check=True, stdout=subprocess.PIPE, text=True)
     losses = numbers(done.stdout, "loss")
     assert len(losses) == updates, done.stdout
@@ -70,12 +70,12 @@ def twin():
         expect_recorded(losses, dtype)
         expect_recorded(numbers(said, "loss"), dtype)
         apart = max(numbers(said, "others") or numbers(said, "max|dw|"))
-        print(f"{dtype}: the weights are within {apart:.2g} of the twin's")
+        print(f"{dtype}: the weights are within {apart:.2g} of PyTorch's")
         assert apart <= BOUNDS[dtype][1], said
 
 
 def left_by(command, dtype, sums):
-    """What it prints, and the files it leaves."""
+    """Runs a command, and returns its output and the files that it writes."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([*command, str(COMPARED), folder, dtype, sums], cwd=folder, stdout=subprocess.PIPE, text=True, timeout=100,
                               check=True, env={**os.environ, "BUILD": str(PROGRAM.parents[1])})
