@@ -1,8 +1,8 @@
-// A small convolutional network learns to tell garments apart; each update accumulates 24 + 24 + 16 pictures.
+// A small convolutional network learns to classify garments; each update accumulates 24 + 24 + 16 pictures.
 //
 //     example_conv [UPDATES [FOLDER [float|double [running|exact]]]]
 //
-// FOLDER receives what twin.py needs to do the same. Started by mpirun, processes share each update (docs/processes.md).
+// FOLDER receives the files that twin.py needs. mpirun can start several processes (docs/processes.md).
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -24,7 +24,7 @@ constexpr std::uint64_t seed = 7;
 constexpr std::int64_t batch = 64;
 const std::vector<std::int64_t> micro_batches = {24, 24, 16};
 
-// Two convolutions of 5 x 5, each halved by pooling, and a linear layer: 11 274 parameters.
+// Two convolutions of 5 x 5, each followed by pooling to half the size, and a linear layer: 11 274 parameters.
 template <class S> struct Network : Module<S> {
     using V = Var<Array<S>>;
 
@@ -34,14 +34,14 @@ template <class S> struct Network : Module<S> {
     V bias2 = parameter(Array<S>::zeros({16}));
     Linear<S> last{16 * 7 * 7, 10, {seed, 3}};
 
-    V operator()(const V& pictures) {  // (n, 784), and the result is (n, 10)
+    V operator()(const V& pictures) {  // takes (n, 784) and returns (n, 10)
         V x = reshape((pictures - 0.286) / 0.353, {-1, 1, 28, 28});
         x = max_pool2d(relu(conv2d(std::move(x), weight1, bias1, 1, 2)), 2);  // (n, 8, 14, 14)
         x = max_pool2d(relu(conv2d(std::move(x), weight2, bias2, 1, 2)), 2);  // (n, 16, 7, 7)
         return last(reshape(std::move(x), {-1, 16 * 7 * 7}));
     }
 
-    // Names everything as PyTorch would, for the files of weights.
+    // The files of weights have PyTorch's names.
     void list(Members<S>& members) override {
         members.parameter("conv1.weight", weight1);
         members.parameter("conv1.bias", bias1);
@@ -51,7 +51,7 @@ template <class S> struct Network : Module<S> {
     }
 };
 
-// The real pictures where tools/get-fashion-mnist has put them, otherwise drawn ones.
+// Returns the real pictures if tools/get-fashion-mnist has downloaded them, else drawn ones.
 template <class S> Pictures<S> find_pictures() {
     if (has_fashion(fashion_folder)) return load_fashion<S>(fashion_folder).train;
     return generated_pictures<S>(4096, seed);
@@ -59,12 +59,12 @@ template <class S> Pictures<S> find_pictures() {
 
 template <class S>
 void train(ProcessGroup& processes, std::int64_t updates, const std::string& folder, Sum sum) {
-    const bool first = processes.rank() == 0;  // it prints and records, for all
+    const bool first = processes.rank() == 0;  // only the first process prints and writes files
     const Pictures<S> pictures = find_pictures<S>();
     Network<S> network;
     Sgd<S> optimizer(parameters(network), {.learning_rate = 0.01, .momentum = 0.9});
-    // Every update is the mean over 64 pictures, however they are split. That number is known beforehand, so
-    // each micro-batch's gradient is divided by it on the way; 24, 24 and 16 each weigh what they are worth.
+    // Every update is the mean over 64 pictures, for every split. The total is known beforehand, so the
+    // window divides each micro-batch's gradient by it at once, and each picture has the same weight.
     DataParallel<S> ranks(processes);
     Window<S> window(optimizer, {.total = batch, .sum = sum}, &ranks);  // without &ranks: one process
 

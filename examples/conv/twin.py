@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The same network as conv.cpp, trained by PyTorch: the same pictures, micro-batches and initial weights.
+"""Trains the network of conv.cpp with PyTorch, on the same pictures, micro-batches and initial weights.
 
     example_conv UPDATES FOLDER [float|double] && twin.py FOLDER
 """
@@ -20,7 +20,7 @@ MICRO_BATCHES = [24, 24, 16]
 
 
 class Network(nn.Module):
-    """Two convolutions of 5 x 5, each halved by pooling, and a linear layer: 11 274 parameters."""
+    """Two convolutions of 5 x 5, each followed by pooling that halves the size, and a linear layer: 11 274 parameters."""
 
     def __init__(self):
         super().__init__()
@@ -28,7 +28,7 @@ class Network(nn.Module):
         self.conv2 = nn.Conv2d(8, 16, 5, padding=2)
         self.last = nn.Linear(16 * 7 * 7, 10)
 
-    def forward(self, pictures):  # (n, 784), and the result is (n, 10)
+    def forward(self, pictures):  # takes (n, 784) and returns (n, 10)
         x = ((pictures - 0.286) / 0.353).reshape(-1, 1, 28, 28)
         x = F.max_pool2d(F.relu(self.conv1(x)), 2)  # (n, 8, 14, 14)
         x = F.max_pool2d(F.relu(self.conv2(x)), 2)  # (n, 16, 7, 7)
@@ -45,7 +45,7 @@ def train(folder):
     optimizer = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9)
     for update, drawn in enumerate(order, 1):
         total = 0.0
-        # No window here: the denominator, and zero_grad() and step() in the right places, are up to us.
+        # PyTorch has no window, so this code divides by the batch, and calls zero_grad() and step() itself.
         optimizer.zero_grad()
         for micro in drawn.split(MICRO_BATCHES):
             loss = F.cross_entropy(network(images[micro]), labels[micro], reduction="sum")

@@ -1,9 +1,9 @@
-// A transformer block learns to guess the next letter of a poem. Lines differ in length, so micro-batches
-// differ in what they count: each letter weighs the same, wherever it stands.
+// A transformer block learns to predict the next letter of a poem. Lines differ in length, so micro-batches
+// differ in their number of letters, but each letter has the same weight.
 //
 //     example_text [UPDATES [FOLDER [float|double [running|exact]]]]
 //
-// FOLDER receives what twin.py needs to do the same. Started by mpirun, processes share each update (docs/processes.md).
+// FOLDER receives the files that twin.py needs. mpirun can start several processes (docs/processes.md).
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -21,10 +21,10 @@ namespace {
 
 constexpr std::uint64_t seed = 7;
 constexpr std::int64_t width = 32, heads = 4, ascii = 128, places = 66, batch = 28;
-constexpr std::int32_t no_letter = -100;  // the label of padding: it counts for nothing
+constexpr std::int32_t no_letter = -100;  // the label of padding, which is not counted
 const std::vector<std::int64_t> micro_batches = {16, 8, 4};
 
-// A row for each line: its letters, and for each the one to guess, which is the next. The rest is padding.
+// Each line is a row of letters, and a row of the letters that follow them. The rest of a row is padding.
 struct Poem {
     Array<std::int32_t> letters, next;
 };
@@ -55,7 +55,7 @@ template <class S> struct Transformer : Module<S> {
     Linear<S> up{width, 4 * width, {seed, 4}}, down{4 * width, width, {seed, 5}};
     Linear<S> guess{width, ascii, {seed, 6}};
 
-    V operator()(const Array<std::int32_t>& letters) {  // (lines, places); the result has a row for each
+    V operator()(const Array<std::int32_t>& letters) {  // takes (lines, places), returns a row per letter
         V x = embedding(letter, letters) + place;
         x = x + attention(norm1(x));
         x = x + down(gelu(up(norm2(x))));
@@ -77,12 +77,12 @@ template <class S> struct Transformer : Module<S> {
 
 template <class S>
 void train(ProcessGroup& processes, std::int64_t updates, const std::string& folder, Sum sum) {
-    const bool first = processes.rank() == 0;  // it prints and records, for all
+    const bool first = processes.rank() == 0;  // only the first process prints and writes files
     const Poem poem = read(TALLY_TEXT);
     Transformer<S> model;
     AdamW<S> optimizer(parameters(model), {.learning_rate = 5e-3, .weight_decay = 0.01});
-    // How many letters 28 lines will have is not known beforehand. The window adds up sums and counts, and
-    // divides once, at the end. Averaging the three means instead would let 4 lines weigh as much as 16.
+    // The number of letters in 28 lines is not known beforehand. The window adds up sums and counts, and
+    // divides once at the end. A mean of the three means would give 4 lines the weight of 16.
     DataParallel<S> ranks(processes);
     Window<S> window(optimizer, {.sum = sum}, &ranks);  // without &ranks: one process
 

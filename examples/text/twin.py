@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The same model as text.cpp, trained by PyTorch: the same lines, micro-batches and initial weights.
+"""Trains the model of text.cpp with PyTorch, on the same lines, micro-batches and initial weights.
 
     example_text UPDATES FOLDER [float|double] && twin.py FOLDER
 """
@@ -18,11 +18,11 @@ from torch.nn import functional as F
 TEXT = pathlib.Path(__file__).resolve().parent / "snark.txt"
 WIDTH, HEADS, ASCII, PLACES = 32, 4, 128, 66
 MICRO_BATCHES = [16, 8, 4]
-NO_LETTER = -100  # the label of padding: it counts for nothing
+NO_LETTER = -100  # the label of padding, which is not counted
 
 
 def read(path):
-    """A row for each line: its letters, and for each the one to guess, which is the next. The rest is padding."""
+    """Returns a row of letters for each line, and a row of the letters that follow them. The rest of a row is padding."""
     lines = [torch.tensor(list(f"\n{line}\n".encode())) for line in path.read_text().splitlines() if line]
     letters = torch.full((len(lines), PLACES), ord("\n"))
     following = torch.full((len(lines), PLACES), NO_LETTER)
@@ -42,7 +42,7 @@ class Transformer(nn.Module):
         self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
         self.guess = nn.Linear(WIDTH, ASCII)
 
-    def forward(self, letters):  # (lines, places); the result has a row for each
+    def forward(self, letters):  # takes (lines, places); the result has a row for each letter
         x = self.letter(letters) + self.place.weight
         y = self.norm1(x)
         later = torch.ones(PLACES, PLACES, dtype=torch.bool).triu(1)
@@ -61,7 +61,7 @@ def train(folder):
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3, weight_decay=0.01)
     for update, drawn in enumerate(order, 1):
         total, count = 0.0, 0
-        # No window here: sums, counts, and dividing every gradient before the step are up to us.
+        # PyTorch has no window, so this code adds up sums and counts, and divides every gradient before the step.
         optimizer.zero_grad()
         for micro in drawn.split(MICRO_BATCHES):
             labels = following[micro].flatten()
@@ -73,7 +73,7 @@ def train(folder):
             parameter.grad /= count
         optimizer.step()
         apart = recorded.differences(model, folder, update)
-        keys = apart["attention.in_proj_bias"][WIDTH:2 * WIDTH]  # on a walk of their own: see README.md
+        keys = apart["attention.in_proj_bias"][WIDTH:2 * WIDTH]  # the keys' bias moves randomly, see README.md
         of_keys = keys.max().item()
         keys.zero_()
         others = max(each.max().item() for each in apart.values())

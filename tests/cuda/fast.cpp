@@ -1,5 +1,5 @@
-// The kernels under test in this module: the GPU's own, the host waiting for each, on memory that
-// both can reach.
+// The kernels under test in this program are the GPU's. The host waits after each launch, and the memory is
+// accessible to both.
 #include <map>
 #include <vector>
 
@@ -16,7 +16,7 @@ template <class S> const Kernels<S>& fast() {
 
 namespace {
 
-// Blocks are used again: freeing one makes the device wait. Never destroyed.
+// Reuses blocks, because freeing a block makes the device wait. Never destroyed.
 struct Blocks {
     std::map<std::size_t, std::vector<void*>> spare;
     std::map<void*, std::size_t> size_of;

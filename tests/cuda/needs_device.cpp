@@ -1,8 +1,8 @@
-// These tests want a GPU; where there is none they are skipped, with the reason.
+// The tests of this program need a GPU; without one they are skipped with the reason.
 #include "catch.hpp"
 #include "tally/device/backend.hpp"
 
-[[maybe_unused]] static const bool told = [] {
+[[maybe_unused]] static const bool is_set = [] {
     tally::test::why_not = [] { return tally::peer::unavailable_reason(); };
     tally::test::before_each_test = [] { tally::peer::wait_after_each_launch(false); };
     return true;

@@ -1,5 +1,5 @@
-// The GPU's kernel bodies, run on the host: where the order of additions is fixed they have the bits of the
-// plain loop; elsewhere those of the tree that gpu/team.hpp describes.
+// Runs the GPU's kernel bodies on the host. Sums in a fixed order have the bits of the plain loop; other sums
+// have the bits of the tree in gpu/team.hpp.
 #include "kernel_testing.hpp"
 #include "tally/gpu/on_host.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 
 const std::vector<std::size_t> edges{0, 1, 2, 31, 32, 33, 1023, 1025};
 
-// The sum that a team of `lanes` makes of n numbers: written once more, and differently.
+// An independent computation of the sum that a team of `lanes` threads makes of n numbers.
 template <class S> S tree_sum(const S* x, std::size_t n, std::size_t lanes) {
     std::vector<S> lane(lanes, -S(0));
     for (std::size_t i = 0; i < n; ++i) lane[i % lanes] += x[i];
@@ -17,7 +17,7 @@ template <class S> S tree_sum(const S* x, std::size_t n, std::size_t lanes) {
     return lane[0];
 }
 
-// Calls both tables with a destination of their own, and compares bits; NaN is NaN.
+// Calls both tables with separate destinations, and compares bits; all NaN are equal.
 template <class S, class Call> std::string in_both(Dice& dice, std::size_t results, Write how, Call call) {
     const auto got = dice.destination<S>(results, how);
     const Buffer<S> want = got;
@@ -26,7 +26,7 @@ template <class S, class Call> std::string in_both(Dice& dice, std::size_t resul
     return bit_difference(got, want);
 }
 
-// The host, with a library that counts how often it is asked.
+// The host, with a library that counts its calls.
 struct WithLibrary : gpu::OnHost {
     static inline Products chosen = Products::blas;
     static inline int asked = 0;
@@ -40,7 +40,7 @@ struct WithLibrary : gpu::OnHost {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("Every slot of the table has a body", "", float, double) {
+TEMPLATE_TEST_CASE("GPU kernels: every slot of the table has a body", "", float, double) {
     using Slot = void (*)();
     const Kernels<TestType>& table = fast<TestType>();
     std::array<Slot, sizeof(table) / sizeof(Slot)> slots;
@@ -48,7 +48,7 @@ TEMPLATE_TEST_CASE("Every slot of the table has a body", "", float, double) {
     CHECK(std::count(slots.begin(), slots.end(), Slot(nullptr)) == 0);
 }
 
-TEMPLATE_TEST_CASE("A team adds in the order that it promises", "", float, double) {
+TEMPLATE_TEST_CASE("GPU kernels: a team adds in the documented order", "", float, double) {
     using S = TestType;
     Dice dice(1);
     INFO(dice.text());
@@ -64,7 +64,7 @@ TEMPLATE_TEST_CASE("A team adds in the order that it promises", "", float, doubl
     }
 }
 
-TEMPLATE_TEST_CASE("A row longer than the order reaches is summed by a team", "", float, double) {
+TEMPLATE_TEST_CASE("GPU kernels: a team sums a row that is longer than the ordered rows", "", float, double) {
     using S = TestType;
     for (std::size_t n : {65u, 257u, 1023u, 1024u, 1025u, 3000u})
         for (Write how : {Write::set, Write::add}) {
@@ -82,7 +82,7 @@ TEMPLATE_TEST_CASE("A row longer than the order reaches is summed by a team", ""
         }
 }
 
-TEMPLATE_TEST_CASE("Elementwise bodies have the bits of the plain loop", "", float, double) {
+TEMPLATE_TEST_CASE("GPU kernels: elementwise bodies have the bits of the plain loop", "", float, double) {
     using S = TestType;
     for (std::size_t n : edges)
         for (Write how : {Write::set, Write::add}) {
@@ -102,14 +102,13 @@ TEMPLATE_TEST_CASE("Elementwise bodies have the bits of the plain loop", "", flo
         }
 }
 
-TEMPLATE_TEST_CASE("Broadcast and permuted gradients have the bits of the plain loop while in order", "",
-                   float, double) {
+TEMPLATE_TEST_CASE("GPU kernels: broadcast gradients have the bits of the plain loop", "", float, double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 300; ++seed) {
         Dice dice(seed);
         const Write how = dice.how();
         std::vector<std::size_t> extents = dice.extents(1 + dice.upto(4));
-        for (auto& extent : extents)  // neighbours are then added in order, whoever repeats
+        for (auto& extent : extents)  // short enough that every sum is ordered
             extent = std::min(extent, ordered_row);
         const auto walk = dice.walk<2>(extents, dice.coin());
         const auto choice = dice.walk<3>(extents, dice.coin());
@@ -141,7 +140,7 @@ TEMPLATE_TEST_CASE("Broadcast and permuted gradients have the bits of the plain 
     }
 }
 
-TEMPLATE_TEST_CASE("Columns have the bits of the plain loop at any length", "", float, double) {
+TEMPLATE_TEST_CASE("GPU kernels: columns have the bits of the plain loop at any length", "", float, double) {
     using S = TestType;
     for (std::size_t reduced : edges)
         for (std::size_t inner : {2u, 31u, 33u})
@@ -153,7 +152,7 @@ TEMPLATE_TEST_CASE("Columns have the bits of the plain loop at any length", "", 
                 const std::size_t size = 2 * reduced * inner, results = 2 * inner;
                 const auto x = dice.numbers<S>(size), dy = dice.numbers<S>(size),
                            of_each = dice.numbers<S>(results);
-                for (S& number : x) number = std::round(number * 16) / 16;  // ties
+                for (S& number : x) number = std::round(number * 16) / 16;  // makes ties
                 const auto forward = [&](std::size_t n, auto slot) {
                     return in_both<S>(dice, n, Write::set, [&](const Kernels<S>& k, Into<S[]> y) {
                         (k.*slot)(x.data(), y.dst, fold);
@@ -185,8 +184,8 @@ TEMPLATE_TEST_CASE("Columns have the bits of the plain loop at any length", "", 
             }
 }
 
-TEMPLATE_TEST_CASE("Samples in two calls have the bits of one, also where a team sums each of their rows", "",
-                   float, double) {
+TEMPLATE_TEST_CASE("GPU kernels: a sum over samples in two calls has the bits of one call", "", float,
+                   double) {
     using S = TestType;
     constexpr std::size_t heads = 3, samples = 7;
     constexpr std::size_t add = slot<functor::Mul, BinaryOps>;
@@ -196,7 +195,7 @@ TEMPLATE_TEST_CASE("Samples in two calls have the bits of one, also where a team
             Dice dice(static_cast<unsigned>(length));
             INFO(dice.text() << ", " << samples << " x " << heads << " x " << length << ", cut after "
                              << cut);
-            const auto walk = [&](std::size_t of) {  // operand b: one number a head
+            const auto walk = [&](std::size_t of) {  // operand b has one number per head
                 StridedIndex<2> made;
                 made.rank = 3;
                 made.extent = {of, heads, length};
@@ -221,8 +220,7 @@ TEMPLATE_TEST_CASE("Samples in two calls have the bits of one, also where a team
         }
 }
 
-TEMPLATE_TEST_CASE("Rows with the same index are added in their order, in two calls as in one", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("GPU kernels: rows_back adds rows in order, in two calls as in one", "", float, double) {
     using S = TestType;
     for (std::size_t count : {1u, 2u, 31u, 33u, 1025u})
         for (std::size_t width : {1u, 31u, 33u}) {
@@ -245,7 +243,7 @@ TEMPLATE_TEST_CASE("Rows with the same index are added in their order, in two ca
         }
 }
 
-TEMPLATE_TEST_CASE("A walk with a step scatters to every second place and leaves zeros between", "", float,
+TEMPLATE_TEST_CASE("GPU kernels: a scatter with step 2 leaves zeros between its elements", "", float,
                    double) {
     using S = TestType;
     for (std::size_t n : edges) {
@@ -267,8 +265,8 @@ TEMPLATE_TEST_CASE("A walk with a step scatters to every second place and leaves
     }
 }
 
-TEMPLATE_TEST_CASE("A library is asked for a large product, unless the order of its sums is to be kept", "",
-                   float, double) {
+TEMPLATE_TEST_CASE("GPU kernels: only large products call the library, and only in mode blas", "", float,
+                   double) {
     using S = TestType;
     struct Size {
         std::size_t m, n, k;
@@ -304,7 +302,7 @@ TEMPLATE_TEST_CASE("A library is asked for a large product, unless the order of 
         }
 }
 
-TEMPLATE_TEST_CASE("An ignored label may be a class and others may be smoothed", "", float, double) {
+TEMPLATE_TEST_CASE("cross_entropy: an ignored label may be a class", "", float, double) {
     using S = TestType;
     for (std::size_t rows : edges) {
         Dice dice(static_cast<unsigned>(rows));
@@ -323,7 +321,7 @@ TEMPLATE_TEST_CASE("An ignored label may be a class and others may be smoothed",
     }
 }
 
-TEMPLATE_TEST_CASE("The host throws for a label that is no class, and is usable afterwards", "", float,
+TEMPLATE_TEST_CASE("cross_entropy: a wrong label throws Error on the host, and later calls work", "", float,
                    double) {
     using S = TestType;
     const Buffer<S> logits(6), probabilities(6), total(1), count(1);

@@ -1,4 +1,4 @@
-// The device of this program's tests.
+// The device of this program's tests is the emulated one.
 #include "here.hpp"
 
 #include "tally/device/backend.hpp"

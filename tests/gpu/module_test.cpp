@@ -1,4 +1,4 @@
-// The GPU's table is whole; what fails in its module is thrown by the library, as what it is, and it keeps working.
+// The GPU's kernel table is complete, and errors in the module reach the caller as they were thrown.
 #include <algorithm>
 #include <cstdlib>
 
@@ -13,8 +13,8 @@ namespace tally::test {
 
 using namespace detail;
 
-// The first: the others ask for the device.
-TEST_CASE("A device that the environment names is the one that is in use", "[alone]") {
+// Must run first, because other cases use the device.
+TEST_CASE("TALLY_GPU_MODULE: selects the device's module when no case has used the device", "[alone]") {
     if (peer::name() == "pretend") TALLY_SKIP("another case has asked for the device");
     peer::select_backend("cuda");
     setenv("TALLY_GPU_MODULE", "pretend", 0);
@@ -24,12 +24,12 @@ TEST_CASE("A device that the environment names is the one that is in use", "[alo
     CHECK_THROWS_WITH(peer::select_backend("cuda"), contains("'cuda' comes too late"));
 }
 
-TEMPLATE_TEST_CASE("Every slot of the GPU's table is filled", "", float, double) {
+TEMPLATE_TEST_CASE("GPU module: every slot of the table is filled", "", float, double) {
     const auto slots = slots_of(gpu::host_table<TestType>());
     CHECK(std::count(slots.begin(), slots.end(), AnyFunction(nullptr)) == 0);
 }
 
-TEST_CASE("What fails in a module is an error of the call and of no other") {
+TEST_CASE("GPU module: an error in a kernel throws at the next read only") {
     const auto logits = Array<float>::full({1, 3}, 1, Device::cuda);
     const Array<std::int32_t> labels({1}, {9}, Device::cuda);
     auto probabilities = Array<float>::empty({1, 3}, Device::cuda);
@@ -41,7 +41,7 @@ TEST_CASE("What fails in a module is an error of the call and of no other") {
     CHECK(logits.to(Device::cpu).to_vector() == std::vector<float>{1, 1, 1});
 }
 
-TEST_CASE("What the ledger refuses a kernel reaches the caller as it was thrown") {
+TEST_CASE("GPU module: OutOfMemory in a kernel reaches the caller") {
     const auto logits = Array<float>::full({4, 3}, 1, Device::cuda);
     const Array<std::int32_t> labels({4}, {0, 1, 2, 0}, Device::cuda);
     auto probabilities = Array<float>::empty({4, 3}, Device::cuda);
@@ -60,7 +60,7 @@ TEST_CASE("What the ledger refuses a kernel reaches the caller as it was thrown"
     CHECK(count.to(Device::cpu).to_vector() == std::vector<float>{4});
 }
 
-TEST_CASE("A device that is in use is not exchanged for another") {
+TEST_CASE("select_backend: throws Error when another device is in use") {
     CHECK(available(Device::cuda));
     CHECK(peer::name() == "pretend");
     peer::select_backend("pretend");

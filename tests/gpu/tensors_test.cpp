@@ -1,4 +1,4 @@
-// Many tensors as one: each element is found once, no launch holds too many, and pieces add up.
+// gpu::in_launches() joins many tensors: it finds each element once, limits each launch, and adds the parts.
 #include "kernel_testing.hpp"
 #include "tally/gpu/on_host.hpp"
 
@@ -19,7 +19,7 @@ template <class S> std::vector<Update<S>> tensors_of(Dice& dice, const Buffer<S>
 
 }  // namespace
 
-TEST_CASE("Every element of every tensor is found once and in order") {
+TEST_CASE("in_launches: finds every element of every tensor once and in order") {
     for (unsigned seed = 0; seed < 100; ++seed) {
         Dice dice(seed);
         INFO(dice.text());
@@ -40,7 +40,7 @@ TEST_CASE("Every element of every tensor is found once and in order") {
     }
 }
 
-TEST_CASE("One tensor or many measure the same where sums are exact") {
+TEST_CASE("measure: one tensor and many tensors have the same exact sums") {
     for (std::size_t n : {1u, 8191u, 8192u, 8193u, 50000u}) {
         Dice dice(static_cast<unsigned>(n));
         INFO(dice.text() << ", " << n << " numbers");
