@@ -33,7 +33,7 @@ void examine(exercise::Look& look, const Functions& yours) {
         look_at("random means of micro-batches of " + std::to_string(size) + " items", look.uniforms(5),
                 size);
     }
-    // The witness: items whose variance is known, 1/3, cut into windows of 6 micro-batches of 4.
+    // Independent check: items with the known variance 1/3, cut into windows of 6 micro-batches of 4.
     look.with(
         "20000 windows of items spread evenly from -1 to 1, whose variance is 1/3: the mean of your "
         "estimates");

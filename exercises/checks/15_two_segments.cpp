@@ -31,7 +31,7 @@ std::vector<Tensor> some_weights(exercise::Look& look, int count, int size) {
     return weights;
 }
 
-// What backward adds to the memory in use, at its peak, beyond the gradients that stay.
+// Returns the peak of memory that backward() adds, without the gradients that stay.
 double bytes_beyond(const std::vector<Tensor>& w, const std::function<void()>& backward) {
     for (const Tensor& weight : w) weight.zero_grad();
     const auto before = memory::in_use();
@@ -50,7 +50,7 @@ void examine(exercise::Look& look, const Functions& yours) {
         for (const double v : look.uniforms(static_cast<std::size_t>(rows * size)))
             values.push_back(static_cast<float>(v));
         const Tensor x = constant(Array<float>({rows, size}, values));
-        backward_plainly(x, w);  // so that all gradients have their memory
+        backward_plainly(x, w);  // allocates all gradients
         const double plain = bytes_beyond(w, [&] { backward_plainly(x, w); });
         std::vector<exercise::Numbers> wanted;
         for (const Tensor& weight : w) wanted.push_back(exercise::gradient_of(weight));
@@ -60,7 +60,7 @@ void examine(exercise::Look& look, const Functions& yours) {
         for (std::size_t i = 0; i < w.size() && good; ++i)
             good = look.equal("gradient of w[" + std::to_string(i) + "]", exercise::gradient_of(w[i]),
                               wanted[i], 1e-4);
-        // Of few layers, what else an answer holds on to weighs as much as they do.
+        // For few layers, the other memory of an answer is as large as the layers' results.
         const double target = std::floor(count > 8 ? 0.8 * plain : 4 * plain);
         look.at_most("bytes beyond the weights (plainly " + exercise::written({plain}) + ")", bytes, target);
     }

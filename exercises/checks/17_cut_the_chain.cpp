@@ -21,7 +21,7 @@ std::vector<int> cuts(const std::vector<int>& kept, int budget) {
 
 #include "17_cut_the_chain.mistakes.hpp"
 
-// A chain of layers on `rows` rows, with four numbers between them; of a layer that keeps k KiB, 4 k numbers a row are kept.
+// A chain of layers on `rows` rows, with four numbers between layers. A layer with 4 k numbers a row saves k KiB.
 struct Chain {
     static constexpr int rows = 64, between = 4;
     std::vector<tally::Tensor> wide, narrow;
@@ -37,7 +37,7 @@ struct Chain {
         for (std::size_t i = from; i < to; ++i, ++begun) x = matmul(tanh(matmul(x, wide[i])), narrow[i]);
         return x;
     }
-    // What is saved at the peak, in KiB, with these segments; counts the layers that are begun.
+    // Returns the KiB saved at the peak with these segments, and counts the runs of layers.
     double saved(const std::vector<int>& first_layers) const {
         std::vector<std::size_t> ends;
         for (const int first : first_layers) ends.push_back(static_cast<std::size_t>(first));
@@ -73,7 +73,7 @@ void examine(exercise::Look& look, const Functions& yours) {
         const int again = chain.begun - static_cast<int>(kept.size());
         const Chain best(kept);
         best.saved(right::cuts(kept, budget));
-        // Beside its layers a segment keeps the inputs of its layers, and those of the other segments are there: 1 KiB each.
+        // Each layer's input and each segment's input take 1 KiB besides the layers' own KiB.
         look.at_most("KiB saved at the peak, with up to 2 for the input of each layer", std::floor(saved),
                      budget + 2 * static_cast<double>(kept.size()) + 2);
         look.at_most("layers that ran again", again, best.begun - static_cast<double>(kept.size()));

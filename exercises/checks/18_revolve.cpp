@@ -35,14 +35,14 @@ double choose(int n, int k) {
     return result;
 }
 
-// The witness: a closed formula for p(l, c), by Griewank and Walther.
+// Independent check: a closed formula for p(l, c), by Griewank and Walther.
 double least(int steps, int snapshots) {
     int sweeps = 0;
     while (choose(snapshots + sweeps, snapshots) < steps) ++sweeps;
     return sweeps == 0 ? 0 : sweeps * static_cast<double>(steps) - choose(snapshots + sweeps, sweeps - 1);
 }
 
-// Walks as the answer says, and counts the steps that were run only to come to a place.
+// Walks as the answer says, and counts the steps that were run only to reach a place.
 struct Walk {
     const Functions& yours;
     int run = 0;

@@ -20,7 +20,7 @@ Send send(int rank, int round, int ranks) {
 void examine(exercise::Look& look, const Functions& yours) {
     for (const int ranks : {4, 2, 3, 8, 1}) {
         look.with(std::to_string(ranks) + (ranks == 1 ? " rank, who has nobody to send to" : " ranks"));
-        using Held = std::vector<std::vector<double>>;  // by each rank, a number for each chunk
+        using Held = std::vector<std::vector<double>>;  // for each rank, a number per chunk
         Held held;
         std::vector<double> wanted(static_cast<std::size_t>(ranks));
         for (int rank = 0; rank < ranks; ++rank)
@@ -53,7 +53,7 @@ void examine(exercise::Look& look, const Functions& yours) {
         for (int rank = 0; rank < ranks; ++rank)
             look.equal("chunks of rank " + std::to_string(rank), held[static_cast<std::size_t>(rank)],
                        wanted);
-        const double bytes = 1e6;  // of the whole gradient
+        const double bytes = 1e6;  // size of the whole gradient
         look.at_most("bytes that a rank sends, of a gradient of 1000000", bytes * chunks / ranks / ranks,
                      2.0 * (ranks - 1) / ranks * bytes);
     }

@@ -7,7 +7,7 @@
 namespace {
 
 namespace right {
-// The gradient to be added to: zeros, while nothing has come.
+// The gradient to add to: zeros, if none has arrived.
 std::vector<float>& gradient_of(const Value& x) {
     x->gradient.resize(x->value.size());
     return x->gradient;
@@ -94,7 +94,7 @@ Value as_leaf(const Tensor& x) {
     return leaf(static_cast<int>(shape[0]), columns, x.value().to_vector());
 }
 
-// Which order of additions tally's product has is docs/architecture.md's to say; should it change, so must this exercise.
+// The test compares bits, so it depends on the order of additions in tally's products (docs/architecture.md).
 bool same_bits(const Value& mine, const Tensor& real) { return mine->gradient == real.grad().to_vector(); }
 
 void examine(exercise::Look& look, const Functions& yours) {

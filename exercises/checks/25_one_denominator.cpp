@@ -24,7 +24,7 @@ std::vector<double> gradient_of_all(const Share& sum, int ranks) {
 
 #include "25_one_denominator.mistakes.hpp"
 
-// The sizes of each rank's micro-batches.
+// The sizes of the micro-batches of each rank.
 using Dealt = std::vector<std::vector<int>>;
 
 std::string in_words(const Dealt& dealt) {
@@ -34,7 +34,7 @@ std::string in_words(const Dealt& dealt) {
     return text;
 }
 
-// The sum over the ranks, one after the other; each has a w of its own.
+// Adds up the shares of all ranks in order; each rank has its own copy of w.
 Share sum_of_all(const Functions& yours, const Tensor& x, const Tensor& w, const Dealt& dealt) {
     Share sum{std::vector<double>(w.value().size()), 0};
     int from = 0;

@@ -20,7 +20,7 @@ double noise_scale(const std::vector<Norms>& windows, int b, int n) {
 
 #include "27_noise_scale.mistakes.hpp"
 
-// A window of items whose numbers are spread evenly from c - 1 to c + 1: each has the variance 1/3.
+// Draws a window of items whose numbers are spread evenly from c - 1 to c + 1, so each has the variance 1/3.
 Norms drawn(exercise::Look& look, int b, int n, double c, std::size_t numbers) {
     const auto square = [](const exercise::Numbers& g) {
         return std::inner_product(g.begin(), g.end(), g.begin(), 0.0);
@@ -49,7 +49,7 @@ void examine(exercise::Look& look, const Functions& yours) {
     look_at("two windows of 2 x 10, |g|^2 150 and 70, 70 and 50: tr 1600 and 400, |G|^2 -10 and 30",
             {{150, 70}, {70, 50}}, 10, 2, 100);
     look_at("one window of 4 x 5 items, |g|^2 8.2 and 2.2: tr = 40, |G|^2 = 0.2", {{8.2, 2.2}}, 5, 4, 200);
-    // The witness: items whose noise is known. Five times how far such a mean scatters.
+    // Independent check: items with known noise. The tolerance is five standard deviations of the mean.
     for (const auto& [b, n] : {std::pair{2, 2}, {4, 3}}) {
         std::vector<Norms> windows;
         for (int draw = 0; draw < 4000; ++draw) windows.push_back(drawn(look, b, n, 0.25, 8));

@@ -6,7 +6,7 @@ using tally::Into;
 using tally::Write;
 using Numbers = std::vector<double>;
 
-// The backward rule of y = factor * x. Brings factor * dy to where the gradient of x lies: to.dst, of the same length.
-// to.how is Write::set (this is the first part: overwrite whatever lies there) or Write::add (another part is there).
+// The backward function of y = factor * x writes factor * dy to the gradient of x, to.dst, of the same length.
+// to.how is Write::set (this is the first part, so overwrite to.dst) or Write::add (to.dst has another part).
 void times_backward(double factor, const Numbers& dy, Into<Numbers> to);
 HAND_IN(times_backward);

@@ -2,9 +2,9 @@
 #pragma once
 #include "exercise.hpp"
 
-// Values in the order in which they were made: value i was made of the values inputs[i], all of them made before it.
+// Values in the order of their creation: value i was made of the values inputs[i], all of them older.
 using Inputs = std::vector<std::vector<int>>;
 
-// The order in which backward, begun at value `from`, visits values: whoever visits one hands gradients to its inputs.
+// Returns the order in which backward() visits values, from value `from` on. Visits add to inputs' gradients.
 std::vector<int> order(const Inputs& inputs, int from);
 HAND_IN(order);

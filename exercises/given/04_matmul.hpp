@@ -10,6 +10,6 @@ struct Gradients {
 
 }  // namespace exercise_04
 
-// Of y = product(a, b), given dy, the gradient of y: the gradients of a and of b.
+// Returns the gradients of a and b, where y = product(a, b) and dy is the gradient of y.
 Gradients matmul_backward(const Matrix& a, const Matrix& b, const Matrix& dy);
 HAND_IN(matmul_backward);

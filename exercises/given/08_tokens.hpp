@@ -12,6 +12,6 @@ using Micro = std::vector<Row>;
 
 }  // namespace exercise_08
 
-// The gradient of the mean over all tokens that count, in all micro-batches; 0 where there is none.
+// Returns the gradient of the mean over all tokens that count, in all micro-batches; 0 if there are none.
 double gradient(const std::vector<Micro>& micros);
 HAND_IN(gradient);

@@ -6,12 +6,12 @@ inline namespace exercise_09 {
 
 struct Item {
     int label;
-    double gradient;  // of its own loss, without any weight
+    double gradient;  // gradient of the item's loss without a weight
 };
 using Micro = std::vector<Item>;
 
 }  // namespace exercise_09
 
-// The gradient of the weighted mean over all items of all micro-batches: item i weighs weight[label of i].
+// Returns the gradient of the weighted mean over the items of all micro-batches. Item i weighs weight[label of i].
 double gradient(const std::vector<Micro>& micros, const std::vector<double>& weight);
 HAND_IN(gradient);

@@ -7,7 +7,7 @@ using Numbers = std::vector<double>;
 inline namespace exercise_11 {
 
 struct State {
-    Numbers w, v;  // the weights, and their momentum
+    Numbers w, v;  // the weights and their momentum
 };
 struct Options {
     double rate, momentum, decay, max_norm;
@@ -19,6 +19,6 @@ inline double norm(const Numbers& g) {
 
 }  // namespace exercise_11
 
-// One update from the gradients of N equally large micro-batches' means: g, decay * w on top, clip, momentum, step.
+// Makes one update from the mean gradients of N equal micro-batches: g, plus decay * w, clip, momentum, step.
 void update(State& state, const std::vector<Numbers>& micros, const Options& options);
 HAND_IN(update);

@@ -5,12 +5,12 @@
 inline namespace exercise_12 {
 
 struct Micro {
-    std::vector<double> sum;  // of its items' gradients: one number for each weight
+    std::vector<double> sum;  // sum of the items' gradients: one number for each weight
     int items;
 };
 
 }  // namespace exercise_12
 
-// The mean gradient over the items of the micro-batches whose numbers are all finite; empty where there is none.
+// Returns the mean gradient over the items of micro-batches with finite numbers only; empty if there are none.
 std::vector<double> gradient(const std::vector<Micro>& micros);
 HAND_IN(gradient);

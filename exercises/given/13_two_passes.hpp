@@ -6,13 +6,13 @@ using namespace tally;
 
 inline namespace exercise_13 {
 
-// An item's representation is two numbers; on its way there are w.shape()[1] of them, an even number.
+// An item's representation is two numbers; the hidden layer has w.shape()[1] numbers, an even number.
 inline Tensor encode(const Tensor& x, const Tensor& w) {
     Tensor hidden = tanh(matmul(x, w));
     return mean(reshape(hidden, {x.shape()[0], 2, w.shape()[1] / 2}), 2);
 }
 
-// Each item is compared with all items: the loss of a part is not a part of the loss.
+// The loss compares each item with all items, so it is not a sum over micro-batches.
 inline Tensor loss_of_all(const Tensor& z) {
     Tensor alike = matmul(z, z.t());
     return mean(logsumexp(alike, 1)) - mean(sum(z * z, 1));

@@ -2,7 +2,7 @@
 #pragma once
 #include "exercise.hpp"
 
-// An estimate of the variance of ONE item's gradient, from the mean gradients of micro-batches of `size` items each.
-// On average over many draws it must be right (unbiased).
+// Estimates the variance of ONE item's gradient from the mean gradients of micro-batches of `size` items
+// each. The mean over many draws must be right (unbiased).
 double item_variance(const std::vector<double>& means, int size);
 HAND_IN(item_variance);

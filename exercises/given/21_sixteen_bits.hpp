@@ -6,18 +6,18 @@
 
 inline namespace exercise_21 {
 
-// The bfloat16 nearest to x: 8 bits of precision, as a float.
+// Returns the bfloat16 nearest to x, which has 8 bits of precision, as a float.
 inline float bf16(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     return std::bit_cast<float>((bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000u);
 }
 
-struct Sum {  // all that may be kept from one addend to the next: two numbers of 16 bits
+struct Sum {  // all that may be kept between two calls: two numbers of 16 bits
     float sum = 0, lost = 0;
 };
 
 }  // namespace exercise_21
 
-// Adds x, which is a bfloat16. The check rounds both members to bfloat16 after each call: that is all the memory there is.
+// Adds x, which is a bfloat16. After each call the check rounds both members to bfloat16; nothing else is kept.
 void add(Sum& to, float x);
 HAND_IN(add);

@@ -4,6 +4,6 @@
 
 using namespace tally;
 
-// softsign(x) = x / (1 + |x|), element by element; differentiable, so that gradcheck finds nothing to say.
+// softsign(x) = x / (1 + |x|), element by element; it must be differentiable, so that gradcheck passes.
 Tensor64 softsign(const Tensor64& x);
 HAND_IN(softsign);

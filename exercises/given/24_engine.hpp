@@ -1,4 +1,4 @@
-// Exercise 24, an engine: what is given. Nothing of it is tally's.
+// Exercise 24, an engine: what is given. It does not use tally.
 #pragma once
 #include <cmath>
 #include <functional>
@@ -12,12 +12,12 @@ inline namespace exercise_24 {
 struct Node;
 using Value = std::shared_ptr<Node>;
 
-// A matrix, row after row, that remembers how it was made. Who is made later has the larger id.
+// A matrix, row after row, and its operation. Newer nodes have larger ids.
 struct Node {
     int rows, columns;
-    std::vector<float> value, gradient;     // the gradient has no numbers while nothing has come
-    std::vector<Value> inputs;              // what it was made of; empty: a leaf
-    std::function<void(const Node&)> rule;  // adds its gradient, times a derivative, to those of its inputs
+    std::vector<float> value, gradient;     // the gradient is empty until one arrives
+    std::vector<Value> inputs;              // the operation's inputs; empty for a leaf
+    std::function<void(const Node&)> rule;  // backward: adds to the inputs' gradients
     int id = ++last_id;
 
     static inline int last_id = 0;
@@ -30,7 +30,7 @@ inline Value leaf(int rows, int columns, std::vector<float> value) {
 }  // namespace exercise_24
 
 Value matmul(const Value& a, const Value& b);
-Value add(const Value& a, const Value& b);  // of the same shape
+Value add(const Value& a, const Value& b);  // both of the same shape
 Value mean(const Value& x);                 // 1 x 1
 Value divide(const Value& x, float by);
 void backward(const Value& y);  // adds to the gradients of all leaves that y was made of; y is 1 x 1

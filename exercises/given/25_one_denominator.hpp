@@ -6,13 +6,13 @@ using namespace tally;
 
 inline namespace exercise_25 {
 
-// What a rank hands in; what each rank gets back is the sum of what all have handed in, number by number.
+// The numbers that a rank passes to the sum; each rank gets back the sum over all ranks.
 struct Share {
     std::vector<double> gradient;
     double count = 0;
 };
 
-// w.grad() as numbers: zeros, if no gradient has reached w.
+// Returns w.grad() as numbers, or zeros if no gradient has reached w.
 inline std::vector<double> numbers_of_gradient(const Tensor& w) {
     if (!w.has_grad()) return std::vector<double>(w.value().size());
     const std::vector<float> numbers = w.grad().to_vector();
@@ -21,9 +21,9 @@ inline std::vector<double> numbers_of_gradient(const Tensor& w) {
 
 }  // namespace exercise_25
 
-// What the rank that has these micro-batches, perhaps none, adds to the sum. Its w has no gradient yet.
+// Returns what the rank with these micro-batches, perhaps none, adds to the sum. Its w has no gradient yet.
 Share hand_in(const std::vector<Tensor>& micros, const Tensor& w);
-// The gradient of the mean over all rows of all ranks, from the sum of what so many ranks have handed in.
+// Returns the gradient of the mean over all rows of all ranks, from the sum over this number of ranks.
 std::vector<double> gradient_of_all(const Share& sum, int ranks);
 HAND_IN(hand_in);
 HAND_IN(gradient_of_all);

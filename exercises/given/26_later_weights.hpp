@@ -14,7 +14,8 @@ inline Piece W(int micro) { return {'W', micro}; }
 
 }  // namespace exercise_26
 
-// What a stage does, in this order: F, B and W of each micro-batch once. Stage 0 is the first one of `stages`. F(m) of a
-// stage waits for F(m) of the stage before it, B(m) for B(m) of the stage behind it, W(m) for B(m) of its own stage.
+// Returns the work of a stage in order: F, B and W of each micro-batch once. Stage 0 is the first of
+// `stages`. F(m) waits for F(m) of the previous stage, B(m) for B(m) of the next stage, and W(m) for B(m) of
+// its own stage.
 std::vector<Piece> schedule(int stage, int stages, int micros);
 HAND_IN(schedule);

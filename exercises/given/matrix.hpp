@@ -1,9 +1,9 @@
-// A matrix as simple as can be, for exercises that write the rules of an engine.
+// A simple matrix for exercises that write an engine's backward functions.
 #pragma once
 
 #include "exercise.hpp"
 
-// Rows one after the other. at(i, j) is checked: an index out of range is an error that says so.
+// Stored row by row. at(i, j) throws if an index is out of range.
 struct Matrix {
     int rows = 0, columns = 0;
     std::vector<double> values;

@@ -1,4 +1,4 @@
-// An exercise as its check sees it: what it is about, how an answer is examined, and which mistakes it knows.
+// An exercise for its check: its texts, the examination of an answer, and the known mistakes.
 #pragma once
 
 #include <cstring>
@@ -14,39 +14,39 @@ namespace exercise {
 struct About {
     int number;
     const char* slug;
-    const char* title;  // what the learner writes, in a few words
+    const char* title;  // the task in a few words
     int minutes;
-    const char* lesson;              // where it is told
+    const char* lesson;              // the lesson on this topic
     std::vector<const char*> hints;  // a question, a pointer, almost the code
-    const char* why;                 // said after a pass
+    const char* why;                 // printed after a pass
 };
 
-// Functions is a struct of function pointers, as `right` and each wrong answer define them.
+// Functions is a struct of function pointers, which `right` and each wrong answer define.
 template <class Functions> struct Mistake {
     const char* name;
     Functions functions;
     const char* sentence;
 };
 
-// What an exercise knows: exercise-mistakes writes it, from the file of the mistakes.
+// The answers of an exercise; exercise-mistakes writes them from the file of mistakes.
 template <class Functions> struct Answers {
-    std::vector<const char*> names;  // of the functions, in the order of the struct
+    std::vector<const char*> names;  // names of the functions, in the order of the struct
     Functions right;
     std::vector<Mistake<Functions>> mistakes;
 };
 
 struct Exercise {
     About about;
-    std::vector<const char*> functions;                         // that an answer defines
+    std::vector<const char*> functions;                         // functions that an answer defines
     std::vector<std::pair<std::string, std::string>> mistakes;  // name and sentence
-    std::function<void(Look&, void* const*)> examine_loaded;    // an answer's functions, in this order
+    std::function<void(Look&, void* const*)> examine_loaded;    // takes an answer's functions in this order
     std::function<void(Look&)> examine_right;
     std::function<void(Look&, std::size_t)> examine_mistake;
 };
 
 std::vector<Exercise>& all_exercises();
 
-// One of these at the end of each file of checks adds it to the course.
+// An Add at the end of each file of checks adds its exercise to the course.
 struct Add {
     template <class Functions>
     Add(About about, void (*examine)(Look&, const Functions&), const Answers<Functions>& answers) {

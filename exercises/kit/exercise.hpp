@@ -1,4 +1,4 @@
-// What every exercise includes: tally, what comes with C++, and todo().
+// Every exercise includes this header: tally, parts of the standard library, and todo().
 #pragma once
 
 #include <tally/tally.hpp>
@@ -20,11 +20,11 @@ struct NotYet {};
 
 }  // namespace exercise
 
-// Stands where something is missing. It fits wherever a value is wanted, and ends the program in a friendly way.
+// todo() marks a missing part. It fits wherever a value is needed, and ends the program with a message.
 [[noreturn]] inline void todo() { throw exercise::NotYet{}; }
 
-// What an exercise gives besides lies in an inline namespace of its own, since all checks are one program.
-// HAND_IN(name) lets the check find the function of that name in an answer.
+// Types and helpers of an exercise are in an inline namespace, because all checks are one program.
+// HAND_IN(name) lets the check find the function `name` in an answer.
 #ifdef TALLY_ANSWER
 #define HAND_IN(name) \
     extern "C" [[gnu::used]] inline void* hand_in_##name() { return reinterpret_cast<void*>(&name); }

@@ -1,4 +1,4 @@
-// Noting what an answer gave, and saying what is wrong with it.
+// Records the results of an answer and describes errors.
 #include "look.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ bool close(const Numbers& a, const Numbers& b, double tolerance) {
     return true;
 }
 
-// The factor between them, where it is one and the same: 0 where it is not.
+// Returns the factor between the numbers if they have a common one, else 0.
 double factor_between(const Numbers& yours, const Numbers& right) {
     double factor = 0;
     for (std::size_t i = 0; i < right.size(); ++i)
@@ -40,7 +40,7 @@ double factor_between(const Numbers& yours, const Numbers& right) {
 
 std::string written(const Numbers& values, int digits) {
     if (values.empty()) return "nothing";
-    const auto number = [digits](double value) {  // which sign a NaN has is the compiler's choice
+    const auto number = [digits](double value) {  // the sign of NaN depends on the compiler
         return std::isnan(value) ? "nan" : fmt::format("{:.{}f}", value, digits);
     };
     if (values.size() == 1) return number(values[0]);

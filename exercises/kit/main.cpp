@@ -1,4 +1,4 @@
-// exercise-checks: describes all exercises, judges one answer, compiled as a library, by running it, and tests itself.
+// exercise-checks describes all exercises, runs and judges an answer compiled as a library, and tests itself.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -27,9 +27,9 @@ std::vector<Exercise>& all_exercises() {
 
 namespace {
 
-constexpr int report_descriptor = 3;      // whatever the answer itself prints goes to the terminal
-constexpr int seconds_for_an_answer = 5;  // of computing
-constexpr int seconds_of_waiting = 30;    // for whatever else
+constexpr int report_descriptor = 3;      // the answer's own output goes to the terminal
+constexpr int seconds_for_an_answer = 5;  // CPU time
+constexpr int seconds_of_waiting = 30;    // wall time
 constexpr rlim_t bytes_for_an_answer = 2u << 30;
 
 void report(std::string_view line) {
@@ -41,9 +41,9 @@ void report(std::string_view line) {
     }
 }
 
-// ---- what ends an answer from outside: said by a handler, which may only write ----
+// ---- signals that end an answer; the handler may only write ----
 
-std::array<char, 512> place{};  // where the answer is, in words
+std::array<char, 512> place{};  // the current case, as text
 
 void say_where(const std::string& where) {
     const std::size_t size = std::min(where.size(), place.size() - 1);
@@ -68,7 +68,7 @@ void write_plainly(const char* text) {
 }
 
 void set_limits() {
-    static std::array<char, 1 << 16> stack;  // of the handler: endless recursion leaves none
+    static std::array<char, 1 << 16> stack;  // the handler's stack, because endless recursion leaves none
     stack_t other{};
     other.ss_sp = stack.data();
     other.ss_size = stack.size();
@@ -97,7 +97,7 @@ void give_seconds(int computing, int waiting) {
 
 // ---- judging ----
 
-// The functions of an answer; reports and gives nothing where one is missing.
+// Returns the functions of an answer; if one is missing, reports it and returns nothing.
 std::optional<std::vector<void*>> load(const Exercise& exercise, const char* path) {
     std::vector<void*> functions;
     void* library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -197,7 +197,7 @@ void describe(const Exercise& exercise) {
     std::cout << json.dump() << "\n";
 }
 
-// Whether the answer passes, and the check takes each known mistake for itself and for no other.
+// Checks that the answer passes, and that each known mistake is recognised as itself and no other.
 bool self_test(const Exercise& exercise) {
     bool good = true;
     const auto expect = [&](bool holds, const std::string& fault) {
@@ -252,5 +252,5 @@ int main_of_the_checks(int argc, char** argv) {
 int main(int argc, char** argv) {
     const int code = exercise::main_of_the_checks(argc, argv);
     std::cout.flush();
-    ::_exit(code);  // nothing of the answer is run once more
+    ::_exit(code);  // does not run the answer's destructors
 }

@@ -1,4 +1,4 @@
-// The stages of a pipe at work, each as soon as what it waits for is there: how the checks of schedules measure.
+// PipeRun runs the stages of a pipe, each as soon as its inputs are ready; checks of schedules measure it.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace exercise {
 
 struct PipeWork {
-    char what;  // F, B, and W where backward is in two parts
+    char what;  // F, B, and W if backward has two parts
     int micro;
     std::string in_words() const { return std::string(1, what) + "(" + std::to_string(micro) + ")"; }
 };
@@ -16,7 +16,7 @@ struct PipeWork {
 class PipeRun {
 public:
     int time = 0;
-    std::vector<double> kept;  // most micro-batches at a time, by stage: from F to the last of `kinds`
+    std::vector<double> kept;  // per stage, the most micro-batches between F and the last of `kinds`
     std::string fault;
 
     PipeRun(const std::vector<std::vector<PipeWork>>& orders, int micros, const std::string& kinds)
@@ -34,7 +34,7 @@ public:
 private:
     static constexpr int never = 1 << 30;
 
-    // Whether a stage does each thing once, and nothing else.
+    // Checks that a stage does each piece of work once, and nothing else.
     void look_at(std::size_t s, int micros, const std::string& kinds) {
         const std::string stage = "stage " + std::to_string(s);
         for (const PipeWork& work : orders_[s])
@@ -81,7 +81,7 @@ private:
     const std::vector<std::vector<PipeWork>>& orders_;
     std::vector<std::size_t> next_;
     std::vector<int> holds_;
-    std::vector<std::vector<std::vector<int>>> done_;  // what, stage, micro-batch: when
+    std::vector<std::vector<std::vector<int>>> done_;  // time by kind, stage and micro-batch
 };
 
 }  // namespace exercise

@@ -1,4 +1,4 @@
-// The six rows and the weight that the whole course uses, and micro-batches of them.
+// The six rows and the weight of the whole course, and micro-batches of them.
 #pragma once
 
 #include "look.hpp"
@@ -12,7 +12,7 @@ inline tally::Tensor toy_rows() {
 }
 inline tally::Tensor toy_weight() { return tally::parameter({0.5f, -1.25f, 0.75f}); }
 
-// Rows of random numbers, or a weight.
+// Returns rows of random numbers, or a weight.
 inline tally::Tensor random_rows(Look& look, int rows, int columns) {
     std::vector<float> values;
     for (const double value : look.uniforms(static_cast<std::size_t>(rows * columns)))
@@ -23,14 +23,14 @@ inline tally::Tensor random_weight(Look& look, int columns) {
     return tally::parameter(tally::reshape(random_rows(look, 1, columns), {columns}).value());
 }
 
-// The gradient of the mean over all rows, computed at once.
+// Returns the gradient of the mean over all rows, computed at once.
 inline Numbers full_gradient(const tally::Tensor& x, const tally::Tensor& w) {
     tally::Tensor same = tally::parameter(w.value());
     tally::mean(tally::matmul(x, same)).backward();
     return gradient_of(same);
 }
 
-inline std::string sizes_in_words(const std::vector<int>& sizes) {  // 4+2
+inline std::string sizes_in_words(const std::vector<int>& sizes) {  // returns "4+2"
     std::string text;
     for (const int size : sizes) text += (text.empty() ? "" : "+") + std::to_string(size);
     return text;

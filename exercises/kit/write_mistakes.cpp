@@ -1,4 +1,4 @@
-// exercise-mistakes: writes what a check includes, each mistake in full, from `right` and the lines in which it differs.
+// exercise-mistakes writes the header of a check: each mistake in full, from `right` and the different lines.
 #include <algorithm>
 #include <cstddef>
 #include <exception>
@@ -14,8 +14,8 @@ namespace {
 using Lines = std::vector<std::string>;
 
 struct Change {
-    int line;           // of the file
-    std::string whole;  // with ' ' (stays), '-' (goes) or '+' (comes) before it, as diff writes it
+    int line;           // line number in the file of mistakes
+    std::string whole;  // begins with ' ' (keep), '-' (remove) or '+' (insert), as in a diff
 };
 
 struct Mistake {
@@ -45,7 +45,7 @@ Lines right_answer(const std::string& check) {
     return {from + 1, to};
 }
 
-// The functions that an answer hands in, in this order.
+// Returns the functions that an answer must define, in this order.
 Lines handed_in(const std::string& given) {
     const std::string before = "HAND_IN(";
     Lines names;
@@ -77,8 +77,8 @@ std::vector<Mistake> mistakes_of(const std::string& path) {
     return mistakes;
 }
 
-// Goes down `right` once: a line that stays or goes is the first such line below the one before it, and what comes
-// stands behind the line named before it. Lines that are not named stay; after '-...' they go.
+// Applies the changes to `right` in order. A line to keep or remove is searched below the previous one, and
+// '+' inserts after the previous one. Other lines are kept, but removed between '-...' and the next named one.
 Lines changed(const Lines& right, const Mistake& mistake, const std::string& path) {
     Lines result;
     auto at = right.begin();
@@ -115,7 +115,7 @@ std::string quoted(const std::string& text) {
     return result + "\"";
 }
 
-// {a::f, a::g}
+// Returns "{a::f, a::g}".
 std::string functions_of(const std::string& answer, const Lines& names) {
     std::string result;
     for (const auto& name : names) result += (result.empty() ? "{" : ", ") + answer + "::" + name;
