@@ -1,8 +1,8 @@
-// Before lesson 1: reverse-mode autograd by hand, from nothing. Numbers, the one idea, a graph, and a loop.
+// Before lesson 1: a small reverse-mode autograd engine for numbers, written from scratch.
 //
 //     c++ -std=c++20 lessons/00_by_hand.cpp -o by_hand && ./by_hand
-// A gradient says how fast a result moves when one number does. main(), at the bottom, is a good place to begin.
-// tally's own engine does this with arrays, on two devices, and with memory that is counted; the idea is no other.
+// A gradient says how fast a result changes when one number does. Begin to read at main(), at the bottom.
+// tally's engine applies the same idea to arrays on two devices, and counts their memory.
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace by_hand {
 
-// A gradient is added up, as a number may move the result in several ways. Whoever computes a part of it is told
-// where it belongs, and whether it is the first part, which sets, or a later one, which adds.
+// A gradient is a sum, because a number may change the result in several ways. An Into says where a part of
+// the sum belongs: `set` is for the first part, `add` for each later part.
 enum class Write { set, add };
 struct Into {
     double& place;
@@ -23,13 +23,13 @@ struct Into {
     void operator()(double part) const { place = how == Write::set ? part : place + part; }
 };
 
-// A number that remembers how it was made.
+// A number and the operation that made it.
 struct Node {
-    double value, gradient = 0;                 // what the gradient holds before the first part means nothing
-    std::vector<std::shared_ptr<Node>> inputs;  // what it was made of
-    std::function<void(const Node&)> rule;      // how its gradient goes on to them: times its slope in each
-    int id = ++last_id;                         // who is made later has the larger one
-    bool arrived = false;                       // whether a part of the gradient has
+    double value, gradient = 0;                 // undefined before the first part arrives
+    std::vector<std::shared_ptr<Node>> inputs;  // the operation's inputs
+    std::function<void(const Node&)> rule;      // backward: adds gradient times slope to each input
+    int id = ++last_id;                         // newer nodes have larger ids
+    bool arrived = false;                       // whether the gradient has its first part
 
     Into into() { return {gradient, std::exchange(arrived, true) ? Write::add : Write::set}; }
     static inline int last_id = 0;
@@ -38,7 +38,7 @@ using Number = std::shared_ptr<Node>;
 
 Number number(double value) { return Number(new Node{.value = value, .inputs = {}, .rule = {}}); }
 
-// Forward and backward side by side: what it computes, and how the gradient dy comes back.
+// Each operation computes its result, and has a function that passes the result's gradient to its inputs.
 Number operator+(Number a, Number b) {
     return Number(new Node{.value = a->value + b->value, .inputs = {a, b}, .rule = [](const Node& y) {
                                y.inputs[0]->into()(y.gradient);
@@ -59,14 +59,14 @@ Number tanh(Number x) {
                            }});
 }
 
-// All of backward: the newest first. Whoever read a number is newer than it, so when its turn comes, its gradient
-// is complete.
+// Visits the newest node first. Every consumer of a number is newer, so the number's gradient is complete
+// when the number is visited.
 void backward(Number y) {
     std::map<int, Node*> waiting{{y->id, y.get()}};
     y->into()(1);
     while (!waiting.empty()) {
         Node* newest = waiting.extract(std::prev(waiting.end())).mapped();
-        if (!newest->rule) continue;  // made of nothing: here the gradient stays, and the next backward adds
+        if (!newest->rule) continue;  // a leaf keeps its gradient, and the next backward adds to it
         newest->rule(*newest);
         newest->arrived = false;
         for (const Number& input : newest->inputs) waiting.emplace(input->id, input.get());
@@ -75,7 +75,8 @@ void backward(Number y) {
 
 }  // namespace by_hand
 
-// Six numbers and one weight: the mean of w x. Then in three portions of two, micro-batches, each with its own mean.
+// The mean of w x over six rows: once over all rows, then as three micro-batches of two rows, each with its
+// own mean.
 int main() {
     using namespace by_hand;
     const double rows[] = {0.375, -1.125, 0.625, -0.25, -1.5, -0.2466};
@@ -90,7 +91,8 @@ int main() {
     std::printf("all six rows at once                 %8.4f\n", w->gradient);
 
     w = number(0.5);
-    for (int row = 0; row < 6; row += 2) backward(mean(w, row, row + 2));  // the second and third are added
+    // adds the second and third gradient
+    for (int row = 0; row < 6; row += 2) backward(mean(w, row, row + 2));
     std::printf("three micro-batches, added up        %8.4f   three times too large\n", w->gradient);
 
     w = number(0.5);

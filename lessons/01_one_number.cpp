@@ -89,15 +89,14 @@ struct OneNumber {
         note(
             "From both sides a parabola shows its slope exactly, but for its last digits. Each nudged by h = "
             "1/1024:");
-        const std::vector<double> slopes =
-            nudged(1.0 / 1024);  // a power of two: here nothing is rounded at all
+        const std::vector<double> slopes = nudged(1.0 / 1024);  // steps by a power of two are exact
         show("a, b, c", slopes);
         check_equal("nudging a", a.grad() + 0, real(slopes[0] + 0));
         check_equal("nudging b", b.grad() + 0, real(slopes[1] + 0));
-        check_equal("nudging c", c.grad() + 0, real(slopes[2] + 0));  // and -0 is 0
+        check_equal("nudging c", c.grad() + 0, real(slopes[2] + 0));  // + 0 turns -0 into 0
     }
 
-    // Value and gradient in every box.
+    // Shows value and gradient in every box.
     void drawn(Picture& picture) const {
         auto a = parameter(real(a_is)), b = parameter(real(b_is)), c = parameter(real(c_is));
         auto p = a * b, s = p + c, y = pow(s, 2);
@@ -110,9 +109,9 @@ struct OneNumber {
         picture.backward(y);
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
-    // The same expression on plain numbers, for a witness who knows no chain rule.
+    // The same expression on plain numbers, for a check without the chain rule.
     static double plain(double a, double b, double c) { return (a * b + c) * (a * b + c); }
 
     std::vector<double> nudged(double h) const {
@@ -121,7 +120,7 @@ struct OneNumber {
                 (plain(a_is, b_is, c_is + h) - plain(a_is, b_is, c_is - h)) / (2 * h)};
     }
 
-    // The parabola leaves its slope by b^2 times the square of the way.
+    // The parabola differs from its tangent by b^2 times the square of the step.
     void check_raised(double up) const {
         check_close(say("y {} by {} times {}", slope < 0 ? "falls" : "rises", std::abs(slope), up),
                     plain(a_is + up, b_is, c_is), y_is + slope * up, (b_is * b_is + 1) * up * up);

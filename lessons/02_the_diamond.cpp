@@ -70,7 +70,7 @@ struct TheDiamond {
         show("a, b, c, d", Numbers({a.item(), b.item(), c.item(), d.item()}));
         note("to_a, to_b, to_c: what has come to each so far. Of d itself it is 1.");
 
-        const double from_d = c.item(), from_c = 2 * b.item() * b.item();  // what b hears
+        const double from_d = c.item(), from_c = 2 * b.item() * b.item();  // the two parts of b's gradient
         predict(
             "The sweep visits d, then b, then c. a gets",
             {right(2 * from_d),
@@ -133,7 +133,7 @@ struct TheDiamond {
         auto top = x;
         for (int doubling = 0; doubling < n; ++doubling) {
             top = top + top;
-            paths = paths + paths;  // as many again
+            paths = paths + paths;  // twice as many
         }
         int visited = 0;
         top.backward([&](const auto&) { ++visited; });
@@ -153,11 +153,11 @@ struct TheDiamond {
         picture.backward(d);
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
     void check_slope(real slope) const {
         check_equal("by hand: d = 2 a^3, so 6 a^2", slope, 6 * a_is * a_is);
-        const double h = 1.0 / 1024;  // the chord of 2 a^3 over 2 h is steeper than its slope by 2 h^2
+        const double h = 1.0 / 1024;  // the chord of 2 a^3 over 2 h is steeper than the tangent by 2 h^2
         const double chord = (2 * std::pow(a_is + h, 3) - 2 * std::pow(a_is - h, 3)) / (2 * h);
         check_close("by nudging a", slope, chord, 2.1 * h * h);
     }

@@ -1,4 +1,4 @@
-// Lesson 3: arrays. What was repeated is summed on the way back, and a product has two gradients.
+// Lesson 3: arrays. The gradient of a repeated array is a sum, and a product has two gradients.
 #include <numeric>
 
 #include "course/kit/talk.hpp"
@@ -156,16 +156,16 @@ struct Arrays {
         p.backward(sum(matmul(own.X, own.W) + own.b), "sum(X W + b)");
     }
 
-    // ---- the tools: numbers as an array, a table or a check wants them -----------------------------------
+    // ---- tools: arrays, tables and values for checks -------------------------------------------------
 
-    static std::vector<real> counted_up(int count, real from = 1) {  // 1, 2, 3, ...
+    static std::vector<real> counted_up(int count, real from = 1) {  // returns 1, 2, 3, ...
         std::vector<real> all(static_cast<std::size_t>(count));
         std::iota(all.begin(), all.end(), from);
         return all;
     }
 
     static std::vector<real> arriving(int count) {
-        const std::vector<real> some{1, 0, 2, -1, 0, 3, 1, 1, 2, -2, 0, 1};  // and again
+        const std::vector<real> some{1, 0, 2, -1, 0, 3, 1, 1, 2, -2, 0, 1};  // repeats after 12 numbers
         std::vector<real> all;
         for (std::size_t i = 0; i < std::size_t(count); ++i) all.push_back(some[i % some.size()]);
         return all;
@@ -187,9 +187,9 @@ struct Arrays {
         return {two_columns[2 * row], two_columns[2 * row + 1]};
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
-    // Whole numbers and halves: nothing is rounded.
+    // The numbers are integers and halves, so nothing is rounded.
     void check_sums(real loss) const {
         const std::vector<double> x = values(X), w = values(W);
         double by_hand = 0;
@@ -206,7 +206,7 @@ struct Arrays {
         check_equal("X: the row sums of W", values(X.grad()), to_X);
     }
 
-    // Each number of V moves a number of Y by one of X, in every row.
+    // A number of V changes a number of Y by a number of X in each row.
     void check_product(const Tensor& V, const Array<real>& G) const {
         const std::vector<double> x = values(X), v = values(V), g = values(G);
         std::vector<double> to_X(x.size()), to_V(v.size());

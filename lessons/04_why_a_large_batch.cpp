@@ -1,4 +1,5 @@
-// Lesson 4: the gradient of b items is an estimate with variance sigma^2 / b. This is why batches are large.
+// Lesson 4: the gradient of b items is an estimate with variance sigma^2 / b, which is a reason for large
+// batches.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 
@@ -8,7 +9,7 @@ using namespace tally::lesson;
 namespace {
 
 struct WhyALargeBatch {
-    // Items of the large batch, of a micro-batch, and of the smaller batches that it is compared with.
+    // The items of the large batch, of a micro-batch, and of the small batches for comparison.
     const int b = dial("items"), micro = b / 4, few = b / 16;
     const double rate = dial("rate");
     Tensor w = parameter(Array<real>({2}, {3, -1}, options().device));
@@ -86,8 +87,8 @@ struct WhyALargeBatch {
         check_updates(left);
     }
 
-    // The population: items in the plane, scattered around (1, 2) with variance 4 along each axis. Batch number `draw`
-    // of `size` items has a stream of random numbers for itself.
+    // Draws items in the plane around (1, 2), with variance 4 along each axis. Each batch has its own stream
+    // of random numbers, given by `size` and `draw`.
     static Tensor items(int size, int draw) {
         const auto stream = static_cast<std::uint64_t>(size) << 32 | static_cast<std::uint64_t>(draw);
         const Tensor middle = Array<real>({2}, {1, 2}, options().device);
@@ -97,21 +98,21 @@ struct WhyALargeBatch {
         return around_0 + middle;
     }
 
-    // An item x has the loss |w - x|^2 / 2; a batch, the mean.
+    // The loss of an item x is |w - x|^2 / 2; a batch has the mean.
     Tensor loss_of(const Tensor& batch) const { return mean(sum(pow(w - batch, 2), {1})) / 2; }
 
     std::vector<real> estimate(const Tensor& batch) const {
         return grad(loss_of(batch), {w}).front().to_vector();
     }
 
-    // The gradient of the large batch in four micro-batches.
+    // Returns the gradient of the large batch, accumulated over four micro-batches.
     std::vector<real> accumulated(const Tensor& batch) const {
         w.zero_grad();
         for (const auto& part : split(batch, micro)) (loss_of(part) / 4).backward();
         return w.grad().to_vector();
     }
 
-    // The mean square of what many draws are off the truth, by component.
+    // Returns the mean square error of many draws, averaged over the components.
     template <class Draw> static double measured(Draw gradient_of_draw) {
         double squares = 0;
         for (int draw = 0; draw < draws; ++draw) {
@@ -123,9 +124,11 @@ struct WhyALargeBatch {
     static constexpr int draws = 2000;
     static constexpr double sigma = 2;  // along each axis
 
-    // ---- the tools: the picture -----------------------------------------------------------------------------
+    // ---- tools: the picture
+    // ---------------------------------------------------------------------------------
 
-    // Beside the estimates two circles of their spread, sigma / root(b), around the truth.
+    // Draws the estimates, and two circles of their standard deviation sigma / root(b) around the true
+    // gradient.
     void drawn(const std::vector<Series>& cloud) const {
         Plane plane;
         plane.across = "first component of the gradient", plane.up = "second component";
@@ -141,7 +144,7 @@ struct WhyALargeBatch {
               plane);
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
     void check_the_same(const Tensor& batch) const {
         const std::vector<real> drawn = batch.value().to_vector(), at = w.value().to_vector();
@@ -151,9 +154,9 @@ struct WhyALargeBatch {
         check_close("the same gradient", accumulated(batch), estimate(batch), bound);
     }
 
-    // R draws of two components: the sum of squares over sigma^2/b is chi-square with 2R degrees of freedom,
-    // so a ratio measured / true scatters by sqrt(2 / 2R) around 1; with fewer than one seed in a million one
-    // exceeds five times that. There are five ratios.
+    // For R draws of two components, the sum of squares over sigma^2/b is chi-square with 2R degrees of
+    // freedom, so a ratio measured / true has the standard deviation sqrt(2 / 2R) around 1. For five ratios,
+    // fewer than one seed in a million exceeds five standard deviations.
     const double allowed = 5 * std::sqrt(2.0 / (2 * draws));
 
     void check_updates(const Table& left) const {

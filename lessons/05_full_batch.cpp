@@ -47,7 +47,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
                 hint("How much of the mean is one product of six?", "0.375, and what mean() does to it."),
                 "0.375 / 6. Each row brings a sixth of itself, and w.grad is the sum of six such arrows.");
         auto arrows = table({"row", "brings", "sum so far"});
-        const Tensor so_far = parameter(w.value().clone());  // its gradient is
+        const Tensor so_far = parameter(w.value().clone());  // its gradient is the gradient so far
         for (int i = 0; i < 6; ++i) {
             const Tensor row = slice(x, 0, i, i + 1);
             const Tensor brought = grad(matmul(row, w) / 6, {w}).front();
@@ -62,7 +62,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
         note("SGD, stochastic gradient descent, goes the learning rate times the gradient, downhill.");
         code(1);
         sgd_step({w}, rate);
-        for (int more = 1; more < steps; ++more) sgd_step({w}, rate);  // its slope is the same everywhere
+        for (int more = 1; more < steps; ++more) sgd_step({w}, rate);  // a linear loss has a constant slope
         const auto after = mean(matmul(x, w));
         show("w", w);
         show("loss before", loss);
@@ -74,7 +74,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
         check_fall(loss, after);
     }
 
-    // ---- the witness: sums by hand, and in exact decimals ----------------------------------------------------
+    // ---- independent checks: sums by hand and in exact decimals -----------------------------------------------
 
     void check_loss(const Tensor& loss) {
         double by_hand = 0;
@@ -87,7 +87,8 @@ struct FullBatch : Toy {  // six rows x, three weights w
         check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
         std::vector<double> means(3);
         for (std::size_t i = 0; i < 18; ++i) means[i % 3] += values(x)[i] / 6;
-        // A row meets 2 roundings in its weight, 1 in its product, 5 in additions, 1 on the way into the computer.
+        // A row has 2 roundings in its weight, 1 in its product, 5 in additions, and 1 when read as a
+        // decimal.
         check_close("the mean of each column", w.grad(), means, mean_columns(roundings(9)));
         check_close("in exact decimals", w.grad(), exact, mean_columns(roundings(9)));
     }
@@ -96,7 +97,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
         return steps * rate * (std::pow(exact[0], 2) + std::pow(exact[1], 2) + std::pow(exact[2], 2));
     }
     void check_fall(const Tensor& before, const Tensor& after) {
-        // Each step rounds w once more, and takes it further out.
+        // Each step rounds w once more, and w grows with the steps.
         check_close(say("falls by {} |w.grad|^2", steps * rate), double(before.item()) - double(after.item()),
                     fall(), 4 * loss_bound * steps * std::max(1.0, steps * rate));
     }
@@ -106,7 +107,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
         for (std::size_t i = 0; i < 18; ++i) sum += std::abs(values(x)[i] * values(w)[i % 3]) / 6;
         return sum;
     }
-    // Each dot product has 3 + 2 roundings at most, the mean 5 + 1, and x itself may be rounded.
+    // Each dot product has at most 3 + 2 roundings, the mean 5 + 1, and x itself may be rounded.
     const double loss_bound = roundings(12) * magnitude();
     const std::vector<double> exact = exact_means();
 };

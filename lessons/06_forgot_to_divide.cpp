@@ -1,4 +1,4 @@
-// Lesson 6: micro-batch gradients left to add up are N times too large.
+// Lesson 6: the sum of micro-batch gradients is N times too large.
 #include "course/kit/toy.hpp"
 
 using namespace tally;
@@ -7,7 +7,7 @@ using namespace tally::lesson;
 namespace {
 
 struct ForgotToDivide : Toy {  // six rows x, three weights w
-    // Micro-batches, and the rows of one.
+    // The number of micro-batches, and the rows of each.
     const int n = dial("micro"), b = 6 / n;
     const double rate = dial("rate");
 
@@ -30,7 +30,7 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
             if (!w.has_grad()) code(2);
             auto part = mean(matmul(micro, w));
             part.backward();
-            const auto this_one = grad(mean(matmul(micro, w)), {w}).front();  // touches no leaf
+            const auto this_one = grad(mean(matmul(micro, w)), {w}).front();  // does not add to w.grad()
             after.row(rows, part, this_one, w.grad());
         }
         const auto sum = w.grad().clone();
@@ -88,7 +88,7 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
         return all;
     }
 
-    static std::string in_one_row(const Array<real>& a) {  // without the columns' padding
+    static std::string in_one_row(const Array<real>& a) {  // without the padding of columns
         std::string text = to_string(a);
         while (text.find("  ") != std::string::npos) text.erase(text.find("  "), 1);
         return text;
@@ -104,7 +104,7 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
         return difference;
     }
 
-    // ---- the witness -----------------------------------------------------------------------------------------
+    // ---- independent checks ----------------------------------------------------------------------------------
 
     void check_micro_batches(const Table& after, const Array<real>& sum) const {
         double losses = 0;
@@ -130,7 +130,7 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
         for (std::size_t i = 0; i < 3; ++i) {
             ratios.push_back(way(wrong)[i] / way(right)[i]);
             expected.push_back(n * way(right)[i]);
-            // 17 roundings on the way to the two steps, and one each where w + step is rounded to a new w.
+            // 17 roundings for the two steps, and one for each w + step.
             const double ends = std::abs(values(wrong)[i]) + n * std::abs(values(right)[i]);
             step_bound.push_back(rate * bound[i] * roundings(17) / roundings(8) + roundings(1) * ends);
         }
@@ -141,8 +141,8 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
         check_close(say("-{} x g", n * rate), way(wrong), column_sums(-n * rate / 6), step_bound);
     }
 
-    // n x full: weight, product, 5 additions, times n, so 8 roundings at most. A sum of halves or wholes is exact
-    // but for its last addition, and that fits into what later rows leave unused of their 8; thirds have 7 of their own.
+    // n x full has at most 8 roundings: weight, product, 5 additions, times n. For halves and wholes only the
+    // last addition last addition, which later rows leave unused of their 8. Thirds have 7 more roundings.
     const std::vector<double> bound = mean_columns(n * roundings(n > 2 ? 8 : 15));
 };
 

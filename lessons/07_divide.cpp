@@ -1,5 +1,5 @@
-// Lesson 7: each micro-loss divided by the number of micro-batches gives the full batch's gradient back,
-// bit for bit.
+// Lesson 7: if each micro-loss is divided by the number of micro-batches, the gradient is that of the full
+// batch, bit for bit.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -15,7 +15,7 @@ using namespace tally::lesson;
 namespace {
 
 struct Divide : Toy {  // six rows x, three weights w
-    // Micro-batches, and the rows of one.
+    // The number of micro-batches, and the rows of each.
     const int n = dial("micro"), b = 6 / n;
 
     void talk() {
@@ -50,7 +50,7 @@ struct Divide : Toy {  // six rows x, three weights w
         shared.divided = values(w.grad());
         graph("divide", "What a row counts, nothing divided and divided", shared);
 
-        const int now = n == 6 ? 3 : 6, rows_now = 6 / now;  // another cut
+        const int now = n == 6 ? 3 : 6, rows_now = 6 / now;  // another split
         predict(
             say("And {} at a time: each micro-loss is divided by", many_in_words(rows_now, "rows")),
             {right(now),
@@ -99,7 +99,8 @@ struct Divide : Toy {  // six rows x, three weights w
         note("By BLAS the bits may differ, and need not. The times are this machine's.");
     }
 
-    // The gradient of the rows whole and in four parts, by one kind of product, with a row for the table.
+    // Returns the gradients of the rows at once and in four parts, with one kind of product, and adds a row
+    // to the table.
     static std::pair<Array<real>, Array<real>> both_ways(Table& kinds, Products by, const Tensor& rows,
                                                          const Tensor& to) {
         const Products chosen = products();
@@ -109,7 +110,7 @@ struct Divide : Toy {  // six rows x, three weights w
         auto quickest = Clock::duration::max();
         for (int times = 0; times < 20; ++times) {
             const auto start = Clock::now();
-            accumulated(rows, to, 1).to_vector();  // which waits for a GPU
+            accumulated(rows, to, 1).to_vector();  // waits for a GPU
             quickest = std::min(quickest, Clock::now() - start);
         }
         set_products(chosen);
@@ -121,8 +122,8 @@ struct Divide : Toy {  // six rows x, three weights w
         return {whole, parts};
     }
 
-    // The gradient of one batch in so many parts, each micro-loss divided by their number. In either type: the
-    // table has both.
+    // Returns the gradient of a batch in `parts` parts; each micro-loss is divided by `parts`. A template,
+    // because the table has both types.
     template <class S>
     static Array<S> accumulated(const Var<Array<S>>& rows, const Var<Array<S>>& to, std::int64_t parts) {
         to.zero_grad();
@@ -131,7 +132,7 @@ struct Divide : Toy {  // six rows x, three weights w
         return to.grad().clone();
     }
 
-    // Has the gradient in so many parts the bits of the full batch's?
+    // Returns whether the gradient in parts has the bits of the full batch.
     template <class S> static bool same_bits(const Var<Array<S>>& rows, int count) {
         const auto to = weights<S>();
         const auto full = accumulated(rows, to, 1).to_vector(),
@@ -139,12 +140,12 @@ struct Divide : Toy {  // six rows x, three weights w
         return std::memcmp(full.data(), parts.data(), full.size() * sizeof(S)) == 0;
     }
 
-    // The toy with a last row of short binary fractions.
+    // The toy with short binary fractions in the last row.
     template <class S> static Var<Array<S>> twin() {
         return six_rows<S>(-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096);
     }
 
-    // ---- the witness -----------------------------------------------------------------------------------------
+    // ---- independent checks ----------------------------------------------------------------------------------
 
     void check_lesson_6(const Tensor& loss, const Array<real>& full, const Array<real>& sum) const {
         check_close("loss, in exact decimals", loss, -3.97205 / 6, roundings(12) * 2);
@@ -160,8 +161,8 @@ struct Divide : Toy {  // six rows x, three weights w
         check("its twin, N = 1, 2, 3, 6, float64", cuts.all("twin, float64", "yes"));
     }
 
-    // Both are within gamma(B + 2) times the mean magnitude of the column (docs/mathematics.md, 2.2); each of
-    // the 16 outputs weighs 1/16.
+    // Both errors are at most gamma(B + 2) times the mean magnitude of the column (docs/mathematics.md, 2.2);
+    // each of the 16 outputs weighs 1/16.
     static void check_product(const Tensor& rows, const Array<real>& whole, const Array<real>& parts) {
         std::vector<double> bound(32 * 16);
         const std::vector<double> numbers = values(rows);

@@ -14,7 +14,7 @@ using namespace tally::lesson;
 namespace {
 
 struct Rounding {
-    // The numbers of a sum, and the parts that it is cut into.
+    // The number of summands, and of the parts of the sum.
     const int items = dial("items"), parts = dial("micro");
 
     void talk() {
@@ -58,7 +58,7 @@ struct Rounding {
             "Two roundings against one, unless one of them rounds nothing: by 2, 4, 8, ...");
         int differ = 0, differ_with_power_of_two = 0, engine_differs = 0;
         int smallest_n = 32, smallest_b = 32;
-        std::vector<int> differ_at(33);  // N
+        std::vector<int> differ_at(33);  // indexed by N
         for (int n = 1; n <= 32; ++n)
             for (int b = 1; b <= 32; ++b) {
                 const real twice = weight(n, b), once = real(1) / real(n * b);
@@ -144,14 +144,14 @@ struct Rounding {
             "for; the same bits, where they are promised.");
     }
 
-    // What one of b items counts when N micro-batches are averaged: asked of the engine.
+    // Returns the weight of one of b items in a mean over N micro-batches, as the engine computes it.
     static real weight(int micro_batches, int items) {
         auto x = parameter(Array<real>::full({items}, real(1), options().device));
         (mean(x) / micro_batches).backward();
         return x.grad().to_vector().front();
     }
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+    // ---- tools: text and values for tables and checks --------------------------------------------------
 
     static double rounded(double number) { return std::round(number * 1e4) / 1e4; }
 
@@ -173,12 +173,12 @@ struct Rounding {
         return text.str();
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
     static void check_ratio(double one, double three) {
         check("0.0207, 0.0620 and 0.0621",
               rounded(one) == 0.0207 && rounded(three) == 0.062 && rounded(3 * rounded(one)) == 0.0621);
-        // The magnitudes sum to 4.376; each weighs 1/2.
+        // The magnitudes sum to 4.376, and each weighs 1/2.
         check_close("the ratio of unrounded values is 3", three, 3 * one, roundings(8) * 4.376 / 2);
     }
 
@@ -189,8 +189,8 @@ struct Rounding {
         check_equal("the engine divides twice, as written", engine_differs, 0);
     }
 
-    // The largest error of these means of a power of two of numbers, as a part of its bound. The numbers are whole multiples of
-    // 2^-(bits - 1), so that sums of integers are an exact witness.
+    // Returns the largest error of these means as a fraction of its bound. The number of values is a power of
+    // two, and the values are multiples of 2^-(bits - 1), so sums of integers are exact.
     double of_the_bound(const Array<real>& numbers, std::initializer_list<real> means) const {
         constexpr int bits = std::numeric_limits<real>::digits;
         std::int64_t exact = 0, magnitude = 0;

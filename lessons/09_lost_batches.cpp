@@ -1,5 +1,5 @@
-// Lesson 9: backward belongs to each micro-batch, at once: later it reaches one of them only,
-// or saves nothing.
+// Lesson 9: backward() belongs directly after each micro-batch. Later, it reaches only one of them or saves
+// no memory.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
@@ -9,7 +9,7 @@ using namespace tally::lesson;
 namespace {
 
 struct LostBatches : Toy {
-    const int pieces = dial("micro"), b = 6 / pieces;  // micro-batches, and the rows of one
+    const int pieces = dial("micro"), b = 6 / pieces;  // micro-batches, and the rows of each
 
     void talk() {
         step(say("{} of {}, each alone, and the gradient we want.",
@@ -118,12 +118,12 @@ struct LostBatches : Toy {
     enum class How { full_batch, at_the_end, at_once };
 
     struct Alive {
-        std::int64_t nodes;      // of graphs, at most
-        std::size_t kept, peak;  // bytes at most: what backward will need, and everything together
+        std::int64_t nodes;      // the most nodes of graphs at a time
+        std::size_t kept, peak;  // peaks of the bytes saved for backward and of all bytes
     };
 
-    // What a layer of 64 units keeps alive for n micro-batches of 16 items of 8 numbers, each made when it
-    // is its turn.
+    // The memory of a layer of 64 units for n micro-batches of 16 items of 8 numbers, each created when it is
+    // processed.
     static constexpr std::int64_t items = 16, width = 8, units = 64;
     static Alive alive(How how, int n) {
         const Device device = options().device;
@@ -156,8 +156,8 @@ struct LostBatches : Toy {
 
     Tensor loss_of(const Tensor& some) const { return mean(matmul(some, w)); }
 
-    // The published listing, on one number for each batch of an epoch: a batch that reaches an update
-    // moves its own.
+    // Runs the published listing with one number for each batch of an epoch. A batch that reaches an update
+    // changes its number.
     enum class Listing { published, mended, window };
     static std::int64_t batches_used(Listing listing, std::int64_t batches, std::int64_t every) {
         const auto w = parameter(Array<real>::zeros({batches}, options().device));
@@ -186,14 +186,15 @@ struct LostBatches : Toy {
         return batches - std::count(moved.begin(), moved.end(), real(0));
     }
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+    // ---- tools: text and values for tables and checks --------------------------------------------------
 
     std::string all_of_them() const { return pieces == 2 ? "both of them" : "all " + in_words(pieces); }
 
-    // ---- the tools: the picture ------------------------------------------------------------------------------
+    // ---- tools: the picture
+    // ----------------------------------------------------------------------------------
 
     void drawn(Picture& picture) const {
-        const LostBatches own;  // with another w
+        const LostBatches own;  // has its own w
         picture.name(own.w, "w");
         const auto parts = own.micro_batches(b);
         for (const auto& [micro, rows] : parts) {
@@ -206,7 +207,7 @@ struct LostBatches : Toy {
         }
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
     static void check_stored(const Table& late, const Alive& one) {
         check_equal("one: matmul, tanh, mean, / N", one.nodes, 4);
@@ -240,7 +241,7 @@ struct LostBatches : Toy {
         check("stored: the peak grows with N", peak_grows);
     }
 
-    // A row weighs 1/b at most, and meets 9 roundings.
+    // A row weighs at most 1/b, and has 9 roundings.
     const double bound = roundings(9) * largest_column() / b;
 
     void check_alone(const Table& alone, const Array<real>& full) const {

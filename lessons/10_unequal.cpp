@@ -20,7 +20,7 @@ struct Unequal : Toy {
             own.row(rows, micro.shape()[0], grad(mean(matmul(micro, w)), {w}).front());
         check_own(own);
 
-        if (small == large)  // asked only where there is something to find
+        if (small == large)  // only if the sizes differ
             step(n == 1 ? "One micro-batch is the full batch: there is nothing to go wrong."
                         : say("All sizes are equal, so the sum divided by N = {} is right: a row weighs 1/6.",
                               n));
@@ -118,8 +118,8 @@ struct Unequal : Toy {
         check_close("4 + 0 + 2", by_window(x, {4, 0, 2}), exact_means(), bound);
     }
 
-    // What a window makes of micro-batches in these sizes. The slope of a linear loss is the same everywhere, so
-    // that one step of length 1 from w = 0 ends at minus the gradient, digit for digit.
+    // Returns the gradient of a window over micro-batches of these sizes. A linear loss has a constant slope,
+    // so one step of length 1 from w = 0 ends at minus the gradient, in the same bits.
     static std::vector<real> by_window(const Tensor& rows, const Sizes& cut) {
         const auto v = zeros();
         Sgd sgd({v}, {.learning_rate = 1});
@@ -137,7 +137,8 @@ struct Unequal : Toy {
         return to.grad().to_vector();
     }
 
-    // All ways to cut six rows into pieces that are not empty: after each of the first five rows, cut or not.
+    // Returns all ways to split six rows into parts that are not empty: after each of the first five rows,
+    // split or not.
     static std::vector<Sizes> all_cuts() {
         std::vector<Sizes> cuts;
         for (unsigned after = 0; after < 32; ++after) {
@@ -165,7 +166,7 @@ struct Unequal : Toy {
         return -covariance / b_mean;
     }
 
-    // By how much the mean of means is wrong, in the worst of 32 cuts.
+    // Returns the largest error of the mean of means among the 32 splits.
     std::pair<std::string, double> worst_of_all_cuts() const {
         double most = 0;
         Sizes worst = all_cuts().front();
@@ -177,14 +178,14 @@ struct Unequal : Toy {
         return {sum_of(worst), most};
     }
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+    // ---- tools: text and values for tables and checks --------------------------------------------------
 
     static std::string one_of_the(std::int64_t k) {
         return k == 1 ? "a row that is alone" : "a row of the " + in_words(k);
     }
     std::string a_part() const { return n == 2 ? "a half" : say("1/{}", n); }
 
-    // "4/6 or 2/6": each size once.
+    // Returns a text such as "4/6 or 2/6", with each size once.
     std::string of_each(std::string_view pattern, std::int64_t factor) const {
         std::vector<std::string> all;
         for (const std::int64_t size : sizes)
@@ -193,7 +194,7 @@ struct Unequal : Toy {
                 all.push_back(one);
         return list_of(all, "or");
     }
-    std::string in_a_row() const {  // "four rows and two"
+    std::string in_a_row() const {  // returns "four rows and two"
         std::vector<std::string> all;
         for (const std::int64_t size : sizes)
             all.push_back(all.empty() ? many_in_words(size, "rows") : in_words(size));
@@ -205,13 +206,14 @@ struct Unequal : Toy {
     static std::string six_digits(const Numbers& numbers) {
         std::string text;
         for (const double number : numbers.values) {
-            const std::string digits = std::to_string(std::abs(number) < 5e-7 ? 0 : number);  // no -0
+            // prints 0 for -0
+            const std::string digits = std::to_string(std::abs(number) < 5e-7 ? 0 : number);
             text += (text.empty() ? "" : " ") + (digits[0] == '-' ? digits : " " + digits);
         }
         return text;
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
     // The sum of the means of all micro-batches, in sixtieths of the toy's units.
     std::int64_t of_means(std::size_t j) const {
@@ -268,7 +270,7 @@ struct Unequal : Toy {
         check_close("all 32", windows, truths, bound);
     }
 
-    // A row weighs so much at most: in the mean of means, or in the mean.
+    // The largest weight of a row, in the mean of means or in the mean.
     const double bound = roundings(12) * largest_column() / double(n * small);
 
     void check_weighed() const {

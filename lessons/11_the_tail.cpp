@@ -1,4 +1,5 @@
-// Lesson 11: what an epoch leaves over: the last window is not full, and the last test batch is not either.
+// Lesson 11: the tail of an epoch. The last window may not be full, and the last test batch may not be
+// either.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
@@ -10,8 +11,8 @@ namespace {
 struct TheTail : Toy {
     const int n = dial("micro"), images = dial("items");
     const int micros = (images + 15) / 16,
-              left = left_over(micros);  // micro-batches of an epoch, of its last update
-    const int last = left_over(6);       // of the toy, a row each
+              left = left_over(micros);  // micro-batches of an epoch in its last update
+    const int last = left_over(6);       // rows of the toy in its last update, one row per micro-batch
     const Tensor tail = slice(x, 0, 6 - last, 6);
 
     void talk() {
@@ -81,7 +82,7 @@ struct TheTail : Toy {
         note(
             "scale: a tail's update is divided by what came. drop: it makes none. carry: the next epoch "
             "fills it.");
-        // The loss of row i is w_i: a descent with rate 1 from 0 counts in -w how much each row has weighed.
+        // The loss of row i is w_i, so a descent with rate 1 from 0 adds up each row's weight in -w.
         const auto counting = [](const Items& items, const Tensor& v) {
             return make_loss(slice(v, 0, items[0], items[items.count() - 1] + 1));
         };
@@ -95,7 +96,7 @@ struct TheTail : Toy {
         note("Seen by giving row i the loss w_i: from w = 0, with rate 1, -w is how much it has counted.");
         check_counts(counts);
 
-        const Problem problem(30 % n == 0 ? 62 : 60);  // so that there is a tail
+        const Problem problem(30 % n == 0 ? 62 : 60);  // makes a tail
         const int over = problem.items % (2 * n);
         predict(say("{} items in batches of {}, or as {} micro-batches of 2. Under which rule do both end at "
                     "the same weights?",
@@ -172,8 +173,8 @@ struct TheTail : Toy {
         }
     };
 
-    // What divides the gradient of a window: a number of micro-batches fixed beforehand, as in the published
-    // listing, or what has come, with a policy for a window that is not full.
+    // The divisor of a window's gradient: the published listing uses a fixed number of micro-batches, the
+    // window the number that has arrived, with a policy for a window that is not full.
     enum class Rule { listing, scale, drop, carry };
 
     struct Trained {
@@ -187,7 +188,7 @@ struct TheTail : Toy {
         double rate;
     };
 
-    // From w = 0, with an update after every n-th micro-batch.
+    // Trains from w = 0, with an update after every n-th micro-batch.
     template <class LossOf> static Trained train(Rule rule, const Plan& plan, LossOf loss_of) {
         const auto w = parameter(Array<real>::zeros({plan.weights}, options().device));
         Sgd sgd({w}, {.learning_rate = plan.rate});
@@ -225,12 +226,12 @@ struct TheTail : Toy {
                                                              {Rule::drop, "Tail::drop"},
                                                              {Rule::carry, "Tail::carry"}};
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+    // ---- tools: text and values for tables and checks --------------------------------------------------
 
-    // Of so many things, n at a time, the last time's.
+    // Returns how many of `things` are left for the last group of n.
     int left_over(int things) const { return things % n == 0 ? n : things % n; }
 
-    // A wrong part of the listing's: what is missing, or one.
+    // The numerator of a wrong fraction of the listing: the missing micro-batches, or 1.
     const int other = 2 * last == n ? 1 : n - last;
     std::string part(int of_n) const {
         return 2 * of_n == n   ? "half of the right one"
@@ -248,7 +249,7 @@ struct TheTail : Toy {
         }
     }
 
-    // Losses of 10 000 images from 0 to 1, in units of 2^-24; the last 16 are hard.
+    // Returns losses of 10 000 images from 0 to 1, in units of 2^-24; the last 16 images are hard.
     static std::vector<real> test_losses() {
         std::vector<real> losses;
         for (std::uint64_t i = 0; i < 10000; ++i) {
@@ -265,7 +266,7 @@ struct TheTail : Toy {
         return most;
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
     void check_epoch(const Table& epoch) const {
         const int batch = 16 * n, updates = (images + batch - 1) / batch;
@@ -322,7 +323,7 @@ struct TheTail : Toy {
         same("Tail::carry", 4, carried);
     }
 
-    // The same training in batches, by plain loops in double.
+    // Trains on batches of the same size with plain loops in double.
     static std::vector<double> by_hand(const Problem& problem, std::size_t size, int epochs, double rate) {
         const auto items = std::size_t(problem.items);
         const Array<real>&X = problem.X, &y = problem.y;
@@ -344,9 +345,9 @@ struct TheTail : Toy {
 
     static std::string in_brief(double off) { return off < 1e-3 ? short_text(off) : row_text({off}, 4); }
 
-    // An update rounds w, which is about 3, to within 2e-7; the descent shrinks what earlier ones have left.
+    // An update rounds w, which is about 3, by at most 2e-7; the descent shrinks earlier roundings.
     void check_ends(const Problem& problem, const Trained& large, const Trained& scaled,
-                    const std::vector<double>& off) const {  // after 5 epochs, of the four rules
+                    const std::vector<double>& off) const {  // of the four rules, after 5 epochs
         std::vector<real> scale, batches_of_8;               // after every epoch
         for (std::size_t e = 0; e < 5; ++e) {
             scale.insert(scale.end(), scaled.after[e].begin(), scaled.after[e].end());
@@ -357,7 +358,7 @@ struct TheTail : Toy {
         check("the others: off by more than 1e-5", std::min({off[0], off[2], off[3]}) > 1e-5);
     }
 
-    // The losses are whole numbers of 2^-24, so that sums of integers are an exact witness.
+    // The losses are multiples of 2^-24, so sums of integers are exact.
     static void check_test_losses(const std::vector<double>& of_means, const std::vector<double>& by_items) {
         const std::vector<real> losses = test_losses();
         std::int64_t exact = 0;

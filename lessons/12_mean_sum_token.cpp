@@ -10,7 +10,7 @@ using namespace tally::lesson;
 namespace {
 
 struct MeanSumToken : Toy {
-    const int n = dial("micro"), b = 6 / n;  // micro-batches, and the rows or sentences of one
+    const int n = dial("micro"), b = 6 / n;  // micro-batches, and the rows or sentences of each
 
     void talk() {
         step(say("The loss is a sum now, not a mean. {} of {}:", capital(many_in_words(n, "micro-batches")),
@@ -97,7 +97,7 @@ struct MeanSumToken : Toy {
                 hint("What is one word's part of its mean, and what does that mean count?",
                      "Each mean counts a half; divide it among its words."),
                 "1/10 of a half, against 1/100 of a half.");
-        const auto each = zeros(110);  // a word's own number
+        const auto each = zeros(110);  // a number for each word
         for (const auto& micro : split(each, Counts{10, 100})) (mean(micro) / 2).backward();
         const std::vector<real> shares = each.grad().to_vector();
         const auto own = zeros(110);
@@ -167,14 +167,14 @@ struct MeanSumToken : Toy {
     }
 
     using Counts = std::vector<std::int64_t>;
-    inline static const Counts words{1, 2, 3, 1, 4, 5};  // of six sentences
+    inline static const Counts words{1, 2, 3, 1, 4, 5};  // words of six sentences
 
     static std::vector<real> gradient_of(const Tensor& loss, const Tensor& of) {
         return grad(loss, {of}).front().to_vector();
     }
 
-    // A window's gradient: what one step of length 1 takes off v. (From v = 0, where the slope of a linear loss
-    // is the one it has everywhere, not a bit is lost.)
+    // Returns a window's gradient, which one step of length 1 subtracts from v. From v = 0 this is exact,
+    // because the slope of a linear loss is constant.
     template <class Fill> static std::vector<real> gradient_by_window(const Tensor& v, Fill fill) {
         std::vector<real> gradient = v.value().to_vector();
         Sgd sgd({v}, {.learning_rate = 1});
@@ -188,7 +188,7 @@ struct MeanSumToken : Toy {
 
     static Tensor penalty(const Tensor& of) { return sum(of * of) * 0.05; }
 
-    // A penalty in each micro-loss, and all of it divided.
+    // Adds a penalty to each micro-loss, and divides the sum of both.
     std::vector<real> left_to_add(double divisor, double penalties) const {
         w.zero_grad();
         for (const auto& micro : split(x, b))
@@ -196,7 +196,7 @@ struct MeanSumToken : Toy {
         return w.grad().to_vector();
     }
 
-    // A penalty in each sum of a window, or once.
+    // Adds a penalty to each sum of a window, or once to the window.
     std::vector<real> in_window(double in_each, double once) const {
         const auto p = weights();
         return gradient_by_window(p, [&](Window<real>& window) {
@@ -208,7 +208,7 @@ struct MeanSumToken : Toy {
         });
     }
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+    // ---- tools: text and values for tables and checks --------------------------------------------------
 
     Counts words_in_each() const {
         Counts all(std::size_t(n), 0);
@@ -217,7 +217,8 @@ struct MeanSumToken : Toy {
         return all;
     }
 
-    // What a word counts in each mean of `means`, or how many there are: "1/9, 1/12 or 1/27", "3, 4 and 9".
+    // Returns a word's weight in each of `means` means, or the words in each: "1/9, 1/12 or 1/27", "3, 4 and
+    // 9".
     std::string counted_words(int means, std::string_view last) const {
         std::vector<std::string> all;
         for (const std::int64_t in_it : words_in_each())
@@ -225,7 +226,7 @@ struct MeanSumToken : Toy {
         return list_of(all, last);
     }
 
-    // The row of a sentence, once for each of its words.
+    // Returns the row of each sentence, repeated for each of its words.
     Tensor rows_of_words() const {
         std::vector<std::int32_t> row_of_word;
         for (std::size_t sentence = 0; sentence < words.size(); ++sentence)
@@ -235,7 +236,7 @@ struct MeanSumToken : Toy {
 
     static Tensor zeros(std::int64_t size) { return parameter(Array<real>::zeros({size}, options().device)); }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
     void check_sums(const std::vector<real>& whole, const std::vector<real>& twice) const {
         check_equal("bit for bit", w.grad(), whole);
@@ -244,7 +245,7 @@ struct MeanSumToken : Toy {
         check_close("twice", twice, {2 * -2.1216, 2 * 0.1240, 2 * -3.6750}, bound);
     }
 
-    // In units of 1/10000, exactly: a row's whole number counts once for each of its words.
+    // The sum in units of 1/10000, exact: a row counts once for each word of its sentence.
     std::int64_t units(std::size_t micro_batch, std::size_t column) const {
         std::int64_t sum = 0;
         const auto size = std::size_t(b);
@@ -260,7 +261,7 @@ struct MeanSumToken : Toy {
                 exact[j] += double(units(k, j)) / (10000.0 * double(all_words()));
         return exact;
     }
-    const double word_bound = roundings(22) * 1.5;  // no number of the toy is larger than 1.5
+    const double word_bound = roundings(22) * 1.5;  // no number of the toy exceeds 1.5
 
     void check_words(const std::vector<real>& truth, const std::vector<real>& of_means) const {
         std::vector<double> exact_means(3);
@@ -295,7 +296,8 @@ struct MeanSumToken : Toy {
     }
 
     void check_penalty(const Table& penalised) const {
-        // Two gradients of at most 12 roundings, of numbers that add up to at most 0.77 for each micro-batch; over 0.05.
+        // Two gradients with at most 12 roundings, of numbers with a sum of at most 0.77 per micro-batch;
+        // divided by 0.05.
         check_close(say("{}, 1, {}/6, 1", n, n), penalised.column("it counts"), {1.0 * n, 1.0, n / 6.0, 1.0},
                     2 * roundings(12) * 0.77 * n / 0.05);
         check_close("once", in_window(0, 1), {-2.1216 / 6 + 0.05, 0.1240 / 6 - 0.125, -3.6750 / 6 + 0.075},

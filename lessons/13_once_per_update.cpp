@@ -71,7 +71,7 @@ struct OncePerUpdate {
         Sgd decays_each({decayed_each}, {.learning_rate = rate, .weight_decay = 0.5});
         Window decay_window(decays_once, {.micro_batches = n});
         for (int micro = 0; micro < n; ++micro) {
-            decay_window.add(make_loss(decayed_once * 0.0));  // no gradient, so that decay is seen alone
+            decay_window.add(make_loss(decayed_once * 0.0));  // no gradient, so only the decay acts
             (decayed_each * 0.0).backward();
             decays_each.step();
         }
@@ -92,7 +92,7 @@ struct OncePerUpdate {
                               zeros_in_between(momentum_zeros, w_zeros)};
         speaks = false;
 
-        // The first gradient is in the buffer for two calls, or for one more than a window has; the second for one.
+        // The first gradient stays in the buffer for two calls, or for n + 1 calls; the second for one.
         const Vector lengths{(1 - std::pow(0.9, 2)) / 0.1 + 1, (1 - std::pow(0.9, n + 1)) / 0.1 + 1};
         predict(
             say("Momentum 0.9, rate {}, g = 1: two updates move w from 0 to {}. By that wrapper, to", rate,
@@ -132,7 +132,7 @@ struct OncePerUpdate {
         const Schedule tenths = Schedule::step(rate, 2, 0.1);
         auto w = number(0);
         MovingAverage<real> each_update({w}, {.decay = 0.9}), each_micro({w}, {.decay = 0.9});
-        each_update.update(), each_micro.update();  // begins at 0
+        each_update.update(), each_micro.update();  // the average begins at 0
         w.modify_value([](Array<real>& value) { value = Array<real>::full({1}, real(1), options().device); });
         for (int window = 0; window < 4; ++window) {
             each_update.update();
@@ -157,13 +157,13 @@ struct OncePerUpdate {
         check_trained(one, three, six, hand);
     }
 
-    inline static bool speaks = false;  // whether a way that is run is shown
+    inline static bool speaks = false;  // whether the next run shows its code
 
     using Vector = std::vector<double>;
 
     // ---- three ways to clip ----
 
-    // Micro-batches whose mean losses have these gradients, whatever w is.
+    // Micro-batches whose mean losses have these gradients for every w.
     using Micros = std::vector<Tensor>;
 
     static Micros two_directions() {
@@ -204,7 +204,7 @@ struct OncePerUpdate {
 
     // ---- optimizers that are called between updates ----
 
-    // A wrapper that calls step() after each of a window's micro-batches and feeds zeros until the last.
+    // A wrapper that calls step() after each micro-batch of a window, with zero gradients before the last.
     double zeros_in_between(Optimizer<real>& optimizer, const Tensor& w) const {
         for (int call = 1; call <= 2 * n; ++call) {
             if (speaks && call == 1) code(2);
@@ -224,7 +224,7 @@ struct OncePerUpdate {
         return double(w.item());
     }
 
-    // Adam written out, for the wrapper whose t counts windows while the moments move at each call.
+    // Adam written out for a wrapper in which t counts windows, while the moments change at each call.
     double adam_with_t_of_windows() const {
         real w = 0, m = 0, v = 0;
         for (int call = 1; call <= 2 * n; ++call) {
@@ -264,7 +264,7 @@ struct OncePerUpdate {
         return {{ends.begin(), ends.end()}, {averages.begin(), averages.end()}};
     }
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+    // ---- tools: text and values for tables and checks --------------------------------------------------
 
     static void drawn(const Array<real>& once, const Array<real>& running, const Array<real>& divided,
                       const Array<real>& mean) {
@@ -278,7 +278,7 @@ struct OncePerUpdate {
               lane);
     }
 
-    // The number that one writes down of it, to two places in units of the rate's tenth.
+    // Rounds w to two digits in units of a tenth of the rate, as a person would write it.
     double in_hundredths(double w) const { return std::round(w / rate * 10) / 10 * rate; }
 
     std::string last_one() const {
@@ -289,9 +289,9 @@ struct OncePerUpdate {
         return parameter(Array<real>({1}, {static_cast<real>(value)}, options().device));
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
-    // In double, from the same decimals, without the engine.
+    // Computed in double, from the same decimals, without the engine.
     inline static const std::vector<Vector> toy_means{
         {-0.375, -0.375, -0.1875}, {0.1875, 0.3125, -0.625}, {-0.8733, 0.1245, -1.025}};
     inline static const Vector toy_full{-2.1216 / 6, 0.1240 / 6, -3.6750 / 6};
@@ -313,8 +313,7 @@ struct OncePerUpdate {
         return buffer;
     }
 
-    // k calls after a gradient of 1 the moments are 0.1 x 0.9^k and 0.001 x 0.999^k;
-    // epsilon is nothing.
+    // k calls after a gradient of 1 the moments are 0.1 x 0.9^k and 0.001 x 0.999^k; epsilon is negligible.
     double adam_in_closed_form(bool t_counts_windows) const {
         double w = 0;
         for (int call = n; call <= 2 * n; ++call) {
@@ -340,11 +339,11 @@ struct OncePerUpdate {
         return {w, average};
     }
 
-    // Gradients here are below 2; a sum, a norm in double and a factor are fewer than 16 roundings.
+    // Gradients are below 2. A sum, a norm in double and a factor have fewer than 16 roundings.
     static constexpr double rounded = 2 * roundings(16);
 
     static void check_ways(const Array<real>& once, const Array<real>& running, const Array<real>& mean) {
-        // PyTorch's factor is limit / (norm + 1e-6), hence not exactly limit / norm.
+        // PyTorch's factor is limit / (norm + 1e-6), so it is not exactly limit / norm.
         const double root2 = std::sqrt(2), root5 = std::sqrt(5);
         check_close("1/root 2", once, {1 / root2, 1 / root2}, 1e-6 + rounded);
         check_close("1/root 5", running, {1 / root5, 2 / root5}, 1e-6 + rounded);
@@ -361,7 +360,8 @@ struct OncePerUpdate {
     }
 
     void check_adam(const Vector& adam, const Vector& closed) const {
-        // Fewer than 25 roundings a call; epsilon, beside roots above 0.2, is less than 1e-7 of a step.
+        // Fewer than 25 roundings per call; epsilon changes a step by less than 1e-7, because the roots
+        // exceed 0.2.
         check_close("the formulas", adam, closed, 1e-6 + roundings(25 * n));
         if (turned()) return;
         check_close("and in digits", adam, {-0.2, -0.2446, -0.3689}, 5e-5);
@@ -369,7 +369,8 @@ struct OncePerUpdate {
 
     static void check_trained(const Trained& one, const Trained& three, const Trained& six,
                               const Trained& hand) {
-        // 4 updates of fewer than 30 roundings each; |w| stays below 2, and momentum adds up to 3.5 of them.
+        // 4 updates with fewer than 30 roundings each; |w| stays below 2, and momentum adds up at most 3.5 of
+        // them.
         const double bound = 2 * 3.5 * roundings(120);
         const auto joined = [](const Trained& a, const Trained& b, const Trained& c, Vector Trained::*what) {
             Vector all = a.*what;

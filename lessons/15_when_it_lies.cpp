@@ -1,5 +1,5 @@
-// Lesson 15: where items meet in the loss, accumulation computes something else; and how each
-// case is repaired.
+// Lesson 15: if the loss compares items with each other, accumulation computes something else. Each case has
+// a repair.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 #include "tally/train.hpp"
@@ -10,7 +10,7 @@ using namespace tally::lesson;
 namespace {
 
 struct WhenItLies {
-    const std::size_t n = dial("micro"), items = 2 * n;  // micro-batches of two
+    const std::size_t n = dial("micro"), items = 2 * n;  // micro-batches of two items
 
     void talk() {
         step(say("Batch norm in {} micro-batches of two: each is normalised by its own mean and spread.",
@@ -77,7 +77,8 @@ struct WhenItLies {
         show("pooled", std::vector<real>{of_all.mean.item(), of_all.variance.item()});
         show("d gain", gain.grad());
         check_pooled(of_all, gain.grad().item());
-        // A scale s before the layer changes nothing in the full batch: mean and deviation scale with it.
+        // A scale s before the layer changes nothing in the full batch, because mean and deviation scale with
+        // it.
         auto s = weight(1);
         const auto to_s = [&](const Tensor& y) { return std::abs(grad(mean(t * y), {s}).front().item()); };
         const double in_one = to_s(batch_norm(x * s, gain, bias, 0.0).y),
@@ -210,7 +211,7 @@ struct WhenItLies {
             "still within the window; what is random belongs to the item.");
     }
 
-    // The first of these, two for each micro-batch.
+    // The first `items` of these numbers, two for each micro-batch.
     const Vector some_values = first({0, 2, 4, 6, 8, 10, 12, 14}),
                  some_targets = first({1, -2, 0.5, 3, 2, -1, -0.5, 1.5});
     const Vector some_xs = first({0.5, -1, 2, 0.25, -0.75, 1.25, -1.5, 0.75}),
@@ -220,7 +221,7 @@ struct WhenItLies {
         return of_eight;
     }
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+    // ---- tools: text and values for tables and checks --------------------------------------------------
 
     static std::string as_words(const Vector& numbers, std::size_t from, std::size_t to) {
         std::string text;
@@ -266,9 +267,9 @@ struct WhenItLies {
                         {n == 2 ? "two and two" : "two by two", "loss " + short_number(losses), 2, rows}}});
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
-    // Batch norm's mean, variance and d gain from their definitions, in double.
+    // Computes batch norm's mean, variance and gradient of gain from their definitions, in double.
     struct Normed {
         double mean = 0, variance = 0, to_gain = 0;  // to_gain: the sum of t (x - mean) / deviation
     };
@@ -288,7 +289,7 @@ struct WhenItLies {
         return sum / double(items);
     }
 
-    // Loss and gradients of rows [from, to) in double, from the formula of the softmax.
+    // Computes loss and gradients of rows [from, to) in double, from the formula of the softmax.
     struct Contrasted {
         double loss = 0, to_a = 0, to_b = 0;
     };
@@ -303,7 +304,8 @@ struct WhenItLies {
                 total += weight;
                 along += weight * some_xs[i] * some_ys[j];
             }
-            const double slope = (along / total - some_xs[i] * some_ys[i]) / count;  // by the product a b
+            // slope with respect to the product a b
+            const double slope = (along / total - some_xs[i] * some_ys[i]) / count;
             c.loss += (std::log(total) - a * b * some_xs[i] * some_ys[i]) / count;
             c.to_a += slope * b;
             c.to_b += slope * a;
@@ -343,7 +345,7 @@ struct WhenItLies {
         }
         check_close("the formula", six, {all.loss, all.to_a, all.to_b, parts.loss, parts.to_a, parts.to_b},
                     1e-6);
-        // A sum of fewer exponentials is smaller, in each row.
+        // A sum of fewer exponentials is smaller in each row.
         check("fewer others, less loss", six[3] < six[0]);
         check("about what is said", std::abs(six[3] / six[0] - (n == 2   ? 0.5
                                                                 : n == 3 ? 0.4
@@ -356,7 +358,7 @@ struct WhenItLies {
     }
 
     void check_items(const Tensor& rows, const Tensor& all_items) const {
-        // What an item lets through does not depend on who is beside it.
+        // An item's mask does not depend on the other items of its micro-batch.
         std::vector<real> one_by_one;
         for (std::uint64_t i = 0; i < 2 * items; ++i) {
             const auto row = slice(rows, 0, static_cast<std::int64_t>(i), static_cast<std::int64_t>(i) + 1);

@@ -14,13 +14,13 @@ namespace {
 
 struct ARealTraining {
     const std::int64_t n = dial("micro"),
-                       micro_batch = batch / n;  // micro-batches of an update, and their images
+                       micro_batch = batch / n;  // micro-batches of an update, and images of each
 
     void talk() {
         const Fashion<real> data = images();
         const std::int64_t train_images = data.train.count();
         const bool whole = train_images == all_images;
-        const double rate = whole ? 1e-3 : 0.1;  // a twin has too few updates for a small one
+        const double rate = whole ? 1e-3 : 0.1;  // a short training has too few updates for a small rate
 
         step("Pictures of garments, 28 x 28, in ten classes.");
         show("these are", data.real ? "FashionMNIST by Zalando Research" : "drawn by tally in their place");
@@ -67,7 +67,7 @@ struct ARealTraining {
         print(by_64.lines, after_64);
 
         const bool ordered = products() == Products::ordered;
-        // Which of the first two is right depends on who multiplies.
+        // The answer is one of the first two options, depending on the kernel of products.
         const std::string cut = say("{} x {}", n, micro_batch);
         predict("The same by " + cut + ". After an epoch the weights are",
                 {Option{"the same bits",
@@ -133,7 +133,8 @@ struct ARealTraining {
 
     static constexpr std::int64_t batch = 64, all_images = 60000;
 
-    // Which unit of each hidden layer let which image pass, in the order in which they came: what ReLUs decide.
+    // Records for each unit of both hidden layers which images it passed, in their order: the decisions of
+    // the ReLUs.
     using Passed = std::array<std::vector<bool>, 2>;
 
     // Two hidden layers: 784-512-512-10.
@@ -150,7 +151,7 @@ struct ARealTraining {
             members.child("2", second_);
             members.child("4", last_);
         }
-        Passed* passed = nullptr;  // where it is noted, if anywhere
+        Passed* passed = nullptr;  // records the decisions if not null
 
     protected:
         Tensor forward(Tensor x, ForwardPass&) override {
@@ -173,8 +174,8 @@ struct ARealTraining {
     using Weights = std::vector<std::vector<real>>;
 
     struct Tested {
-        double accuracy = 0, loss = 0;  // of an item
-        double mean_of_means = 0;       // of the batches
+        double accuracy = 0, loss = 0;  // mean over items
+        double mean_of_means = 0;       // mean over batches
     };
 
     static Tested test(Network& network, const Pictures<real>& pictures, std::int64_t size) {
@@ -198,7 +199,7 @@ struct ARealTraining {
         return found;
     }
 
-    // What an epoch leaves behind: a few losses on the way, and the weights there.
+    // Results of an epoch: some losses, and the weights at the same updates.
     struct Epoch {
         std::vector<std::string> lines;
         std::vector<std::int64_t> updates;
@@ -207,7 +208,7 @@ struct ARealTraining {
         Passed passed;
     };
 
-    // How often one training let an image pass where the other did not, in the first `images`.
+    // Counts the first `images` images that a unit passed in only one of two trainings.
     static std::int64_t decided_otherwise(const Passed& a, const Passed& b, std::int64_t images) {
         std::int64_t found = 0;
         for (std::size_t layer = 0; layer < a.size(); ++layer)
@@ -216,7 +217,7 @@ struct ARealTraining {
         return found;
     }
 
-    // One epoch in order, an update for each 64 images, which come `size` at a time.
+    // Trains one epoch in order, with an update for each 64 images, in micro-batches of `size`.
     static Epoch train(Network& network, const Pictures<real>& pictures, std::int64_t size, double rate) {
         Epoch seen;
         network.passed = &seen.passed;
@@ -224,7 +225,7 @@ struct ARealTraining {
         const std::int64_t every = std::max<std::int64_t>(1, pictures.count() / batch / 3);
         Sgd sgd(parameters(network), {.learning_rate = rate});
         Window window(sgd, {.total = double(batch), .tail = Tail::scale});
-        std::int64_t came = 0;  // pictures
+        std::int64_t came = 0;  // images so far
         const auto update = [&](const UpdateResult<real>& done) {
             if ((window.updates() - 1) % every != 0 || !done.stepped) return;
             seen.lines.push_back(
@@ -249,7 +250,7 @@ struct ARealTraining {
         return seen;
     }
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+    // ---- tools: text and values for tables and checks --------------------------------------------------
 
     static std::string written(const char* format, auto... numbers) {
         char text[80];
@@ -257,8 +258,8 @@ struct ARealTraining {
         return text;
     }
 
-    // The real images where they are, else drawn ones. TALLY_IMAGES=1312 makes a twin of a second: so
-    // many of them.
+    // Uses the real images if they are installed, else drawn ones. TALLY_IMAGES sets their number; 1312 take
+    // a second.
     static std::int64_t images_wanted() {
         const char* wanted = std::getenv("TALLY_IMAGES");
         const std::int64_t images = wanted ? std::atoll(wanted) : all_images;
@@ -283,7 +284,7 @@ struct ARealTraining {
         return found;
     }
 
-    // The listing of a tutorial prints its results like this.
+    // Prints the results as the listing of a tutorial does.
     static void print(const std::vector<std::string>& losses, const Tested& tested) {
         note("Epoch 1");
         note("-------------------");
@@ -314,14 +315,14 @@ struct ARealTraining {
         return found;
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
-    // An update rounds each weight by at most half of its last digit, u |w|. Were the roundings of the two
-    // trainings independent, and as often up as down, two weights would be apart by sqrt(2 n / 3) u |w| after
-    // n updates, as a standard deviation; six of them hold 669 706 weights. (The gradients' own roundings,
-    // shrunk by the rate, are smaller.) Now and then the input of a ReLU is so close to 0 that rounding decides
-    // its sign: one image then counts for that unit in one training only. Where that was seen, an eighth of an
-    // update, the share of 8 images, leaves room for it and for what follows from it.
+    // An update rounds each weight by at most half of its last digit, u |w|. If the roundings of two
+    // trainings were independent and symmetric, the difference of two weights after n updates would have the
+    // standard deviation sqrt(2 n / 3) u |w|. Six of them cover 669 706 weights. (The gradients' own
+    // roundings, times the rate, are smaller.) Sometimes the input of a ReLU is so close to 0 that rounding
+    // decides its sign, and an image counts for the unit in one training only. For such cases the bound
+    // allows an eighth of an update, the share of 8 images.
     static double rounded(std::int64_t updates, double largest_weight) {
         const double u = double(std::numeric_limits<real>::epsilon()) / 2;
         return 6 * std::sqrt(2.0 / 3 * double(updates)) * u * largest_weight;
@@ -329,7 +330,7 @@ struct ARealTraining {
 
     void check_tail(const Epoch& by_64, const Epoch& in_parts, std::int64_t train_images,
                     double bound) const {
-        // What the rule "divided by N, whatever has come" would make of the last update.
+        // The last update under the rule "divided by N for every number of micro-batches".
         Weights by_rule = in_parts.before_the_tail;
         const double share = double(train_images % batch) / double(batch);
         for (std::size_t i = 0; i < by_rule.size(); ++i)
@@ -345,16 +346,17 @@ struct ARealTraining {
     static void check_tested(const Tested& untrained, const Tested& after_64, const Tested& tested_in_parts,
                              std::int64_t images) {
         check("the loss has fallen", after_64.loss < untrained.loss);
-        // A share a of so many images has the standard deviation sqrt(a (1 - a) / images). The difference of two
-        // such may be three of its own by luck alone, which matters in small twins, of 64 to a few hundred.
+        // A share a of `images` images has the standard deviation sqrt(a (1 - a) / images). By chance the
+        // difference of two shares may reach three standard deviations, which matters for short trainings
+        // with 64 to a few hundred images.
         const double a = untrained.accuracy, luck = 3 * std::sqrt(2 * a * (1 - a) / double(images));
         const bool many = images >= 1000;
         check(many ? "the accuracy has risen, by more than luck"
                    : "the accuracy has not fallen by more than luck",
               after_64.accuracy > untrained.accuracy + (many ? luck : -luck),
               written("luck is up to %.1f%%", 100 * luck));
-        // Behind either lie 64 additions of real at most before they go on in double; the last digits of an image's
-        // own loss, which may depend on the product's size, get as much again.
+        // Each sum has at most 64 additions of real before it continues in double. An image's own loss may
+        // depend on the size of the product, and gets the same tolerance.
         check_close("loss of an image: the same in parts", tested_in_parts.loss, after_64.loss,
                     2 * roundings(64) * after_64.loss);
     }

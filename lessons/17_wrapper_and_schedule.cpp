@@ -1,5 +1,5 @@
-// Lesson 17: a wrapper around an optimizer is as right as what it knows: mean or sum, and where
-// an epoch ends.
+// Lesson 17: a wrapper around an optimizer must know whether the loss is a mean or a sum, and where an epoch
+// ends.
 #include <unistd.h>
 #include <bit>
 #include <cstdio>
@@ -18,7 +18,7 @@ namespace {
 
 struct WrapperAndSchedule {
     const std::int64_t n = dial("micro"),
-                       b = 8 / n;  // micro-batches of the eight items, and the items of one
+                       b = 8 / n;  // micro-batches of the eight items, and items of each
 
     void talk() {
         step(say("An optimizer of rate 0.02, wrapped: step() updates every {} time.", n == 2   ? "second"
@@ -165,7 +165,7 @@ struct WrapperAndSchedule {
                     whole.optimizer.window().updates());
     }
 
-    // Eight items x with targets y = 2x; one weight, which should become 2.
+    // Eight items x with targets y = 2x, and one weight, whose right value is 2.
     struct Line {
         Array<real> x, y;
         Tensor w;
@@ -179,7 +179,7 @@ struct WrapperAndSchedule {
         }
     };
 
-    // One epoch of micro-batches of so many items, an update at every N-th step().
+    // Trains one epoch with micro-batches of `size` items and an update at every N-th step().
     static real after_an_epoch(std::int64_t size, std::int64_t steps, Reduction reduction) {
         const Line line;
         Sgd sgd({line.w}, {.learning_rate = 0.02});
@@ -192,7 +192,8 @@ struct WrapperAndSchedule {
         return line.w.item();
     }
 
-    // Eight micro-batches of one, N = 3, and what becomes of the last two; then another such epoch.
+    // Results of an epoch of eight micro-batches of one item with N = 3, which leaves two over, and of a
+    // second epoch.
     struct AfterTail {
         std::int64_t updates, left_open;
         double w, later;
@@ -215,10 +216,10 @@ struct WrapperAndSchedule {
         return {found.updates, found.left_open, w, epoch()};
     }
 
-    inline static bool speaks = false;  // whether the next way that is run is shown
+    inline static bool speaks = false;  // whether the next run shows its code
 
-    // Training with momentum over three epochs of 8 micro-batches, N = 3: there is always something in a window
-    // that a tail carries over. It stops before a micro-batch, or goes on from a file.
+    // A training with momentum over three epochs of 8 micro-batches with N = 3, so that a window always
+    // carries a tail over. It can stop before a micro-batch, and continue from a file.
     struct Run {
         Line line;
         Sgd<real> sgd{{line.w}, {.learning_rate = 0.002, .momentum = 0.9}};
@@ -233,7 +234,7 @@ struct WrapperAndSchedule {
         }
     };
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+    // ---- tools: text and values for tables and checks --------------------------------------------------
 
     static std::string refusal(const std::function<void()>& attempt) {
         try {
@@ -257,11 +258,11 @@ struct WrapperAndSchedule {
         return text;
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
     static void check_first(const Tensor& w) {
-        // -2 x (2x - 0), averaged: -4 * 204 / 8 = -102, times 0.02. Eight products, seven additions and the
-        // rate, its rounding included; all that is added has one sign.
+        // -2 x (2x - 0), averaged: -4 * 204 / 8 = -102, times 0.02. Roundings: eight products, seven
+        // additions and the rate with its own; all summands have the same sign.
         check_close("w is 0.02 * 102", w, 2.04, roundings(20) * 2.04);
     }
 

@@ -1,5 +1,4 @@
-// Lesson 18: accumulated gradient normalisation lets the weights move within the window;
-// accumulation does not.
+// Lesson 18: accumulated gradient normalisation changes the weights within a window; accumulation does not.
 #include <array>
 #include <set>
 
@@ -77,7 +76,7 @@ struct Agn {
         }
         same.row("lambda = 1, item 1", plain_alone[0], agn_alone[0]);
         same.row("lambda = 1, item 2", plain_alone[1], agn_alone[1]);
-        auto frozen = weight(0), moved = weight(0);  // the lines -a c w, whose slopes are those at w = 0
+        auto frozen = weight(0), moved = weight(0);  // the lines -a c w have the slopes at w = 0
         for (const Item& item : four) (frozen * (-item.a * item.c / 4)).backward();
         sgd_step({frozen}, rate);
         for (const Item& item : four) {
@@ -157,14 +156,14 @@ struct Agn {
     };
     using Items = std::vector<Item>;
     inline static const Items four{{1, 1}, {2, -1}, {4, 0.5}, {1, 3}};
-    inline static bool speaks = false;  // whether the next path is shown
+    inline static bool speaks = false;  // whether the next path shows its code
 
     static Tensor f(const Item& item, const Tensor& w) {
         const auto away = w - item.c;
         return item.a * 0.5 * away * away;
     }
 
-    // One update from all items at one frozen w: plain accumulation.
+    // Plain accumulation: one update from all items with the same w.
     real accumulated(const Items& items, double start) const {
         auto w = weight(start);
         Sgd optimizer({w}, {.learning_rate = rate});
@@ -174,7 +173,7 @@ struct Agn {
         return w.item();
     }
 
-    // After each item a step: where w is after each of them.
+    // Makes a step after each item, and returns w after each step.
     std::vector<real> local_steps(const Items& items, double start) const {
         return local_steps(items, start, rate);
     }
@@ -191,7 +190,7 @@ struct Agn {
         return path;
     }
 
-    // Accumulated gradient normalisation: the sum of the local steps, divided by their number, is committed.
+    // Accumulated gradient normalisation: commits the sum of the local steps, divided by their number.
     real agn(const Items& items, double start) const { return agn(items, start, rate); }
     static real agn(const Items& items, double start, double step_rate) {
         const auto lambda = static_cast<real>(items.size());
@@ -199,13 +198,13 @@ struct Agn {
         return before + (after - before) / lambda;
     }
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+    // ---- tools: text and values for tables and checks --------------------------------------------------
 
     static Tensor weight(double w) {
         return parameter(Array<real>({1}, {static_cast<real>(w)}, options().device));
     }
 
-    // Four steps from w = 0, and four steps each from where the one before ended.
+    // Draws four steps from w = 0, and four steps that each begin at the end of the previous one.
     void drawn(const Numbers& slopes_at_0, const std::vector<real>& path, real plain, real committed) const {
         Walks all{"w",
                   {{"accumulated: all slopes at w = 0",
@@ -225,9 +224,9 @@ struct Agn {
         graph("path", say("Where each slope is taken: four steps of rate {}, item after item", rate), all);
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
-    // In units of 10^-k after k local steps of 0.1, w is a whole number: a, a c and 10 are.
+    // In units of 10^-k after k local steps of 0.1, w is an integer, because a, a c and 10 are integers.
     static std::string in_whole_numbers(const Items& items, std::size_t steps) {
         std::int64_t w = 0, unit = 1;  // w / unit, from 0
         for (std::size_t i = 0; i < steps; ++i, unit *= 10)
@@ -235,7 +234,7 @@ struct Agn {
         return std::to_string(w) + " / 10^" + std::to_string(steps);
     }
 
-    // The same in double, at any rate.
+    // The same path in double, for any rate.
     std::vector<double> path_in_double(const Items& items) const {
         std::vector<double> path;
         double w = 0;
@@ -244,7 +243,7 @@ struct Agn {
     }
     static double four_digits(double w) { return std::round(w * 1e4) / 1e4; }
 
-    // Where one pass over the items takes w: slope * w + from_0, in closed form.
+    // The value of w after one pass over the items is slope * w + from_0, in closed form.
     struct PathEnd {
         double slope = 1, from_0 = 0;
     };
@@ -257,13 +256,14 @@ struct Agn {
         return pass;
     }
 
-    // Every path below stays within |w| < 3, and so do its slopes within 12; a local step rounds 6 times.
+    // All paths stay within |w| < 3 with slopes below 12; a local step has 6 roundings.
     static double bound(int local) { return roundings(6 * local) * 3; }
 
     void check_rests(double at_rest, const std::vector<double>& rests, double slowly) const {
         const PathEnd pass = closed_form(four, rate), slow = closed_form(four, rate / 10);
-        // An update shrinks what is wrong by a factor, so that roundings add up to at most 1 / (1 - factor) of them: the
-        // mean of a is 2 for plain accumulation; AGN goes a quarter of its way. Nothing is left of the start.
+        // An update shrinks errors by a factor, so roundings add up to at most 1 / (1 - factor) of one. For
+        // plain accumulation the mean of a is 2; AGN makes a quarter of the step. The influence of the start
+        // vanishes.
         const double exact = pass.from_0 / (1 - pass.slope);
         check_close("4/8", at_rest, 4.0 / 8, 1 / (2 * rate) * bound(4));
         check_close("where the path is closed", rests, {exact, exact}, 4 / (1 - pass.slope) * bound(5));

@@ -1,4 +1,4 @@
-// Lesson 19: memory is fixed + items x A. Accumulation makes the second smaller; a budget shows where that ends.
+// Lesson 19: memory is fixed + items x A. Accumulation reduces the second part, and a budget shows the limit.
 #include <chrono>
 
 #include "course/kit/talk.hpp"
@@ -237,7 +237,7 @@ struct WhereMemoryGoes {
             memory::reset_peak(options().device);
             const auto x = items_of(64, 8);
             Net net(16, 8);
-            net.update(x, 1);  // Adam's averages come with the first update
+            net.update(x, 1);  // Adam's averages are allocated in the first update
             net.update(x, at_a_time);
             wanted = net.numbers();
             return memory::peak(options().device);
@@ -247,7 +247,7 @@ struct WhereMemoryGoes {
         std::vector<std::int64_t> found;
         bool same = true;
         for (const std::int64_t enough_for : {std::int64_t{64}, fits, std::int64_t{5}}) {
-            // A little is lost between blocks.
+            // Gaps between blocks waste a little memory.
             const std::size_t bytes = enough_for == 64 ? for_64 * 5 / 4 : enough_for == 5 ? for_5 : for_some;
             const Budget budget(bytes + 256);
             const auto x = items_of(64, 8);
@@ -312,10 +312,10 @@ struct WhereMemoryGoes {
             "micro-batch on.");
     }
 
-    const std::int64_t n = dial("micro");     // micro-batches, wherever a batch is cut
-    const std::int64_t fits = dial("items");  // so many at a time fit into the budget of a step
+    const std::int64_t n = dial("micro");     // micro-batches of a split batch
+    const std::int64_t fits = dial("items");  // the items that fit into a step's budget at a time
 
-    // Layers tanh(h W), which are to make nothing of everything; trained by Adam.
+    // Layers tanh(h W), trained by Adam to map every input to zero.
     struct Net {
         using V = Tensor;
 
@@ -327,7 +327,7 @@ struct WhereMemoryGoes {
         Net(std::size_t deep, std::int64_t width) : weights(drawn_weights(deep, width)), adam(weights) {
             for (const V& W : weights) layers.push_back([W](const V& h) { return tanh(matmul(h, W)); });
         }
-        // An update from all items of x, so many at a time.
+        // Makes an update from all items of x, `at_a_time` items at a time.
         void update(const V& x, std::int64_t at_a_time) {
             Window window(adam, {.total = double(x.value().size())});
             fill(window, x, at_a_time);
@@ -358,13 +358,13 @@ struct WhereMemoryGoes {
         }
     };
 
-    // Between updates nothing is temporary but Adam's averages and x.
+    // Between updates the only temporary memory is that of Adam's averages and of x.
     static std::size_t averages_beside(const Tensor& x) {
         return memory::report(options().device).in_use_by[int(MemoryClass::temporary)] -
                x.value().storage()->bytes;
     }
 
-    // The ledger while f runs: what is beyond the bytes in use now.
+    // Returns the memory report of f, without the bytes in use now.
     template <class F> static memory::Report peak_of(F f) {
         const Device device = options().device;
         const memory::Report before = memory::report(device);
@@ -386,7 +386,7 @@ struct WhereMemoryGoes {
         }
     };
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+    // ---- tools: text and values for tables and checks --------------------------------------------------
 
     static Array<real> drawn(Shape shape, std::uint64_t stream, double most) {
         return random_uniform<real>(shape, {.seed = options().seed, .stream = stream}, real(-most),
@@ -398,7 +398,7 @@ struct WhereMemoryGoes {
         return constant(drawn({items, width}, 0, 1));
     }
 
-    // The message of an error, up to its first `until`.
+    // Returns the message of f's error up to the first `until`.
     template <class F> static std::string refusal(F f, const std::string& until) {
         try {
             f();
@@ -409,7 +409,7 @@ struct WhereMemoryGoes {
         return "nothing was refused";
     }
 
-    // As the framework of an article words it, with the ledger's numbers.
+    // Formats the report like the framework of an article.
     static std::string in_their_words(std::size_t asked) {
         const memory::Report now = memory::report(options().device);
         return "Tried to allocate " + bytes_in_words(asked) + " (" + bytes_in_words(now.budget) +
@@ -417,7 +417,7 @@ struct WhereMemoryGoes {
                bytes_in_words(now.budget - now.in_use - now.cached) + " free)";
     }
 
-    // What lives where in one update, as a picture; the nodes of its DOT twin are the events.
+    // Draws the memory of one update by class; in the DOT version the nodes are events.
     static void drawn_timeline(const Timeline& timeline, std::size_t adam) {
         std::string dot = "digraph bytes {\n  rankdir=LR; node [shape=box];\n";
         for (const auto& sample : timeline.samples())
@@ -430,7 +430,7 @@ struct WhereMemoryGoes {
               dot + "}\n", timeline.strip({.columns = 60, .ascii = true}));
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
     void check_smaller(const std::vector<std::size_t>& rows_add_up_to, const std::vector<std::size_t>& peaks,
                        const std::vector<std::size_t>& fixed, const std::vector<std::size_t>& saved,
@@ -439,7 +439,8 @@ struct WhereMemoryGoes {
         check_equal("fixed: 4 x the weights, either way", fixed,
                     std::vector<std::size_t>(2, 4 * 4 * 32 * 32 * sizeof(real)));
         check_equal(say("saved: 1/{}", n), std::size_t(n) * saved[1], saved[0]);
-        // Adam moves by 1e-3 whatever the size of a gradient, so rounding may show where that is almost nothing.
+        // Adam moves by 1e-3 for every size of gradient, so rounding may show where a gradient is almost
+        // zero.
         check_close("the same weights", trained[1], trained[0], 1e-5);
     }
 

@@ -1,4 +1,4 @@
-// Lesson 20: checkpointing keeps a few values and makes the others again; the gradient keeps its bits.
+// Lesson 20: checkpointing keeps a few values and recomputes the others; the gradient keeps its bits.
 #include <chrono>
 #include <map>
 #include <numeric>
@@ -125,7 +125,7 @@ struct Checkpointing {
 
         step("The table of the article, of 16 layers of 256 units and 128 items.");
         Tower wide(16, 128, 256);
-        std::vector<Taken> plainly, in_segments, unverified;  // in turn
+        std::vector<Taken> plainly, in_segments, unverified;  // measured alternately
         for (int round = 0; round < 5; ++round) {
             plainly.push_back(wide.plain());
             in_segments.push_back(wide.segments(4));
@@ -254,22 +254,22 @@ struct Checkpointing {
         check_remainder(uneven, too_many);
     }
 
-    // What one way forward and back took.
+    // Measurements of one forward and backward pass.
     struct Taken {
         std::vector<Array<real>> gradients;
-        std::vector<int> times_begun = {};  // of each layer
-        int begun = 0;                      // of all
-        std::size_t buffers = 0;            // kept for backward, at most, each of the size of x
-        std::size_t peak = 0;               // bytes beyond those that were in use before
+        std::vector<int> times_begun = {};  // runs of each layer
+        int begun = 0;                      // runs of all layers
+        std::size_t buffers = 0;            // the most buffers, each of the size of x, saved for backward
+        std::size_t peak = 0;               // bytes, without those that were in use before
         double seconds = 0;
     };
 
-    // Layers tanh(h W), which count how often they are begun.
+    // Layers tanh(h W), which count their runs.
     struct Tower {
         Tensor x;
         std::vector<Tensor> weights;
         Chain<Array<real>> layers;
-        std::vector<int> times_begun;  // of each
+        std::vector<int> times_begun;  // runs of each layer
 
         explicit Tower(std::size_t n, std::int64_t items = 16, std::int64_t width = 16)
             : x(constant(drawn({items, width}, 0, 1))) {
@@ -280,7 +280,7 @@ struct Checkpointing {
                     return tanh(matmul(h, W));
                 });
                 weights.back().backward(
-                    Array<real>::zeros({width, width}, options().device));  // has its memory
+                    Array<real>::zeros({width, width}, options().device));  // allocates the gradient
             }
             times_begun.resize(n);
         }
@@ -313,7 +313,7 @@ struct Checkpointing {
         }
     };
 
-    // What is kept just before the way back begins, and for whom.
+    // Shows the values that are saved just before backward begins, and the operations that read them.
     static void show_kept(const SavedValues& kept) {
         std::vector<const void*> in_order;
         std::map<const void*, std::string> readers;
@@ -339,7 +339,7 @@ struct Checkpointing {
         for (const std::string& reason : reasons) rows.row(buffers[reason], bytes[reason], reason);
     }
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+    // ---- tools: text and values for tables and checks --------------------------------------------------
 
     static Array<real> drawn(Shape shape, std::uint64_t stream, double most) {
         return random_uniform<real>(shape, {.seed = options().seed, .stream = stream}, real(-most),
@@ -354,7 +354,8 @@ struct Checkpointing {
         return all;
     }
 
-    // A segment on each lane, from the input that is kept: what is kept is filled, what is made again is hatched.
+    // Draws each segment on its own lane, from its saved input: saved values are filled, recomputed values
+    // are hatched.
     void drawn_beside(const std::vector<int>& times_begun) const {
         Diagram diagram;
         diagram.title = say("{} layers in {} segments: the input of each is kept, and all of the last", depth,
@@ -389,7 +390,7 @@ struct Checkpointing {
         graph("checkpointing", to_svg(diagram), to_dot(diagram));
     }
 
-    // The message of the error that f ends with, up to its first `until`.
+    // Returns the message of f's error up to the first `until`.
     template <class F> static std::string refusal(F f, const std::string& until) {
         try {
             f();
@@ -399,7 +400,7 @@ struct Checkpointing {
         return "nothing was refused";
     }
 
-    // Of the roots that there are.
+    // Covers the possible values of the root.
     static std::string ordinal(std::size_t number) {
         return number == 3   ? "third"
                : number == 5 ? "fifth"
@@ -423,7 +424,7 @@ struct Checkpointing {
                                  [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
     static void check_cuts(const Table& cuts) {
         check_equal("buffers", cuts.column("buffers"), cuts.column("k + n/k"));

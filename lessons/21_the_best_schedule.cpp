@@ -1,5 +1,5 @@
-// Lesson 21: the fewest steps that have to be run again, when only c values may be kept; and both
-// cures at once.
+// Lesson 21: the fewest steps to recompute if only c values may be kept; and accumulation and checkpoints
+// together.
 #include <functional>
 
 #include "course/kit/pictures.hpp"
@@ -84,7 +84,7 @@ struct TheBestSchedule {
         }
         check_equal("counted", counted, {15, 27, 316, 222, 3636});
         check_equal("formula", formula, counted);
-        if (!turned()) check_all();  // what no number here changes
+        if (!turned()) check_all();  // independent of the lesson's parameters
 
         predict("64 layers. 8 segments keep 16 buffers and begin 120. Revolve with 5 snapshots begins",
                 {right("nearly twice as many"),
@@ -144,8 +144,8 @@ struct TheBestSchedule {
         check_equal("both: the same", gradients[3], gradients[0]);
     }
 
-    // A walk of l steps from x, which notes which step is begun. On the CPU: what is counted is
-    // the same anywhere.
+    // A walk of l steps from x, which records the steps in the order of their runs. On the CPU, because the
+    // counts are the same on every device.
     struct Walk {
         Tensor x = parameter(Array<real>({2}, {0.5, -0.25}));
         Chain<Array<real>> steps;
@@ -169,7 +169,7 @@ struct TheBestSchedule {
         std::vector<real> plain() {
             return gradient([&](const Tensor& h) { return run_chain(steps, 0, steps.size(), h); });
         }
-        // The last time that a step is begun it is recorded, and gone back through.
+        // The last run of a step is recorded, and followed by its backward pass.
         std::vector<bool> recorded() const {
             std::vector<bool> last(begun.size()), seen(steps.size());
             for (std::size_t i = begun.size(); i-- > 0; seen[begun[i]] = true) last[i] = !seen[begun[i]];
@@ -179,7 +179,7 @@ struct TheBestSchedule {
             const std::vector<std::size_t> runs = only_run();
             return *std::max_element(runs.begin(), runs.end());
         }
-        // How often each was begun besides.
+        // Returns how often each step was run besides.
         std::vector<std::size_t> only_run() const {
             std::vector<std::size_t> times(steps.size());
             for (const std::size_t step : begun) ++times[step];
@@ -188,7 +188,7 @@ struct TheBestSchedule {
         }
     };
 
-    // Of "one step never, 3 once, 6 twice": how often a step is only run.
+    // Returns a text such as "one step never, 3 once, 6 twice": how often steps are run without recording.
     static std::string how_often(const Walk& walk) {
         std::vector<std::string> words;
         const std::vector<std::size_t> runs = walk.only_run();
@@ -201,10 +201,10 @@ struct TheBestSchedule {
         return list_of(words, "and");
     }
 
-    // What c snapshots make of l steps.
+    // Results for l steps with c snapshots.
     struct Revolved {
         RevolveCount count;
-        std::size_t begun, most;  // in all; only run, at most, of any one step
+        std::size_t begun, most;  // all runs; the most runs of a step without recording
         bool same_bits;
     };
     static Revolved revolved(std::size_t l, std::size_t c) {
@@ -217,7 +217,7 @@ struct TheBestSchedule {
                 again == plain};
     }
 
-    // Layers of a network, tanh(h W) `deep` times over, which are counted; and what training it takes.
+    // A network with layers of `deep` times tanh(h W), whose runs are counted, and its training.
     struct Tower {
         Tensor x;
         std::vector<Tensor> weights;
@@ -239,12 +239,12 @@ struct TheBestSchedule {
                     return h;
                 });
                 weights.back().backward(
-                    Array<real>::zeros({width, width}, options().device));  // has its memory
+                    Array<real>::zeros({width, width}, options().device));  // allocates the gradient
             }
         }
         Tower(const Tower&) = delete;
 
-        // Bytes at the peak, beyond what was in use before. `way` goes forward, from a micro-batch.
+        // Returns the bytes at the peak, without those in use before. `way` runs forward from a micro-batch.
         template <class Way> std::size_t peak(Way way, std::size_t micro_batches = 1) {
             for (const Tensor& W : weights) W.zero_grad();
             begun = 0;
@@ -266,7 +266,7 @@ struct TheBestSchedule {
     struct Row {
         std::size_t begun, thin, thick;
     };
-    using Way = std::function<Tensor(const Tensor&)>;  // through all layers
+    using Way = std::function<Tensor(const Tensor&)>;  // runs all layers
     static Way in_segments(Tower& tower, std::size_t k) {
         return [&tower, k](const Tensor& x) { return checkpoint_sequential(tower.layers, k, x); };
     }
@@ -274,13 +274,13 @@ struct TheBestSchedule {
         return [revolve = Revolve<Array<real>>(tower.layers, c)](const Tensor& x) { return revolve(x); };
     }
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+    // ---- tools: text and values for tables and checks --------------------------------------------------
 
     static std::string part(std::size_t n) {
         return n == 2 ? "a half" : n == 4 ? "a quarter" : n == 8 ? "an eighth" : "a sixteenth";
     }
 
-    // Its way as a picture, as a graph from run to run, and in text.
+    // Draws a walk as a picture, as a graph from run to run, and as text.
     static void drawn(const std::vector<std::size_t>& begun, const std::vector<bool>& recorded,
                       std::size_t steps) {
         const auto at = [](std::size_t number) { return std::to_string(number); };
@@ -301,10 +301,10 @@ struct TheBestSchedule {
         graph("schedule", sheet_of(title, Runs{begun, recorded}).svg(), dot + "}\n", text);
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
-    // C(n, k), and the fewest steps that are only run: p(l, c) = r l - C(c + r, r - 1), where r is
-    // the least with C(c + r, c) >= l.
+    // C(n, k), and the fewest steps to run without recording, p(l, c) = r l - C(c + r, r - 1), where r is the
+    // least number with C(c + r, c) >= l.
     static std::uint64_t choose(std::uint64_t n, std::int64_t k) {
         if (k < 0) return 0;
         std::uint64_t ways = 1;
@@ -342,9 +342,9 @@ struct TheBestSchedule {
     }
 
     static void check_memory(Tower& thin, Tower& thick, const std::vector<Row>& rows) {
-        Row least = rows[0];  // of all segments
+        Row least = rows[0];  // the least memory of all segments
         for (std::size_t k = 2; k <= 64; ++k) {
-            const NoCheckpointVerification off;  // 126 trainings, of which only bytes are wanted
+            const NoCheckpointVerification off;  // 126 trainings that measure only bytes
             least.thin = std::min(least.thin, thin.peak(in_segments(thin, k)));
             least.thick = std::min(least.thick, thick.peak(in_segments(thick, k)));
         }

@@ -1,4 +1,5 @@
-// Lesson 22: on a GPU the numbers are the same; what changes is when the CPU waits, and what a launch costs.
+// Lesson 22: a GPU computes the same numbers; the differences are when the CPU waits and the cost of a
+// launch.
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -186,7 +187,7 @@ struct OnTheGpu {
         return found;
     }
 
-    // X W, followed by what mean(X W) sends back to W.
+    // Returns X W, followed by the gradient of mean(X W) with respect to W.
     static std::vector<real> product_and_gradient(const Array<real>& rows, const Array<real>& weights,
                                                   Device device) {
         const auto W = parameter(weights.to(device).clone());
@@ -202,8 +203,9 @@ struct OnTheGpu {
         double handed_over, done;
     };
 
-    // Forward and backward of mean(X W), all extents equal: until the CPU is free again, and until the loss can
-    // be read, which is queued behind all that. The best of five; one before them warms up.
+    // Measures forward and backward of mean(X W) with equal extents: the time until the CPU is free again,
+    // and until the loss, which is queued behind this work, can be read. The best of five runs, after one to
+    // warm up.
     static Microseconds time_on(Device device, int extent) {
         const auto X = constant(
             random_uniform<real>({extent, extent}, {.seed = options().seed, .stream = 1}, real(-1), real(1))
@@ -240,7 +242,7 @@ struct OnTheGpu {
         std::uint64_t waits = 0;
     };
 
-    // One epoch in order, 4 x 16.
+    // Trains one epoch in order, 4 x 16.
     static Epoch train(const Pictures<real>& pictures, std::int64_t count, Device device) {
         const std::uint64_t seed = options().seed;
         Sequential<real> model(Linear<real>(fashion_pixels, 512, {seed, 1}), ReLU<real>(),
@@ -251,7 +253,7 @@ struct OnTheGpu {
         Window window(sgd, {.total = double(batch)});
         const Array<real> images = pictures.images.to(device);
         const Array<std::int32_t> labels = pictures.labels.to(device);
-        rows(labels, Items(0, batch)).to_vector();  // all that has been sent is there
+        rows(labels, Items(0, batch)).to_vector();  // waits until all data is on the device
 
         using Clock = std::chrono::steady_clock;
         const auto start = Clock::now();
@@ -259,7 +261,7 @@ struct OnTheGpu {
         for (const Items& part : split(in_order(count), batch)) {
             for (const Items& micro : split(part, micro_batch))
                 window.add(cross_entropy(model(constant(rows(images, micro))), rows(labels, micro)));
-            window.flush();  // the last one is a tail
+            window.flush();  // the last window is a tail
         }
         Epoch done{{}, 0, waits(device) - waited};
         for (const auto& parameter : parameters(model))
@@ -268,13 +270,13 @@ struct OnTheGpu {
         return done;
     }
 
-    // ---- the tools: text, and numbers as a table or a check wants them ---------------------------------
+    // ---- tools: text and values for tables and checks --------------------------------------------------
 
     static bool same_bits(const std::vector<real>& a, const std::vector<real>& b) {
         return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(real)) == 0;
     }
 
-    // A tenth of lesson 16's images, and a tail of half a batch. TALLY_IMAGES=160 makes a twin of a second.
+    // A tenth of lesson 16's images, with a tail of half a batch. TALLY_IMAGES=160 takes a second.
     static std::int64_t images_wanted() {
         const char* wanted = std::getenv("TALLY_IMAGES");
         const std::int64_t images = wanted ? std::atoll(wanted) : 6432;
@@ -291,9 +293,9 @@ struct OnTheGpu {
         return found;
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
-    // How far two devices may be apart in that: twice what each may be from the truth, in any order of additions.
+    // Bounds the difference of two devices: twice the error of each, for any order of additions.
     static std::vector<double> bounds_of(const Array<real>& X, const Array<real>& W) {
         const auto rows = std::size_t(X.shape()[0]), inputs = std::size_t(X.shape()[1]);
         const auto outputs = std::size_t(W.shape()[1]);
@@ -311,8 +313,8 @@ struct OnTheGpu {
         return product;
     }
 
-    // Lesson 16's bound for two trainings that add in different orders: independent roundings of the weights, and
-    // a sixteenth of an update for a ReLU whose sign hangs on a rounding.
+    // Lesson 16's bound for two trainings that add in different orders: independent roundings of the weights,
+    // and a sixteenth of an update for a ReLU whose sign depends on rounding.
     static double bound_of(std::int64_t updates, const std::vector<real>& weights, double first_update) {
         const double u = double(std::numeric_limits<real>::epsilon()) / 2;
         const double rounding =

@@ -1,4 +1,5 @@
-// Lesson 23: the norms of two gradients that a window has anyway say how noisy its gradient is, and so how large a batch pays.
+// Lesson 23: the norms of two gradients that a window computes anyway measure the noise, and so the useful
+// batch size.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 #include "tally/train.hpp"
@@ -11,7 +12,7 @@ namespace {
 struct WhatTheNoiseSays {
     const int scale = dial("items"), n = dial("micro");  // the noise scale; micro-batches of a window
     const int b = scale / 10;
-    const double G2 = double(d) / scale;  // |G|^2 where the lesson begins
+    const double G2 = double(d) / scale;  // |G|^2 at the beginning
 
     void talk() {
         step("Items x around 0. The loss of one: |w - x|^2 / 2; its gradient: w - x.");
@@ -103,7 +104,8 @@ struct WhatTheNoiseSays {
         check_ratios(ratios);
 
         const Course all = course(0), few = course(critical() / 8);
-        const double S_min = all.updates, E_min = few.items - S_min * critical() / 8;  // of tiny batches
+        // for the smallest batches
+        const double S_min = all.updates, E_min = few.items - S_min * critical() / 8;
         predict(
             say("Descent to a quarter of the loss; the noise scale is {} on the way. With batches of {}, how "
                 "many times the fewest items does it take?",
@@ -166,24 +168,24 @@ struct WhatTheNoiseSays {
         check_memory(memory);
     }
 
-    // ---- the tools: items, windows, descents --------------------------------------------------------------
+    // ---- tools: items, windows, descents ------------------------------------------------------------------
 
     static constexpr int d = 1000;  // numbers of an item
 
-    // The mean of so many items, normal numbers of variance 1, is normal with variance 1 / items.
+    // The mean of items with normal numbers of variance 1 is normal with variance 1 / items.
     static Tensor mean_of_items(double items, int draw) {
         const auto stream = static_cast<std::uint64_t>(draw) << 32 | static_cast<std::uint64_t>(items * 8);
         return Tensor(random_normal<real>({d}, {.seed = options().seed, .stream = stream}, real(0),
                                           real(1 / std::sqrt(items)))
                           .to(options().device));
     }
-    // The items' losses together, but for a constant: they count their number.
+    // The sum of the items' losses, up to a constant, and the number of items.
     Loss<Array<real>> loss(double items, int draw) const {
         return {sum(pow(w - mean_of_items(items, draw), 2)) * (items / 2),
                 Tensor(Array<real>({}, {real(items)}).to(options().device))};
     }
     Tensor w = parameter(Array<real>::full({d}, real(1 / std::sqrt(scale)), options().device));
-    Sgd<real> sgd{{w}, {.learning_rate = 0}};  // windows that only measure
+    Sgd<real> sgd{{w}, {.learning_rate = 0}};  // for windows that only measure
 
     std::vector<real> mean_gradient(double items, int draw) const {
         return grad((loss(items, draw).mean()), {w}).front().to_vector();
@@ -202,11 +204,11 @@ struct WhatTheNoiseSays {
     struct Run {
         Noise sum;
         std::vector<double> tens, trace,
-            square;  // each window's number, and its estimates, in parts of the truth
+            square;  // the window's number in tens, and its estimates relative to the truth
         int below_0 = 0;
         double ratios = 0, largest = 0;
     };
-    // So many windows of so many items.
+    // Measures the noise in windows of `items` items.
     Run after(int windows, int items) {
         Window<real> window(sgd, {.noise = true});
         Run run;
@@ -229,7 +231,7 @@ struct WhatTheNoiseSays {
     struct Course {
         double updates, items;
     };
-    // Descent with a hundredth of the best rate; 0 items: without noise.
+    // Runs a descent with a hundredth of the best rate; 0 items: without noise.
     Course course(double items) const {
         const Tensor at = parameter(w.value().clone());
         Sgd<real> descent({at}, {.learning_rate = 0});
@@ -246,13 +248,14 @@ struct WhatTheNoiseSays {
             before = left;
             left = squared(at.value().to_vector());
         }
-        const double part = updates - (G2 / 4 - left) / (before - left);  // of the last one
+        // subtracts the unused part of the last update
+        const double part = updates - (G2 / 4 - left) / (before - left);
         return {part, part * items};
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
-    // How far one window's estimates scatter, relative to the truth: (8.5) there.
+    // The relative standard deviation of one window's estimates, (8.5) in docs/mathematics.md.
     double spread_of_trace(double items) const {
         return std::sqrt((2 * (n + 1) + 4 * items / scale) / ((n - 1.0) * d));
     }
@@ -261,7 +264,8 @@ struct WhatTheNoiseSays {
         return std::sqrt(4 * n * (r * r + r) / ((n - 1.0) * d));
     }
 
-    // |g|^2 of a normal gradient has the variance 2 d / b^2 + 4 |G|^2 / b; five of its mean's standard deviations.
+    // |g|^2 of a normal gradient has the variance 2 d / b^2 + 4 |G|^2 / b; the bound is five standard
+    // deviations of its mean.
     void check_squares(const Table& sizes) const {
         std::vector<double> bound;
         for (const double items : values(sizes.column("items")))
@@ -270,7 +274,7 @@ struct WhatTheNoiseSays {
                     bound);
     }
 
-    // The same from the gradients themselves.
+    // Computes the same estimates from the gradients.
     void check_by_hand(const Noise& one) const {
         std::vector<real> whole(d);
         for (int micro = 0; micro < n; ++micro) {
@@ -283,7 +287,7 @@ struct WhatTheNoiseSays {
                     roundings(16 * n) * first * n * b);
     }
 
-    // A mean of 100 windows scatters by a tenth of one's spread; five of that.
+    // A mean of 100 windows has a tenth of one window's standard deviation; the bound is five of them.
     void check_windows(const Table& windows) const {
         const auto sizes = values(windows.column("items"));
         std::vector<double> trace, square;
@@ -294,7 +298,8 @@ struct WhatTheNoiseSays {
         check_close("tr(Sigma)", windows.column("tr(Sigma) off"), {0.0, 0.0, 0.0}, trace);
         check_close("|G|^2", windows.column("|G|^2 off"), {0.0, 0.0, 0.0}, square);
         const double below =
-            values(windows.column("below 0"))[0];  // of 100: 29 to 33 are expected, give or take 5
+            // 29 to 33 of 100 are expected, and five more are allowed on each side
+            values(windows.column("below 0"))[0];
         check("about a third are below 0", below > 8 && below < 57);
     }
 
@@ -309,7 +314,7 @@ struct WhatTheNoiseSays {
     }
 
     void check_law(const Table& batches) const {
-        // Steps of finite length, and what one descent differs from the next: 240 others were 0.08 off at most.
+        // Steps have a finite length, and descents differ: 240 others were at most 0.08 off.
         check_close("the law", batches.column("product"), {1.0, 1.0, 1.0, 1.0, 1.0}, 0.2);
         check_close("twice and twice",
                     {values(batches.column("S / S_min"))[2], values(batches.column("E / E_min"))[2]},

@@ -1,4 +1,5 @@
-// Lesson 24: processes share the micro-batches of one update; what is summed, divided and sent, and which bits come out.
+// Lesson 24: processes share the micro-batches of one update: what they add, divide and send, and which bits
+// result.
 #include <numeric>
 #include <set>
 
@@ -210,7 +211,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         check_failure(words);
     }
 
-    // A rank's copy of the weights, and its part of a window over all.
+    // A rank's copy of the weights, and its part of a window over all ranks.
     struct Shared {
         Tensor v = zeros();
         Sgd<real> sgd{{v}, {.learning_rate = 1}};  // one step from 0 ends at minus the gradient
@@ -218,14 +219,14 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         Window<real> window{sgd, {}, &ranks};
         explicit Shared(ProcessGroup& here) : ranks(here) {}
         void add(const Tensor& rows) { window.add(make_loss(matmul(rows, v))); }
-        std::vector<double> finish() {  // the gradient and the count
+        std::vector<double> finish() {  // returns the gradient and the count
             const double count = window.finish().count;
             const std::vector<double> stepped = values(v);
             return {-stepped[0], -stepped[1], -stepped[2], count};
         }
     };
 
-    // How far the first step goes with this gradient.
+    // Returns the length of the first step with this gradient.
     template <class Optimizer, class Options>
     std::vector<double> moved(const std::vector<double>& g, Options options) const {
         const Tensor v = weights();
@@ -240,7 +241,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         return double(sum_of_all(here, Array<real>::full({}, real(mine))).item()) / here.size();
     }
 
-    // A rank's w, before and after each of thirty updates, and what it should be. Its loss is that of rank 0 below.
+    // Returns a rank's w before and after each of thirty updates; train_together() returns the right course.
     std::vector<double> train_too_early(ProcessGroup& here) const {
         std::vector<double> course{0};
         for (int update = 0; update < 30; ++update) {
@@ -259,7 +260,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
     }
     static double loss_of_rank_0(double v) { return ((v - 1) * (v - 1) + (v - 2) * (v - 2)) / 2; }
 
-    // What the next window says of copies that are not one.
+    // Returns the error of the next window if the copies of the weights differ.
     static std::string refusal(ProcessGroup& here, const std::vector<std::vector<double>>& courses) {
         const Tensor w = parameter(Array<real>::full({}, real(courses[at(here.rank())].back())));
         Sgd<real> sgd({w}, {.learning_rate = 1});
@@ -286,7 +287,8 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         return double(here.sent().numbers - before);
     }
 
-    // The step of a window of those micro-batches that belong to it, of 24: in one process, or over all ranks.
+    // Returns the step of a window over those of 24 micro-batches that `belongs` selects: in one process, or
+    // over all ranks.
     template <class F>
     static std::vector<real> window_of(F belongs, Sum how, DataParallel<real>* ranks = nullptr) {
         const Tensor v = parameter(Array<real>::zeros({1000}, options().device));
@@ -297,7 +299,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         window.finish();
         return v.value().to_vector();
     }
-    // fast, rank_order and exact, one after the other.
+    // Returns the results of fast, rank_order and exact sums.
     template <class F> static std::vector<real> three_sums(ProcessGroup& here, F belongs) {
         std::vector<real> all;
         for (const auto& [reduce, how] : {std::pair(AllReduce::fast, Sum::running),
@@ -310,12 +312,12 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         return all;
     }
 
-    // What a rank says of a window in which the last one throws; the weights that it has then.
+    // Returns a rank's error from a window in which the last rank throws, and the rank's weights afterwards.
     std::string told_of_failure(int rank) const {
         const Tensor v = zeros();
         std::string said;
         try {
-            ProcessGroup processes;  // a meeting of its own, which somebody may leave
+            ProcessGroup processes;  // its own group, because a rank leaves it
             Sgd<real> sgd({v}, {.learning_rate = 1});
             DataParallel<real> ranks(processes);
             Window<real> window(sgd, {}, &ranks);
@@ -328,7 +330,8 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         return said + "; w is " + to_string(v.value());
     }
 
-    // ---- the tools: who has what, and numbers as a table wants them ---------------------------------------
+    // ---- tools: distribution of rows, and values for tables
+    // ------------------------------------------------
 
     static std::size_t at(int n) { return std::size_t(n); }
     static Tensor zeros() { return parameter(Array<real>::zeros({3}, options().device)); }
@@ -340,7 +343,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         return b == 1 ? say("{}", rank) : say("{}-{}", rank * b, rank * b + b - 1);
     }
 
-    // Six rows, of which the last of several ranks has none.
+    // Splits six rows; the last of several ranks has none.
     std::vector<std::int64_t> unequal_sizes() const {
         static const std::vector<std::vector<std::int64_t>> sizes{
             {6}, {6, 0}, {4, 2, 0}, {3, 2, 1, 0}, {3, 1, 1, 1, 0}, {2, 1, 1, 1, 1, 0}};
@@ -407,7 +410,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         return count;
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
     void check_means(const std::vector<std::vector<real>>& means) const {
         for (int rank = 0; rank < P; ++rank)
@@ -447,7 +450,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         check("no two of them are equal", std::set<double>(ends.begin(), ends.end()).size() == at(P));
     }
 
-    // The mean of the copies goes where one process goes.
+    // The mean of the copies follows the course of one process.
     void check_parting(const std::vector<std::vector<double>>& courses,
                        const std::vector<double>& true_course,
                        const std::vector<std::string>& refusals) const {

@@ -1,4 +1,4 @@
-// Lesson 25: a model in stages, one in each process: how long they wait, what they keep, and who divides.
+// Lesson 25: a model in stages, one per process: how long they wait, what they keep, and who divides.
 #include <array>
 #include <set>
 #include <sstream>
@@ -167,14 +167,14 @@ struct ThePipe {
             check_equal(say("stage {}: the same bits", s), ours[s], one[s]);
     }
 
-    // A stage of one layer; what its process has seen of a run.
+    // A stage of one layer. Ran has a process's results of a run.
     Pipe<real>::Stage stage_of(int rank) const {
         return [W = layers[std::size_t(rank)]](const Tensor& h, int) { return tanh(matmul(h, W)); };
     }
     struct Ran {
         Weights gradient;
-        int live;            // micro-batches that it kept at most
-        double saved, loss;  // KiB for backward, by the ledger, at the peak
+        int live;            // the most micro-batches that it kept
+        double saved, loss;  // peak of the KiB saved for backward
     };
     std::vector<Ran> ran(PipeSchedule schedule) const {
         return on_ranks([&](ProcessGroup& here) {
@@ -201,7 +201,7 @@ struct ThePipe {
         });
     }
 
-    // One process, without a pipe: what each layer gets.
+    // Runs one process without a pipe, and returns each layer's results.
     std::vector<Ran> one_after_the_other(int first, int until) const {
         const std::vector<Tensor> all = drawn_layers();
         double sum = 0;
@@ -230,7 +230,7 @@ struct ThePipe {
         return h;
     }
 
-    // ---- the tools: arrays, and drawings ------------------------------------------------------------------
+    // ---- tools: arrays and drawings -----------------------------------------------------------------------
 
     static constexpr PipeSchedule gpipe = PipeSchedule::gpipe,
                                   in_turns = PipeSchedule::one_forward_one_backward;
@@ -246,14 +246,15 @@ struct ThePipe {
         return [first = run * m](int k) { return batch(first + k); };
     }
     static Tensor loss(const Tensor& h, int) { return sum(h * h) / 2; }
-    const Tensor items = Tensor(Array<real>({}, {real(rows)}).to(options().device));  // of a micro-batch
+    // items of a micro-batch
+    const Tensor items = Tensor(Array<real>({}, {real(rows)}).to(options().device));
 
     std::vector<Tensor> drawn_layers() const {
         std::vector<Tensor> all;
         for (int s = 0; s < p; ++s) all.push_back(parameter(uniform(s)));
         return all;
     }
-    const std::vector<Tensor> layers = drawn_layers();  // a process works with its own
+    const std::vector<Tensor> layers = drawn_layers();  // each process uses its own layer
 
     const Tensor& layer_without_gradient(int rank) const {
         const Tensor& W = layers[std::size_t(rank)];
@@ -279,7 +280,7 @@ struct ThePipe {
     }
     static int power(int base, int exponent) { return exponent == 0 ? 1 : base * power(base, exponent - 1); }
 
-    // What a stage does: "F0 F1 B0 B1 ".
+    // Returns the work of a stage, such as "F0 F1 B0 B1 ".
     static std::string order_of(const std::vector<PipeStep>& steps) {
         std::string text;
         for (const PipeStep& each : steps) text += each.what + std::to_string(each.micro) + " ";
@@ -305,7 +306,7 @@ struct ThePipe {
         graph(name, sheet_of(heading, lanes).svg(), "", text);
     }
 
-    // ---- the witness ----------------------------------------------------------------------------------------
+    // ---- independent checks ---------------------------------------------------------------------------------
 
     static double dots(const std::string& drawing) {
         const auto count = [&](char what) {
@@ -324,13 +325,13 @@ struct ThePipe {
         for (std::size_t s = 0; s < layers.size(); ++s) so = so && did[s] == order_of(table.stages[s]);
         check("each process did what its lane says", so);
     }
-    // W is a third of the work; without more W to fill it, the waiting is longer.
+    // W is a third of the work; without W to fill the gaps, stages wait longer.
     void check_split(const Timetable& table) const {
         const double waits = p - 1 + std::max(0, p - m);
         check_close("counted in the picture", dots(table.drawing(1)), waits / (3 * m + waits), 1e-12);
         check_equal("keeps", table.live, std::vector<int>(layers.size(), std::min(p, m)));
     }
-    // Of a micro-batch a stage saves its input and its output.
+    // A stage saves its input and its output for each micro-batch.
     void check_kept(const Table& kept) const {
         const double KiB = 2.0 * rows * width * sizeof(real) / 1024;
         std::vector<double> all, few, all_saved, few_saved;
@@ -344,7 +345,8 @@ struct ThePipe {
         check_equal("1F1B, bytes", kept.column("1F1B, KiB kept"), few_saved);
     }
 
-    // The same from each run alone: m additions in each of three runs, and three divisions; and again in the sums.
+    // Adds up single runs, with m additions in each of three runs and three divisions; the bound adds up as
+    // well.
     void check_average(const std::vector<Weights>& got) const {
         std::vector<double> all, expected(layers.size() * Weights{}.size()), bound = expected;
         const auto add = [](std::vector<double>& to, const std::vector<Ran>& stages, auto value) {

@@ -1,5 +1,5 @@
-// Accumulate, the wrapper that people know: an optimizer that steps at every N-th call only, and N that changes
-// with the epoch. A Window does the work; an Observer counts the backward() calls.
+// Accumulate wraps an optimizer that steps at every N-th call only, where N depends on the epoch. A Window
+// does the work, and an Observer counts the backward() calls.
 #pragma once
 
 #include <algorithm>
@@ -15,20 +15,20 @@
 
 namespace tally::lesson {
 
-// Counts the backward() calls that reach some parameters through an operation: an Observer sees the rules, and a
-// parameter has none.
+// Counts the backward() calls that reach some parameters through an operation, because an Observer sees
+// backward functions and a parameter has none.
 template <class S> class CallsReaching final : public Observer {
 public:
     explicit CallsReaching(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {}
 
-    // How many have come since the last time, or since all gradients were cleared.
+    // Returns the calls since the last restart() or since all gradients were cleared.
     std::int64_t restart() { return std::exchange(calls_, 0); }
 
     void before_backward(const Node& node) override {
         if (std::exchange(call_, detail::backward_calls) != detail::backward_calls)
             ignored_ = for_grad(node);  // a new call begins at its result
         if (ignored_ || !reads_one(node)) return;
-        ignored_ = true;  // one call, however often it uses the parameters
+        ignored_ = true;  // counts a call once, although it may use the parameters several times
         if (std::ranges::none_of(parameters_, &Var<Array<S>>::has_grad)) calls_ = 0;
         ++calls_;
     }
@@ -40,7 +40,7 @@ private:
             return std::ranges::find(inputs, parameter.node()) != inputs.end();
         });
     }
-    // grad() gives gradients to its targets only.
+    // grad() returns gradients and adds to no parameter, so its calls are ignored.
     static bool for_grad(const Node& result) {
         std::vector<const Node*> open{&result};
         std::unordered_set<const Node*> seen;
@@ -55,15 +55,15 @@ private:
     }
 
     const std::vector<Var<Array<S>>>& parameters_;
-    std::uint64_t call_ = detail::backward_calls;  // the last that was seen
-    bool ignored_ = true;                          // what it still does
+    std::uint64_t call_ = detail::backward_calls;  // the last observed call
+    bool ignored_ = true;                          // whether the rest of the call is ignored
     std::int64_t calls_ = 0;
 };
 
-// Call step() after each backward(), as if there were no accumulation. Whether the gradient of an update is
-// the mean of what came, or the sum, is said here, since wrappers of this name do either; and so is what
-// becomes of a tail. A mean of means is the mean over all only where all are of one size: tell step() how
-// many items came, and another number is an Error. step() also rejects two backward() calls before it.
+// Call step() after each backward(), as without accumulation. The caller must choose whether the gradient of
+// an update is a mean or a sum, because such wrappers do either, and how a tail is treated. A mean of means
+// is the mean over all items only for equal sizes, so step() takes the number of items and throws Error if it
+// changes. It also rejects two backward() calls.
 template <class S> class Accumulate {
 public:
     Accumulate(Optimizer<S>& optimizer, AccumulationSteps steps, Reduction reduction, Tail tail = Tail::scale)
@@ -71,15 +71,15 @@ public:
           window_(optimizer, {.micro_batches = steps_.at(0), .reduction = reduction, .tail = tail}),
           calls_(optimizer.parameters()) {}
 
-    // "Wrapping 'SGD' optimizer with GA of 4 steps"
+    // Returns "Wrapping 'SGD' optimizer with GA of 4 steps".
     std::string announcement() const {
         return "Wrapping '" + window_.optimizer().name() + "' optimizer with GA of " +
                std::to_string(window_.planned_micro_batches()) + " steps";
     }
 
-    // Says whether the parameters were updated.
+    // Returns whether the parameters were updated.
     bool step(std::int64_t items) {
-        const auto refuse = [&](const std::string& why) {  // its gradient is there already
+        const auto refuse = [&](const std::string& why) {  // the gradient has been added already
             window_.transaction([&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
         };
         if (const std::int64_t calls = calls_.restart(); calls > 1)
@@ -96,7 +96,7 @@ public:
         window_.after_backward(1, items);
         return window_.full() && window_.finish().stepped;
     }
-    bool flush() {  // at the end of an epoch: the tail, by its policy
+    bool flush() {  // treats the tail by its policy at the end of an epoch
         const bool stepped = window_.flush().stepped;
         calls_.restart();
         return stepped;
@@ -113,7 +113,7 @@ public:
 private:
     AccumulationSteps steps_;
     Window<S> window_;
-    CallsReaching<S> calls_;  // its parameters, since the last step()
+    CallsReaching<S> calls_;  // since the last step()
     ObserverScope observing_{calls_};
 };
 

@@ -1,4 +1,4 @@
-// AdamA, an optimizer that is not in the library: a class derived from Adam, with Adam's options and moments.
+// AdamA is an optimizer outside the library: a class derived from Adam, with Adam's options and moments.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,23 @@
 
 namespace tally::lesson {
 
-// Adam that takes in each micro-batch at once, so that its gradient need not be kept: v gathers the sum of
-// the squares of the micro-batches' gradients instead of the square of their sum. (Zhang and others, "Adam
-// Accumulation to Reduce Memory Footprints of both Activations and Gradients", 2023.) With one micro-batch an
-// update it is AdamW.
+// Adam that folds each micro-batch into its moments at once, so no gradient is kept: v is the sum of the
+// squares of the micro-batches' gradients instead of the square of their sum. (Zhang and others, "Adam
+// Accumulation to Reduce Memory Footprints of both Activations and Gradients", 2023.) With one micro-batch
+// per update it equals AdamW.
 template <class S> class AdamA : public Adam<S> {
 public:
     AdamA(std::vector<Var<Array<S>>> parameters, AdamOptions options = {})
         : Adam<S>("AdamA", std::move(parameters), options, {"updates", "folds"}) {}
 
-    // After each micro-batch's backward, whose loss carries its weight in the update: takes the gradients
-    // into the moments and marks them untouched.
+    // Call this after each micro-batch's backward(), whose loss has its weight in the update. Adds the
+    // gradients to the moments and clears them.
     void fold() {
         this->require_unlocked("fold");
         const auto& parameters = this->parameters();
         auto& folds = this->count(1);
         std::vector<detail::Update<S>> first,
-            later;  // only the first micro-batch of an update lets the moments decay
+            later;  // decays the moments in the first micro-batch of an update only
         std::vector<std::size_t> reached;
         for (std::size_t i = 0; i < parameters.size(); ++i) {
             if (!parameters[i].has_grad()) continue;
@@ -37,7 +37,7 @@ public:
             parameters[i].check_thread("fold", *parameters[i].node());
             detail::require_unlocked("fold", *parameters[i].node());
             detail::Update<S> change = this->state_of(i, this->moments);
-            change.gradient = parameters[i].node()->gradient.data();  // not kept, as by grad()
+            change.gradient = parameters[i].node()->gradient.data();  // used at once, so no grad() is needed
             (folds[i] == 0 ? first : later).push_back(change);
             reached.push_back(i);
         }
@@ -47,23 +47,23 @@ public:
         if (!later.empty()) this->kernel().adam(later, numbers);
         for (std::size_t i : reached) {
             ++folds[i];
-            parameters[i].node()->clear_gradient();  // from here on nothing can fail
+            parameters[i].node()->clear_gradient();  // nothing can fail after this point
         }
     }
 
 protected:
-    void update() override {  // folds what has not been folded yet, too
+    void update() override {  // also folds gradients that are not folded yet
         const auto& parameters = this->parameters();
         auto &updates = this->count(0), &folds = this->count(1);
         std::map<std::int64_t, std::vector<detail::Update<S>>> lists;
         for (std::size_t i = 0; i < parameters.size(); ++i) {
             if (folds[i] == 0 && !parameters[i].has_grad()) continue;
             detail::Update<S> change = this->state_of(i, this->moments);
-            change.state = Write::add;  // to what fold() has written by then
+            change.state = Write::add;  // adds to the moments that fold() has written
             parameters[i].modify_value([&](Array<S>& value) { change.value = value.writable(); }, "step");
             lists[updates[i] + 1].push_back(change);
         }
-        fold();  // of all memory it is the last that asks, before anything has changed
+        fold();  // the last allocation, before any change
         for (const auto& [number, list] : lists) this->kernel().adam(list, this->numbers(number));
         for (std::size_t i = 0; i < parameters.size(); ++i)
             updates[i] += std::exchange(folds[i], 0) > 0 ? 1 : 0;
