@@ -75,8 +75,7 @@ void backward(Number y) {
 
 }  // namespace by_hand
 
-// The mean of w x over six rows: once over all rows, then as three micro-batches of two rows, each with its
-// own mean.
+// The mean of w x: over six rows at once, then over three micro-batches of two rows, each with its own mean.
 int main() {
     using namespace by_hand;
     const double rows[] = {0.375, -1.125, 0.625, -0.25, -1.5, -0.2466};

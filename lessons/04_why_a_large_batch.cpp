@@ -1,5 +1,4 @@
-// Lesson 4: the gradient of b items is an estimate with variance sigma^2 / b, which is a reason for large
-// batches.
+// Lesson 4: the gradient of b items is an estimate with variance sigma^2 / b. Large batches reduce the noise.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 
@@ -124,11 +123,9 @@ struct WhyALargeBatch {
     static constexpr int draws = 2000;
     static constexpr double sigma = 2;  // along each axis
 
-    // ---- tools: the picture
-    // ---------------------------------------------------------------------------------
+    // ---- tools: the picture ----------------------------------------------------------------------------
 
-    // Draws the estimates, and two circles of their standard deviation sigma / root(b) around the true
-    // gradient.
+    // Draws the estimates, and two circles of their spread, sigma / root(b), around the true gradient.
     void drawn(const std::vector<Series>& cloud) const {
         Plane plane;
         plane.across = "first component of the gradient", plane.up = "second component";

@@ -87,8 +87,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
         check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
         std::vector<double> means(3);
         for (std::size_t i = 0; i < 18; ++i) means[i % 3] += values(x)[i] / 6;
-        // A row has 2 roundings in its weight, 1 in its product, 5 in additions, and 1 when read as a
-        // decimal.
+        // A row has 2 roundings in its weight, 1 in its product, 5 in additions, 1 from its decimals.
         check_close("the mean of each column", w.grad(), means, mean_columns(roundings(9)));
         check_close("in exact decimals", w.grad(), exact, mean_columns(roundings(9)));
     }

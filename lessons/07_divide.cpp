@@ -1,5 +1,4 @@
-// Lesson 7: if each micro-loss is divided by the number of micro-batches, the gradient is that of the full
-// batch, bit for bit.
+// Lesson 7: with each micro-loss divided by N, the gradient has the full batch's bits.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -99,8 +98,7 @@ struct Divide : Toy {  // six rows x, three weights w
         note("By BLAS the bits may differ, and need not. The times are this machine's.");
     }
 
-    // Returns the gradients of the rows at once and in four parts, with one kind of product, and adds a row
-    // to the table.
+    // Returns the gradients of the rows at once and in four parts, by one kind of product; adds a row.
     static std::pair<Array<real>, Array<real>> both_ways(Table& kinds, Products by, const Tensor& rows,
                                                          const Tensor& to) {
         const Products chosen = products();

@@ -1,5 +1,4 @@
-// Lesson 9: backward() belongs directly after each micro-batch. Later, it reaches only one of them or saves
-// no memory.
+// Lesson 9: backward() belongs directly after each micro-batch. Later it loses batches or saves no memory.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
@@ -122,8 +121,7 @@ struct LostBatches : Toy {
         std::size_t kept, peak;  // peaks of the bytes saved for backward and of all bytes
     };
 
-    // The memory of a layer of 64 units for n micro-batches of 16 items of 8 numbers, each created when it is
-    // processed.
+    // The memory of a layer of 64 units for n micro-batches of 16 items of 8 numbers, created one by one.
     static constexpr std::int64_t items = 16, width = 8, units = 64;
     static Alive alive(How how, int n) {
         const Device device = options().device;
@@ -156,8 +154,7 @@ struct LostBatches : Toy {
 
     Tensor loss_of(const Tensor& some) const { return mean(matmul(some, w)); }
 
-    // Runs the published listing with one number for each batch of an epoch. A batch that reaches an update
-    // changes its number.
+    // Runs the published listing; each batch of an epoch that reaches an update changes its own number.
     enum class Listing { published, mended, window };
     static std::int64_t batches_used(Listing listing, std::int64_t batches, std::int64_t every) {
         const auto w = parameter(Array<real>::zeros({batches}, options().device));
@@ -190,8 +187,7 @@ struct LostBatches : Toy {
 
     std::string all_of_them() const { return pieces == 2 ? "both of them" : "all " + in_words(pieces); }
 
-    // ---- tools: the picture
-    // ----------------------------------------------------------------------------------
+    // ---- tools: the picture ----------------------------------------------------------------------------
 
     void drawn(Picture& picture) const {
         const LostBatches own;  // has its own w

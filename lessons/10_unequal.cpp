@@ -20,7 +20,7 @@ struct Unequal : Toy {
             own.row(rows, micro.shape()[0], grad(mean(matmul(micro, w)), {w}).front());
         check_own(own);
 
-        if (small == large)  // only if the sizes differ
+        if (small == large)  // equal sizes leave nothing to predict
             step(n == 1 ? "One micro-batch is the full batch: there is nothing to go wrong."
                         : say("All sizes are equal, so the sum divided by N = {} is right: a row weighs 1/6.",
                               n));
@@ -137,8 +137,7 @@ struct Unequal : Toy {
         return to.grad().to_vector();
     }
 
-    // Returns all ways to split six rows into parts that are not empty: after each of the first five rows,
-    // split or not.
+    // Returns all ways to split six rows into non-empty parts: after each of the first five rows, or not.
     static std::vector<Sizes> all_cuts() {
         std::vector<Sizes> cuts;
         for (unsigned after = 0; after < 32; ++after) {

@@ -1,5 +1,4 @@
-// Lesson 11: the tail of an epoch. The last window may not be full, and the last test batch may not be
-// either.
+// Lesson 11: the tail of an epoch. The last window, and the last test batch, may not be full.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 

@@ -217,8 +217,7 @@ struct MeanSumToken : Toy {
         return all;
     }
 
-    // Returns a word's weight in each of `means` means, or the words in each: "1/9, 1/12 or 1/27", "3, 4 and
-    // 9".
+    // Returns a word's weight in each of `means` means, or the words in each: "1/9 or 1/12", "3, 4 and 9".
     std::string counted_words(int means, std::string_view last) const {
         std::vector<std::string> all;
         for (const std::int64_t in_it : words_in_each())
@@ -296,8 +295,7 @@ struct MeanSumToken : Toy {
     }
 
     void check_penalty(const Table& penalised) const {
-        // Two gradients with at most 12 roundings, of numbers with a sum of at most 0.77 per micro-batch;
-        // divided by 0.05.
+        // Two gradients with at most 12 roundings, of numbers with a sum of at most 0.77 n; divided by 0.05.
         check_close(say("{}, 1, {}/6, 1", n, n), penalised.column("it counts"), {1.0 * n, 1.0, n / 6.0, 1.0},
                     2 * roundings(12) * 0.77 * n / 0.05);
         check_close("once", in_window(0, 1), {-2.1216 / 6 + 0.05, 0.1240 / 6 - 0.125, -3.6750 / 6 + 0.075},

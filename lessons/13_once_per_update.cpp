@@ -360,8 +360,7 @@ struct OncePerUpdate {
     }
 
     void check_adam(const Vector& adam, const Vector& closed) const {
-        // Fewer than 25 roundings per call; epsilon changes a step by less than 1e-7, because the roots
-        // exceed 0.2.
+        // Fewer than 25 roundings per call; roots exceed 0.2, so epsilon changes a step by less than 1e-7.
         check_close("the formulas", adam, closed, 1e-6 + roundings(25 * n));
         if (turned()) return;
         check_close("and in digits", adam, {-0.2, -0.2446, -0.3689}, 5e-5);
@@ -369,8 +368,7 @@ struct OncePerUpdate {
 
     static void check_trained(const Trained& one, const Trained& three, const Trained& six,
                               const Trained& hand) {
-        // 4 updates with fewer than 30 roundings each; |w| stays below 2, and momentum adds up at most 3.5 of
-        // them.
+        // 4 updates with fewer than 30 roundings each; |w| stays below 2, and momentum adds up at most 3.5.
         const double bound = 2 * 3.5 * roundings(120);
         const auto joined = [](const Trained& a, const Trained& b, const Trained& c, Vector Trained::*what) {
             Vector all = a.*what;

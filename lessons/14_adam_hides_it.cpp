@@ -154,8 +154,7 @@ struct AdamHidesIt {
     static constexpr double rate = 0.1;
     inline static bool speaks = false;  // whether the next run shows its code
 
-    // Makes one update of the toy's w by n micro-batches, whose means are divided by n or only added, and
-    // returns the change of w.
+    // Makes one update of the toy's w by n micro-batches, divided by n or only added, and returns w's change.
     template <class Optimizer, class Options>
     std::vector<double> moved(Reduction reduction, Options with) const {
         auto w = Toy::weights();
@@ -171,8 +170,7 @@ struct AdamHidesIt {
         return move;
     }
 
-    // Fits X w to X (1, 1, 1) in 50 updates of n micro-batches. Returns the mean loss at the start and after
-    // each update.
+    // Fits X w to X (1, 1, 1) in 50 updates of n micro-batches. Returns the mean loss before and after each.
     template <class Optimizer, class Options>
     std::vector<double> losses_of_50(Reduction reduction, Options with) const {
         auto w = Toy::weights();
@@ -244,16 +242,14 @@ struct AdamHidesIt {
     }
 
     static void check_steps(const std::vector<double>& steps, const std::vector<double>& formula) {
-        // g, its square, two moments, their corrections, the root, quotient, sum and w: fewer than 20
-        // roundings.
+        // g, its square, moments, corrections, root, quotient, sum and w have fewer than 20 roundings.
         check_close("the formula", steps, formula, roundings(20));
         check_close("0.5 against 0.8", {steps[6], steps[7]}, {0.5, 0.8}, roundings(20));
     }
 
     void check_norms(const Table& seen) const {
         const double exact = std::sqrt(2.1216 * 2.1216 + 0.1240 * 0.1240 + 3.6750 * 3.6750) / 6;
-        // The magnitudes of a column have a sum of at most 1, n times; sums of thirds have twice as many
-        // roundings.
+        // The magnitudes of a column add up to at most n; sums of thirds have twice as many roundings.
         check_close(say("{} times the norm", n), seen.column("norm on the toy"), {exact, n * exact},
                     roundings(n > 2 ? 8 : 16) * n);
         check_close("0.9 against 1.1", seen.column("w, from 1: g = -0.3, decay 0.5"), {1 - rate, 1 + rate},

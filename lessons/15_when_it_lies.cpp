@@ -1,5 +1,4 @@
-// Lesson 15: if the loss compares items with each other, accumulation computes something else. Each case has
-// a repair.
+// Lesson 15: if items meet in the loss, accumulation computes something else; each case has a repair.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 #include "tally/train.hpp"
@@ -77,8 +76,7 @@ struct WhenItLies {
         show("pooled", std::vector<real>{of_all.mean.item(), of_all.variance.item()});
         show("d gain", gain.grad());
         check_pooled(of_all, gain.grad().item());
-        // A scale s before the layer changes nothing in the full batch, because mean and deviation scale with
-        // it.
+        // A scale s before the layer changes nothing in the full batch: mean and deviation scale with it.
         auto s = weight(1);
         const auto to_s = [&](const Tensor& y) { return std::abs(grad(mean(t * y), {s}).front().item()); };
         const double in_one = to_s(batch_norm(x * s, gain, bias, 0.0).y),

@@ -133,8 +133,7 @@ struct ARealTraining {
 
     static constexpr std::int64_t batch = 64, all_images = 60000;
 
-    // Records for each unit of both hidden layers which images it passed, in their order: the decisions of
-    // the ReLUs.
+    // Records which images passed each unit of both hidden layers, in order: what ReLUs decide.
     using Passed = std::array<std::vector<bool>, 2>;
 
     // Two hidden layers: 784-512-512-10.
@@ -258,8 +257,7 @@ struct ARealTraining {
         return text;
     }
 
-    // Uses the real images if they are installed, else drawn ones. TALLY_IMAGES sets their number; 1312 take
-    // a second.
+    // Uses the real images if installed, else drawn ones. TALLY_IMAGES is their number; 1312 take a second.
     static std::int64_t images_wanted() {
         const char* wanted = std::getenv("TALLY_IMAGES");
         const std::int64_t images = wanted ? std::atoll(wanted) : all_images;

@@ -1,5 +1,4 @@
-// Lesson 17: a wrapper around an optimizer must know whether the loss is a mean or a sum, and where an epoch
-// ends.
+// Lesson 17: a wrapper around an optimizer must know about mean or sum, and where an epoch ends.
 #include <unistd.h>
 #include <bit>
 #include <cstdio>
@@ -192,8 +191,7 @@ struct WrapperAndSchedule {
         return line.w.item();
     }
 
-    // Results of an epoch of eight micro-batches of one item with N = 3, which leaves two over, and of a
-    // second epoch.
+    // Results of an epoch of eight micro-batches of one item with N = 3, and of a second such epoch.
     struct AfterTail {
         std::int64_t updates, left_open;
         double w, later;

@@ -262,8 +262,7 @@ struct Agn {
     void check_rests(double at_rest, const std::vector<double>& rests, double slowly) const {
         const PathEnd pass = closed_form(four, rate), slow = closed_form(four, rate / 10);
         // An update shrinks errors by a factor, so roundings add up to at most 1 / (1 - factor) of one. For
-        // plain accumulation the mean of a is 2; AGN makes a quarter of the step. The influence of the start
-        // vanishes.
+        // plain accumulation the mean of a is 2; AGN makes a quarter of the step. The start does not matter.
         const double exact = pass.from_0 / (1 - pass.slope);
         check_close("4/8", at_rest, 4.0 / 8, 1 / (2 * rate) * bound(4));
         check_close("where the path is closed", rests, {exact, exact}, 4 / (1 - pass.slope) * bound(5));

@@ -439,8 +439,7 @@ struct WhereMemoryGoes {
         check_equal("fixed: 4 x the weights, either way", fixed,
                     std::vector<std::size_t>(2, 4 * 4 * 32 * 32 * sizeof(real)));
         check_equal(say("saved: 1/{}", n), std::size_t(n) * saved[1], saved[0]);
-        // Adam moves by 1e-3 for every size of gradient, so rounding may show where a gradient is almost
-        // zero.
+        // Adam moves by 1e-3 for every size of gradient, so rounding may show for tiny gradients.
         check_close("the same weights", trained[1], trained[0], 1e-5);
     }
 

@@ -354,8 +354,7 @@ struct Checkpointing {
         return all;
     }
 
-    // Draws each segment on its own lane, from its saved input: saved values are filled, recomputed values
-    // are hatched.
+    // Draws each segment on its own lane: saved values are filled, recomputed values are hatched.
     void drawn_beside(const std::vector<int>& times_begun) const {
         Diagram diagram;
         diagram.title = say("{} layers in {} segments: the input of each is kept, and all of the last", depth,

@@ -1,5 +1,4 @@
-// Lesson 21: the fewest steps to recompute if only c values may be kept; and accumulation and checkpoints
-// together.
+// Lesson 21: the fewest recomputed steps if only c values may be kept; and both cures at once.
 #include <functional>
 
 #include "course/kit/pictures.hpp"

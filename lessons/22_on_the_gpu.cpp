@@ -1,5 +1,4 @@
-// Lesson 22: a GPU computes the same numbers; the differences are when the CPU waits and the cost of a
-// launch.
+// Lesson 22: a GPU computes the same numbers, but the CPU waits at other times, and launches have a cost.
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -204,8 +203,7 @@ struct OnTheGpu {
     };
 
     // Measures forward and backward of mean(X W) with equal extents: the time until the CPU is free again,
-    // and until the loss, which is queued behind this work, can be read. The best of five runs, after one to
-    // warm up.
+    // and until the loss, which is queued behind this work, can be read. The best of five runs.
     static Microseconds time_on(Device device, int extent) {
         const auto X = constant(
             random_uniform<real>({extent, extent}, {.seed = options().seed, .stream = 1}, real(-1), real(1))

@@ -1,5 +1,4 @@
-// Lesson 23: the norms of two gradients that a window computes anyway measure the noise, and so the useful
-// batch size.
+// Lesson 23: two norms that a window computes anyway measure the noise, and so the useful batch size.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 #include "tally/train.hpp"
@@ -264,8 +263,7 @@ struct WhatTheNoiseSays {
         return std::sqrt(4 * n * (r * r + r) / ((n - 1.0) * d));
     }
 
-    // |g|^2 of a normal gradient has the variance 2 d / b^2 + 4 |G|^2 / b; the bound is five standard
-    // deviations of its mean.
+    // |g|^2 of a normal gradient has the variance 2 d / b^2 + 4 |G|^2 / b; the bound is five deviations.
     void check_squares(const Table& sizes) const {
         std::vector<double> bound;
         for (const double items : values(sizes.column("items")))

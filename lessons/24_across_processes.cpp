@@ -1,5 +1,4 @@
-// Lesson 24: processes share the micro-batches of one update: what they add, divide and send, and which bits
-// result.
+// Lesson 24: processes share the micro-batches of one update: what they add, divide and send, and the bits.
 #include <numeric>
 #include <set>
 
@@ -287,8 +286,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         return double(here.sent().numbers - before);
     }
 
-    // Returns the step of a window over those of 24 micro-batches that `belongs` selects: in one process, or
-    // over all ranks.
+    // Returns the step of a window over the selected micro-batches of 24, in one process or over all ranks.
     template <class F>
     static std::vector<real> window_of(F belongs, Sum how, DataParallel<real>* ranks = nullptr) {
         const Tensor v = parameter(Array<real>::zeros({1000}, options().device));
@@ -330,8 +328,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         return said + "; w is " + to_string(v.value());
     }
 
-    // ---- tools: distribution of rows, and values for tables
-    // ------------------------------------------------
+    // ---- tools: distribution of rows, and values for tables --------------------------------------------
 
     static std::size_t at(int n) { return std::size_t(n); }
     static Tensor zeros() { return parameter(Array<real>::zeros({3}, options().device)); }
