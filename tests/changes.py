@@ -152,8 +152,8 @@ def invariants():
     rows = re.findall(r"^\| (\d+) \| .* \| (.*) \| (.*) \|$", text_of("docs/invariants.md"), re.M)
     assert len(rows) == 12, "the search finds no table any more"
     for number, guards, broken in rows:
-        said = {f"{file}: " + re.sub(r" \([^)]*\)$", "", name) for file, names in re.findall(r"\[(\w+\.cpp)\]\(\S*\): ([^<]*)", guards) for name in names.split("; ")}
-        for fault in sorted(said ^ tests.get(number, set())) + sorted(set(broken.split("; ")) ^ mutations.get(number, set())):
+        listed = {f"{file}: " + re.sub(r" \([^)]*\)$", "", name) for file, names in re.findall(r"\[(\w+\.cpp)\]\(\S*\): ([^<]*)", guards) for name in names.split("; ")}
+        for fault in sorted(listed ^ tests.get(number, set())) + sorted(set(broken.split("; ")) ^ mutations.get(number, set())):
             yield f"docs/invariants.md, row {number}, and the tests or the mutations differ: {fault}"
 
 

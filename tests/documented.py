@@ -63,9 +63,9 @@ def faults(name, text, block, listing, compile_with):
             print(f"skipped: the Python listing after {name}, because PyTorch or safetensors is missing")
             return None
         ran = subprocess.run([python, "-W", "ignore", "-c", listing], capture_output=True, text=True, cwd=folder)
-    said = re.findall(r"^print\(.*\)  # (.*)$", listing, re.M)
-    return None if ran.returncode == 0 and said == ran.stdout.splitlines() else \
-        f"the Python listing after {name} says {said} and prints\n{ran.stdout}{ran.stderr[-2000:]}"
+    documented = re.findall(r"^print\(.*\)  # (.*)$", listing, re.M)
+    return None if ran.returncode == 0 and documented == ran.stdout.splitlines() else \
+        f"the Python listing after {name} says {documented} and prints\n{ran.stdout}{ran.stderr[-2000:]}"
 
 
 def main(words):

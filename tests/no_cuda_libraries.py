@@ -12,15 +12,15 @@ if not shutil.which("ldd") or not shutil.which("readelf"):
 build = pathlib.Path(sys.argv[1])
 
 
-def said(*words):
+def output(*words):
     return subprocess.run(words, capture_output=True, text=True, check=False).stdout
 
 
 def names_cuda(binary):
-    linked = said("ldd", binary)
+    linked = output("ldd", binary)
     if "libtorch" in linked:  # LibTorch may be linked with CUDA
         return None
-    return re.search(r"\S*(cublas|cudart|libcuda\b)\S*", linked) or re.search(r"\.nv\w+|__nv\w+", said("readelf", "-SW", binary))
+    return re.search(r"\S*(cublas|cudart|libcuda\b)\S*", linked) or re.search(r"\.nv\w+|__nv\w+", output("readelf", "-SW", binary))
 
 
 def is_binary(path):

@@ -2,7 +2,7 @@
 //
 //     example_conv [UPDATES [FOLDER [float|double [running|exact]]]]
 //
-// FOLDER receives the files that twin.py needs. mpirun can start several processes (docs/processes.md).
+// FOLDER receives the files that pytorch.py needs. mpirun can start several processes (docs/processes.md).
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

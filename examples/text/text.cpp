@@ -3,7 +3,7 @@
 //
 //     example_text [UPDATES [FOLDER [float|double [running|exact]]]]
 //
-// FOLDER receives the files that twin.py needs. mpirun can start several processes (docs/processes.md).
+// FOLDER receives the files that pytorch.py needs. mpirun can start several processes (docs/processes.md).
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

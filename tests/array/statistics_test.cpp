@@ -12,7 +12,7 @@ TEST_CASE("RunningStatistics: mean and variance stay when a commit runs out of m
     RunningStatistics<double> running(3);
     running.commit(batch);
     const Array<double> mean = running.mean.clone(), variance = running.variance.clone();
-    int refused = 0;
+    int failures = 0;
     for (std::uint64_t nth = 1;; ++nth) {
         INFO("allocation " << nth);
         memory::fail_allocation(nth);
@@ -24,11 +24,11 @@ TEST_CASE("RunningStatistics: mean and variance stay when a commit runs out of m
         }
         memory::fail_allocation(0);
         if (!failed) break;
-        ++refused;
+        ++failures;
         CHECK(same_bits(running.mean, mean));
         CHECK(same_bits(running.variance, variance));
     }
-    CHECK(refused > 1);
+    CHECK(failures > 1);
     RunningStatistics<double> undisturbed(3);
     undisturbed.commit(batch);
     undisturbed.commit(batch);

@@ -98,12 +98,12 @@ void add_elementwise(std::vector<Operation64>& all) {
 
 void add_reductions(std::vector<Operation64>& all) {
     const auto reduction = [&](const char* name, Tensor64 (*f)(Tensor64, const detail::Axes&, bool),
-                               bool wants_some) {
+                               bool not_empty) {
         all.push_back(
             {name, name,
-             [wants_some](Random& r) {
+             [not_empty](Random& r) {
                  Extents x = extents(r, 0, 4);
-                 if (wants_some)
+                 if (not_empty)
                      for (auto& extent : x) extent = std::max<std::int64_t>(extent, 1);
                  Call call{{x}, {}, {}, {}};
                  for (std::size_t axis = 0; axis < x.size(); ++axis)
@@ -112,10 +112,10 @@ void add_reductions(std::vector<Operation64>& all) {
                                               (r.coin() ? static_cast<std::int64_t>(x.size()) : 0));
                  return call;
              },
-             [wants_some](const Call& c) {
+             [not_empty](const Call& c) {
                  const Extents& x = c.operands[0];
                  if (!are_axes(c.whole, x)) return false;
-                 if (!wants_some) return true;
+                 if (!not_empty) return true;
                  std::int64_t reduced = 1, kept = 1;
                  for (std::size_t i = 0; i < x.size(); ++i) {
                      const bool gone =

@@ -114,8 +114,8 @@ template <class S> Array<S> array_of(const Numbers& n) {
 template <class S> Inputs<Array<S>> inputs_of(const Fixture& f, const std::string& only = "") {
     Inputs<Array<S>> in{f};
     for (const auto& [name, numbers] : f.inputs) {
-        const bool wants = f.gradients.count(name) && (only.empty() || only == name);
-        in.variables.emplace(name, wants ? parameter(array_of<S>(numbers)) : constant(array_of<S>(numbers)));
+        const bool is_parameter = f.gradients.count(name) && (only.empty() || only == name);
+        in.variables.emplace(name, is_parameter ? parameter(array_of<S>(numbers)) : constant(array_of<S>(numbers)));
     }
     return in;
 }
@@ -158,7 +158,7 @@ template <class S> std::string disagreement(const Fixture& f) {
         for (const auto& [name, want] : f.gradients) {
             const Inputs<Array<S>> alone = inputs_of<S>(f, name);
             compute(alone).result.backward(array_of<S>(f.seed));
-            gradients(alone, " when it alone wants one", 1);
+            gradients(alone, " when only this input needs one", 1);
         }
     return found;
 }

@@ -188,10 +188,10 @@ TEST_CASE("every operation: throws Error with both devices when the operands are
             std::vector<Tensor> xs;
             for (std::size_t i = 0; i < problem.inputs.size(); ++i)
                 xs.push_back(parameter(problem.inputs[i].to(i == apart ? Device::cpu : Device::cuda)));
-            const std::string said = message_of([&] { problem.f(xs); });
-            CHECK_THAT(said, contains("different devices"));
-            CHECK_THAT(said, contains("cpu"));
-            CHECK_THAT(said, contains("cuda"));
+            const std::string message = message_of([&] { problem.f(xs); });
+            CHECK_THAT(message, contains("different devices"));
+            CHECK_THAT(message, contains("cpu"));
+            CHECK_THAT(message, contains("cuda"));
             ++tried;
         }
     }
@@ -217,9 +217,9 @@ TEST_CASE("Dual: throws Error on a device other than the CPU") {
 TEST_CASE("device: arrays and memory report stay correct when an allocation fails") {
     const Array<float> kept = counted_up(5).to(Device::cuda);
     const memory::Report before = memory::report(Device::cuda);
-    const std::string said = message_of([] { Array<float>::empty({1 << 20, 1 << 20}, Device::cuda); });
-    CHECK_THAT(said, contains("4.0 TiB"));
-    CHECK_THAT(said, contains("cuda"));
+    const std::string message = message_of([] { Array<float>::empty({1 << 20, 1 << 20}, Device::cuda); });
+    CHECK_THAT(message, contains("4.0 TiB"));
+    CHECK_THAT(message, contains("cuda"));
     const memory::Report after = memory::report(Device::cuda);
     CHECK(after.in_use == before.in_use);
     CHECK(after.peak == before.peak);

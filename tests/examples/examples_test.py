@@ -1,7 +1,7 @@
-"""Checks that an example learns and agrees with PyTorch. Usage: examples_test.py reference|twin|ranks PROGRAM FOLDER
+"""Checks that an example learns and agrees with PyTorch. Usage: examples_test.py reference|pytorch|ranks PROGRAM FOLDER
 
 reference: compares the first losses with those of PyTorch that FOLDER/curve.csv has recorded.
-twin: runs the PyTorch version FOLDER/twin.py and also compares the weights; skipped without PyTorch.
+pytorch: runs the PyTorch version FOLDER/pytorch.py and also compares the weights; skipped without PyTorch.
 ranks: runs the example on 1, 2 and 3 processes. With exact sums, its output and files have the bits of a run without MPI. With
 running sums, the losses agree within the bounds for PyTorch.
 """
@@ -61,17 +61,17 @@ def python_with_torch():
     sys.exit(77)
 
 
-def twin():
+def pytorch():
     python = python_with_torch()
     for dtype in BOUNDS:
         with tempfile.TemporaryDirectory() as folder:
             losses = example(folder, dtype, COMPARED)
-            said = subprocess.run([python, FOLDER / "twin.py", folder], check=True, stdout=subprocess.PIPE, text=True).stdout
+            output = subprocess.run([python, FOLDER / "pytorch.py", folder], check=True, stdout=subprocess.PIPE, text=True).stdout
         expect_recorded(losses, dtype)
-        expect_recorded(numbers(said, "loss"), dtype)
-        apart = max(numbers(said, "others") or numbers(said, "max|dw|"))
+        expect_recorded(numbers(output, "loss"), dtype)
+        apart = max(numbers(output, "others") or numbers(output, "max|dw|"))
         print(f"{dtype}: the weights are within {apart:.2g} of PyTorch's")
-        assert apart <= BOUNDS[dtype][1], said
+        assert apart <= BOUNDS[dtype][1], output
 
 
 def left_by(command, dtype, sums):
@@ -98,4 +98,4 @@ def ranks():
             assert apart <= bound, (theirs, running)
 
 
-{"reference": reference, "twin": twin, "ranks": ranks}[sys.argv[1]]()
+{"reference": reference, "pytorch": pytorch, "ranks": ranks}[sys.argv[1]]()

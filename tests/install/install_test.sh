@@ -92,12 +92,12 @@ fi
 (cd "$prefix/include" && find . -name '*.hpp' | sed 's|^[.]/||') >"$scratch/headers"
 [ "$(wc -l <"$scratch/headers")" -gt 50 ]
 while IFS= read -r header; do
-    said=$(echo "#include <$header>" | eval "$CXX" -std=c++20 -E -x c++ - "$(pkg-config --cflags tally)" 2>&1 >"$scratch/read") && refused=no || refused=yes
-    case $header:$refused:$said in
+    output=$(echo "#include <$header>" | eval "$CXX" -std=c++20 -E -x c++ - "$(pkg-config --cflags tally)" 2>&1 >"$scratch/read") && rejected=no || rejected=yes
+    case $header:$rejected:$output in
         tally/core.hpp:no:* | tally/distributed.hpp:no:* | tally/tally.hpp:no:* | tally/train.hpp:no:* | tally/xtensor.hpp:no:*) ;;
         tally/core.hpp:* | tally/distributed.hpp:* | tally/tally.hpp:* | tally/train.hpp:* | tally/xtensor.hpp:*) echo "cannot be included: $header" >&2 && exit 1 ;;
         *:yes:*"$header is internal: include <tally/tally.hpp>"*) ;;
-        *) echo "internal header can be included, or its error is wrong: $header: $said" >&2 && exit 1 ;;
+        *) echo "internal header can be included, or its error is wrong: $header: $output" >&2 && exit 1 ;;
     esac
 done <"$scratch/headers"
 printf '#include <tally/%s.hpp>\n' xtensor core tally train distributed >"$scratch/both.cpp"
@@ -105,8 +105,8 @@ eval "$CXX" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wsha
 
 # Without xtensor on the include path, tally/xtensor.hpp says that it is missing.
 sed -i 's|<xtensor/|<absent/|' "$prefix/include/tally/xtensor.hpp"
-if said=$(eval "$CXX" -std=c++20 -fsyntax-only "'$scratch/both.cpp'" "$(pkg-config --cflags tally)" 2>&1) ||
-    ! echo "$said" | grep -q 'wants xtensor on the include path: find_package(xtensor)'; then
-    echo "the error does not say that xtensor is missing: $said" >&2
+if output=$(eval "$CXX" -std=c++20 -fsyntax-only "'$scratch/both.cpp'" "$(pkg-config --cflags tally)" 2>&1) ||
+    ! echo "$output" | grep -q 'wants xtensor on the include path: find_package(xtensor)'; then
+    echo "the error does not say that xtensor is missing: $output" >&2
     exit 1
 fi

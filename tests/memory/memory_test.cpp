@@ -302,7 +302,7 @@ TEST_CASE("memory: counts agree with a simple model over random sequences") {
     for (std::size_t i = 0; i < by.size(); ++i) by[i] = peak_by[i] = start.in_use_by[i];
     std::size_t total = start.in_use, peak = total;
     std::uint64_t allocations = start.allocations;
-    std::size_t refused = 0;
+    std::size_t failures = 0;
     const auto count = [&](MemoryClass memory_class, std::size_t bytes, bool plus) {
         std::size_t& here = by[row(memory_class)];
         here = plus ? here + bytes : here - bytes;
@@ -323,7 +323,7 @@ TEST_CASE("memory: counts agree with a simple model over random sequences") {
             } catch (const OutOfMemory&) {
                 REQUIRE(budget_bytes > 0);
                 REQUIRE(memory::report().largest_free < bytes);
-                ++refused;
+                ++failures;
             }
         }
         if (held.empty()) continue;
@@ -353,7 +353,7 @@ TEST_CASE("memory: counts agree with a simple model over random sequences") {
             if (budget_bytes > 0) REQUIRE(now.in_use + now.cached <= budget_bytes);
         }
     }
-    if (budget_bytes > 0) CHECK(refused > 0);
+    if (budget_bytes > 0) CHECK(failures > 0);
     for (const Held& each : held) memory::detail::unref(each.storage);
     CHECK(memory::in_use() == start.in_use);
     if (budget_bytes > 0) CHECK(memory::report().largest_free == budget_bytes);

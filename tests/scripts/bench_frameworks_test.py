@@ -73,11 +73,11 @@ class Frameworks(unittest.TestCase):
 
     def test_openblas_at_its_best(self):
         environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
-        for more, said in (({}, r"OpenBLAS at \w+, of as found \(\w+\) [0-9.]+ ms"),
+        for more, expected in (({}, r"OpenBLAS at \w+, of as found \(\w+\) [0-9.]+ ms"),
                            ({"OPENBLAS_CORETYPE": ""}, r"OpenBLAS at \w+, as OPENBLAS_CORETYPE says\.")):
             subprocess.run([PROGRAM, "--rounds", "1", "--no-sweeps", "--only", "toy", "-o", self.folder], check=True, timeout=300,
                            env=environment | more, capture_output=True)
-            self.assertRegex((self.folder / "bench.md").read_text(), said)
+            self.assertRegex((self.folder / "bench.md").read_text(), expected)
 
     @unittest.skipUnless(PEERS, "TALLY_PEER_FOLDER names no folder of tools/bench-peers")
     def test_the_report(self):

@@ -90,7 +90,7 @@ def not_finite(model, batches):
         (mse(model(x), y) / 0.0).backward()
 
 
-def told(step, model):
+def lines_of(step, model):
     torch.manual_seed(3)
     batch = torch.randn(12, 5), torch.randn(12, 2)
     with redirect_stdout(io.StringIO()) as out:
@@ -111,7 +111,7 @@ def main():
             (last_lost, plain, "the last 1 of 3", "the last 1 of 3"), (zeroed_between, plain, "the first 2 of 3", "the first 2 of 3"),
             (weighed, normed, "batch norm", "batch norm"), (contrast, plain, "another gradient", "another gradient"),
             (another_model, plain, "no gradient", "no gradient"), (not_finite, plain, "a gradient that is not finite", "a gradient that is not")):
-        lines = told(step, model)
+        lines = lines_of(step, model)
         for line, expected in zip(lines, (equal, unequal), strict=True):
             words = line.split(": ", 1)[1]
             if not words.startswith(expected):

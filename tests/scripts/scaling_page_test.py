@@ -12,8 +12,8 @@ PAGE, PICTURE = ROOT / "docs" / "scaling.md", ROOT / "docs" / "pictures" / "scal
 
 
 def printed(program, folder):
-    said = subprocess.run([program, folder], capture_output=True, text=True, check=True).stdout
-    parts = re.split(r"^(Table|Drawing): (.*)\n\n", said, flags=re.M)[1:]
+    output = subprocess.run([program, folder], capture_output=True, text=True, check=True).stdout
+    parts = re.split(r"^(Table|Drawing): (.*)\n\n", output, flags=re.M)[1:]
     return {f"{kind.lower()}: {name}": text.strip("\n") for kind, name, text in zip(parts[::3], parts[1::3], parts[2::3])}
 
 

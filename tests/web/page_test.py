@@ -262,8 +262,8 @@ def test_a_wrong_answer_is_explained_and_asked_again(driver, given):
     soon("the question", lambda: page.all(".question .choice button"))
     wrong = [i for i in range(len(event["options"])) if i != event["answer"] - 1]
     page.all(".question .choice button")[wrong[0]].click()
-    said = page.all(".question [role=status]")[-1].text
-    assert said.endswith("Once more?") and event["mistakes"][wrong[0]] in said
+    reply = page.all(".question [role=status]")[-1].text
+    assert reply.endswith("Once more?") and event["mistakes"][wrong[0]] in reply
     page.all(".question .choice button")[wrong[1]].click()
     assert event["why"] in page.text("talk")
 
@@ -584,7 +584,7 @@ def test_nothing_is_fetched_and_nothing_complains(driver, given):
         print(f"  {part}: {time.monotonic() - begun:.2f} s")
         fetched = page.js("return performance.getEntriesByType('resource').map((e) => e.name).filter((name) => !/^(data|blob):/.test(name))")
         assert not fetched, fetched
-    assert not (said := driver.get_log("browser")), said
+    assert not (messages := driver.get_log("browser")), messages
 
 
 def main():

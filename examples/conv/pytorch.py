@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Trains the network of conv.cpp with PyTorch, on the same pictures, micro-batches and initial weights.
 
-    example_conv UPDATES FOLDER [float|double] && twin.py FOLDER
+    example_conv UPDATES FOLDER [float|double] && pytorch.py FOLDER
 """
 import pathlib
 import sys

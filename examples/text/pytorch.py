@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Trains the model of text.cpp with PyTorch, on the same lines, micro-batches and initial weights.
 
-    example_text UPDATES FOLDER [float|double] && twin.py FOLDER
+    example_text UPDATES FOLDER [float|double] && pytorch.py FOLDER
 """
 import pathlib
 import sys
