@@ -39,7 +39,7 @@ std::vector<Array<double>> moved(const std::vector<Array<double>>& x,
 
 }  // namespace
 
-TEST_CASE("Hessian-vector products of every operation agree with finite differences of its gradient") {
+TEST_CASE("every operation: Hessian-vector products agree with finite differences of the gradient") {
     const auto plain = all_operations<double>();
     const auto dual = all_operations<D>();  // does not compile for an operation without Dual
     REQUIRE(dual.size() == plain.size());
