@@ -50,9 +50,10 @@ TEST_CASE("operations: an Error has the operation and the shapes when shapes do 
     CHECK_THROWS_WITH(binary_cross_entropy(zeros({2, 3}), zeros({3})),
                       "[binary_cross_entropy] prediction and target must have one shape; they are (2, 3) and "
                       "(3): where a target is meant to repeat write broadcast_to(target, {2, 3})");
-    CHECK_THROWS_WITH(cross_entropy(zeros({2, 3}), Array<std::int32_t>({2, 1}, {0, 1})),
-                      "[cross_entropy] requires logits (rows, classes) and labels (rows); they are (2, 3) and "
-                      "(2, 1): write labels.reshaped({2})");
+    CHECK_THROWS_WITH(
+        cross_entropy(zeros({2, 3}), Array<std::int32_t>({2, 1}, {0, 1})),
+        "[cross_entropy] requires logits (rows, classes) and labels (rows); they are (2, 3) and "
+        "(2, 1): write labels.reshaped({2})");
     CHECK_THROWS_WITH(where(integers({1, 0}), zeros({2}), zeros({3})),
                       "[where] cannot broadcast the condition (2) with (2) and (3)");
     CHECK_THROWS_WITH(linear(zeros({2, 3}), zeros({4, 5})), "[linear] inner sizes differ: (2, 3) x (4, 5)");

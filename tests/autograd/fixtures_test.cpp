@@ -115,7 +115,8 @@ template <class S> Inputs<Array<S>> inputs_of(const Fixture& f, const std::strin
     Inputs<Array<S>> in{f};
     for (const auto& [name, numbers] : f.inputs) {
         const bool is_parameter = f.gradients.count(name) && (only.empty() || only == name);
-        in.variables.emplace(name, is_parameter ? parameter(array_of<S>(numbers)) : constant(array_of<S>(numbers)));
+        in.variables.emplace(name,
+                             is_parameter ? parameter(array_of<S>(numbers)) : constant(array_of<S>(numbers)));
     }
     return in;
 }

@@ -129,7 +129,8 @@ TEST_CASE("losses: throw Error when smoothing, shapes or temperature are invalid
         message_of([&] {
             info_nce(x, numbers({2, 1}, {1, 2}));
         }),
-        contains("[info_nce] requires queries and keys of one shape (rows, width); they are (2, 2) and (2, 1)"));
+        contains(
+            "[info_nce] requires queries and keys of one shape (rows, width); they are (2, 2) and (2, 1)"));
     CHECK_THAT(message_of([&] { info_nce(x, x, 0); }),
                contains("[info_nce] the temperature must be above 0"));
     CHECK(info_nce(x, x).count.item() == 2);
@@ -229,12 +230,12 @@ TEST_CASE("invariant 9: conv2d adds to the weights' gradient in place") {
 TEST_CASE("conv2d: throws Error when the operands do not fit") {
     const Tensor64 x = constant(Array<double>::zeros({1, 2, 3, 3})),
                    w = constant(Array<double>::zeros({1, 2, 2, 2}));
-    CHECK(
-        message_of([&] {
-            conv2d(x, constant(Array<double>::zeros({1, 1, 2, 2})));
-        }) ==
-        "[conv2d] requires x (items, channels, height, width) and weight (out, channels, tall, wide); they are "
-        "(1, 2, 3, 3) and (1, 1, 2, 2)");
+    CHECK(message_of([&] {
+              conv2d(x, constant(Array<double>::zeros({1, 1, 2, 2})));
+          }) ==
+          "[conv2d] requires x (items, channels, height, width) and weight (out, channels, tall, wide); they "
+          "are "
+          "(1, 2, 3, 3) and (1, 1, 2, 2)");
     CHECK(message_of([&] {
               conv2d(x, constant(Array<double>::zeros({1, 2, 6, 6})), 1, 1);
           }) ==
