@@ -387,7 +387,7 @@ TEST_CASE("invariant 8: a copy of a gradient never changes") {
         sum(w * 3).backward();
         CHECK(w.grad().to_vector() == std::vector<float>{3, 3});
     }
-    SECTION("when a moved-over gradient is set") {
+    SECTION("when a moved gradient is set") {
         w.zero_grad();
         sum(reshape(w, {2, 1})).backward();
         CHECK(w.grad().to_vector() == std::vector<float>{1, 1});
