@@ -106,7 +106,7 @@ eval "$CXX" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wsha
 # Without xtensor on the include path, tally/xtensor.hpp says that it is missing.
 sed -i 's|<xtensor/|<absent/|' "$prefix/include/tally/xtensor.hpp"
 if output=$(eval "$CXX" -std=c++20 -fsyntax-only "'$scratch/both.cpp'" "$(pkg-config --cflags tally)" 2>&1) ||
-    ! echo "$output" | grep -q 'wants xtensor on the include path: find_package(xtensor)'; then
+    ! echo "$output" | grep -q 'requires xtensor on the include path: find_package(xtensor)'; then
     echo "the error does not say that xtensor is missing: $output" >&2
     exit 1
 fi
