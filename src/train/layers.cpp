@@ -1,4 +1,4 @@
-// The layers for arrays of float and double, compiled once.
+// Instantiates the layers for float and double.
 #include "tally/train/layers.hpp"
 
 namespace tally {

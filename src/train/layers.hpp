@@ -1,4 +1,4 @@
-// Layers, with PyTorch's names, formulas and initial distributions.
+// The layers of a model, with PyTorch's names, formulas and initial distributions.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace tally {
 
-// Uniform in [-bound, bound): the numbers of a stream, from number `first` on.
+// Returns a parameter that is uniform in [-bound, bound), drawn from the stream from number `first` on.
 template <class S>
 Var<Array<S>> uniform_parameter(const Shape& shape, double bound, RngStream stream, std::uint64_t first = 0) {
     Array<S> values = Array<S>::empty(shape);
@@ -31,7 +31,8 @@ struct LinearOptions {
     bool bias = true;
 };
 
-// x (..., in) · weight (in, out) + bias (out); all initially uniform within 1/sqrt(in).
+// Linear computes x (..., in) · weight (in, out) + bias (out). Both parameters are initially uniform within
+// 1/sqrt(in).
 template <class S> class Linear : public Layer<S> {
 public:
     Linear(std::int64_t in, std::int64_t out, RngStream stream, const LinearOptions& options = {}) {
@@ -54,7 +55,7 @@ protected:
     }
 };
 
-// relu(x).
+// ReLU applies relu(x).
 template <class S> class ReLU : public Layer<S> {
 public:
     void list(Members<S>&) override {}
@@ -63,7 +64,7 @@ protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override { return relu(std::move(x)); }
 };
 
-// tanh(x).
+// Tanh applies tanh(x).
 template <class S> class Tanh : public Layer<S> {
 public:
     void list(Members<S>&) override {}
@@ -72,7 +73,7 @@ protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override { return tanh(std::move(x)); }
 };
 
-// gelu(x).
+// GELU applies gelu(x).
 template <class S> class GELU : public Layer<S> {
 public:
     void list(Members<S>&) override {}
@@ -81,7 +82,7 @@ protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override { return gelu(std::move(x)); }
 };
 
-// Each item, whatever its axes, becomes a row.
+// Flatten turns each item into one row.
 template <class S> class Flatten : public Layer<S> {
 public:
     void list(Members<S>&) override {}
@@ -89,14 +90,14 @@ public:
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override {
         const Shape& shape = x.shape();
-        if (shape.rank() == 0) throw Error("[flatten] a single number is no batch of items");
+        if (shape.rank() == 0) throw Error("[flatten] a single number is not a batch of items");
         std::int64_t width = 1;
         for (int axis = 1; axis < shape.rank(); ++axis) width *= shape[axis];
         return reshape(std::move(x), Shape{shape[0], width});
     }
 };
 
-// layer_norm(x, weight, bias).
+// LayerNorm applies layer_norm(x, weight, bias).
 template <class S> class LayerNorm : public Layer<S> {
 public:
     explicit LayerNorm(std::int64_t width, double eps = 1e-5)
@@ -119,9 +120,10 @@ private:
     double eps_;
 };
 
-// In training each element is dropped with probability p, and otherwise divided by 1 - p. The first axis is
-// that of the items: which elements an item loses depends on its number in the window, not on how the window
-// was split. The layers of a model draw apart; a layer that is called twice in a pass drops the same twice.
+// Dropout drops each element with probability p in training, and otherwise divides it by 1 - p. The first
+// axis holds the items. The dropped elements of an item depend on its number in the window, and not on how
+// the window was split. The layers of a model draw from different streams. A layer that is called twice in a
+// pass drops the same elements twice.
 template <class S> class Dropout : public Layer<S> {
 public:
     explicit Dropout(double p = 0.5, std::optional<std::uint64_t> stream = {}) : p_(p), stream_(stream) {
@@ -142,7 +144,7 @@ protected:
     }
 
 private:
-    // An item may be several rows, as after reshape(x, {items * places, width}).
+    // An item may have several rows, as after reshape(x, {items * places, width}).
     static std::int64_t rows_per_item(const Shape& shape, const ForwardPass& pass) {
         if (!pass.items || shape.rank() == 0 || shape[0] == *pass.items) return 1;
         if (*pass.items > 0 && shape[0] % *pass.items == 0) return shape[0] / *pass.items;
@@ -155,12 +157,12 @@ private:
     detail::LayerRng stream_;
 };
 
-// A row of a table (entries, width) for each index; all initially normal. The row `padding` begins as zeros
-// and stays as it is; a negative one counts from the end.
+// Embedding returns a row of a table (entries, width) for each index. The table is initially normal. The row
+// `padding` is initially zero and is never updated; a negative `padding` counts from the end.
 template <class S> class Embedding : public Module<S> {
 public:
     Embedding(std::int64_t, std::int64_t, RngStream,
-              std::floating_point auto) = delete;  // a padding is a row
+              std::floating_point auto) = delete;  // because a padding is the number of a row
     Embedding(std::int64_t entries, std::int64_t width, RngStream stream,
               std::optional<std::int64_t> padding = {})
         : padding_(padding) {
@@ -193,15 +195,15 @@ struct SelfAttentionOptions {
     bool causal = false;
 };
 
-// Multi-head self-attention over x (items, places, width): every place looks at all, or with `causal` at none
-// that comes later.
+// SelfAttention is multi-head self-attention over x (items, places, width). Every place attends to all
+// places, or with `causal` only to itself and earlier ones.
 template <class S> class SelfAttention : public Layer<S> {
 public:
     SelfAttention(std::int64_t width, std::int64_t heads, RngStream stream,
                   const SelfAttentionOptions& options = {})
         : width_(width), heads_(heads), causal_(options.causal) {
         if (heads < 1 || width < 1 || width % heads != 0)
-            throw Error("[attention] a width of " + std::to_string(width) + " is not to be divided among " +
+            throw Error("[attention] a width of " + std::to_string(width) + " cannot be divided among " +
                         std::to_string(heads) + " heads");
         const auto in = static_cast<double>(width);
         in_weight = uniform_parameter<S>({width, 3 * width}, std::sqrt(6 / (4 * in)), stream);
@@ -226,7 +228,7 @@ protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override {
         const Shape shape = x.shape();
         if (shape.rank() != 3 || shape[2] != width_)
-            throw Error("[attention] wants (items, places, " + std::to_string(width_) + "); it got " +
+            throw Error("[attention] requires (items, places, " + std::to_string(width_) + "), but got " +
                         to_string(shape));
         const std::int64_t items = shape[0], places = shape[1], depth = width_ / heads_;
         const Shape each{items, heads_, places, depth};
@@ -257,7 +259,7 @@ private:
     bool causal_;
 };
 
-// One layer after the other; their names are 0, 1, 2, ...
+// Sequential calls its layers in order. Their names are 0, 1, 2, ...
 template <class S> class Sequential : public Layer<S> {
 public:
     Sequential() = default;
@@ -277,8 +279,8 @@ public:
         return *layers_[i];
     }
 
-    // Its layers as functions of what comes in, for checkpoints: each has what the pass says now, and only
-    // the first time leaves its effects there.
+    // Returns the layers as functions of their input, for checkpoints. Each function copies the pass now, and
+    // adds its effects and draws to the pass only in the first run.
     Chain<Array<S>> chain(ForwardPass& pass) const {
         Chain<Array<S>> functions;
         for (std::size_t i = 0; i < layers_.size(); ++i)
@@ -294,8 +296,8 @@ public:
             });
         return functions;
     }
-    // From now on only what enters a segment is remembered; the way back runs all segments but the last
-    // again, to the same bits. For a number of bytes the layers are measured when the next batch comes.
+    // Makes forward() save only the input of each segment. The backward pass recomputes all segments but the
+    // last with the same bits. For a limit in bytes, the next forward() measures the layers.
     bool checkpoint(const Checkpointing& how) override {
         if (how.segments > 0 && how.bytes > 0)
             throw Error("[checkpoint] " + std::to_string(how.segments) + " segments, or what fits into " +
@@ -314,7 +316,7 @@ public:
         bytes_ = 0;
         how_.reset();
     }
-    // What was chosen for a number of bytes; nothing before a batch has come.
+    // Returns the segments chosen for a limit in bytes; empty before the first forward().
     const std::optional<Segmentation>& segmentation() const { return segmentation_; }
 
     void list(Members<S>& members) override {
@@ -332,7 +334,7 @@ protected:
 
 private:
     static Var<Array<S>> run(std::size_t i, Layer<S>& layer, Var<Array<S>> x, ForwardPass& pass) {
-        std::optional<ScopeName> here;  // for who looks on
+        std::optional<ScopeName> here;  // so that an observer can name the layer
         if (watching::detail::observer)
             here.emplace(std::to_string(i) + " " + detail::layer_type_name(typeid(layer)),
                          detail::no_location);
@@ -345,11 +347,12 @@ private:
         bytes_ = 0;
     }
 
-    std::vector<std::shared_ptr<Layer<S>>> layers_;  // shared with blocks that will run again
-    std::vector<std::size_t> sizes_;                 // of the segments; none: all is remembered
-    std::size_t bytes_ = 0;  // into which they are to fit, while that has not been measured
+    std::vector<std::shared_ptr<Layer<S>>>
+        layers_;                      // shared with functions that the backward pass recomputes
+    std::vector<std::size_t> sizes_;  // of the segments; empty: no checkpointing
+    std::size_t bytes_ = 0;           // the limit, until measure() has chosen the segments
     std::optional<Segmentation> segmentation_;
-    std::optional<Checkpointing> how_;  // again when a layer is added
+    std::optional<Checkpointing> how_;  // add() applies it to the longer chain
 };
 
 extern template class Linear<float>;

@@ -1,4 +1,4 @@
-// A module's list of members for arrays of float and double, compiled once; and what was made without a pass.
+// Instantiates Members, and finds layers that were called without a pass.
 #include "tally/train/module.hpp"
 
 #include <algorithm>
@@ -11,7 +11,8 @@ struct MadeWithoutPass {
     std::uint64_t id;
     const char* layer;
 };
-constexpr std::size_t most_unpassed = 256;  // evaluations without NoGrad add to them: the oldest go
+constexpr std::size_t most_unpassed =
+    256;  // evaluations without NoGrad add entries, so the oldest are erased
 thread_local std::vector<MadeWithoutPass> unpassed;
 
 }  // namespace

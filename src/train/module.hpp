@@ -1,5 +1,4 @@
-// What layers and models have in common: members with names, and the pass that tells a layer what it
-// is part of.
+// Module is the base of layers and models: it lists named members, and runs forward with a ForwardPass.
 #pragma once
 
 #include <algorithm>
@@ -22,28 +21,31 @@
 namespace tally {
 
 namespace detail {
-// Something that every micro-batch contributes to and that happens once per update, such as batch
+// A change that every micro-batch contributes to and that is made once per update, such as the one of batch
 // norm's running statistics.
 class SideEffect {
 public:
     virtual ~SideEffect() = default;
-    virtual void join(const SideEffect& later) = 0;  // what the same layer left in a later micro-batch
-    virtual void prepare() {}  // takes the memory that commit() needs: memory must not run out there
+    // Adds the effect of the same layer in a later micro-batch.
+    virtual void join(const SideEffect& later) = 0;
+    virtual void prepare() {}  // allocates all memory that commit() needs
     virtual void commit() = 0;
-    // For a window that is saved before it happens; Module::saved_effect() reads it back.
+    // Saves the effect with a window that is not finished; Module::saved_effect() reads it back.
     virtual void save(TrainingState&, const std::string& under) const {
-        throw Error("[effect] what '" + under + "' has left cannot be saved before the update");
+        throw Error("[effect] the effect of '" + under +
+                    "' cannot be saved before the update; finish() first");
     }
 };
 }  // namespace detail
 
-// Collected while a window runs; whoever closes it commits them, or lets them go unseen.
+// SideEffects collects the effects of a window's micro-batches. finish() commits them, and discard() drops
+// them.
 class SideEffects {
 public:
     template <class Owner> void add(Owner* owner, std::unique_ptr<detail::SideEffect> effect) {
         add(key(owner), std::move(effect));
     }
-    // Takes over those of a later micro-batch.
+    // Adds the effects of a later micro-batch.
     void join(SideEffects later) {
         for (auto& [owner, effect] : later.all_) add(std::move(owner), std::move(effect));
     }
@@ -66,7 +68,7 @@ public:
 private:
     using Key = std::shared_ptr<const void>;
 
-    // A module may move while its effect waits; its place stays.
+    // A module may move before its effect is committed, so the key is its place, which does not move.
     template <class Owner> static Key key(Owner* owner) {
         if constexpr (requires { owner->place(); })
             return owner->place();
@@ -74,24 +76,24 @@ private:
             return Key(Key(), owner);
     }
     void add(Key owner, std::unique_ptr<detail::SideEffect> effect) {
-        if (is_recomputing()) return;  // it was left the first time
+        if (is_recomputing()) return;  // the first run has added this effect already
         for (auto& [present, joined] : all_)
             if (present == owner) return joined->join(*effect);
         all_.emplace_back(std::move(owner), std::move(effect));
     }
 
-    std::vector<std::pair<Key, std::unique_ptr<detail::SideEffect>>> all_;  // in the order in which they came
+    std::vector<std::pair<Key, std::unique_ptr<detail::SideEffect>>> all_;  // in the order of add()
 };
 
 namespace detail {
-// Which numbers a layer draws while it trains: those of the stream it was told, or of its place among the
-// layers of its model that were told none. The place is a function of the model's structure: of the largest
-// model that has listed the layer, whoever was listed first.
+// LayerRng selects the random stream of a layer: the stream that the caller gave it, or its place among the
+// layers of its model that were given none. The place depends on the structure of the largest model that has
+// listed the layer, and not on the order in which models were listed.
 class LayerRng {
 public:
-    explicit LayerRng(std::optional<std::uint64_t> told) : told_(told) {}
-    const std::optional<std::uint64_t>& told() const { return told_; }
-    std::uint64_t number() const { return told_ ? *told_ : number_; }
+    explicit LayerRng(std::optional<std::uint64_t> given) : given_(given) {}
+    const std::optional<std::uint64_t>& given() const { return given_; }
+    std::uint64_t number() const { return given_ ? *given_ : number_; }
     std::uint64_t layer() const { return layer_; }
     void place(std::size_t depth, std::uint64_t number) {
         if (std::pair(depth, number) < std::pair(depth_, number_)) return;
@@ -104,14 +106,15 @@ private:
         static std::atomic<std::uint64_t> layers = 0;
         return layers++;
     }
-    std::optional<std::uint64_t> told_;
-    std::size_t depth_ = 0;  // below that model
+    std::optional<std::uint64_t> given_;
+    std::size_t depth_ = 0;  // of the layer below that model
     std::uint64_t number_ = 0;
-    std::uint64_t layer_ = next();  // tells layers apart, and nothing else
+    std::uint64_t layer_ = next();  // only identifies the layer
 };
 
-// Records which layers drew in a pass. No two layers may share a stream, and a layer draws equally many rows for each
-// item in all passes of a window, since an item's number gives its rows' numbers.
+// RngUse records which layers drew in a pass, and throws if two layers share a stream. It also throws if a
+// layer draws different numbers of rows per item within a window, because the item's number determines its
+// rows.
 class RngUse {
 public:
     void draw(std::uint64_t stream, std::uint64_t layer, std::uint64_t seed, std::int64_t first_item,
@@ -122,7 +125,7 @@ public:
         if (by_stream_.emplace(stream, layer).first->second != layer)
             throw Error("[dropout] two layers of one pass would draw from stream " + std::to_string(stream) +
                         " and drop the same; let one model list both as its children (and make the optimizer "
-                        "from its parameters), or tell each a stream: Dropout(p, stream)");
+                        "from its parameters), or give each a stream: Dropout(p, stream)");
         auto& [first, rows] = rows_.emplace(stream, Rows{first_item, {}}).first->second;
         if (first == first_item) rows.insert(rows_per_item);
         if (rows.count(rows_per_item) > 0) return;
@@ -137,30 +140,30 @@ public:
             for (const std::int64_t rows : later.rows_.at(stream).second)
                 draw(stream, layer, later.for_.first, later.for_.second, rows);
     }
-    void begin_pass() { by_stream_.clear(); }  // of the same window
+    void begin_pass() { by_stream_.clear(); }  // starts another pass of the same window
 
 private:
     std::pair<std::uint64_t, std::int64_t> for_;
     std::map<std::uint64_t, std::uint64_t> by_stream_;
     using Rows = std::pair<std::int64_t, std::set<std::int64_t>>;
-    std::map<std::uint64_t, Rows>
-        rows_;  // by stream: the window's first item that drew, and its numbers of rows
+    std::map<std::uint64_t, Rows> rows_;  // by stream: the window's first item that drew, and its rows
 };
 }  // namespace detail
 
-// One way forward through a model. Whatever is random in it is a function of (seed, stream of
-// the layer, item).
+// ForwardPass is the context of one forward pass through a model. Each random number of the pass is a
+// function of (seed, stream of the layer, item).
 struct ForwardPass {
     bool training = false;
     std::uint64_t seed = 0;       // of this window
-    std::int64_t first_item = 0;  // where this micro-batch begins in its window
+    std::int64_t first_item = 0;  // number of this micro-batch's first item in its window
     SideEffects effects{};
     detail::RngUse draws{};
-    std::optional<std::int64_t> items = {};  // of this micro-batch, where a window knows it
+    std::optional<std::int64_t> items = {};  // of this micro-batch, if a window made the pass
     bool over = false;                       // the window of this pass is finished or discarded
     bool implied = false;                    // the layer was called without a pass
 
-    // The same items and randomness, for a second run or another part of the model; without effects and draws.
+    // Returns a pass with the same items and random numbers, for a second run or another part of the model.
+    // The copy has no effects and no recorded draws.
     ForwardPass again() const {
         ForwardPass same{training, seed, first_item};
         same.items = items;
@@ -177,17 +180,17 @@ struct ForwardPass {
 };
 
 namespace detail {
-// A layer that was called without a pass while the graph was recorded; null when a pass begins.
+// Name of a layer that was called without a pass while the graph was recorded, or null. A window resets it.
 inline constinit thread_local const char* called_without_pass = nullptr;
 void note_made_without_pass(const Node& result);
 // Throws if the graph behind a node has such a result.
 void expect_made_in_pass(const std::string& what, const Node& graph);
 
-// Asked by a layer that does something else in training. Says whether it trains.
+// Returns whether the pass is a training pass. Layers that behave differently in training call this.
 bool trains(const char* layer, const ForwardPass& pass);
 }  // namespace detail
 
-// Where a layer's randomness comes from. No two layers of a model share a stream.
+// RngStream selects the random numbers of a layer. No two layers of a model share a stream.
 struct RngStream {
     std::uint64_t seed = 0, number = 0;
 };
@@ -201,20 +204,20 @@ namespace detail {
 template <class S> struct Member {
     std::string name;
     Var<Array<S>> parameter;                 // empty for a buffer
-    Array<S>* buffer = nullptr;              // numbers that belong to the model and want no gradient
-    bool turned = false;                     // a matrix that PyTorch stores transposed
-    Array<std::int32_t>* counter = nullptr;  // a buffer of whole numbers, which stays on the CPU
+    Array<S>* buffer = nullptr;              // numbers of the model that need no gradient
+    bool turned = false;                     // PyTorch stores this matrix transposed
+    Array<std::int32_t>* counter = nullptr;  // a buffer of integers, which stays on the CPU
 };
 }  // namespace detail
 
-// What a model lists in list(): parameters, buffers, and other modules.
+// Members collects the parameters, buffers and child modules that Module::list() passes to it.
 template <class S> class Members {
 public:
-    // A parameter that a layer goes without is passed over.
+    // Skips an empty parameter, such as the bias of a layer without one.
     void parameter(const std::string& name, const Var<Array<S>>& value) {
         if (value) add({prefix_ + name, value});
     }
-    // A matrix (in, out), which PyTorch stores as (out, in).
+    // Adds a matrix (in, out), which PyTorch stores as (out, in).
     void weight(const std::string& name, const Var<Array<S>>& value) {
         add({prefix_ + name, value, nullptr, true});
     }
@@ -233,9 +236,9 @@ public:
         prefix_ = before;
     }
     const std::vector<detail::Member<S>>& all() const { return all_; }
-    // All that are children, with a dot after their names.
+    // Returns all children; their names end with a dot.
     const std::vector<std::pair<std::string, Module<S>*>>& modules() const { return modules_; }
-    // Gives each layer that draws and was not told a stream the first that nobody else has.
+    // Gives each layer that draws random numbers and has no stream the first unused stream.
     void assign_rng_streams(Module<S>& model);
 
 private:
@@ -251,13 +254,13 @@ private:
     std::vector<std::pair<std::string, Module<S>*>> modules_;
 };
 
-// How each chain of a model is checkpointed: in so many segments, or as a number of bytes demands, which is
-// an Error together; without either, in as many segments as the square root of its layers.
+// Checkpointing divides each chain of a model into `segments`, or so that saved values fit into `bytes`. Both
+// at once are an Error. Without either, a chain has as many segments as the square root of its layers.
 struct Checkpointing {
     std::size_t segments = 0, bytes = 0;
 };
 
-// A model or a part of one.
+// Module is a model or a part of one.
 template <class S> class Module {
 public:
     Module() = default;
@@ -273,23 +276,22 @@ public:
         if (place_) *place_ = nullptr;
     }
 
-    // Tells its members, always in the same order, by the names that PyTorch uses. Only what is listed here is trained
-    // and saved; a module without members says so by an empty list().
+    // Passes the module's members to `members`, always in the same order, under the names that PyTorch uses.
+    // Only listed members are trained and saved. A module without members has an empty list().
     virtual void list(Members<S>& members) = 0;
-    // Points to this module, also after it has moved, and to null once it is gone.
+    // Returns a pointer to this module that remains valid when the module moves and is null after its end.
     const std::shared_ptr<Module*>& place() {
         if (!place_) place_ = std::make_shared<Module*>(this);
         return place_;
     }
-    // What an effect of this module's own has saved; null where there is none.
+    // Restores an effect of this module that SideEffect::save() has saved; null if there is none.
     virtual std::unique_ptr<detail::SideEffect> saved_effect(const TrainingState&,
                                                              const std::string& /*under*/) {
         return nullptr;
     }
-    // Says whether it is a chain, which from now on is checkpointed so.
+    // Turns on checkpointing if the module is a chain of layers, and returns whether it is one.
     virtual bool checkpoint(const Checkpointing&) { return false; }
-    // Of a layer that draws while it trains.
-    virtual detail::LayerRng* stream() { return nullptr; }
+    virtual detail::LayerRng* stream() { return nullptr; }  // null for a layer that draws no random numbers
 
 private:
     void point_here() {
@@ -300,26 +302,26 @@ private:
 };
 
 template <class S> void Members<S>::assign_rng_streams(Module<S>& model) {
-    std::map<std::uint64_t, std::string> told;
-    std::vector<std::pair<std::size_t, detail::LayerRng*>> untold;
+    std::map<std::uint64_t, std::string> given;
+    std::vector<std::pair<std::size_t, detail::LayerRng*>> unassigned;
     std::set<const detail::LayerRng*> seen;
     const auto visit = [&](const std::string& name, Module<S>& module) {
         detail::LayerRng* const stream = module.stream();
         if (!stream || !seen.insert(stream).second) return;
-        if (!stream->told())
-            return void(untold.emplace_back(std::count(name.begin(), name.end(), '.'), stream));
-        const auto [other, first] = told.emplace(*stream->told(), name);
+        if (!stream->given())
+            return void(unassigned.emplace_back(std::count(name.begin(), name.end(), '.'), stream));
+        const auto [other, first] = given.emplace(*stream->given(), name);
         if (!first)
             throw Error("[module] '" + other->second.substr(0, other->second.size() - 1) + "' and '" +
-                        name.substr(0, name.size() - 1) + "' are both told to draw from stream " +
-                        std::to_string(*stream->told()) +
-                        "; tell them apart, or tell them nothing: then each gets its own");
+                        name.substr(0, name.size() - 1) + "' are both given stream " +
+                        std::to_string(*stream->given()) +
+                        "; give them different streams, or none, so that each gets its own");
     };
     visit("", model);
     for (const auto& [name, module] : modules_) visit(name, *module);
     std::uint64_t next = 0;
-    for (const auto& [depth, stream] : untold) {
-        while (told.count(next)) ++next;
+    for (const auto& [depth, stream] : unassigned) {
+        while (given.count(next)) ++next;
         stream->place(depth, next++);
     }
 }
@@ -328,7 +330,7 @@ template <class S> void Members<S>::assign_rng_streams(Module<S>& model) {
 template <class S> class Layer : public Module<S> {
 public:
     Var<Array<S>> operator()(Var<Array<S>> x, ForwardPass& pass) { return forward(std::move(x), pass); }
-    // Without a pass: as it is used when training is over.
+    // Runs the layer as in evaluation.
     Var<Array<S>> operator()(Var<Array<S>> x) {
         ForwardPass pass;
         pass.implied = true;
@@ -346,7 +348,7 @@ protected:
 };
 
 namespace detail {
-// All that a model tells of itself; from now on its layers know their places.
+// Lists the members of a model and assigns random streams to its layers.
 template <class S> Members<S> collect_members(Module<S>& model) {
     Members<S> members;
     model.list(members);
@@ -359,7 +361,7 @@ template <class S> std::vector<detail::Member<S>> members(Module<S>& model) {
     return detail::collect_members(model).all();
 }
 
-// The model, by no name, and all its parts.
+// Returns the model, under an empty name, and all modules below it.
 template <class S> std::vector<std::pair<std::string, Module<S>*>> modules(Module<S>& model) {
     const Members<S> members = detail::collect_members(model);
     std::vector<std::pair<std::string, Module<S>*>> all{{"", &model}};
@@ -367,7 +369,7 @@ template <class S> std::vector<std::pair<std::string, Module<S>*>> modules(Modul
     return all;
 }
 
-// The outermost chains in the model, which from now on are checkpointed: how many there are.
+// Turns on checkpointing in the outermost chains of the model, and returns the number of these chains.
 template <class S> std::size_t checkpoint(Module<S>& model, const Checkpointing& how) {
     std::size_t chains = 0;
     std::vector<std::string> done;
@@ -380,7 +382,7 @@ template <class S> std::size_t checkpoint(Module<S>& model, const Checkpointing&
     return chains;
 }
 
-// A parameter that several layers share is there once, by its first name.
+// A parameter that several layers share is returned once, under its first name.
 template <class S> std::vector<std::pair<std::string, Var<Array<S>>>> named_parameters(Module<S>& model) {
     std::vector<std::pair<std::string, Var<Array<S>>>> named;
     std::set<const void*> seen;
@@ -390,16 +392,16 @@ template <class S> std::vector<std::pair<std::string, Var<Array<S>>>> named_para
     return named;
 }
 
-// The same without their names, as an optimizer wants them.
+// Returns the parameters without their names, as the constructor of an optimizer takes them.
 template <class S> std::vector<Var<Array<S>>> parameters(Module<S>& model) {
     std::vector<Var<Array<S>>> all;
     for (auto& [name, parameter] : named_parameters(model)) all.push_back(std::move(parameter));
     return all;
 }
 
-// ---- changing what parameters hold ----
+// ---- changing the values of parameters ----
 
-// In place: other handles see it, and a rule that saved the value before will notice.
+// Writes the value in place, so that all handles see it. backward() throws if it needs the previous value.
 template <class S> void assign(const Var<Array<S>>& parameter, const Array<S>& value) {
     Array<S>& held = parameter.checked("assign").value;
     if (parameter.node()->state != detail::State::leaf)
@@ -417,8 +419,8 @@ template <class S> void assign(const Var<Array<S>>& parameter, const Array<S>& v
 }
 
 namespace detail {
-// What a parameter, a buffer or a counter will hold. It is made with all the memory that is needed, so that
-// of many either all are committed or none: commit() cannot fail.
+// PendingValue holds the next value of a parameter, a buffer or a counter. Its constructor allocates all
+// memory, so that commit() cannot fail and a load() changes either all values or none.
 template <class S> class PendingValue {
 public:
     PendingValue(const Var<Array<S>>& parameter, Array<S> numbers) : parameter_(parameter) {
@@ -429,7 +431,7 @@ public:
         if (node.state != detail::State::leaf || !detail::same_shape_and_device(node.value, numbers))
             throw Error("[load] a '" + std::string(node.op()) + "' of " + detail::describe(node.value) +
                         " cannot be given a value of " + detail::describe(numbers));
-        detail::make_unique_buffer(numbers);  // it will be stepped in place
+        detail::make_unique_buffer(numbers);  // because an optimizer will step the value in place
         numbers_ = std::move(numbers);
     }
     PendingValue(Array<S>& buffer, Array<S> numbers) : buffer_(&buffer), numbers_(std::move(numbers)) {}
@@ -449,8 +451,8 @@ private:
     void swap_in() noexcept {
         Array<S>& held = parameter_.node()->value;
         std::swap(held, numbers_);
-        if (memory::detail::Storage* const before =
-                numbers_.storage()) {  // whoever saved it or noted its version will notice
+        // The raised version tells code that saved the value or noted its version about the change.
+        if (memory::detail::Storage* const before = numbers_.storage()) {
             memory::detail::raise_version(before);
             if (held.storage()) held.storage()->version.store(before->version.load());
         }
@@ -465,11 +467,11 @@ private:
 };
 }  // namespace detail
 
-// Parameters stay the same for whoever holds them, as an optimizer does, which brings along what it remembers;
-// their gradients are let go.
+// Moves the model to the device and frees the gradients of moved parameters. Handles to a parameter remain
+// valid, so an optimizer can continue with the same parameters; it moves its own state with the next step.
 template <class S> void to(Module<S>& model, Device device) {
     const std::vector<detail::Member<S>> all = members(model);
-    std::vector<Array<S>> moved;  // has all memory before the first one changes
+    std::vector<Array<S>> moved;  // allocated before the first member changes
     for (const detail::Member<S>& member : all) {
         if (member.parameter) {
             member.parameter.check_thread("to", *member.parameter.node());

@@ -1,4 +1,4 @@
-// The optimizers' host side: what is remembered of each parameter, the numbers of a step, saving and loading.
+// Implements the optimizers on the host: the state of each parameter, the numbers of a step, save and load.
 #include "tally/train/optimizer.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace tally {
 
-// ---- what they share ----
+// ---- all optimizers ----
 
 template <class S>
 Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning_rate, Options options,
@@ -26,7 +26,7 @@ Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning
 }
 
 template <class S> void Optimizer<S>::require_learning_rate(double rate) const {
-    if (!(std::isfinite(rate) && rate >= 0))  // takes no memory: an update that failed puts the rate back
+    if (!(std::isfinite(rate) && rate >= 0))  // allocates nothing, because a failed update restores the rate
         require(false, name_, "the learning rate must be a finite number from 0 on", rate);
 }
 
@@ -55,9 +55,10 @@ template <class S> void Optimizer<S>::step() {
 
 template <class S> void Optimizer<S>::expect_finished() const {
     if (const std::int64_t lost = std::exchange(unfinished_, 0))
-        throw Error("[window] the last window of this " + name_ + " ended with " + std::to_string(lost) +
-                    " micro-batches in it: they were let go and nothing was updated. finish() or discard() a "
-                    "window before it ends");
+        throw Error(
+            "[window] the last window of this " + name_ + " ended with " + std::to_string(lost) +
+            " micro-batches in it: they were discarded and nothing was updated. finish() or discard() a "
+            "window before it ends");
 }
 
 template <class S> void Optimizer<S>::note_variables(const Parameters& also) const {
@@ -77,7 +78,7 @@ template <class S> void Optimizer<S>::expect_current(const Parameters& also) con
             had_variable_[i] = true;
             continue;
         }
-        if (parameters_[i].has_grad() && !had_variable_[i]) continue;  // its handle is the optimizer's alone
+        if (parameters_[i].has_grad() && !had_variable_[i]) continue;  // only the optimizer ever had a handle
         throw Error(
             "[" + name_ + "] no variable refers to parameter " + std::to_string(i) + " of " +
             to_string(parameters_[i].shape()) +
@@ -92,7 +93,7 @@ template <class S> void Optimizer<S>::require_unlocked(const char* what) const {
             throw Error(
                 std::string("[") + what + "] a window is open, with micro-batches in it, and parameter " +
                 std::to_string(i) + " of " + to_string(parameters_[i].shape()) +
-                " belongs to it: its finish() normalises, clips and steps, its discard() begins anew");
+                " belongs to it; call its finish(), which normalises, clips and steps, or its discard()");
 }
 
 template <class S> void Optimizer<S>::prepare() {
@@ -130,12 +131,12 @@ template <class S> void Optimizer<S>::zero_grad() const {
 
 template <class S> detail::Update<S> Optimizer<S>::state_of(std::size_t i, std::size_t arrays) {
     const Array<S>& value = parameters_[i].value();
-    // to() may have brought part of them elsewhere.
+    // to() may have moved only some of the parameters.
     if (const Device first = parameters_[0].value().device(); value.device() != first)
         detail::fail_devices(name_.c_str(), first, value.device());
     const auto place = [&](std::size_t which) {
         Array<S>& array = arrays_[which].second[i];
-        if (array.device() != value.device())  // to() has brought the parameter there
+        if (array.device() != value.device())  // to() has moved the parameter
             array = detail::has_memory(array) ? array.to(value.device()) : detail::like_without_memory(value);
         if (detail::has_memory(array)) return array.writable();
         array.allocate();
@@ -162,8 +163,7 @@ void Optimizer<S>::update_with_gradients(std::size_t arrays, Launch launch) {
             reached.push_back(i);
         });
     for (const auto& [number, list] : lists) launch(number, list);
-    for (std::size_t i : reached)
-        ++count(0)[i];  // at the end: had memory run out, nothing would have changed
+    for (std::size_t i : reached) ++count(0)[i];  // at the end, so that running out of memory changes nothing
 }
 
 template <class S> void Optimizer<S>::save(TrainingState& state, const std::string& under) const {
@@ -238,7 +238,7 @@ template <class S> Sgd<S>::Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions
     require(from_0(options.weight_decay), "SGD", "weight_decay must be a finite number from 0 on",
             options.weight_decay);
     if (options.nesterov && (options.momentum == 0 || options.dampening != 0))
-        throw Error("[SGD] nesterov wants a momentum and no dampening; momentum is " +
+        throw Error("[SGD] nesterov requires a momentum and no dampening; momentum is " +
                     detail::in_words(options.momentum) + ", dampening " +
                     detail::in_words(options.dampening));
 }
@@ -257,7 +257,7 @@ template <class S> void Sgd<S>::update() {
                                 [&](std::int64_t, const auto& list) { this->kernel().sgd(list, numbers()); });
 }
 
-// ---- Adam and its kin ----
+// ---- Adam and AdamW ----
 
 template <class S> Adam<S>::Adam(const char* name, std::vector<Var<Array<S>>> parameters, AdamOptions options,
                                  const std::vector<std::string>& counts)

@@ -1,8 +1,8 @@
-// Optimizers: from gradients to updated parameters, one launch for all of them; SGD, Adam, AdamW.
+// Optimizers update parameters by their gradients, with one launch for all parameters: SGD, Adam, AdamW.
 //
-// PyTorch's formulas in PyTorch's order of operations (kernels/optimizer_steps.hpp). Whatever depends on the options
-// alone (1 - beta, Adam's corrections, lr over a correction) is computed in double and rounded once to the
-// type of the parameters.
+// The formulas and their order of operations are PyTorch's (kernels/optimizer_steps.hpp). Numbers that depend
+// on the options alone (1 - beta, Adam's corrections, lr over a correction) are computed in double and
+// rounded once to the type of the parameters.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace tally {
 
-// What all optimizers do; each has a formula of its own (docs/optimizers.md).
+// Optimizer is the base of all optimizers; docs/optimizers.md lists their formulas.
 template <class S> class Optimizer {
 public:
     using Parameters = std::vector<Var<Array<S>>>;
@@ -27,23 +27,24 @@ public:
     Optimizer& operator=(const Optimizer&) = delete;
     virtual ~Optimizer() = default;
 
-    // One update of every parameter that a gradient has reached; the others stay as they are, and so does
-    // what is remembered of them. Where memory runs out, all stay as they are.
-    void step();             // an Error while a window is open: its finish() is what steps
-    void zero_grad() const;  // an Error likewise
-    // By a window that ends with so many micro-batches in it, neither finished nor discarded nor saved: the
-    // next step, or the next window, says so.
+    // Updates every parameter that has a gradient. The other parameters and their state do not change. If
+    // memory runs out, no parameter changes. Throws while a window is open, because finish() makes the step.
+    void step();
+    void zero_grad() const;  // throws while a window is open
+    // A window calls this if it ends with micro-batches in it that were neither finished, discarded nor
+    // saved. The next step or window then throws.
     void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
     void expect_finished() const;
-    // Throws if no gradient has reached a parameter and only the optimizer and `also` refer to it, because its variable
-    // was replaced. Throws also if a parameter's value is a moving average's (swap()).
+    // Throws if a parameter has no gradient and only the optimizer and `also` refer to it, because its
+    // variable was replaced. Also throws if MovingAverage::swap() has put an average into a parameter.
     void expect_current(const Parameters& also = {}) const;
-    void note_variables(const Parameters& also) const;  // which parameters a variable refers to
-    // A window's updates have changed buffers of the model, which are part of the state from now on.
+    void note_variables(const Parameters& also) const;  // records the parameters that a variable refers to
+    // A window calls this after its updates have changed buffers of the model, which then belong to the
+    // state.
     void note_effects() { had_effects_ = true; }
     bool had_effects() const { return had_effects_; }
 
-    // Of what is remembered: now, and once a gradient has reached every parameter.
+    // Size of the state: now, and after a gradient has reached every parameter.
     struct Bytes {
         std::size_t now = 0, whole = 0;
     };
@@ -53,57 +54,57 @@ public:
     const Parameters& parameters() const { return parameters_; }
     double learning_rate() const { return learning_rate_; }
     void set_learning_rate(double rate);
-    void schedule_learning_rate(double rate);  // the same by a schedule, which load() may take back
+    void schedule_learning_rate(double rate);  // called for a schedule; load() may overwrite this rate
 
     // ---- for a window across processes ----
 
-    void prepare();            // has all memory that the next step needs
-    void drop_unused_state();  // what nothing has been written to, where that step was not made
+    void prepare();            // allocates all memory that the next step needs
+    void drop_unused_state();  // frees state that no step has written, after a step that failed
 
-    // All that a resumed training needs, under names like "optimizer/momentum/0". What is loaded must come
-    // from an optimizer of the same kind, options and shapes; else nothing changes. It is brought to the
-    // parameters' device. The learning rate is then the saved one: who wants another makes the optimizer with
-    // the same as before, and calls set_learning_rate() after load().
+    // Save the state under names like "optimizer/momentum/0", and load it to the parameters' device. load()
+    // throws and changes nothing if the kind, the options or the shapes differ. It also sets the saved
+    // learning rate. To resume with another rate, make the optimizer with the previous rate and call
+    // set_learning_rate() after load().
     void save(TrainingState& state, const std::string& under) const;
     void load(const TrainingState& state, const std::string& under) { validate_state(state, under)(); }
     detail::ApplyState validate_state(const TrainingState& state, const std::string& under);
 
 protected:
     using Options = std::vector<std::pair<std::string, double>>;
-    using Arrays = std::vector<Array<S>>;      // one a parameter; no memory before it is needed
-    using Counts = std::vector<std::int64_t>;  // likewise
+    using Arrays = std::vector<Array<S>>;      // one for each parameter, allocated by its first step
+    using Counts = std::vector<std::int64_t>;  // one for each parameter
     template <class Of> using Named = std::vector<std::pair<std::string, Of>>;
 
-    // `remembers` and `counts` name what is kept for each parameter.
+    // `remembers` and `counts` name the arrays and counts that make up the state of each parameter.
     Optimizer(std::string name, Parameters parameters, double learning_rate, Options options,
               const std::vector<std::string>& remembers, const std::vector<std::string>& counts);
 
     const detail::Kernels<S>& kernel() const { return detail::kernels<S>(parameters_[0].value().device()); }
     Counts& count(std::size_t which) { return counts_[which].second; }
 
-    // An update of parameter i that brings `arrays` of what is remembered of it, to be written.
+    // Returns an update of parameter i with the first `arrays` arrays of its state, allocated and writable.
     detail::Update<S> state_of(std::size_t i, std::size_t arrays);
 
     virtual void update() = 0;
 
-    // launch(number, list): the parameters that a gradient has reached; each counts its own updates, and
-    // those with the same number, from 1, go together.
+    // Calls launch(number, list) for the parameters that have a gradient. Each parameter counts its updates
+    // from 1, and a list contains the parameters with the same number.
     template <class Launch> void update_with_gradients(std::size_t arrays, Launch launch);
 
 protected:
-    void require_unlocked(const char* what) const;  // of any window's hold
+    void require_unlocked(const char* what) const;  // throws if a window has locked a parameter
 
 private:
     void require_learning_rate(double rate) const;
-    bool has_state(std::size_t i) const;  // of parameter i anything
+    bool has_state(std::size_t i) const;  // whether parameter i has been updated
 
     std::string name_;
     Parameters parameters_;
     double learning_rate_ = 0;
-    mutable std::int64_t unfinished_ = 0;  // told once
+    mutable std::int64_t unfinished_ = 0;  // micro-batches; expect_finished() throws once and resets it
     bool rate_was_set_ = false;            // since the last step or load
     bool had_effects_ = false;
-    mutable std::vector<bool> had_variable_;  // by parameter: a variable has referred to it
+    mutable std::vector<bool> had_variable_;  // for each parameter: a variable has referred to it
     Options options_;
     Named<Arrays> arrays_;
     Named<Counts> counts_;
@@ -118,7 +119,7 @@ struct SgdOptions {
     double weight_decay = 0;  // added to the gradient
 };
 
-// Gradient descent, with momentum and weight decay as in PyTorch.
+// Sgd is gradient descent with momentum and weight decay as in PyTorch.
 template <class S> class Sgd : public Optimizer<S> {
 public:
     Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions options);
@@ -130,7 +131,7 @@ private:
     SgdOptions options_;
 };
 
-// Of Adam, and of what is made of it.
+// Options of Adam.
 struct AdamOptions {
     double learning_rate = 1e-3;
     double beta1 = 0.9, beta2 = 0.999;
@@ -138,7 +139,7 @@ struct AdamOptions {
     double weight_decay = 0;
 };
 
-// Weight decay is added to the gradient.
+// Adam adds weight decay to the gradient.
 template <class S> class Adam : public Optimizer<S> {
 public:
     Adam(std::vector<Var<Array<S>>> parameters, AdamOptions options = {})
@@ -151,9 +152,8 @@ protected:
 
     Adam(const char* name, std::vector<Var<Array<S>>> parameters, AdamOptions options,
          const std::vector<std::string>& counts);
-    virtual bool shrinks() const { return false; }  // instead of adding weight decay to the gradient
-    detail::AdamStep<S> numbers(
-        std::int64_t update) const;  // of a parameter's update with that number, from 1
+    virtual bool shrinks() const { return false; }           // instead of adding weight decay to the gradient
+    detail::AdamStep<S> numbers(std::int64_t update) const;  // `update` counts a parameter's updates from 1
 
 private:
     AdamOptions options_;
@@ -167,7 +167,7 @@ struct AdamWOptions {
     double weight_decay = 1e-2;
 };
 
-// Weight decay shrinks the value separately from the gradient.
+// AdamW shrinks the value by weight decay, separately from the gradient.
 template <class S> class AdamW : public Adam<S> {
 public:
     AdamW(std::vector<Var<Array<S>>> parameters, AdamWOptions options = {})

@@ -106,15 +106,15 @@ TEST_CASE("A stream that was told stays and nobody else gets it") {
     CHECK(same_bits(masks[3], mask_of(0)));
     CHECK_THROWS_WITH(
         (Sequential<float>(Dropout<float>(0.5, 7), ReLU<float>(), Dropout<float>(0.5, 7))),
-        "[module] '0' and '2' are both told to draw from stream 7; tell them apart, or tell them "
-        "nothing: then each gets its own");
+        "[module] '0' and '2' are both given stream 7; give them different streams, or none, so that "
+        "each gets its own");
 }
 
 TEST_CASE("Layers of no common model that would drop the same are refused") {
     const std::string refusal =
         "[dropout] two layers of one pass would draw from stream 0 and drop the same; let one model list "
         "both "
-        "as its children (and make the optimizer from its parameters), or tell each a stream: Dropout(p, "
+        "as its children (and make the optimizer from its parameters), or give each a stream: Dropout(p, "
         "stream)";
     const Tensor x = constant(ones());
     Dropout<float> alone, other;

@@ -87,11 +87,11 @@ TEST_CASE("Initial values are the numbers of a stream of their own within a boun
 
 TEST_CASE("Layers refuse what does not fit them") {
     CHECK_THROWS_WITH(SelfAttention<float>(8, 3, any),
-                      "[attention] a width of 8 is not to be divided among 3 heads");
+                      "[attention] a width of 8 cannot be divided among 3 heads");
     CHECK_THROWS_AS(SelfAttention<float>(8, 0, any), Error);
     SelfAttention<float> attention(4, 2, any);
     CHECK_THROWS_WITH(attention(constant(Array<float>::zeros({2, 4}))),
-                      "[attention] wants (items, places, 4); it got (2, 4)");
+                      "[attention] requires (items, places, 4), but got (2, 4)");
     CHECK_THROWS_WITH(attention(constant(Array<float>::zeros({2, 3, 5}))), contains("it got (2, 3, 5)"));
     CHECK_THROWS_WITH(Flatten<float>()(constant(Array<float>({}, {1}))), contains("[flatten]"));
     CHECK_THROWS_WITH(Linear<float>(4, 2, any)(constant(Array<float>::zeros({2, 3}))), contains("[linear]"));

@@ -226,7 +226,7 @@ TEST_CASE("Options and parameters that make no sense are refused in words") {
     CHECK_THROWS_WITH(sgd({.momentum = -0.1}), contains("momentum must be"));
     CHECK_THROWS_WITH(sgd({.momentum = 0.9, .dampening = nan}), contains("dampening"));
     CHECK_THROWS_WITH(sgd({.weight_decay = -1}), contains("weight_decay"));
-    CHECK_THROWS_WITH(sgd({.nesterov = true}), contains("nesterov wants a momentum and no dampening"));
+    CHECK_THROWS_WITH(sgd({.nesterov = true}), contains("nesterov requires a momentum and no dampening"));
     CHECK_THROWS_WITH(sgd({.momentum = 0.9, .dampening = 0.1, .nesterov = true}), contains("nesterov"));
     CHECK_THROWS_WITH(adam({.learning_rate = -1}), contains("[Adam] the learning rate"));
     CHECK_THROWS_WITH(adam({.beta1 = 1}), "[Adam] beta1 must be from 0 to below 1; 1 is not");
