@@ -1,4 +1,4 @@
-// Checks the steps, and looks up those of an epoch.
+// Implements AccumulationSteps: checks the steps, and looks up the steps of an epoch.
 #include "tally/train/accumulation_steps.hpp"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// How many micro-batches make an update: a number that may change with the epoch.
+// AccumulationSteps is the number of micro-batches per update, which may change with the epoch.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace tally {
 
-// How many micro-batches make an update, by epoch: 4, or {{0, 8}, {4, 2}} for 8 from the start and 2 from
-// epoch 4 on (1 before the first epoch that is named).
+// Maps an epoch to the number of micro-batches per update: 4, or {{0, 8}, {4, 2}} for 8 from the start and 2
+// from epoch 4 on. Epochs before the first given one have 1.
 class AccumulationSteps {
 public:
     AccumulationSteps(std::int64_t steps)
@@ -20,7 +20,7 @@ public:
     explicit AccumulationSteps(std::map<std::int64_t, std::int64_t> from_epoch);
 
     std::int64_t at(std::int64_t epoch) const;
-    std::string in_words() const;  // as it is written
+    std::string in_words() const;  // the steps as source text, such as "4" or "{{0, 8}, {4, 2}}"
 
 private:
     std::map<std::int64_t, std::int64_t> from_epoch_;

@@ -1,4 +1,4 @@
-// The moving average's updates in one launch, and the exchange with the parameters.
+// Implements MovingAverage: updates in one launch, and the exchange with the parameters.
 #include "tally/train/average.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ MovingAverage<S>::MovingAverage(std::vector<Var<Array<S>>> parameters, AverageOp
 }
 
 template <class S> void MovingAverage<S>::prepare() {
-    refuse_swapped("update");  // before the parameters have been stepped
+    require_not_swapped("update");  // before a step changes the parameters
     move_to_parameter_device();
     for (Array<S>& average : averages_) average.writable();
     list_.reserve(averages_.size());
@@ -34,9 +34,9 @@ template <class S> void MovingAverage<S>::move_to_parameter_device() {
 }
 
 template <class S> detail::AverageStep<S> MovingAverage<S>::numbers() const {
-    refuse_swapped("update");
+    require_not_swapped("update");
     double decay = options_.decay;
-    if (options_.bias_correction)  // what the corrected average of t - 1 updates weighs in that of t
+    if (options_.bias_correction)  // the weight of the corrected average of t - 1 updates in the one of t
         decay *= (1 - formula::pow(decay, static_cast<double>(updates_))) /
                  (1 - formula::pow(decay, static_cast<double>(updates_ + 1)));
     return {static_cast<S>(decay), static_cast<S>(1 - decay)};
@@ -81,10 +81,10 @@ std::shared_ptr<const void> MovingAverage<S>::use(const std::vector<Var<Array<S>
 }
 
 template <class S> const Array<S>& MovingAverage<S>::value(std::size_t i) const {
-    refuse_swapped("value");
+    require_not_swapped("value");
     if (i >= averages_.size())
-        throw Error("[average] there are " + std::to_string(averages_.size()) +
-                    " averages, none has the number " + std::to_string(i));
+        throw Error("[average] value(" + std::to_string(i) + ") of " + std::to_string(averages_.size()) +
+                    " averages; they are numbered from 0");
     return averages_[i];
 }
 
@@ -96,7 +96,7 @@ template <class S> void MovingAverage<S>::swap() {
     move_to_parameter_device();
     std::vector<Array<S>> kept;
     for (const Var<Array<S>>& parameter : parameters_) kept.push_back(parameter.value().clone());
-    std::vector<detail::Update<S>> copies;  // all are prepared before the first is written
+    std::vector<detail::Update<S>> copies;  // all allocated before the first write
     for (std::size_t i = 0; i < kept.size(); ++i)
         parameters_[i].modify_value([&](Array<S>& value) {
             detail::Update<S> copy;
@@ -119,14 +119,14 @@ template <class S> void MovingAverage<S>::mark_holds_average(bool lent) noexcept
     }
 }
 
-template <class S> void MovingAverage<S>::refuse_swapped(const char* doing) const {
+template <class S> void MovingAverage<S>::require_not_swapped(const char* doing) const {
     if (swapped_)
         throw Error(std::string("[average] ") + doing +
                     ": the model has the averages for weights; swap() back first");
 }
 
 template <class S> void MovingAverage<S>::save(TrainingState& state, const std::string& under) const {
-    refuse_swapped("save");
+    require_not_swapped("save");
     state.put(under + "/parameters", static_cast<std::int64_t>(averages_.size()));
     state.put(under + "/updates", updates_);
     state.put(under + "/options/decay", options_.decay);
@@ -137,7 +137,7 @@ template <class S> void MovingAverage<S>::save(TrainingState& state, const std::
 
 template <class S>
 detail::ApplyState MovingAverage<S>::validate_state(const TrainingState& state, const std::string& under) {
-    refuse_swapped("load");
+    require_not_swapped("load");
     StateReader saved("average", state, under);
     saved.expect_parameters(averages_.size());
     saved.expect_option("decay", options_.decay);

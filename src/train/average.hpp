@@ -1,4 +1,4 @@
-// MovingAverage: an exponential moving average of the parameters, and the model that has it for weights.
+// MovingAverage is an exponential moving average of the parameters, which can be swapped into the model.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,13 @@ namespace tally {
 // Options of MovingAverage.
 struct AverageOptions {
     double decay = 0.999;
-    // Without it the average starts from the parameters at the first update, which then weigh the most for
-    // long. With it each update k of t weighs (1 - decay) decay^(t - k) / (1 - decay^t).
+    // False: the average starts with the parameters of the first update, which have the largest weight for
+    // long. True: each update k of t has the weight (1 - decay) decay^(t - k) / (1 - decay^t).
     bool bias_correction = false;
 };
 
-// PyTorch's swa_utils.AveragedModel with averages = decay * average + (1 - decay) * parameter.
+// MovingAverage computes average = decay * average + (1 - decay) * parameter after each update, as PyTorch's
+// swa_utils.AveragedModel does with that formula.
 template <class S> class MovingAverage {
 public:
     explicit MovingAverage(std::vector<Var<Array<S>>> parameters, AverageOptions options = {});
@@ -31,19 +32,19 @@ public:
         if (swapped_) mark_holds_average(false);
     }
 
-    void prepare();  // the next update will need no memory
-    void
-    update();  // once per update of the parameters; a window that was given the average does it by itself
+    void prepare();  // allocates all memory that the next update needs
+    // Call once after each update of the parameters. A window with WindowOptions::average makes this call
+    // itself.
+    void update();
     std::int64_t updates() const { return updates_; }
-    const Array<S>& value(
-        std::size_t i) const;  // before the first update: the parameter as it was at the start
+    const Array<S>& value(std::size_t i) const;  // before the first update: the initial parameter
 
-    // Exchanges averages and parameters: the model computes with the averages until the next call.
+    // Exchanges averages and parameters, so that the model computes with the averages until the next call.
     void swap();
     bool swapped() const { return swapped_; }
 
     void save(TrainingState& state, const std::string& under) const;
-    void load(const TrainingState& state, const std::string& under) {  // all, or nothing and an Error
+    void load(const TrainingState& state, const std::string& under) {  // changes nothing if it throws
         validate_state(state, under)();
     }
     detail::ApplyState validate_state(const TrainingState& state, const std::string& under);
@@ -51,22 +52,23 @@ public:
 private:
     template <class> friend class Window;
 
-    // By a window that steps `stepped` and updates the average, as long as it keeps what is returned.
+    // A window that steps `stepped` calls this and keeps the result, so that only the window updates the
+    // average.
     std::shared_ptr<const void> use(const std::vector<Var<Array<S>>>& stepped) const;
 
     detail::AverageStep<S> numbers() const;  // of the next update
-    void move_to_parameter_device();         // the parameters to their device
+    void move_to_parameter_device();
     void follow_update();
-    void refuse_swapped(const char* doing) const;
-    void mark_holds_average(bool lent) noexcept;  // the parameters, which no optimizer may step then
+    void require_not_swapped(const char* doing) const;
+    void mark_holds_average(bool lent) noexcept;  // marks the parameters, so that no optimizer steps averages
 
     std::vector<Var<Array<S>>> parameters_;
     AverageOptions options_;
     std::vector<Array<S>> averages_;
-    std::vector<detail::Update<S>> list_;  // of the update that is on its way; its memory stays
+    std::vector<detail::Update<S>> list_;  // of the current update; a member, so that its memory is reused
     std::int64_t updates_ = 0;
     bool swapped_ = false;
-    std::shared_ptr<const void> in_use_ = std::make_shared<char>();  // by windows, which hold copies
+    std::shared_ptr<const void> in_use_ = std::make_shared<char>();  // each window in use holds a copy
 };
 
 extern template class MovingAverage<float>;

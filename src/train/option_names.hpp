@@ -1,4 +1,4 @@
-// The options that decide the course of training, in words: what a resumed one is compared by.
+// Formats options as text, so that a resumed training can be compared with the saved one.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Taking hold of parameters, and noticing what has happened to them all the same.
+// Implements ParameterLock: sets the flags of the parameters, and finds changes that bypassed the lock.
 #include "tally/train/parameter_lock.hpp"
 
 #include <algorithm>
@@ -45,8 +45,8 @@ template <class S> void ParameterLock<S>::require_unchanged(const char* doing) c
         if (mode_ == Mode::internal && node.grad_flags & grad_flag::written_since_check)
             throw Error(std::string("[window] ") + doing + ": another window went backward into parameter " +
                         std::to_string(i) + " of " + to_string(parameters_[i].shape()) +
-                        ", which belongs to this one; detach() it in the other's loss. discard() this window "
-                        "and begin anew");
+                        ", which belongs to this one; detach() it in the other's loss, and discard() this "
+                        "window");
         const bool value = place_of(node.value) == left_[i].value,
                    gradient =
                        place_of(node.gradient) == left_[i].gradient ||
@@ -55,7 +55,7 @@ template <class S> void ParameterLock<S>::require_unchanged(const char* doing) c
         throw Error(std::string("[window] ") + doing + ": the " + (value ? "gradient" : "value") +
                     " of parameter " + std::to_string(i) + " of " + to_string(parameters_[i].shape()) +
                     " was changed in place since the last micro-batch, by something that is not the window; "
-                    "discard() it and begin anew");
+                    "discard() the window");
     }
 }
 

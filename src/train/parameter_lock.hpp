@@ -1,4 +1,4 @@
-// ParameterLock: while micro-batches are in a window it alone changes its parameters and their gradients.
+// ParameterLock lets only the window change its parameters and gradients while it contains micro-batches.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace tally::detail {
 
-// Operations on a parameter that is held are refused where they happen (var.hpp). Any other write that raises its
-// memory's version is noticed at the window's next call.
+// Other operations on a locked parameter throw at the call (var.hpp). Writes that bypass the lock raise the
+// version of the memory, and the next call of the window finds them.
 template <class S> class ParameterLock {
 public:
-    // Others go backward through micro-batches and tell the window, or the window does so alone.
+    // External: the caller runs backward() and then calls after_backward(). Internal: only the window runs
+    // it.
     enum class Mode { external, internal };
 
     explicit ParameterLock(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {
@@ -26,15 +27,15 @@ public:
     bool on() const { return on_; }
     Mode mode() const { return mode_; }
     void lock(Mode mode);
-    void clear_gradients();  // all gradients, but those that another window holds
+    void clear_gradients();  // clears all gradients except those that another window has locked
     void release();
 
-    void snapshot();                                  // remembers where all is, and how often it was changed
-    void require_unchanged(const char* doing) const;  // when it looked
-    bool is_dirty() const;                            // whether a backward() has reached a parameter since
+    void snapshot();                                  // records address and version of values and gradients
+    void require_unchanged(const char* doing) const;  // throws if one has changed since snapshot()
+    bool is_dirty() const;                            // whether backward() has reached a parameter since then
 
-    void note_values() noexcept;  // remembers where the parameters' numbers are
-    bool written() const;         // whether one was written since
+    void note_values() noexcept;  // records address and version of the values
+    bool written() const;         // whether a value has changed since note_values()
 
 private:
     struct Place {
@@ -48,8 +49,8 @@ private:
     static Place place_of(const Array<S>& array) { return {array.storage(), version_of(array)}; }
 
     const std::vector<Var<Array<S>>>& parameters_;
-    std::vector<Places> left_;
-    std::vector<Place> noted_;  // values, by note_values()
+    std::vector<Places> left_;  // recorded by snapshot()
+    std::vector<Place> noted_;  // recorded by note_values()
     bool on_ = false;
     Mode mode_ = Mode::internal;
 };

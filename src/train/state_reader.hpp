@@ -1,5 +1,4 @@
-// What optimizers, clips and averages ask of their parameters, options and saved states; included
-// by .cpp files.
+// StateReader reads and validates a saved state, and require() checks options. Only .cpp files include this.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +20,10 @@ inline void require(bool holds, const std::string& who, const std::string& what,
     if (!holds) throw Error("[" + who + "] " + what + "; " + detail::in_words(given) + " is not");
 }
 
-// Each a parameter, all on one device, none twice.
+// Throws unless each variable is a parameter, all are on one device, and none occurs twice.
 template <class S>
 void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>& parameters) {
-    if (parameters.empty()) throw Error("[" + who + "] there is no parameter to update");
+    if (parameters.empty()) throw Error("[" + who + "] the list of parameters is empty");
     const auto which = [&](std::size_t i) { return "[" + who + "] parameter " + std::to_string(i); };
     std::vector<std::pair<const Node*, std::size_t>> seen(parameters.size());
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -48,8 +47,8 @@ void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>
                 " is there twice: it would be updated twice");
 }
 
-// What was saved under a name, read piece by piece. What is absurd is refused, and in the end what nobody has
-// asked for: it belongs to another training.
+// StateReader reads the entries of a state that begin with `under`/ and rejects values out of range. In the
+// end expect_all_read() rejects entries that were not read, because these belong to another training.
 class StateReader {
 public:
     StateReader(std::string who, const TrainingState& state, std::string under)
@@ -63,7 +62,8 @@ public:
     std::int64_t count(const std::string& name, std::int64_t max_count = std::int64_t{1} << 53) {
         const auto saved = get<std::int64_t>(name);
         if (saved < 0 || saved > max_count)
-            refuse("'" + name_of(name) + "' is no count: " + std::to_string(saved));
+            refuse("'" + name_of(name) + "' is " + std::to_string(saved) + ", a count from 0 to " +
+                   std::to_string(max_count) + " expected");
         return saved;
     }
     template <class S> Array<S> number(const std::string& name, const Array<S>& like) {
@@ -72,7 +72,7 @@ public:
             refuse("'" + name_of(name) + "' is " + to_string(saved.shape()) + ", one number expected");
         return saved.to(like.device());
     }
-    // An array of the form of `like`, on its device.
+    // Returns an array with the shape of `like`, on the device of `like`.
     template <class S> Array<S> array(const std::string& name, const Array<S>& like) {
         const Array<S>& saved = get<Array<S>>(name);
         if (!detail::has_memory(saved) || saved.shape() != like.shape())
@@ -91,7 +91,7 @@ public:
             refuse("of " + std::to_string(saved) + " " + what + " in '" + under_ + "' " +
                    std::to_string(present) + " are there");
     }
-    // `way_out` is said after both values.
+    // `way_out` follows both values in the message.
     void expect_option(const std::string& option, double here, const std::string& way_out = "") {
         const double saved = get<double>("options/" + option);
         if (saved != here) refuse_option(option, detail::in_words(saved), detail::in_words(here), way_out);
@@ -106,7 +106,7 @@ public:
         refuse("'" + under_ + "' was saved with " + option + " " + saved + ", here it is " + here + way_out);
     }
 
-    // Somebody else reads whatever begins so.
+    // Excludes entries that begin with `part` from expect_all_read(), because other code reads them.
     void leave(const std::string& part) { left_.push_back(name_of(part)); }
     void expect_all_read() const {
         const std::string start = under_ + "/";
@@ -116,7 +116,7 @@ public:
             const std::string& name = each->first;
             const auto is_in = [&](const std::string& part) { return name.starts_with(part); };
             if (read_.count(name) == 0 && std::none_of(left_.begin(), left_.end(), is_in))
-                refuse("'" + name + "' was saved, and nothing here takes it");
+                refuse("'" + name + "' was saved, but nothing here reads it");
         }
     }
     [[noreturn]] void refuse(const std::string& what) const { throw Error("[" + who_ + "] " + what); }

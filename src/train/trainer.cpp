@@ -1,4 +1,4 @@
-// The loop over epochs and micro-batches; what is written on the way, and what is read to go on.
+// Implements the Trainer: the loop over epochs and micro-batches, its log and its checkpoints.
 #include "tally/train/trainer.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ template <class S> void require_files(const TrainerOptions<S>& o) {
          {std::pair("checkpoint", &o.checkpoint), std::pair("metrics_csv", &o.metrics_csv),
           std::pair("metrics_jsonl", &o.metrics_jsonl), std::pair("loss_curve", &o.loss_curve)}) {
         if (path->empty()) continue;
-        std::error_code unknown;  // expect_writable says what is wrong with such a path
+        std::error_code unknown;  // expect_writable() reports a path that is not usable
         const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(*path), unknown);
         if (unknown) continue;
         if (const auto [other, first] = taken.emplace(file, option); !first)
@@ -61,7 +61,7 @@ template <class S> void require_files(const TrainerOptions<S>& o) {
     }
 }
 
-// The model's parameters that the optimizer steps, by name.
+// Returns name and node of the model's parameters that the optimizer steps.
 template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(Module<S>& model,
                                                                                const Optimizer<S>& optimizer,
                                                                                bool frozen) {
@@ -85,8 +85,9 @@ template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(M
     return stepped;
 }
 
-// What decides the course of training beside its state. It names every option, so that none is added without
-// a thought of it; those that it leaves out may be others when training is resumed.
+// Returns the options that determine the bits of a training, and that a resumed training must repeat. The
+// binding names every option, so that a new option does not compile until its author decides where it
+// belongs.
 template <class S> Course course(const TrainerOptions<S>& options, std::int64_t items) {
     [[maybe_unused]] const auto& [per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
                                   num_train_epochs, seed, shuffle, gradient_checkpointing, max_grad_norm,
@@ -151,7 +152,7 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
     require_at_least("logging_steps", options_.logging_steps, 1);
     require_at_least("save_steps", options_.save_steps, 0);
     require_at_least("save_micro_batches", options_.save_micro_batches, 0);
-    if (!loss_) throw Error("[trainer] there is no loss to go backward from");
+    if (!loss_) throw Error("[trainer] the loss is an empty function; give one that returns a Loss");
     if (options_.gradient_checkpointing && checkpoint(model_, *options_.gradient_checkpointing) == 0)
         throw Error(
             "[trainer] gradient_checkpointing: the model has no Sequential that could be cut into segments");
@@ -173,7 +174,7 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
     require_files(options_);
     stepped_ = stepped_of(model, optimizer, options_.frozen);
     const std::string before = options_.checkpoint;
-    if (across_ && !across_->is_main_process()) {  // another one writes for all
+    if (across_ && !across_->is_main_process()) {  // the main process writes the files
         for (std::string* path :
              {&options_.checkpoint, &options_.metrics_csv, &options_.metrics_jsonl, &options_.loss_curve})
             path->clear();
@@ -181,7 +182,7 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
     }
     for (const std::string* path :
          {&options_.checkpoint, &options_.metrics_csv, &options_.metrics_jsonl, &options_.loss_curve})
-        if (!path->empty()) expect_writable(*path);  // now, not after an epoch
+        if (!path->empty()) expect_writable(*path);  // here, so that a wrong path does not cost an epoch
     if (!before.empty() && options_.resume_from_checkpoint && file_exists(before)) load(before);
     memory::reset_peak(device());
 }
@@ -195,7 +196,7 @@ template <class S> bool Trainer<S>::train_epoch() {
     open_metrics();
     begun_ = Clock::now();
     window_.plan_micro_batches(in_whole_windows() ? 0 : options_.gradient_accumulation_steps.at(epoch_));
-    if (window_.full()) on_window_end(window_.finish());  // carried from an epoch that planned for more
+    if (window_.full()) on_window_end(window_.finish());  // the previous epoch had planned more micro-batches
     const Items order = options_.shuffle ? shuffled(items_, options_.seed, epoch_) : in_order(items_);
     while (position_ < items_)
         if (in_whole_windows())
@@ -209,8 +210,9 @@ template <class S> bool Trainer<S>::train_epoch() {
                                       [](const UpdateRecord& r) { return std::isfinite(r.loss()); });
     if (!options_.loss_curve.empty() && drawable)
         write_file_atomically(options_.loss_curve, detail::loss_curve_svg(records_));
-    if (!options_.checkpoint.empty()) save(options_.checkpoint);  // last: whoever resumes has all the rest
-    // The checkpoint does not know of this line: where training goes on, its updates are in a later one.
+    // After the other files, so that a process that resumes from the checkpoint finds them complete.
+    if (!options_.checkpoint.empty()) save(options_.checkpoint);
+    // After the checkpoint, because a resumed training of more epochs logs these updates with later ones.
     if (epoch_ >= options_.num_train_epochs && current_record_.count > 0) log();
     if (options_.progress && options_.terminal && shown_ > 0) {
         *options_.progress << "\n" << std::flush;
@@ -221,23 +223,24 @@ template <class S> bool Trainer<S>::train_epoch() {
     return true;
 }
 
-// One that was replaced in the model would stay as it is, whatever the optimizer does.
+// Throws if a parameter of the model was replaced, because the optimizer would still step the previous one.
 template <class S> void Trainer<S>::expect_same_parameters() {
     std::map<std::string, const void*> now;
     for (const auto& [name, parameter] : named_parameters(model_)) now[name] = parameter.node();
     for (const auto& [name, node] : stepped_)
         if (const auto found = now.find(name); found == now.end() || found->second != node)
-            throw Error(
-                "[trainer] the model's parameter '" + name +
-                "' is no longer the one that the optimizer steps: something else was assigned to it. "
-                "assign(parameter, numbers) gives it other numbers; else make optimizer and Trainer anew");
+            throw Error("[trainer] the model's parameter '" + name +
+                        "' is not the one that the optimizer steps, because a new parameter was assigned to "
+                        "it; write "
+                        "assign(parameter, numbers) instead, or make a new optimizer and Trainer");
     if (!options_.frozen && now.size() > stepped_.size())
         throw Error("[trainer] the optimizer steps " + std::to_string(stepped_.size()) + " of the model's " +
                     std::to_string(now.size()) +
                     " parameters; make it when the model is complete, or set .frozen = true");
 }
 
-// Training and saving pass over a parameter that the model does not list.
+// Throws if the loss depends on a parameter that the model does not list, which would not be trained or
+// saved.
 template <class S> void Trainer<S>::expect_listed(std::vector<const Node*> waiting) const {
     std::set<const Node*> known, seen;
     for (const auto& [name, parameter] : named_parameters(model_)) known.insert(parameter.node());
@@ -257,7 +260,7 @@ template <class S> void Trainer<S>::expect_listed(std::vector<const Node*> waiti
 
 template <class S> void Trainer<S>::add(const Items& items) {
     std::vector<const Node*> read;
-    const bool look = !std::exchange(looked_, true) && !options_.frozen;  // once an epoch
+    const bool look = !std::exchange(looked_, true) && !options_.frozen;  // once per epoch
     const Loss<Array<S>> loss = [&] {
         const detail::ScopedValue reading(detail::read_in_blocks, look ? &read : nullptr);
         return loss_(items, window_.begin_micro_batch(items.count()));
@@ -286,7 +289,7 @@ template <class S> void Trainer<S>::whole_window(const Items& order) {
     const std::int64_t steps = options_.gradient_accumulation_steps.at(epoch_),
                        size = options_.per_device_batch_size;
     const Items items = order.part(position_, std::min(items_, position_ + size * steps));
-    if (options_.tail == Tail::drop && items.count() <= size * (steps - 1)) {  // a micro-batch is missing
+    if (options_.tail == Tail::drop && items.count() <= size * (steps - 1)) {  // too few items for all steps
         dropped_ += (items.count() + size - 1) / size;
         position_ += items.count();
         return;
@@ -321,13 +324,14 @@ template <class S> void Trainer<S>::on_window_end(const UpdateResult<S>& done) {
     if (window_.updates() % options_.logging_steps == 0) log();
 }
 
-// ---- what is written on the way ----
+// ---- the log ----
 
 template <class S> double Trainer<S>::seconds() const {
     return seconds_ + (begun_ ? std::chrono::duration<double>(Clock::now() - *begun_).count() : 0);
 }
 
-// From the records, since a process that was killed may have written lines of updates that are made again.
+// Rewrites the files from the records, because a killed process may have logged updates that are now
+// repeated.
 template <class S> void Trainer<S>::open_metrics() {
     const auto open = [&](const std::string& path, std::ofstream& file, std::string text, auto line) {
         if (path.empty() || file.is_open()) return;
@@ -427,9 +431,9 @@ template <class S> void Trainer<S>::load(const std::string& path) {
     if (since.size() != 1 || position > items_)
         throw Error("[trainer] '" + path + "' holds no place in this training");
     saved.expect_all_read();
-    // How many micro-batches its window had planned follows from the epoch.
+    // No planned number of micro-batches is compared, because it follows from the epoch.
     const detail::ApplyState window = window_.validate_state(state, "window", &model_, std::nullopt);
-    // From here on nothing is refused.
+    // All checks have passed, so the following statements do not throw.
     window();
     epoch_ = epoch;
     position_ = position;
@@ -444,7 +448,7 @@ template <class S> void Trainer<S>::load(const std::string& path) {
 namespace {
 
 template <class Visit> void in_batches(std::int64_t items, std::int64_t batch_size, Visit visit) {
-    if (items < 1) throw Error("[evaluate] there is nothing to evaluate");
+    if (items < 1) throw Error("[evaluate] the data set has no items; give at least one");
     const NoGrad off;
     for (const Items& batch : split(in_order(items), batch_size)) visit(batch);
 }

@@ -1,4 +1,4 @@
-// Trainer: epochs of windows over a data set, with checkpoints, metrics and a line of progress.
+// Trainer runs epochs of windows over a data set, with checkpoints, metrics and a line of progress.
 //
 //     Trainer<float> trainer(model, optimizer, data.count(), [&](const Items& items, ForwardPass& pass) {
 //         return cross_entropy(model(constant(rows(data.images, items)), pass), rows(data.labels, items));
@@ -23,71 +23,73 @@
 
 namespace tally {
 
-// Of Trainer, under the names that Hugging Face gives them.
+// Options of Trainer, with Hugging Face's names.
 template <class S> struct TrainerOptions {
-    std::int64_t per_device_batch_size = 8;  // items a micro-batch; an epoch's last may have fewer
-    // Where memory runs out, the same window is tried again with half of them, which stays. An update has
-    // per_device_batch_size * gradient_accumulation_steps items all the same. Checkpoints are then made
-    // between windows only.
+    std::int64_t per_device_batch_size = 8;  // items per micro-batch; the last one of an epoch may have fewer
+    // If memory runs out, repeat the window with micro-batches of half the size, and keep that size. An
+    // update still has per_device_batch_size * gradient_accumulation_steps items. Checkpoints are then
+    // written only between windows.
     bool auto_find_batch_size = false;
-    AccumulationSteps gradient_accumulation_steps = 1;  // micro-batches an update, of all processes together
+    AccumulationSteps gradient_accumulation_steps = 1;  // micro-batches per update, over all processes
     std::int64_t num_train_epochs = 1;
-    std::uint64_t seed = 0;  // of the order of the items, and of what is random in the model
+    std::uint64_t seed = 0;  // for the order of the items and the random numbers of the model
     bool shuffle = true;
 
-    // The model's chains of layers are checkpointed (module.hpp): {} in the square root of their layers.
+    // Checkpoints the model's chains of layers (module.hpp); {} makes as many segments as the square root of
+    // the layers.
     std::optional<Checkpointing> gradient_checkpointing = {};
 
     std::optional<double> max_grad_norm = {}, max_grad_value = {};
-    std::optional<Schedule> schedule = {};  // without it the optimizer's own learning rate stays
+    std::optional<Schedule> schedule = {};  // empty: keep the optimizer's learning rate
     MovingAverage<S>* average = nullptr;
     Weigh weigh = Weigh::counted;
     Sum sum = Sum::running;
-    Tail tail = Tail::scale;  // carried beyond the last epoch, a window stays open
+    Tail tail = Tail::scale;  // with Tail::carry the last window may stay open
     NonFinite non_finite = NonFinite::raise;
-    bool noise = false;  // window().noise() is estimated
+    bool noise = false;  // estimate window().noise()
 
-    // A file of all that is needed to go on with the same bits. It is written at the end of every epoch, and
-    // after every so many updates and micro-batches (0: not for these), also in the middle of a window.
+    // A file with the state that a resumed training needs to continue with the same bits. It is written at
+    // the end of every epoch, and every save_steps updates and save_micro_batches micro-batches (0: never),
+    // also in the middle of a window.
     std::string checkpoint = {};
     std::int64_t save_steps = 0, save_micro_batches = 0;
-    bool resume_from_checkpoint = true;  // where the file is there; otherwise training begins anew
+    bool resume_from_checkpoint = true;  // if the file exists; otherwise training starts from scratch
 
-    // The Trainer writes a line to each named file and to `progress` after every so many updates and after the last. A
-    // resumed training appends. The picture is drawn at the end of every epoch.
+    // The Trainer writes a line to each named file and to `progress` every logging_steps updates and after
+    // the last update. A resumed training appends. The loss curve is drawn at the end of every epoch.
     std::int64_t logging_steps = 1;
     std::string metrics_csv = {}, metrics_jsonl = {}, loss_curve = {};
     std::ostream* progress = nullptr;
-    bool terminal = false;  // progress is written over the line before
+    bool terminal = false;  // each line of progress overwrites the previous one
 
-    // Allows an optimizer that does not step all parameters of the model; without it that is an Error.
+    // Allows an optimizer that does not step all parameters of the model, which otherwise throws.
     bool frozen = false;
 };
 
 template <class S> class Trainer {
 public:
-    // The loss over some items of the data set. Whatever is random or counted in the model asks the pass.
+    // Returns the loss of some items of the data set, from a forward pass of the model with `pass`.
     using LossOf = std::function<Loss<Array<S>>(const Items& items, ForwardPass& pass)>;
 
-    // Over a data set of so many items. Takes up training where a checkpoint left it; one that was saved with
-    // other options is an Error that names the option and both values (docs/options.md lists those that may
-    // differ). A file that could not be written is an Error now. Begins to measure the ledger's peak.
+    // Trains on a data set of `items` items. Resumes from the checkpoint if it exists, and throws with the
+    // option and both values if it was saved with other options (docs/options.md lists the options that may
+    // differ). Throws if a file cannot be written. Resets the memory peak of the summary.
     //
-    // Shared `across` processes, each computes its part of an update's micro-batches, and the update stays what it
-    // is in one process. The first of them writes all files; checkpoints are made between windows only, and may be
-    // resumed by any number of processes that read the same file.
+    // With a reducer `across` processes, each process computes its part of an update's micro-batches, and the
+    // update is the one of a single process. The first process writes all files. Checkpoints are then written
+    // only between windows, and any number of processes that read the same file can resume from them.
     Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss,
             TrainerOptions<S> options = {}, detail::GradientReducer<S>* across = nullptr);
 
-    bool train_epoch();  // to the end of the epoch that is on its way; false when all are done
+    bool train_epoch();  // trains to the end of the current epoch; returns false after the last epoch
     void train() {
         while (train_epoch()) {
         }
     }
 
-    std::int64_t epoch() const { return epoch_; }  // those that have passed
+    std::int64_t epoch() const { return epoch_; }  // number of complete epochs
     std::int64_t updates() const { return window_.updates(); }
-    std::int64_t micro_batch_size() const { return size_.now(); }  // what auto_find_batch_size has found
+    std::int64_t micro_batch_size() const { return size_.now(); }  // the size found by auto_find_batch_size
     Window<S>& window() { return window_; }
     const std::vector<UpdateRecord>& records() const { return records_; }
 
@@ -120,33 +122,33 @@ private:
     LossOf loss_;
     TrainerOptions<S> options_;
     detail::GradientReducer<S>* across_;
-    std::vector<std::pair<std::string, const void*>> stepped_;  // of the model's parameters, by name
+    std::vector<std::pair<std::string, const void*>> stepped_;  // names of the parameters that are stepped
     Window<S> window_;
     MicroBatchSize size_;
-    std::int64_t epoch_ = 0, position_ = 0;  // how many items of this epoch have come
+    std::int64_t epoch_ = 0, position_ = 0;  // position_ counts the processed items of this epoch
     std::int64_t micro_batches_ = 0;         // of the whole training
     std::vector<UpdateRecord> records_;
-    UpdateRecord current_record_;  // the last record
-    bool looked_ = false;          // for a parameter that the model does not list
+    UpdateRecord current_record_;  // updates since the last line of the log
+    bool looked_ = false;          // expect_listed() has run in this epoch
 
     std::ofstream csv_, jsonl_;
     std::int64_t samples_ = 0, samples_since_ = 0, dropped_ = 0;
     double seconds_ = 0, logged_at_ = 0;
-    std::optional<Clock::time_point> begun_;  // while an epoch is on its way
+    std::optional<Clock::time_point> begun_;  // start of the current epoch
     std::size_t shown_ = 0;                   // columns of the line of progress
 };
 
-// What a model is worth on a data set, item by item, however it is cut into batches; nothing is recorded.
+// Result of evaluating a model on a data set. It does not depend on the batch size.
 struct Evaluation {
     double loss = 0, accuracy = 0;
-    std::int64_t count = 0;  // what the loss is the mean of
+    std::int64_t count = 0;  // the number of terms in the mean loss
 };
 
-// The mean of a loss over so many items.
+// Returns the mean of the loss over all items. Records no graph.
 template <class S>
 double evaluate(std::int64_t items, std::int64_t batch_size, const typename Trainer<S>::LossOf& loss);
 
-// Of a classifier, by its logits (items, classes); with the options of its loss.
+// Evaluates a classifier by its logits (items, classes) with the cross entropy of `options`.
 template <class S> Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
                                        const std::function<Var<Array<S>>(const Items&)>& logits,
                                        const CrossEntropyOptions& options = {});

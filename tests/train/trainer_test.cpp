@@ -158,7 +158,7 @@ TEST_CASE("A parameter of the model that was replaced is noticed at the next epo
     const Tensor64 old = straight.model.w;
     straight.model.w = parameter({0.0});
     CHECK_THROWS_WITH(trainer.train_epoch(),
-                      contains("the model's parameter 'w' is no longer the one that the optimizer steps"));
+                      contains("the model's parameter 'w' is not the one that the optimizer steps"));
     straight.model.w = old;
     CHECK(trainer.train_epoch());
 }
@@ -425,13 +425,14 @@ TEST_CASE("A Trainer says in words what it cannot do") {
           "[trainer] save_micro_batches must be at least 0; -1 is not");
     CHECK(said(2, {.logging_steps = 0}) == "[trainer] logging_steps must be at least 1; 0 is not");
     CHECK_THROWS_WITH(Trainer<double>(straight.model, straight.sgd, 2, {}),
-                      "[trainer] there is no loss to go backward from");
+                      "[trainer] the loss is an empty function; give one that returns a Loss");
     Linear<double> no_chain(1, 1, {1, 1});
     CHECK_THROWS_WITH(
         Trainer<double>(no_chain, straight.sgd, 2, straight.loss,
                         {.gradient_checkpointing = Checkpointing()}),
         "[trainer] gradient_checkpointing: the model has no Sequential that could be cut into segments");
-    CHECK_THROWS_WITH(evaluate<double>(0, 2, straight.loss), "[evaluate] there is nothing to evaluate");
+    CHECK_THROWS_WITH(evaluate<double>(0, 2, straight.loss),
+                      "[evaluate] the data set has no items; give at least one");
 }
 
 TEST_CASE("What a Trainer could not write is an Error when it is made and not after an epoch") {
