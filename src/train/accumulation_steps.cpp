@@ -13,7 +13,8 @@ AccumulationSteps::AccumulationSteps(std::map<std::int64_t, std::int64_t> from_e
         throw Error(
             "[accumulate] no steps are given; write 4, or {{0, 8}, {4, 2}} for 8 and from epoch 4 on 2");
     for (const auto& [epoch, steps] : from_epoch_) {
-        if (epoch < 0) throw Error("[accumulate] there is no epoch " + std::to_string(epoch));
+        if (epoch < 0)
+            throw Error("[accumulate] epochs are numbered from 0; " + std::to_string(epoch) + " is not one");
         if (steps < 1)
             throw Error("[accumulate] an update needs at least one micro-batch; from epoch " +
                         std::to_string(epoch) + " on " + std::to_string(steps) + " are asked for");

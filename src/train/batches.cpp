@@ -1,4 +1,4 @@
-// Orders, their parts, and the rows they stand for.
+// Implements Items: orders, their parts, and the rows of their items.
 #include "tally/train/batches.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tally {
 namespace {
 
-constexpr std::uint64_t first_stream = std::uint64_t{0x73687566} << 32;  // "shuf"; one stream an epoch
+constexpr std::uint64_t first_stream = std::uint64_t{0x73687566} << 32;  // "shuf"; one stream per epoch
 
 }  // namespace
 
@@ -86,8 +86,7 @@ template <class S> Array<S> rows(const Array<S>& array, const Items& items) {
     S* to = picked.raw();
     for (std::int64_t i = 0; i < items.count(); ++i, to += width) {
         if (items[i] < 0 || items[i] >= height)
-            throw Error("[rows] there is no row " + std::to_string(items[i]) + " in " +
-                        to_string(array.shape()));
+            throw Error("[rows] row " + std::to_string(items[i]) + " is outside " + to_string(array.shape()));
         std::copy_n(from.data() + static_cast<std::size_t>(items[i]) * width, width, to);
     }
     return picked;

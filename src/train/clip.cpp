@@ -1,4 +1,4 @@
-// Measuring and shortening gradients: one list of them, one launch each.
+// Implements the measuring and clipping of gradients, with one launch for all parameters.
 #include "tally/train/clip.hpp"
 
 #include <cmath>
@@ -19,10 +19,10 @@ template <class S> MeasuredGradients measure(const Parameters<S>& parameters, bo
     std::vector<detail::Update<S>> list;
     list.reserve(parameters.size());
     for (const Var<Array<S>>& parameter : parameters) {
-        if (parameter.value().device() != device)  // to() may have brought part of them elsewhere
+        if (parameter.value().device() != device)  // to() may have moved only some of the parameters
             detail::fail_devices("window", device, parameter.value().device());
         if (parameter.has_grad()) {
-            const Array<S>& gradient = parameter.node()->gradient;  // not kept, as by grad() it might be
+            const Array<S>& gradient = parameter.node()->gradient;  // grad() would mark it as escaped
             detail::Update<S> read;
             read.gradient = gradient.data();
             read.size = gradient.size();

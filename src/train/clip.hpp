@@ -1,7 +1,7 @@
-// Gradients as a whole: how long they are together, whether all are numbers, and how they are shortened.
+// Functions that measure and clip the gradients of all parameters together.
 //
-// Each call looks at all gradients in one launch and makes the host wait once. Parameters that no gradient
-// has reached are passed over. What is summed is summed in double, always in the same order.
+// Each call reads all gradients in one launch and makes the host wait once. Parameters without a gradient are
+// skipped. Sums are computed in double, always in the same order.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,34 @@
 
 namespace tally {
 
-// The root of the sum of all squares; 0 where there is no gradient.
+// Returns the root of the sum of all squares, or 0 if no parameter has a gradient.
 template <class S> double grad_norm(const std::vector<Var<Array<S>>>& parameters);
 
 namespace detail {
-// How many elements of the gradients are infinite or NaN.
+// Returns the number of elements of the gradients that are infinite or NaN.
 template <class S> std::int64_t count_non_finite(const std::vector<Var<Array<S>>>& parameters);
 
-// Both of these by one look at the gradients.
+// Norm and number of non-finite elements, measured in one pass over the gradients.
 struct MeasuredGradients {
     double norm = 0;
     std::int64_t non_finite = 0;
 };
 template <class S>
 MeasuredGradients measure_gradients(const std::vector<Var<Array<S>>>& parameters, bool norm = true);
-// What clip_grad_norm does when it has measured.
+// Clips gradients whose norm has been measured.
 template <class S>
 void clip_measured(const std::vector<Var<Array<S>>>& parameters, double norm, double max_norm);
 }  // namespace detail
 
-// What a norm that is no number does: PyTorch lets NaN and 0 pass into the gradients.
+// NonFiniteNorm decides what clip_grad_norm() does with an infinite or NaN norm. With `pass` it multiplies
+// the gradients by the resulting NaN or 0, as PyTorch does.
 enum class NonFiniteNorm { pass, raise };
 
-// Multiplies all gradients by max_norm / (norm + 1e-6), if that is below 1; returns the norm before.
+// Multiplies all gradients by max_norm / (norm + 1e-6) if this factor is below 1. Returns the previous norm.
 template <class S> double clip_grad_norm(const std::vector<Var<Array<S>>>& parameters, double max_norm,
                                          NonFiniteNorm non_finite = NonFiniteNorm::pass);
 
-// Brings every element into [-limit, limit]; NaN stays NaN.
+// Clamps every element to [-limit, limit]; NaN stays NaN.
 template <class S> void clip_grad_value(const std::vector<Var<Array<S>>>& parameters, double limit);
 
 }  // namespace tally

@@ -1,4 +1,4 @@
-// Weighing, counting and dividing.
+// Implements Denominator: weights, counts and the division of gradients.
 #include "tally/train/denominator.hpp"
 
 #include <cmath>
@@ -27,7 +27,7 @@ template <class S>
 Loss<Array<S>> detail::Denominator<S>::contribution(const Loss<Array<S>>& loss, double weight) const {
     Loss<Array<S>> share = loss;
     if (weigh_ == Weigh::micro_batches) {
-        const bool empty = loss.count.item() == 0;  // nothing in it: it has no mean
+        const bool empty = loss.count.item() == 0;  // such a loss has no mean
         if (!empty) share.sum = loss.mean();
         share.count = constant(Array<S>::full({}, S(empty ? 0 : 1), share.sum.value().device()));
     }
@@ -67,7 +67,7 @@ void detail::Denominator<S>::divide(const std::vector<V>& parameters, double cou
     if (reduction_ == Reduction::sum) return;
     if (!announced())
         change_all(parameters, functor::DivNumber{counted});
-    else if (!reached(counted))  // a tail: the rest of the total has not come
+    else if (!reached(counted))  // an incomplete window at the end of an epoch
         change_all(parameters, functor::MulNumber{total_ / counted});
 }
 

@@ -1,4 +1,4 @@
-// Denominator: by what the gradients of a window are divided, and when.
+// Denominator counts the terms of a window's losses, and divides the gradients by the count.
 #pragma once
 
 #include <vector>
@@ -8,25 +8,25 @@
 
 namespace tally {
 
-enum class Reduction { mean, sum };  // sum: nothing is divided
+enum class Reduction { mean, sum };  // sum: gradients are not divided
 
-// What weighs the same: each thing that a loss counts (an item, a token), or each micro-batch
-// whatever its size.
+// Weigh gives the same weight to each counted term of a loss, such as an item or a token, or to each
+// micro-batch.
 enum class Weigh { counted, micro_batches };
 
 namespace detail {
-// Each micro-batch contributes the gradient of its loss's sum, and its count. With a total that is announced
-// each sum is divided by it before it goes backward; without one (0) the gradients are divided by what has
-// been counted, once, at the end.
+// Each micro-batch contributes the gradient of its loss's sum, and its count. With an announced total, each
+// sum is divided by the total before backward(). With a total of 0, the gradients are divided once, at the
+// end, by the sum of the counts.
 template <class S> class Denominator {
 public:
     using V = Var<Array<S>>;
 
     Denominator(Reduction reduction, Weigh weigh, double total, Device device);
 
-    // What a micro-batch contributes: its sum and its count, `weight` times.
+    // Returns sum and count that a micro-batch contributes, both multiplied by `weight`.
     Loss<Array<S>> contribution(const Loss<Array<S>>& loss, double weight) const;
-    // What each thing that the loss counts weighs in its share.
+    // Returns the weight of each counted term in this contribution.
     double item_weight(const Loss<Array<S>>& loss, double weight) const;
     V divided(const V& sum) const;
     void count(const V& counted);
@@ -34,15 +34,15 @@ public:
     void restart(V counted) { counted_ = std::move(counted); }
 
     bool announced() const { return total_ > 0; }
-    bool reached(double counted) const;  // the total
-    double tolerance() const;            // by how much a count may miss it
+    bool reached(double counted) const;  // whether the count is the total, within the tolerance
+    double tolerance() const;            // for rounding errors of the count
     void divide(const std::vector<V>& parameters, double counted) const;
 
 private:
     Reduction reduction_;
     Weigh weigh_;
     double total_;
-    V counted_;  // on the parameters' device, so that adding to it makes nobody wait
+    V counted_;  // on the parameters' device, so that additions do not make the host wait
 };
 
 extern template class Denominator<float>;

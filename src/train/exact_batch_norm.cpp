@@ -1,4 +1,4 @@
-// Three passes: statistics, everything but their own gradient, and that.
+// Implements exact batch norm in three passes: statistics, the gradient at fixed statistics, and the rest.
 #include "tally/train/exact_batch_norm.hpp"
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace tally {
 namespace {
 
-// Where the only batch norm stands in the model.
+// Returns the position of the only batch norm in the model.
 template <class S> std::size_t only_batch_norm(Sequential<S>& model) {
     std::string names;
     std::vector<const Module<S>*> found;
@@ -43,7 +43,7 @@ template <class S> void add_gradient(const Var<Array<S>>& parameter, const Array
 template <class S> void expect_whole_window(const Window<S>& window) {
     if (window.micro_batches() > 0)
         throw Error("[exact_batch_norm] the window holds " + std::to_string(window.micro_batches()) +
-                    " micro-batches, which were normalised apart; give all of them at once");
+                    " micro-batches, which were normalised separately; give all of them at once");
     if (window.options().non_finite == NonFinite::drop_micro)
         throw Error(
             "[exact_batch_norm] a micro-batch that is in the statistics of all cannot be dropped; choose "
@@ -54,11 +54,11 @@ template <class S> void expect_whole_window(const Window<S>& window) {
             "their gradients depend on it; choose Sum::running instead of Sum::exact");
     if (window.options().noise)
         throw Error(
-            "[exact_batch_norm] items that share their statistics are no independent draws, which noise() "
+            "[exact_batch_norm] items that share their statistics are not independent draws, which noise() "
             "assumes; leave it off");
 }
 
-// Running statistics that stand at these.
+// Returns running statistics with these values.
 template <class S> RunningStatistics<S> fixed_at(const BatchStatistics<S>& all) {
     if (all.count < 2)
         throw Error("[exact_batch_norm] " + std::to_string(static_cast<std::int64_t>(all.count)) +
@@ -69,15 +69,15 @@ template <class S> RunningStatistics<S> fixed_at(const BatchStatistics<S>& all) 
     return fixed;
 }
 
-// Forward through the layers from one to another.
+// Calls the layers `from` to `to` - 1.
 template <class S> Var<Array<S>> through(Sequential<S>& model, std::size_t from, std::size_t to,
                                          Var<Array<S>> x, ForwardPass& pass) {
     for (std::size_t i = from; i < to; ++i) x = model.layer(i)(std::move(x), pass);
     return x;
 }
 
-// Remembers checksums of the batch norm's input in the first pass, and compares them in the other two.
-template <class S> class Entered {
+// Records checksums of the batch norm's input in the first pass, and compares them in the other two.
+template <class S> class InputChecksums {
 public:
     Var<Array<S>> note(Var<Array<S>> x) {
         sums_.push_back(sum(x.value()));
@@ -91,7 +91,7 @@ public:
     }
 
 private:
-    static std::uint64_t sum(const Array<S>& x) {  // on a GPU the host would have to wait
+    static std::uint64_t sum(const Array<S>& x) {  // 0 on a GPU, where the host would have to wait
         return x.device() == Device::cpu ? detail::checksum(x) : 0;
     }
 
@@ -109,50 +109,51 @@ template <class S> void add_with_exact_batch_norm(
     auto& norm = static_cast<BatchNorm<S>&>(model.layer(at));
     expect_whole_window(window);
     window.transaction([&] {
-        // 1: the statistics.
-        const ForwardPass& begun = window.begin_micro_batch(0);  // each micro-batch's own comes in 2
+        // Pass 1 computes the statistics.
+        const ForwardPass& begun = window.begin_micro_batch(0);  // pass 2 makes the one of each micro-batch
         std::vector<std::int64_t> first_items;
         std::int64_t first_item = begun.first_item;
-        const auto before = [&](std::size_t k) {  // what its layers leave there is left in 2
+        const auto before = [&](std::size_t k) {  // drops effects, because pass 2 adds them
             ForwardPass apart = begun.again(first_items[k], micro_batches[k].count());
             return through(model, 0, at, input(micro_batches[k]), apart);
         };
-        Entered<S> entered;
+        InputChecksums<S> checksums;
         BatchStatistics<S> all;
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
             const NoGrad off;
             first_items.push_back(first_item);
             first_item += micro_batches[k].count();
-            const V x = entered.note(before(k));
+            const V x = checksums.note(before(k));
             all = pooled(all, detail::batch_statistics(x, norm.weight.value(), norm.bias.value()));
         }
         RunningStatistics<S> fixed = fixed_at(all);
 
-        // 2: as if they were constants. Leaves of their own for gain and bias gather the two sums.
+        // Pass 2 runs backward as if the statistics were constants. New leaves for gain and bias collect both
+        // sums.
         const V gain(norm.weight.value(), detail::State::leaf), bias(norm.bias.value(), detail::State::leaf);
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
             ForwardPass& pass = window.begin_micro_batch(micro_batches[k].count());
             if (k == 0) norm.leave(pass, all);
-            V x = entered.expect(k, through(model, 0, at, input(micro_batches[k]), pass));
+            V x = checksums.expect(k, through(model, 0, at, input(micro_batches[k]), pass));
             V y = batch_norm(std::move(x), gain, bias, fixed, norm.eps());
             y = through(model, at + 1, model.size(), std::move(y), pass);
             window.add(loss(y, micro_batches[k]));
         }
-        if (!gain.has_grad()) return;  // the loss does not depend on it
+        if (!gain.has_grad()) return;  // the loss does not depend on the layer
         window.backward([&] {
             add_gradient(norm.weight, gain.grad());
             add_gradient(norm.bias, bias.grad());
         });
 
-        // 3: that they are none. -gain / deviation * (Σ dy + x̂ Σ dy x̂) / N is a batch norm with other
-        // gain and bias.
+        // Pass 3 adds the gradient through the statistics. -gain / deviation * (Σ dy + x̂ Σ dy x̂) / N is a
+        // batch norm with another gain and bias.
         const Array<S> deviation = map(functor::Sqrt{}, map(functor::AddNumber{norm.eps()}, all.variance)),
                        factor = map(functor::MulNumber{-1 / all.count},
                                     zip(functor::Div{}, gain.value(), deviation));
         const V along(zip(functor::Mul{}, factor, gain.grad())),
             total(zip(functor::Mul{}, factor, bias.grad()));
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
-            const V x = entered.expect(k, before(k));
+            const V x = checksums.expect(k, before(k));
             if (!x.requires_grad()) return;
             const Array<S> rest = batch_norm(detach(x), along, total, fixed, norm.eps()).value();
             window.backward([&] { x.backward(rest); });

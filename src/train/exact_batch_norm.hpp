@@ -1,5 +1,4 @@
-// Batch norm over a whole window, exactly: the full batch's gradient from micro-batches, for a model with
-// one batch-norm layer.
+// Exact batch norm: the full batch's gradient from micro-batches, for a model with one batch-norm layer.
 //
 //     add_with_exact_batch_norm<float>(window, model, split(batch, 16),
 //         [&](const Items& items) { return constant(rows(images, items)); },
@@ -16,18 +15,18 @@
 
 namespace tally {
 
-// Instead of add() for each micro-batch: together they are normalised as one batch. Its running statistics
-// take in that batch. The window must hold no others.
+// Replaces add() for each micro-batch: all micro-batches are normalised as one batch, which also updates the
+// running statistics. The window must be empty.
 //
-// y = gain * x̂ + bias with x̂ = (x - mean) / deviation, where mean and deviation depend on all N values x
-// of the window. Hence dx = gain / deviation * (dy - (Σ dy + x̂ Σ dy x̂) / N): a part that knows its own
-// micro-batch only, and a part that knows the sums over all, which are also the gradients of bias and
-// gain. So the layers before it run forward three times: for the statistics, without a graph; with the
-// rest of the model, where the first part goes backward; and once more for the second part. The layers
-// behind it run once.
+// y = gain * x̂ + bias with x̂ = (x - mean) / deviation, where mean and deviation depend on all N values x of
+// the window. Hence dx = gain / deviation * (dy - (Σ dy + x̂ Σ dy x̂) / N). The first part of dx depends only
+// on its own micro-batch. The second part depends on the sums over all micro-batches, which are also the
+// gradients of bias and gain. The layers before the batch norm therefore run forward three times: without a
+// graph for the statistics, with the rest of the model for the first part, and once more for the second part.
+// The layers after it run once.
 //
-// Refuses, in words, a model with more such layers (each would need the window's statistics, and the
-// gradients through them, before the next can begin), and one that has it inside another module.
+// Throws for a model with several batch norms, because each would need the window's statistics and the
+// gradients through them before the next can begin. Also throws if the batch norm is inside another module.
 template <class S> void add_with_exact_batch_norm(
     Window<S>& window, Sequential<S>& model, const std::vector<Items>& micro_batches,
     const std::function<Var<Array<S>>(const Items&)>& input,

@@ -1,4 +1,4 @@
-// Taking gradients in, giving their sums back, and the sums as entries of a state.
+// Implements ExactGradients: adds gradients, rounds their sums, and saves and loads the sums.
 #include "tally/train/exact_gradients.hpp"
 
 #include <cmath>
@@ -25,7 +25,7 @@ template <class S> void ExactGradients<S>::begin() {
 template <class S> void ExactGradients<S>::take_in() {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         if (parameters_[i].has_grad())
-            sums_[i].add(parameters_[i].node()->gradient);  // not kept, as by grad()
+            sums_[i].add(parameters_[i].node()->gradient);  // grad() would mark the gradient as escaped
 }
 
 template <class S> void ExactGradients<S>::count(const V& loss, const V& counted) {
@@ -55,7 +55,7 @@ template <class S> void ExactGradients<S>::clear() {
     for (ExactSum<S>& sum : sums_) sum.clear();
 }
 
-// As doubles, which hold digits and marks that have been carried exactly.
+// Saves the digits as doubles, which represent them exactly after carry().
 template <class S> void ExactGradients<S>::save(TrainingState& state, const std::string& under) const {
     for (std::size_t i = 0; i < sums_.size(); ++i) {
         const std::string at = under + "/sums/" + std::to_string(i);

@@ -1,4 +1,4 @@
-// ExactGradients: what has come to a window of Sum::exact, added without rounding.
+// ExactGradients adds the gradients of a window with Sum::exact without rounding.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace tally {
 class StateReader;
 
 namespace detail {
-// A sum for each parameter's gradient, one of the losses and one of what they count. The gradient's own place
-// holds one micro-batch's at a time: the next one is set there, not added. The sums lie in the host's memory;
-// what comes from a device is copied, and the host waits for it.
+// ExactGradients has a sum for each parameter's gradient, one for the losses and one for their counts. The
+// gradient of a parameter holds one micro-batch at a time, because each backward() overwrites it. The sums
+// are in host memory, so gradients on a device are copied, and the host waits for them.
 template <class S> class ExactGradients {
 public:
     using V = Var<Array<S>>;
@@ -25,19 +25,20 @@ public:
 
     explicit ExactGradients(const std::vector<V>& parameters);
 
-    void begin();    // the parameters are untouched: what comes next is the first to arrive
-    void take_in();  // what has arrived since
+    void begin();    // clears the gradients, so that the next backward() overwrites them
+    void take_in();  // adds the gradients since begin() to the sums
     void count(const V& loss, const V& counted);
-    V loss() const { return total(0); }  // so far, rounded once
+    V loss() const { return total(0); }  // the sum so far, rounded once
     V counted() const { return total(1); }
-    void round();  // each sum becomes its parameter's gradient; inside UnlockScope
+    void round();  // writes each sum to its parameter's gradient; call inside UnlockScope
     void clear();
 
-    // Those of the parameters, then that of the losses and that of the counts.
+    // Returns the sums of the parameters, then the ones of the losses and the counts.
     Sums& sums() { return sums_; }
 
     void save(TrainingState& state, const std::string& under) const;
-    // What was saved, of a window with so many micro-batches; then sums() can be exchanged for it.
+    // Reads the sums of a window that has `micro_batches` micro-batches. The caller then assigns them to
+    // sums().
     Sums read(StateReader& saved, std::int64_t micro_batches) const;
 
 private:

@@ -1,4 +1,4 @@
-// Encoding all, and each part again.
+// Implements GradCache: encodes all parts without a graph, and each part again with its graph.
 #include "tally/train/grad_cache.hpp"
 
 #include <cstring>
@@ -15,12 +15,12 @@ public:
     using V = Var<Array<S>>;
     using Encode = std::function<V(std::size_t encoder, std::size_t part, bool second)>;
 
-    // Encodes all, part by part.
+    // Encodes all parts without a graph.
     Cache(std::size_t encoders, std::size_t parts, Encode encode)
         : encode_(std::move(encode)), rows_(encoders) {
         if (encoders == 0 || parts == 0)
-            throw Error("[cached] wants encoders and parts; there are " + std::to_string(encoders) + " and " +
-                        std::to_string(parts));
+            throw Error("[cached] requires encoders and parts; there are " + std::to_string(encoders) +
+                        " and " + std::to_string(parts));
         const NoGrad off;
         std::vector<std::vector<V>> made(encoders);
         for (std::size_t part = 0; part < parts; ++part)
@@ -28,7 +28,7 @@ public:
                 V y = encode_(encoder, part, false);
                 if (y.shape().rank() == 0)
                     throw Error("[cached] encoder " + std::to_string(encoder) +
-                                " gives a single number; wants a row for each item");
+                                " returns a single number; return a row for each item");
                 rows_[encoder].push_back(y.shape()[0]);
                 made[encoder].push_back(std::move(y));
             }
@@ -40,9 +40,9 @@ public:
 
     const detail::Representations<S>& all() const { return all_; }
 
-    // Once the loss has gone backward: each part again, by sweep(y, gradient). The last encoder first, as
-    // one graph would.
-    template <class BackwardPass> void backward(BackwardPass sweep) const {
+    // Encodes each part again, and calls run_backward(y, gradient). Call this after backward() of the loss.
+    // The last encoder is first, as in a single graph.
+    template <class RunBackward> void backward(RunBackward run_backward) const {
         for (std::size_t encoder = all_.size(); encoder-- > 0;) {
             if (!all_[encoder].has_grad()) continue;
             std::int64_t row = 0;
@@ -50,7 +50,7 @@ public:
                 const std::int64_t to = row + rows_[encoder][part];
                 const V y = encode_(encoder, part, true);
                 expect_same(encoder, part, all_[encoder].value().slice_rows(row, to), y.value());
-                if (y.requires_grad()) sweep(y, all_[encoder].grad().slice_rows(row, to));
+                if (y.requires_grad()) run_backward(y, all_[encoder].grad().slice_rows(row, to));
                 row = to;
             }
         }
@@ -59,15 +59,15 @@ public:
 private:
     static void expect_same(std::size_t encoder, std::size_t part, const Array<S>& first,
                             const Array<S>& second) {
-        const bool looked_at = first.device() == Device::cpu;  // elsewhere the host would have to wait
+        const bool compared = first.device() == Device::cpu;  // on a GPU the host would have to wait
         if (detail::same_shape_and_device(first, second) &&
-            (!looked_at || first.size() == 0 ||
+            (!compared || first.size() == 0 ||
              std::memcmp(first.data(), second.data(), first.size() * sizeof(S)) == 0))
             return;
-        throw Error("[cached] encoder " + std::to_string(encoder) + " makes something else of part " +
+        throw Error("[cached] encoder " + std::to_string(encoder) + " returns another result for part " +
                     std::to_string(part) + " the second time (" + detail::describe(first) + ", then " +
                     detail::describe(second) +
-                    "): what is random must be a function of the items, and nothing may change in between");
+                    "); make random numbers depend on the items, and change nothing in between");
     }
 
     Encode encode_;
@@ -88,7 +88,7 @@ Var<Array<S>> cached_backward(std::size_t parts,
     value.backward();
     const std::uint64_t before = detail::backward_calls - 1;
     cache.backward([before](const Var<Array<S>>& y, const Array<S>& gradient) {
-        detail::backward_calls = before;  // all parts are one backward() to what counts them
+        detail::backward_calls = before;  // all parts count as one backward()
         y.backward(gradient);
     });
     return detach(value);
@@ -106,16 +106,16 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
             "drop_window");
     if (window.options().noise)
         throw Error(
-            "[cached] items that are compared with each other are no independent draws, which noise() "
+            "[cached] items that are compared with each other are not independent draws, which noise() "
             "assumes; leave it off");
-    ForwardPass* pass = nullptr;  // of the whole micro-batch; a part begins where the one before ends
+    ForwardPass* pass = nullptr;  // of the whole micro-batch; each part continues its numbers of items
     std::vector<std::int64_t> first_items;
     const Cache<S> cache(
         encoders.size(), parts.size(), [&](std::size_t encoder, std::size_t part, bool second) {
             const Items& items = parts[part];
             if (second) {
                 ForwardPass same = pass->again(first_items[part], items.count());
-                Var<Array<S>> y = encoders[encoder](items, same);  // its effects are there already
+                Var<Array<S>> y = encoders[encoder](items, same);  // the effects of `same` are dropped
                 detail::expect_made_in_pass("[cached] encoder " + std::to_string(encoder), *y.node());
                 return y;
             }

@@ -1,10 +1,11 @@
-// Gradients cached at the representations: the exact gradient of a loss in which all items meet, such as a
-// contrastive one, with the graph of one part at a time. (Gao and others, "Scaling Deep Contrastive Learning
-// Batch Size under Memory Limited Setup", 2021.)
+// GradCache computes the exact gradient of a loss that compares all items, such as a contrastive loss, with
+// the graph of one part at a time. (Gao and others, "Scaling Deep Contrastive Learning Batch Size under
+// Memory Limited Setup", 2021.)
 //
-// All parts are encoded without a graph. The loss is taken of all representations together, and goes backward
-// to these. Then each part is encoded again, with a graph, and goes backward from its rows of that gradient.
-// This costs one forward more for each part, and the representations of all items with their gradient.
+// All parts are encoded without a graph. The loss of all representations is computed, and its backward()
+// stops at the representations. Then each part is encoded again, with a graph, and backward() continues from
+// its rows of that gradient. This costs a second forward pass, and memory for the representations of all
+// items and their gradient.
 #pragma once
 
 #include <cstddef>
@@ -19,24 +20,24 @@
 namespace tally {
 
 namespace detail {
-// What each encoder has made of all items, in their order.
+// The output of each encoder for all items, in order.
 template <class S> using Representations = std::vector<Var<Array<S>>>;
 }  // namespace detail
 
-// backward() of loss(representations), where encoder(part) encodes a part: a row for each of its items. Any
-// number of encoders; they may share parameters, and the loss may have some of its own. An encoder must not
-// see how its items were cut into parts, and gives the same numbers both times: on the CPU that is looked at.
-// Returns the loss.
+// Runs backward() of loss(representations) and returns the loss. encoder(part) encodes a part and returns a
+// row for each of its items. Encoders may share parameters, and the loss may have parameters. The result of
+// an encoder must not depend on how items are divided into parts, and must be the same both times, which is
+// checked on the CPU.
 //
-// The gradient is that of loss(encoder(everything)): with ordered kernels the same bits, where an encoder
-// uses each of its parameters once; else to rounding.
+// The gradient is the one of loss(encoder(all items)). With ordered kernels it has the same bits if an
+// encoder uses each of its parameters once, and otherwise it differs by rounding.
 template <class S>
 Var<Array<S>> cached_backward(std::size_t parts,
                               const std::vector<std::function<Var<Array<S>>(std::size_t part)>>& encoders,
                               const std::function<Var<Array<S>>(const detail::Representations<S>&)>& loss);
 
-// The same as one micro-batch of a window, however it was cut: weighed and counted by what the loss counts.
-// Items have the same masks both times, effects happen once.
+// Adds all parts to the window as one micro-batch, with the count of the loss. Both encodings of an item have
+// the same masks, and effects happen once.
 template <class S>
 void add_cached(Window<S>& window, const std::vector<Items>& parts,
                 const std::vector<std::function<Var<Array<S>>(const Items&, ForwardPass&)>>& encoders,

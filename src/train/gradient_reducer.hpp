@@ -1,6 +1,6 @@
-// GradientReducer: what a window asks of the others that share it, one window each, and one update for all of them.
+// GradientReducer lets several processes share one update: each has a window, and their gradients are summed.
 //
-// The window knows nothing of processes: src/distributed has one who asks MPI.
+// Window depends only on this interface. src/distributed implements the interface by MPI.
 #pragma once
 
 #include <cstdint>
@@ -18,61 +18,68 @@
 namespace tally {
 
 namespace detail {
-// For Window::noise(): the first micro-batches, one of each who has any, and sum(w^2) over all items.
+// Sums for Window::noise(): over the first micro-batch of each process that has one, and sum(w^2) over all
+// items.
 struct NoiseParts {
     std::int64_t firsts = 0;
-    double squares = 0, shares = 0;  // of their mean gradients; of the variance of one item's (noise.hpp)
+    double squares = 0;  // squared norms of the mean gradients
+    double shares = 0;   // factors of the variance of one item's gradient (noise.hpp)
     double squared_weights = 0;
     NoiseParts& operator+=(const NoiseParts& more);
 };
 
-// Number of processes of the pipe that this thread ran since a window last ended; 0: no pipe ran.
+// Number of processes of the pipe that this thread ran since a window last ended, or 0.
 inline constinit thread_local int piped = 0;
 
-// How far a window has come: here, or on all who share it together.
+// WindowTotals are the counts and sums of a window, in this process or over all processes that share the
+// window.
 struct WindowTotals {
     std::int64_t micro_batches = 0, dropped = 0;
-    std::int64_t regularizers = 0;  // terms that are counted once, which are the same everywhere
-    double regularizer_value = 0;   // their sum
-    bool written = false;           // a parameter, since the window was opened or has stepped
-    double count = 0, sum = 0;      // what the losses count, and what they are
-    bool planned = false;           // a number of micro-batches, by anybody
-    bool full = true;               // each who planned one has it
-    double learning_rate = 0;       // the same everywhere, as is the number of updates
+    std::int64_t regularizers = 0;  // terms of add_regularizer(), which are the same in all processes
+    double regularizer_value = 0;   // sum of these terms
+    bool written = false;           // a parameter has changed since the window was opened or has stepped
+    double count = 0, sum = 0;      // counts and sums of the losses
+    bool planned = false;           // a process has planned a number of micro-batches
+    bool full = true;               // each process that has planned micro-batches has added all of them
+    double learning_rate = 0;       // the same in all processes, like the number of updates
     std::int64_t updates = 0;
     NoiseParts noise = {};
 };
 
-// All calls are made by everybody, in the same order. What one of them throws, each of them throws there.
-// `exact`: of Sum::exact, a sum for each parameter's gradient, then one of losses and one of counts; else none.
+// All calls are collective, except where a comment says otherwise: every process makes them in the same
+// order, and an error in one process is thrown in all. With Sum::exact, `exact` contains the sums of each
+// parameter's gradient, of the losses and of the counts; otherwise `exact` is empty.
 template <class S> class GradientReducer {
 public:
     using Named = std::vector<std::pair<std::string, std::string>>;
 
     virtual ~GradientReducer() = default;
 
-    // Of a window's micro-batches those that are to be computed here.
+    // Returns the micro-batches of a window that this process computes. Not collective.
     virtual std::vector<Items> share(const std::vector<Items>& parts) = 0;
-    // Whether it is this one that writes what is the same everywhere: files, and lines of progress.
+    // Returns whether this process writes the files and the lines of progress. Not collective.
     virtual bool is_main_process() const = 0;
-    // When a window is opened: an Error where optimizers, parameters or options differ.
+    // Throws if optimizers, parameters or options differ. Called when a window is opened.
     virtual void open(const Optimizer<S>& optimizer, const Named& options) = 0;
-    // Before its end: how far all have come together. `call` and `window` must be everybody's. Exact sums stay
-    // this one's, since the window may stay open; only the standing's sum and count are theirs, rounded once.
-    // What follows is about the same optimizer's parameters: several windows may share one GradientReducer.
+    // Returns the totals of all processes before the end of a window. `call` and `window` must be the same in
+    // all processes. The exact sums remain those of this process, because the window may stay open. Only sum
+    // and count of the totals include the exact sums of all processes, rounded once. The calls after this one
+    // refer to the same optimizer, because several windows may share one GradientReducer.
     virtual WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
                                 const WindowTotals& here, std::span<ExactSum<S>> exact) = 0;
-    // Each parameter's gradient becomes the sum of everybody's, or each exact sum does, and effects are joined.
+    // Sums each gradient, or each exact sum, over all processes, and joins their effects.
     virtual void reduce(SideEffects& effects, std::span<ExactSum<S>> exact) = 0;
-    // Of all gradients of all who share the window: its own are those already, or a part of them.
+    // Measures the gradients of all processes. This default is right if each process has all gradients
+    // already.
     virtual detail::MeasuredGradients measured(const detail::MeasuredGradients& mine) { return mine; }
-    // Just before the parameters change: everybody is there, and has the memory for it.
+    // Returns when every process has the memory for the step, just before the parameters change.
     virtual void barrier_before_step() = 0;
-    // Instead of the next of these calls: the end of this window has failed here.
+    // Reports an error of this process at the end of the window. Replaces its next collective call.
     virtual void fail(const char* call, std::int64_t window, const std::string& why) noexcept = 0;
-    // Asked by each pass: the number of this window's first item among the items of all.
+    // Returns the number of this window's first item among the items of all processes. Not collective.
     virtual std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) = 0;
-    // Mixed into the window's seed: another number on each process whose items are not numbered among all.
+    // Returns a number that is mixed into the window's seed. It differs between processes if items are
+    // numbered within each process.
     virtual std::uint64_t rng_offset() const { return 0; }
 };
 }  // namespace detail

@@ -1,4 +1,4 @@
-// The layers of images for arrays of float and double, compiled once.
+// Instantiates the layers of images for float and double.
 #include "tally/train/image_layers.hpp"
 
 namespace tally {

@@ -1,5 +1,4 @@
-// Layers of convolutional networks, with PyTorch's names, formulas and initial distributions; and batch norm,
-// whose running statistics are an effect of the window.
+// Layers of convolutional networks and batch norm, with PyTorch's names, formulas and initial distributions.
 #pragma once
 
 #include <cmath>
@@ -13,14 +12,14 @@
 
 namespace tally {
 
-// Of Conv2d.
+// Options of Conv2d.
 struct Conv2dOptions {
     std::int64_t stride = 1, padding = 0;
     bool bias = true;
 };
 
-// x (items, in, height, width) under windows of (size, size); all initially uniform within 1/sqrt(in *
-// size * size).
+// Conv2d convolves x (items, in, height, width) with kernels of (size, size). Both parameters are initially
+// uniform within 1/sqrt(in * size * size).
 template <class S> class Conv2d : public Layer<S> {
 public:
     Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, RngStream stream, Conv2dOptions options = {})
@@ -47,7 +46,7 @@ private:
     Conv2dOptions options_;
 };
 
-// Windows side by side, unless a stride is given.
+// MaxPool2d returns the largest element of each window of (size, size). The default stride is the size.
 template <class S> class MaxPool2d : public Layer<S> {
 public:
     explicit MaxPool2d(std::int64_t size, std::int64_t stride = 0) : size_(size), stride_(stride) {}
@@ -62,9 +61,10 @@ private:
     std::int64_t size_, stride_;
 };
 
-// x (items, features) or (items, features, height, width). In training each micro-batch is normalised by its
-// own statistics, so how a window is split changes what is computed. Its micro-batches' statistics are pooled
-// as if they were one batch, and move the running statistics once, when the window finishes.
+// BatchNorm normalises x (items, features) or (items, features, height, width). In training each micro-batch
+// is normalised by its own statistics, so the result depends on how a window is split. The window pools the
+// statistics of its micro-batches as if they were one batch, and finish() updates the running statistics
+// once.
 template <class S> class BatchNorm : public Layer<S> {
 public:
     explicit BatchNorm(std::int64_t features, double eps = 1e-5, double momentum = 0.1)
@@ -101,7 +101,7 @@ public:
         return std::make_unique<Seen>(*this, std::move(seen));
     }
 
-    // A batch that the running statistics will take in when the window finishes.
+    // Adds the statistics of a batch to the pass; finish() updates the running statistics by them.
     void leave(ForwardPass& pass, BatchStatistics<S> batch) {
         by_hand_ = by_hand_ || !pass.items;
         pass.effects.add(this, std::make_unique<Seen>(*this, std::move(batch)));
@@ -126,7 +126,7 @@ protected:
 private:
     struct Seen : detail::SideEffect {
         Seen(BatchNorm& of, BatchStatistics<S> batch) : place(of.place()), seen(std::move(batch)) {}
-        BatchNorm* layer() const { return static_cast<BatchNorm*>(*place); }  // null when it is gone
+        BatchNorm* layer() const { return static_cast<BatchNorm*>(*place); }  // null after the layer's end
         void join(const detail::SideEffect& later) override {
             seen = pooled(seen, static_cast<const Seen&>(later).seen);
         }
@@ -161,7 +161,7 @@ private:
     }
 
     double eps_, momentum_;
-    bool by_hand_ = false;  // trained in a pass that no window made
+    bool by_hand_ = false;  // the layer has trained in a pass that no window made
 };
 
 extern template class Conv2d<float>;

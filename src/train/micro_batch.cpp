@@ -1,4 +1,5 @@
-// Trying, undoing and trying again; and the words for what cannot be had by smaller micro-batches.
+// Implements MicroBatchSize: repeats a window with smaller micro-batches, and reports memory that is too
+// small.
 #include "tally/train/micro_batch.hpp"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ public:
             there_.push_back(detail::has_memory(gradient(parameter)));
     }
 
-    // What the failure tells, as long as the gradients that the try has made are there.
+    // Formats the error. Call this before restore(), because it counts the gradients that the try has made.
     std::string in_words(const OutOfMemory& failure, bool filled) const {
         std::size_t values = 0, gradients_before = 0, gradients_made = 0;
         for (std::size_t i = 0; i < there_.size(); ++i) {
@@ -43,10 +44,10 @@ public:
         return "[micro_batch] not even one item at a time fits. Fixed, whatever the size: " +
                bytes_in_words(2 * values + optimizer) + " (parameters " + bytes_in_words(values) +
                ", gradients " + bytes_in_words(values) + ", optimizer " + bytes_in_words(optimizer) +
-               "), beside " + bytes_in_words(others) + " of others. " +
+               "), and " + bytes_in_words(others) + " in use elsewhere. " +
                (filled ? "One item fits, but then the update asked for " : "One item takes ") +
                bytes_in_words(beyond) + (filled ? " more. " : " or more. ") +
-               (budget > 0 ? "The budget is " + bytes_in_words(budget) : "There is no budget") +
+               (budget > 0 ? "The budget is " + bytes_in_words(budget) : "No budget is set") +
                "; use checkpoints or a smaller model" + (budget > 0 ? ", or raise the budget" : "");
     }
 
@@ -62,7 +63,7 @@ private:
 
     const Window<S>& window_;
     std::size_t in_use_, remembered_;
-    std::vector<bool> there_;  // memory for a gradient
+    std::vector<bool> there_;  // for each parameter: whether its gradient had memory
 };
 
 }  // namespace

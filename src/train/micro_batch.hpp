@@ -1,5 +1,5 @@
-// How many items fit into memory at once: tried, and halved where they do not. The update is that of the
-// whole window all the same.
+// MicroBatchSize finds the number of items that fit into memory: when memory runs out, it halves the size and
+// repeats the window.
 //
 //     MicroBatchSize size(256);
 //     for (const Items& batch : split(shuffled(count, seed, epoch), 256))
@@ -16,22 +16,23 @@
 
 namespace tally {
 
-// How many items a micro-batch may have: halved where memory runs out.
+// MicroBatchSize is the largest number of items in a micro-batch.
 class MicroBatchSize {
 public:
     explicit MicroBatchSize(std::int64_t begin, std::int64_t retries = 0);
 
     std::int64_t now() const { return size_; }
-    std::int64_t retries() const { return retries_; }  // how often memory has run out
+    std::int64_t retries() const { return retries_; }  // how many times memory has run out
 
-    // An update of so many items: fill(most) adds them to the window, at most `most` at a time, and the
-    // window is finished. Where memory runs out on the way nothing is left of the try: gradients are
-    // untouched, their memory is given back unless it was there before, effects and counts are gone, and so
-    // is what was cached; then the same window is filled anew with half the size, which stays. Where not even
-    // one item fits, the Error tells what memory is fixed and what an item takes.
+    // Makes an update of `items` items: fill(most) adds them to the window, at most `most` at a time, and
+    // then the window is finished. If memory runs out, the window is discarded, and the memory of new
+    // gradients and the cache are freed. The same window is then filled again with half the size, which
+    // remains for later calls. If not even one item fits, the Error contains the fixed memory and the memory
+    // of one item.
     //
-    // The window must be empty and have no planned number of micro-batches. Masks belong to the items, so
-    // they stay; whatever else fill() changes outside the window happens with every try.
+    // The window must be empty and have no planned number of micro-batches. Dropout masks depend on the
+    // items, so a repetition has the same masks. Other changes that fill() makes outside the window happen in
+    // every try.
     template <class S> UpdateResult<S> update(Window<S>& window, std::int64_t items,
                                               const std::function<void(std::int64_t)>& fill);
 

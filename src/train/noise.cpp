@@ -1,4 +1,4 @@
-// Two squares, two equations; and what a window keeps until it has both.
+// Implements Noise: two equations for two unknowns, and the sums that a window collects for them.
 #include "tally/train/noise.hpp"
 
 #include <cmath>
@@ -17,7 +17,7 @@ void expect_some(const Noise& noise, const char* what) {
         std::string("[noise] ") + what + ": no window has given an estimate yet" +
         (noise.without > 0
              ? "; " + std::to_string(noise.without) + (noise.without == 1 ? " has" : " have") +
-                   " been updated from one micro-batch alone, or from a first one that is no noisier "
+                   " been updated from one micro-batch alone, or from a first one that is not noisier "
                    "than all, which leaves nothing to compare: use smaller ones, more in each window, "
                    "and the smallest first"
              : ""));
@@ -62,13 +62,14 @@ NoiseScaleEstimator<S>::NoiseScaleEstimator(const std::vector<V>& parameters, do
     : parameters_(parameters), total_(total), zero_(std::move(zero)), squares_(zero_) {}
 
 template <class S> void NoiseScaleEstimator<S>::restart() {
-    ++zero_.node()->handles;  // another thread may discard a window that it alone uses now
+    ++zero_.node()
+          ->handles;  // a new handle without a check of the thread: another thread may discard a window
     squares_ = V(zero_.node());
     first_ = {};
     norm_.reset();
 }
 
-// What counts nothing is no first one: then the next is, beside it.
+// The first micro-batch with a count above 0 is the one that the estimate compares with the whole window.
 template <class S> void NoiseScaleEstimator<S>::take_in(const V& counted, double each, const V& so_far) {
     const NoGrad off;
     squares_ = squares_ + (each == 1 ? counted : counted * each);
@@ -76,7 +77,7 @@ template <class S> void NoiseScaleEstimator<S>::take_in(const V& counted, double
     const auto count = static_cast<double>(so_far.item());
     if (!(count > 0)) return;
     const double length = grad_norm(parameters_) * (total_ > 0 ? total_ : 1) / count;
-    if (!std::isfinite(length * length)) return;  // the window will not step, and may be saved before it ends
+    if (!std::isfinite(length * length)) return;  // the window will not step, but may be saved
     first_ = {.firsts = 1,
               .squares = length * length,
               .shares = static_cast<double>(squares_.item()) / (count * count)};
@@ -133,7 +134,7 @@ typename NoiseScaleEstimator<S>::Saved NoiseScaleEstimator<S>::read(StateReader&
         const double any = std::numeric_limits<double>::lowest();
         found.noise = {saved.count("noise/windows"), saved.count("noise/without"), number("traces", any),
                        number("squares", any)};
-        found.first = {.firsts = saved.count("noise/firsts", micro_batches),  // of processes: each had one
+        found.first = {.firsts = saved.count("noise/firsts", micro_batches),  // one for each process
                        .squares = number("first_square", 0),
                        .shares = number("first_share", 0)};
         squares = number("squared_weights", 0, true);

@@ -1,4 +1,4 @@
-// Noise: how far the gradients of single items scatter, estimated from the norms of two gradients that a window has anyway.
+// Noise estimates the variance of single items' gradients from the norms of two gradients of each window.
 #pragma once
 
 #include <cstdint>
@@ -17,45 +17,49 @@ namespace tally {
 class StateReader;
 
 // A mean gradient of b items has the expected square |G|^2 + tr(Sigma)/b, so the squares for two numbers of
-// items tell both terms (docs/mathematics.md, 8). Each window gives an estimate that is rough and not biased. A
-// ratio of two such is biased: sum first, over many windows, and divide then, as these calls do.
+// items determine both terms (docs/mathematics.md, 8). The estimate of each window is unbiased and has a
+// large variance. Ratios of such estimates are biased, so these calls sum over many windows first and divide
+// then.
 struct Noise {
-    std::int64_t windows = 0;  // that gave an estimate
-    std::int64_t without =
-        0;  // that could give none: the first micro-batch was all that counted, or no noisier than all
+    std::int64_t windows = 0;  // number of windows with an estimate
+    // Number of windows without an estimate, because the first micro-batch was all that counted, or had no
+    // more variance than the whole.
+    std::int64_t without = 0;
     double traces = 0, squares = 0;  // sums over the windows
 
-    double trace() const;   // tr(Sigma): the variance of one item's gradient, all its elements together
-    double square() const;  // |G|^2, of what every batch estimates. Where noise hides it, it may be below 0
-    // trace / square: of so many items the noise is as long as the gradient. None while the square is not
-    // above 0: more windows are needed, or larger ones.
+    double trace() const;   // tr(Sigma): the variance of one item's gradient, summed over its elements
+    double square() const;  // |G|^2, the squared norm of the expected gradient; below 0 if noise dominates
+    // trace / square: the number of items for which the noise is as long as the gradient. Empty if the square
+    // is not above 0; then more or larger windows are needed.
     std::optional<double> scale() const;
 
     Noise& operator+=(const Noise& more);
 };
 
 namespace detail {
-[[noreturn]] void throw_noise_not_estimated();  // it was not asked for
+[[noreturn]] void throw_noise_not_estimated();  // WindowOptions::noise is false
 
-// What a window measures for it. Where items weigh w, b of them shrink the variance as 1/b would by their
-// share, sum(w^2) / sum(w)^2.
+// NoiseScaleEstimator collects the sums of a window. For items with weights w, sum(w^2) / sum(w)^2 replaces
+// the factor 1/b of the variance.
 template <class S> class NoiseScaleEstimator {
 public:
     using V = Var<Array<S>>;
 
-    // `total`: by what gradients are divided as they come, or 0. `zero`: on the parameters' device.
+    // `total` is the announced denominator, or 0. `zero` is on the parameters' device.
     NoiseScaleEstimator(const std::vector<V>& parameters, double total, V zero);
 
-    // A micro-batch has come, each item of which weighs so much: what it counts, and what all count so far.
+    // Adds a micro-batch: its count, the weight of each item, and the count of all micro-batches so far.
     void take_in(const V& counted, double each, const V& so_far);
     void report_to(WindowTotals& here) const;
-    // How long the window's gradient is, as it will be stepped. Only the first call counts.
+    // Sets the norm of the window's gradient before clipping. Only the first call has an effect.
     void set_norm(double norm);
-    // Of this window, whose update has been made, from what all have told; `divided`: its gradient is a mean.
+    // Estimates the noise of this window after its update, from the totals of all processes. `divided` is
+    // true if the gradient is a mean.
     Noise estimate(const WindowTotals& all, bool divided);
     const Noise& noise() const { return noise_; }
-    void restart();                         // the next window
-    [[noreturn]] void refuse_rest() const;  // of a micro-batch whose gradient has been measured
+    void restart();  // begins the next window
+    [[noreturn]] void refuse_rest()
+        const;  // throws at a further part of a micro-batch that has been measured
 
     void save(TrainingState& state, const std::string& under) const;
     struct Saved {
@@ -63,14 +67,15 @@ public:
         NoiseParts first;
         V squares;
     };
-    // What was saved, of a window with so many micro-batches. One that did not measure gives no estimate.
+    // Reads the state of a window that has `micro_batches` micro-batches. A saved window without
+    // WindowOptions::noise gives no estimate.
     Saved read(StateReader& saved, std::int64_t micro_batches) const;
     void take(Saved saved);
 
 private:
     const std::vector<V>& parameters_;
     double total_;
-    V zero_, squares_;  // sum(w^2), where the parameters are, so that adding to it makes nobody wait
+    V zero_, squares_;  // squares_ is sum(w^2), on the parameters' device
     NoiseParts first_;
     std::optional<double> norm_;
     Noise noise_;

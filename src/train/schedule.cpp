@@ -1,4 +1,4 @@
-// PyTorch's closed forms of the schedules.
+// Implements the schedules by PyTorch's closed forms.
 #include "tally/train/schedule.hpp"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Learning-rate schedules: pure functions of the number of the update, from 0. Nothing is remembered, so
-// nothing needs saving, and no step can be counted twice.
+// Schedule computes the learning rate as a pure function of the number of the update, from 0. A schedule has
+// no state, so it needs no saving and cannot count a step twice.
 //
 //     optimizer.set_learning_rate(schedule.at(update));
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace tally {
 
-// A learning rate for each update.
+// Schedule maps the number of an update to a learning rate.
 class Schedule {
 public:
     using Function = std::function<double(std::int64_t update)>;
@@ -17,12 +17,13 @@ public:
     explicit Schedule(Function rate);
 
     static Schedule constant(double rate);
-    // Multiplied by `factor` after each `every` updates (PyTorch's StepLR).
+    // Multiplies the rate by `factor` after each `every` updates (PyTorch's StepLR).
     static Schedule step(double rate, std::int64_t every, double factor = 0.1);
-    // Half a cosine from `rate` down to `lowest` within `updates`, and up again after it (CosineAnnealingLR).
+    // Follows half a cosine from `rate` down to `lowest` within `updates`, and up again after it
+    // (CosineAnnealingLR).
     static Schedule cosine(double rate, std::int64_t updates, double lowest = 0);
-    // A straight line from `start` times the first rate of what follows up to it (LinearLR),
-    // which then begins.
+    // Increases the rate linearly from `start` times the first rate of `then` to this rate (LinearLR), and
+    // continues with `then`.
     static Schedule warm_up(std::int64_t updates, Schedule then, double start = 1.0 / 3);
 
     double at(std::int64_t update) const;

@@ -1,4 +1,4 @@
-// Numbers as text, a polyline, and a bar of characters.
+// Implements the training log: lines of CSV and JSON, the loss curve, and the line of progress.
 #include "tally/train/training_log.hpp"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ std::string detail::json_line(const UpdateRecord& r) {
            ", \"samples_per_second\": " + json_number(r.samples_per_second) + "}\n";
 }
 
-std::string detail::progress_line(const detail::Progress& p) {  // short enough for a line of 80
+std::string detail::progress_line(const detail::Progress& p) {  // at most 80 characters
     constexpr std::size_t width = 10;
     const auto full = static_cast<std::size_t>(std::clamp(p.done, 0.0, 1.0) * width);
     const double speed = p.samples_per_second;
@@ -84,7 +84,7 @@ struct Axis {
     }
 };
 
-// Round numbers within the axis, three to nine of them; at least so far from each other.
+// Returns three to nine round numbers within the axis, at least `least` apart.
 std::vector<double> ticks(const Axis& axis, double least) {
     const double rough = (axis.to - axis.from) / 8;
     double step = std::pow(10, std::floor(std::log10(rough)));
@@ -100,7 +100,7 @@ constexpr const char* styles =
     ".t-curve{fill:none;stroke:#0b57d0;stroke-width:2;stroke-linejoin:round}\n"
     ".t-mark{fill:#0b57d0}\n";
 
-// As many points as can be told apart: those in one column of pixels become their mean.
+// Returns one point per column of pixels: the mean of the losses in this column.
 std::string points(const std::vector<UpdateRecord>& records, const Axis& x, const Axis& y, int& count) {
     std::string all;
     for (std::size_t i = 0; i < records.size();) {
@@ -127,7 +127,7 @@ std::string detail::loss_curve_svg(std::span<const UpdateRecord> records, const 
         low = std::min(low, record.loss());
         high = std::max(high, record.loss());
     }
-    if (finite.empty()) throw Error("[loss_curve] there is no loss to draw");
+    if (finite.empty()) throw Error("[loss_curve] no record has a finite loss to draw");
     const auto first = static_cast<double>(finite.front().update),
                last = static_cast<double>(finite.back().update);
     const double around = high > low ? (high - low) * 0.05 : std::max(std::abs(high) * 0.05, 1e-3);
@@ -153,7 +153,7 @@ std::string detail::loss_curve_svg(std::span<const UpdateRecord> records, const 
     int count = 0;
     const std::string curve = points(finite, x, y, count);
     svg += "<polyline points=\"" + curve + "\" class=\"t-curve\"/>\n";
-    if (count == 1)  // a line of one point is not to be seen
+    if (count == 1)  // because a line of one point is invisible
         svg += formatted("<circle cx=\"%d\" cy=\"%d\" r=\"4\" class=\"t-mark\"/>\n", x.place(first),
                          y.place(finite[0].loss()));
     return svg + "</svg>\n";

@@ -1,4 +1,4 @@
-// Members to tensors and back, turned where PyTorch turns them.
+// Saves and loads the members of a model as tensors, transposed if PyTorch stores them so.
 #include "tally/train/weights.hpp"
 
 #include <cstring>
@@ -10,12 +10,12 @@
 namespace tally {
 namespace {
 
-// The format's own word for files in PyTorch's order, and one for ours: a square matrix does not
-// show its order.
+// The metadata contains the order, because a square matrix does not show it. "pt" is the format's convention.
 const std::string order_key = "format";
 std::string word_for(WeightOrder order) { return order == WeightOrder::pytorch ? "pt" : "tally"; }
 
-// The one that is named must be the file's, and where none is named the file must say that it is tally's.
+// Returns the order of the file. Throws if the file has another order than the named one, or if no order is
+// named and the file does not declare tally's.
 WeightOrder agreed_order(const std::string& path, const Safetensors& file, std::optional<WeightOrder> named) {
     const auto said = file.metadata.find(order_key);
     const auto says = [&](WeightOrder order) {
@@ -82,7 +82,7 @@ void load_weights(const std::string& path, Module<S>& model, std::optional<Weigh
             if (!array)
                 wrong += "; " + name + " is not of the model's type " + type;
             else if (array->shape() != wanted)
-                wrong += "; " + name + " is " + to_string(array->shape()) + ", the model wants " +
+                wrong += "; " + name + " is " + to_string(array->shape()) + ", the model requires " +
                          to_string(wanted);
             else
                 found.emplace_back(member, *array);
@@ -96,7 +96,7 @@ void load_weights(const std::string& path, Module<S>& model, std::optional<Weigh
     if (!wrong.empty())
         throw Error("[load_weights] '" + path + "' does not fit the model: " + wrong.substr(2));
 
-    std::vector<detail::PendingValue<S>> all;  // with all the memory that they need
+    std::vector<detail::PendingValue<S>> all;  // allocated before the first commit()
     std::map<const void*, std::pair<std::string, Array<S>>> tied;
     for (const auto& [member, numbers] : found) {
         if (member.counter) {

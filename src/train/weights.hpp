@@ -1,4 +1,4 @@
-// A model's parameters and buffers as a safetensors file, by the names that PyTorch uses.
+// Saves and loads a model's parameters and buffers as a safetensors file, with the names that PyTorch uses.
 #pragma once
 
 #include <optional>
@@ -8,16 +8,17 @@
 
 namespace tally {
 
-// tally's matrices are (in, out); PyTorch's are (out, in).
+// Matrices in tally's order are (in, out), and matrices in PyTorch's order are (out, in).
 enum class WeightOrder { tally, pytorch };
 
-// The file says which order it is in, and carries a checksum of all its bytes.
+// Saves the weights. The file contains their order and a checksum of all its bytes.
 template <class S>
 void save_weights(const std::string& path, Module<S>& model, WeightOrder order = WeightOrder::tally);
 
-// All or nothing: what is missing, too much or of another form is an Error that names all of it, and the
-// model is as it was; also where memory runs out. Files of other programs often do not say which order they
-// are in, and a square matrix does not show it: then it must be named. A file that says another is refused.
+// Loads all weights, or throws and does not change the model. The Error lists all missing and unknown tensors
+// and all of another shape or type. Files of other programs often do not declare their order, and a square
+// matrix does not show it, so the caller must name it. A file that declares another order than the named one
+// throws.
 template <class S>
 void load_weights(const std::string& path, Module<S>& model, std::optional<WeightOrder> order = {});
 

@@ -1,4 +1,5 @@
-// A window saved and resumed: everything is looked at and all memory had before anything changes.
+// Saves and loads a window. Loading validates all entries and allocates all memory before it changes
+// anything.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,37 +24,38 @@ template <class S> Names names_of(Module<S>* model) {
     return names;
 }
 
-// A schedule is a function, which a file cannot hold: but what it said for updates 0, 1, 2, 4, 8, ... and the
-// last one, in rows (update, rate).
+// Returns rows (update, rate) for updates 0, 1, 2, 4, 8, ... and the last one, because a file cannot contain
+// the function of a schedule.
 Array<double> sample_schedule(const Schedule& schedule, std::int64_t updates) {
     std::vector<double> rows;
-    const auto ask = [&](std::int64_t update) {
+    const auto sample = [&](std::int64_t update) {
         rows.push_back(static_cast<double>(update));
         rows.push_back(schedule.at(update));
     };
     std::int64_t next = 0;
-    for (; next < updates; next = std::max<std::int64_t>(2 * next, 1)) ask(next);
-    if (updates > 0) ask(updates - 1);
+    for (; next < updates; next = std::max<std::int64_t>(2 * next, 1)) sample(next);
+    if (updates > 0) sample(updates - 1);
     return Array<double>({static_cast<std::int64_t>(rows.size()) / 2, 2}, rows);
 }
 
-void expect_same(const StateReader& saved, const Schedule& schedule, const Array<double>& said,
+void expect_same(const StateReader& saved, const Schedule& schedule, const Array<double>& samples,
                  std::int64_t updates) {
     const Array<double> here = sample_schedule(schedule, updates);
-    if (said.shape() != here.shape())
-        saved.refuse("what the schedule said is " + to_string(said.shape()) + " after " +
+    if (samples.shape() != here.shape())
+        saved.refuse("'" + saved.name_of("schedule") + "' is " + to_string(samples.shape()) + " after " +
                      std::to_string(updates) + " updates; " + to_string(here.shape()) + " expected");
     for (std::size_t i = 0; i < here.size(); i += 2) {
-        const double *const before = said.span().data() + i, *const now = here.span().data() + i;
+        const double *const before = samples.span().data() + i, *const now = here.span().data() + i;
         if (before[0] != now[0])
-            saved.refuse("the schedule was asked for update " + detail::in_words(before[0]));
+            saved.refuse("'" + saved.name_of("schedule") + "' has a rate for update " +
+                         detail::in_words(before[0]) + ", " + detail::in_words(now[0]) + " expected");
         if (before[1] != now[1])
             saved.refuse_option("schedule(" + detail::in_words(now[0]) + ")", detail::in_words(before[1]),
                                 detail::in_words(now[1]), "");
     }
 }
 
-// A saved window once all of it has been looked at.
+// A saved window after validation.
 template <class S> struct SavedWindow {
     std::vector<detail::PendingValue<S>> numbers;
     std::vector<std::pair<detail::ValueNode<Array<S>>*, Array<S>>> gradients;
@@ -63,7 +65,7 @@ template <class S> struct SavedWindow {
     std::vector<ExactSum<S>> exact;
     typename detail::NoiseScaleEstimator<S>::Saved noise;
     SideEffects effects;
-    bool buffers = false;  // the model has some
+    bool buffers = false;  // whether the model has buffers
     detail::ApplyState optimizer, average;
 };
 
@@ -105,7 +107,7 @@ template <class S> void read_parameters(StateReader& saved, const Names& names,
     saved.expect_present(reached, "gradients", std::ssize(to.gradients));
 }
 
-// Its buffers, and the effects that have not happened yet.
+// Saves the buffers of the model and the effects that finish() has not committed yet.
 template <class S> void save_model(TrainingState& state, const std::string& under, Module<S>& model,
                                    const SideEffects& effects) {
     for (const detail::Member<S>& member : members(model)) {
@@ -121,7 +123,8 @@ template <class S> void save_model(TrainingState& state, const std::string& unde
         }
     state.put(under + "/effects", static_cast<std::int64_t>(saved));
     if (saved < effects.size())
-        throw Error("[window] save: an effect was left by what is no part of the model");
+        throw Error(
+            "[window] save: an effect comes from a layer outside the model; list the layer in the model");
 }
 
 template <class S>
@@ -150,9 +153,10 @@ void read_model(StateReader& saved, const TrainingState& state, Module<S>& model
 
 }  // namespace
 
-// What decides the course of training, in words that a saved window is compared by. It names every option, so
-// that none is added without a thought of it; only how many micro-batches are planned is compared apart.
-// Whether noise is measured decides nothing, but those who share a window all measure it, or none.
+// Returns the options that determine the bits of a training, as text that is compared with a saved window.
+// The binding names every option, so that a new option does not compile until its author decides where it
+// belongs. The planned number of micro-batches is compared separately. `noise` does not affect the bits, but
+// must be the same in all processes that share a window.
 template <class S> typename detail::GradientReducer<S>::Named Window<S>::options_as_text(bool shared) const {
     [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
                                   max_value, schedule, average, seed, noise] = options_;
@@ -221,7 +225,7 @@ template <class S> detail::ApplyState Window<S>::validate_state(const TrainingSt
                                                                 const std::string& under, Module<S>* model,
                                                                 std::optional<std::int64_t> planned) {
     if (detail::context.backward_passes) detail::throw_during_backward("load");
-    // What this window holds, not another one's.
+    // This window may change its own parameters, but not the ones that another window has locked.
     const detail::UnlockScope own(lock_.on() ? grad_flag::locked : std::uint8_t{0});
     StateReader saved("window", state, under);
     const std::int64_t planned_before = saved.count("planned");
@@ -253,7 +257,7 @@ template <class S> detail::ApplyState Window<S>::validate_state(const TrainingSt
         for (detail::PendingValue<S>& each : loaded->numbers) each.commit();
         for (auto& [node, gradient] : loaded->gradients) {
             std::swap(node->gradient, gradient);
-            node->grad_flags |= grad_flag::present;  // into() would count a backward()
+            node->grad_flags |= grad_flag::present;  // because into() would count a backward()
             detail::account_as(node->gradient, MemoryClass::gradient);
         }
         if (loaded->micro_batches > 0) {

@@ -231,11 +231,11 @@ TEST_CASE("An encoder that makes something else the second time is named") {
     CHECK_THROWS_WITH(encode([&](std::size_t, double call) {
                           return reshape(w, Shape{1, 2}) * (call == 3 ? 1.5 : 1.0);
                       }),
-                      contains("[cached] encoder 1 makes something else of part 1 the second time"));
+                      contains("[cached] encoder 1 returns another result for part 1 the second time"));
     CHECK_THROWS_WITH(encode([&](std::size_t, double call) {
                           return call < 2 ? reshape(w, Shape{1, 2}) : reshape(w, Shape{2, 1});
                       }),
-                      contains("encoder 1 makes something else of part 0"));
+                      contains("encoder 1 returns another result for part 0"));
     CHECK_THROWS_WITH(encode([&](std::size_t, double) { return sum(w); }), contains("a row for each item"));
     CHECK_THROWS_WITH(
         cached_backward<double>(0, {[&](std::size_t) { return w; }}, [](const auto& r) { return sum(r[0]); }),

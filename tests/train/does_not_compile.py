@@ -34,7 +34,7 @@ REFUSED = {
     "Tensor x = y; x /= y;": "a variable is not changed in place",
     "Tensor x = y; x[0] = y;": "a variable is not changed in place",
     "Tensor x = y; x.t() = y;": "a variable is not changed in place",
-    "rows(std::vector<int>{1, 2}, in_order(2));": "rows() wants an array: Array<std::int32_t>({count}, labels) of labels",
+    "rows(std::vector<int>{1, 2}, in_order(2));": "rows() requires an array: Array<std::int32_t>({count}, labels) of labels",
     "sum(y, true);": "no matching function for call to",
     "sum(y, 0, true);": "// {.keepdims = true}",
     "max(y, {0, 1}, true);": "// {.keepdims = true}",

@@ -169,7 +169,8 @@ TEST_CASE("Exact batch norm is refused where it would not be exact") {
     Sgd<double> sgd(parameters(model), {.learning_rate = 0.1});
     Window<double> window(sgd);
     add(model, window);
-    CHECK_THROWS_WITH(add(model, window), contains("holds 2 micro-batches, which were normalised apart"));
+    CHECK_THROWS_WITH(add(model, window),
+                      contains("holds 2 micro-batches, which were normalised separately"));
     window.discard();
     CHECK_THROWS_WITH(add(model, window, 1), contains("1 values a feature have no variance"));
     CHECK_THROWS_WITH(window.finish(), contains("discard() it"));

@@ -232,8 +232,9 @@ TEST_CASE("An effect that the model does not know is not lost without a word") {
         ForwardPass& pass = window.begin_micro_batch(2);
         window.add(make_loss(inside(x, pass) + outside(x, pass)));
         TrainingState state;
-        CHECK_THROWS_WITH(window.save(state, "window", &inside),
-                          "[window] save: an effect was left by what is no part of the model");
+        CHECK_THROWS_WITH(
+            window.save(state, "window", &inside),
+            "[window] save: an effect comes from a layer outside the model; list the layer in the model");
     }
     CHECK_THROWS_WITH(sgd.step(), contains("ended with 1 micro-batches in it"));  // it was not saved
 }

@@ -201,7 +201,7 @@ TEST_CASE("Where not one item fits the error tells what is fixed and what an ite
     const std::size_t values = (2 * (64 * 64 + 64) + 64 * 2 + 2) * 8;
     const std::string fixed = "Fixed, whatever the size: " + bytes_in_words(4 * values) + " (parameters " +
                               bytes_in_words(values) + ", gradients " + bytes_in_words(values) +
-                              ", optimizer " + bytes_in_words(2 * values) + "), beside ";
+                              ", optimizer " + bytes_in_words(2 * values) + "), and ";
     CHECK(message(8 * values, 0) == "it fits");
     const std::string large_item = message(8 * values, 1 << 20);
     CHECK_THAT(large_item, contains("[micro_batch] not even one item at a time fits. " + fixed));

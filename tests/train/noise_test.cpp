@@ -354,7 +354,7 @@ TEST_CASE("A window that measures noise refuses what it cannot mean") {
     Window<double> window(one.sgd, {.total = 2, .noise = true});
     CHECK_THROWS_WITH(
         add_cached<double>(window, {Items(0, 2)}, {}, [&](const auto&) { return linear_loss(one.w, 1); }),
-        contains("[cached] items that are compared with each other are no independent draws"));
+        contains("[cached] items that are compared with each other are not independent draws"));
     CHECK(window.empty());
     Sequential<double> model(Linear<double>(2, 3, {1, 0}), BatchNorm<double>(3));
     CHECK_THROWS_WITH(add_with_exact_batch_norm<double>(

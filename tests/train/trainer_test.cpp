@@ -366,9 +366,9 @@ TEST_CASE("The loss curve is a picture that stands alone with text that can be r
 }
 
 TEST_CASE("Where there is no loss there is no curve") {
-    CHECK_THROWS_WITH(detail::loss_curve_svg({}), "[loss_curve] there is no loss to draw");
+    CHECK_THROWS_WITH(detail::loss_curve_svg({}), "[loss_curve] no record has a finite loss to draw");
     CHECK_THROWS_WITH(detail::loss_curve_svg(std::vector{record(1, std::nan(""))}),
-                      "[loss_curve] there is no loss to draw");
+                      "[loss_curve] no record has a finite loss to draw");
 }
 
 TEST_CASE("Law: an evaluation weighs items whatever the batches") {

@@ -430,7 +430,7 @@ TEST_CASE("How many micro-batches make an update may change with the epoch") {
                       contains("no steps are given"));
     CHECK_THROWS_WITH(AccumulationSteps(0), contains("at least one micro-batch; from epoch 0 on 0"));
     CHECK_THROWS_WITH(AccumulationSteps({{0, 2}, {1, -3}}), contains("from epoch 1 on -3"));
-    CHECK_THROWS_WITH(AccumulationSteps({{-1, 2}}), contains("there is no epoch -1"));
+    CHECK_THROWS_WITH(AccumulationSteps({{-1, 2}}), contains("epochs are numbered from 0; -1 is not one"));
 }
 
 }  // namespace tally::test
