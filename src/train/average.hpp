@@ -33,8 +33,7 @@ public:
     }
 
     void prepare();  // allocates all memory that the next update needs
-    // Call once after each update of the parameters. A window with WindowOptions::average makes this call
-    // itself.
+    // Call once after each update of the parameters. A window with WindowOptions::average does this.
     void update();
     std::int64_t updates() const { return updates_; }
     const Array<S>& value(std::size_t i) const;  // before the first update: the initial parameter
@@ -52,8 +51,7 @@ public:
 private:
     template <class> friend class Window;
 
-    // A window that steps `stepped` calls this and keeps the result, so that only the window updates the
-    // average.
+    // A window that steps `stepped` keeps the result, so that only this window updates the average.
     std::shared_ptr<const void> use(const std::vector<Var<Array<S>>>& stepped) const;
 
     detail::AverageStep<S> numbers() const;  // of the next update

@@ -10,8 +10,7 @@ namespace tally {
 
 enum class Reduction { mean, sum };  // sum: gradients are not divided
 
-// Weigh gives the same weight to each counted term of a loss, such as an item or a token, or to each
-// micro-batch.
+// Weigh gives equal weight to each counted term of a loss (an item, a token) or to each micro-batch.
 enum class Weigh { counted, micro_batches };
 
 namespace detail {

@@ -128,8 +128,7 @@ template <class S> void add_with_exact_batch_norm(
         }
         RunningStatistics<S> fixed = fixed_at(all);
 
-        // Pass 2 runs backward as if the statistics were constants. New leaves for gain and bias collect both
-        // sums.
+        // Pass 2 treats the statistics as constants. New leaves for gain and bias collect both sums.
         const V gain(norm.weight.value(), detail::State::leaf), bias(norm.bias.value(), detail::State::leaf);
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
             ForwardPass& pass = window.begin_micro_batch(micro_batches[k].count());

@@ -37,8 +37,7 @@ public:
     Sums& sums() { return sums_; }
 
     void save(TrainingState& state, const std::string& under) const;
-    // Reads the sums of a window that has `micro_batches` micro-batches. The caller then assigns them to
-    // sums().
+    // Reads the sums of a window with `micro_batches` micro-batches; the caller assigns them to sums().
     Sums read(StateReader& saved, std::int64_t micro_batches) const;
 
 private:

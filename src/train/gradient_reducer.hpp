@@ -18,8 +18,7 @@
 namespace tally {
 
 namespace detail {
-// Sums for Window::noise(): over the first micro-batch of each process that has one, and sum(w^2) over all
-// items.
+// Sums for Window::noise(), over the first micro-batch of each process, and sum(w^2) over all items.
 struct NoiseParts {
     std::int64_t firsts = 0;
     double squares = 0;  // squared norms of the mean gradients
@@ -31,8 +30,7 @@ struct NoiseParts {
 // Number of processes of the pipe that this thread ran since a window last ended, or 0.
 inline constinit thread_local int piped = 0;
 
-// WindowTotals are the counts and sums of a window, in this process or over all processes that share the
-// window.
+// WindowTotals are the counts and sums of a window, in this process or over all processes that share it.
 struct WindowTotals {
     std::int64_t micro_batches = 0, dropped = 0;
     std::int64_t regularizers = 0;  // terms of add_regularizer(), which are the same in all processes
@@ -69,8 +67,7 @@ public:
                                 const WindowTotals& here, std::span<ExactSum<S>> exact) = 0;
     // Sums each gradient, or each exact sum, over all processes, and joins their effects.
     virtual void reduce(SideEffects& effects, std::span<ExactSum<S>> exact) = 0;
-    // Measures the gradients of all processes. This default is right if each process has all gradients
-    // already.
+    // Measures the gradients of all processes. The default is for processes that have all gradients.
     virtual detail::MeasuredGradients measured(const detail::MeasuredGradients& mine) { return mine; }
     // Returns when every process has the memory for the step, just before the parameters change.
     virtual void barrier_before_step() = 0;

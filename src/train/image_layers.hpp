@@ -63,8 +63,7 @@ private:
 
 // BatchNorm normalises x (items, features) or (items, features, height, width). In training each micro-batch
 // is normalised by its own statistics, so the result depends on how a window is split. The window pools the
-// statistics of its micro-batches as if they were one batch, and finish() updates the running statistics
-// once.
+// statistics of its micro-batches as if they were one batch; finish() updates the running ones once.
 template <class S> class BatchNorm : public Layer<S> {
 public:
     explicit BatchNorm(std::int64_t features, double eps = 1e-5, double momentum = 0.1)

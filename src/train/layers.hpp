@@ -31,8 +31,7 @@ struct LinearOptions {
     bool bias = true;
 };
 
-// Linear computes x (..., in) · weight (in, out) + bias (out). Both parameters are initially uniform within
-// 1/sqrt(in).
+// Linear computes x (..., in) · weight (in, out) + bias (out), both initially uniform within 1/sqrt(in).
 template <class S> class Linear : public Layer<S> {
 public:
     Linear(std::int64_t in, std::int64_t out, RngStream stream, const LinearOptions& options = {}) {

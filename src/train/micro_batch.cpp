@@ -1,5 +1,4 @@
-// Implements MicroBatchSize: repeats a window with smaller micro-batches, and reports memory that is too
-// small.
+// Implements MicroBatchSize: repeats a window with smaller micro-batches, and reports a lack of memory.
 #include "tally/train/micro_batch.hpp"
 
 #include <algorithm>

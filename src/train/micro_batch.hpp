@@ -1,5 +1,4 @@
-// MicroBatchSize finds the number of items that fit into memory: when memory runs out, it halves the size and
-// repeats the window.
+// MicroBatchSize halves the number of items per micro-batch and repeats the window when memory runs out.
 //
 //     MicroBatchSize size(256);
 //     for (const Items& batch : split(shuffled(count, seed, epoch), 256))
@@ -27,12 +26,11 @@ public:
     // Makes an update of `items` items: fill(most) adds them to the window, at most `most` at a time, and
     // then the window is finished. If memory runs out, the window is discarded, and the memory of new
     // gradients and the cache are freed. The same window is then filled again with half the size, which
-    // remains for later calls. If not even one item fits, the Error contains the fixed memory and the memory
-    // of one item.
+    // remains for later calls. If not even one item fits, the Error names the fixed memory and that of an
+    // item.
     //
     // The window must be empty and have no planned number of micro-batches. Dropout masks depend on the
-    // items, so a repetition has the same masks. Other changes that fill() makes outside the window happen in
-    // every try.
+    // items, so a repetition has the same masks. Other changes by fill() happen in every try.
     template <class S> UpdateResult<S> update(Window<S>& window, std::int64_t items,
                                               const std::function<void(std::int64_t)>& fill);
 

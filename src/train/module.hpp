@@ -21,8 +21,7 @@
 namespace tally {
 
 namespace detail {
-// A change that every micro-batch contributes to and that is made once per update, such as the one of batch
-// norm's running statistics.
+// A change to which each micro-batch contributes and that happens once per update, as of running statistics.
 class SideEffect {
 public:
     virtual ~SideEffect() = default;
@@ -38,8 +37,7 @@ public:
 };
 }  // namespace detail
 
-// SideEffects collects the effects of a window's micro-batches. finish() commits them, and discard() drops
-// them.
+// SideEffects collects the effects of a window's micro-batches, for finish() to commit.
 class SideEffects {
 public:
     template <class Owner> void add(Owner* owner, std::unique_ptr<detail::SideEffect> effect) {
@@ -113,8 +111,7 @@ private:
 };
 
 // RngUse records which layers drew in a pass, and throws if two layers share a stream. It also throws if a
-// layer draws different numbers of rows per item within a window, because the item's number determines its
-// rows.
+// layer draws different numbers of rows per item in a window, since the item's number determines its rows.
 class RngUse {
 public:
     void draw(std::uint64_t stream, std::uint64_t layer, std::uint64_t seed, std::int64_t first_item,

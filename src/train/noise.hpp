@@ -18,8 +18,7 @@ class StateReader;
 
 // A mean gradient of b items has the expected square |G|^2 + tr(Sigma)/b, so the squares for two numbers of
 // items determine both terms (docs/mathematics.md, 8). The estimate of each window is unbiased and has a
-// large variance. Ratios of such estimates are biased, so these calls sum over many windows first and divide
-// then.
+// large variance. Ratios of such estimates are biased, so these calls sum over many windows and divide then.
 struct Noise {
     std::int64_t windows = 0;  // number of windows with an estimate
     // Number of windows without an estimate, because the first micro-batch was all that counted, or had no

@@ -39,8 +39,7 @@ public:
     // variable was replaced. Also throws if MovingAverage::swap() has put an average into a parameter.
     void expect_current(const Parameters& also = {}) const;
     void note_variables(const Parameters& also) const;  // records the parameters that a variable refers to
-    // A window calls this after its updates have changed buffers of the model, which then belong to the
-    // state.
+    // A window calls this after its updates have changed buffers of the model, which save() then requires.
     void note_effects() { had_effects_ = true; }
     bool had_effects() const { return had_effects_; }
 
@@ -63,7 +62,7 @@ public:
 
     // Save the state under names like "optimizer/momentum/0", and load it to the parameters' device. load()
     // throws and changes nothing if the kind, the options or the shapes differ. It also sets the saved
-    // learning rate. To resume with another rate, make the optimizer with the previous rate and call
+    // learning rate. To resume with another rate, make the optimizer with the previous one and call
     // set_learning_rate() after load().
     void save(TrainingState& state, const std::string& under) const;
     void load(const TrainingState& state, const std::string& under) { validate_state(state, under)(); }

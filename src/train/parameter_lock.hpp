@@ -13,8 +13,7 @@ namespace tally::detail {
 // version of the memory, and the next call of the window finds them.
 template <class S> class ParameterLock {
 public:
-    // External: the caller runs backward() and then calls after_backward(). Internal: only the window runs
-    // it.
+    // External: the caller runs backward() and calls after_backward(). Internal: only the window runs both.
     enum class Mode { external, internal };
 
     explicit ParameterLock(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {

@@ -86,8 +86,7 @@ template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(M
 }
 
 // Returns the options that determine the bits of a training, and that a resumed training must repeat. The
-// binding names every option, so that a new option does not compile until its author decides where it
-// belongs.
+// binding names every option, so that a new option does not compile before it is considered here.
 template <class S> Course course(const TrainerOptions<S>& options, std::int64_t items) {
     [[maybe_unused]] const auto& [per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
                                   num_train_epochs, seed, shuffle, gradient_checkpointing, max_grad_norm,
@@ -239,8 +238,7 @@ template <class S> void Trainer<S>::expect_same_parameters() {
                     " parameters; make it when the model is complete, or set .frozen = true");
 }
 
-// Throws if the loss depends on a parameter that the model does not list, which would not be trained or
-// saved.
+// Throws if the loss depends on a parameter that the model does not list and that would not be trained.
 template <class S> void Trainer<S>::expect_listed(std::vector<const Node*> waiting) const {
     std::set<const Node*> known, seen;
     for (const auto& [name, parameter] : named_parameters(model_)) known.insert(parameter.node());
@@ -330,8 +328,7 @@ template <class S> double Trainer<S>::seconds() const {
     return seconds_ + (begun_ ? std::chrono::duration<double>(Clock::now() - *begun_).count() : 0);
 }
 
-// Rewrites the files from the records, because a killed process may have logged updates that are now
-// repeated.
+// Rewrites the files from the records, because a killed process may have logged updates after its checkpoint.
 template <class S> void Trainer<S>::open_metrics() {
     const auto open = [&](const std::string& path, std::ofstream& file, std::string text, auto line) {
         if (path.empty() || file.is_open()) return;

@@ -35,8 +35,7 @@ template <class S> struct TrainerOptions {
     std::uint64_t seed = 0;  // for the order of the items and the random numbers of the model
     bool shuffle = true;
 
-    // Checkpoints the model's chains of layers (module.hpp); {} makes as many segments as the square root of
-    // the layers.
+    // Checkpoints the model's chains of layers (module.hpp); {} makes square root of n segments of n layers.
     std::optional<Checkpointing> gradient_checkpointing = {};
 
     std::optional<double> max_grad_norm = {}, max_grad_value = {};

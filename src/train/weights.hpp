@@ -17,8 +17,7 @@ void save_weights(const std::string& path, Module<S>& model, WeightOrder order =
 
 // Loads all weights, or throws and does not change the model. The Error lists all missing and unknown tensors
 // and all of another shape or type. Files of other programs often do not declare their order, and a square
-// matrix does not show it, so the caller must name it. A file that declares another order than the named one
-// throws.
+// matrix does not show it, so the caller must name it. Throws if the file declares another order.
 template <class S>
 void load_weights(const std::string& path, Module<S>& model, std::optional<WeightOrder> order = {});
 

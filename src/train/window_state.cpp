@@ -1,5 +1,4 @@
-// Saves and loads a window. Loading validates all entries and allocates all memory before it changes
-// anything.
+// Saves and loads a window. load() validates all entries and allocates all memory before any change.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -154,9 +153,9 @@ void read_model(StateReader& saved, const TrainingState& state, Module<S>& model
 }  // namespace
 
 // Returns the options that determine the bits of a training, as text that is compared with a saved window.
-// The binding names every option, so that a new option does not compile until its author decides where it
-// belongs. The planned number of micro-batches is compared separately. `noise` does not affect the bits, but
-// must be the same in all processes that share a window.
+// The binding names every option, so that a new option does not compile before it is considered here. The
+// planned number of micro-batches is compared separately. `noise` does not affect the bits, but must be the
+// same in all processes that share a window.
 template <class S> typename detail::GradientReducer<S>::Named Window<S>::options_as_text(bool shared) const {
     [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
                                   max_value, schedule, average, seed, noise] = options_;
