@@ -1,4 +1,4 @@
-// Cores, as Linux numbers them; elsewhere the system alone says who runs where.
+// Implements thread affinity for Linux; on other systems these functions have no effect on the core.
 #include "tally/cpu/affinity.hpp"
 
 #if defined(__linux__)

@@ -1,4 +1,4 @@
-// Which core a thread is on, and how another one is woken elsewhere.
+// Queries the core of this thread, and wakes another thread on a different core.
 #pragma once
 
 #include <functional>
@@ -6,9 +6,10 @@
 
 namespace tally::cpu {
 
-int this_core();  // -1 where the system does not say
+int this_core();  // -1 if the system does not report the core
 
-// Calls wake(), which wakes the thread, while it may not run on `core`, unless it has no other. Afterwards it may again.
+// Calls wake(), which wakes the thread, while the thread's affinity excludes `core`, unless it has no other
+// core. Restores the affinity afterwards.
 void wake_off_core(std::thread& thread, int core, const std::function<void()>& wake);
 
 }  // namespace tally::cpu

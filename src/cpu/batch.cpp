@@ -1,4 +1,4 @@
-// The formulas of a SIMD batch, compiled once.
+// Compiles the formulas of SIMD batches.
 #include "tally/cpu/batch.hpp"
 
 #include <cmath>
@@ -8,7 +8,7 @@ namespace tally::cpu {
 
 namespace {
 
-// f of each pair of lanes, for what has no SIMD form.
+// Applies f to each pair of lanes, for formulas without a SIMD form.
 template <class S, class F> Batch<S> lane_by_lane(F f, const Batch<S>& x, const Batch<S>& y) {
     alignas(line) S a[lanes<S>], b[lanes<S>];
     x.store_aligned(a);
@@ -47,7 +47,7 @@ Batch<float> pow_of_positive(const Batch<float>& x, const Batch<float>& p) {
 template <class S> Batch<S> pow_of(const Batch<S>& x, const Batch<S>& p) {
     const Batch<S> zero(S(0)), one(S(1)), two(S(2)), most(std::numeric_limits<S>::max());
     const auto squared = p == two;
-    if (xsimd::all(squared)) return x * x;  // a square and its derivative
+    if (xsimd::all(squared)) return x * x;  // a common case: a square
     if (xsimd::all(p == one)) return x;
     if (xsimd::all((x > zero) & (x <= most) & (xsimd::abs(p) <= most)))
         return xsimd::select(squared, x * x, xsimd::select(p == one, x, pow_of_positive(x, p)));

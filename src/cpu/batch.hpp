@@ -1,4 +1,4 @@
-// SIMD batches of a scalar: how part of one is read and written, and the formulas of batches.
+// Batch is a SIMD register of scalars. This header has partial loads and stores, and formulas of batches.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <cstring>
 
 #if defined(__GNUC__) && !defined(__clang__)
-// g++ 12 takes AVX-512's "undefined" registers for a mistake.
+// g++ 12 warns about the "undefined" registers in its own AVX-512 headers.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 #include <xsimd/xsimd.hpp>
@@ -25,7 +25,7 @@ template <class S> inline constexpr std::size_t lanes = Batch<S>::size;
 using memory::line;
 static_assert(sizeof(Batch<double>) <= line, "a register is filled from one line");
 
-// n elements, `step` apart, and zeros.
+// Loads n elements that are `step` apart, followed by zeros.
 template <class S> [[gnu::noinline]] Batch<S> load_copied(const S* p, std::ptrdiff_t step, std::size_t n) {
     alignas(line) S copied[lanes<S>] = {};
     for (std::size_t i = 0; i < n; ++i) copied[i] = p[static_cast<std::ptrdiff_t>(i) * step];
@@ -34,7 +34,7 @@ template <class S> [[gnu::noinline]] Batch<S> load_copied(const S* p, std::ptrdi
 
 #if defined(__AVX512F__)
 
-// Masks do it: nothing outside the n elements is touched.
+// Masked loads and stores access only the n elements.
 inline Batch<float> load_part(const float* p, std::size_t n) {
     return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
 }
@@ -50,8 +50,8 @@ inline void store_part(Batch<double> v, double* p, std::size_t n) {
 
 #else
 
-// The first n (at least 1) elements at p. The function may also read the rest of their line, and the caller
-// ignores those values. AddressSanitizer rejects such a read, so under it the function copies n elements.
+// Loads the first n (at least 1) elements at p. The function may also read the rest of their line, and the
+// caller ignores those values. AddressSanitizer rejects such reads, so under it the function copies.
 template <class S> Batch<S> load_part(const S* p, std::size_t n) {
     const std::size_t in_line = reinterpret_cast<std::uintptr_t>(p) % line;
     const bool stays_in_lines =
@@ -69,7 +69,7 @@ void copy_pieces(const S* from, S* to, std::size_t n) {  // n < 2 * Piece
     if constexpr (Piece > 1) copy_pieces<Piece / 2>(from, to, n);
 }
 
-// The first n lanes, and nothing else.
+// Stores the first n lanes, and writes no other memory.
 template <class S> [[gnu::noinline]] void store_part(Batch<S> v, S* p, std::size_t n) {
     alignas(line) S all[lanes<S>];
     v.store_aligned(all);
@@ -80,11 +80,11 @@ template <class S> [[gnu::noinline]] void store_part(Batch<S> v, S* p, std::size
 
 }  // namespace tally::cpu
 
-// What formulas.hpp asks of a batch, and its formulas for batches, found by the functors through their arguments
-// and preferred to xsimd's templates of the same name; the large ones are compiled once, not again in every loop.
+// formulas.hpp requires these functions of a batch. Functors find the formulas by argument-dependent lookup,
+// which prefers them to xsimd's templates. The large ones are compiled once, not again in every loop.
 namespace xsimd {
 
-// a * b + c, rounded once. (xsimd 8's fma rounds twice on some processors.)
+// Returns a * b + c, rounded once. (xsimd 8's fma rounds twice on some processors.)
 #if defined(__AVX512F__)
 inline batch<float> fused(batch<float> a, batch<float> b, batch<float> c) { return _mm512_fmadd_ps(a, b, c); }
 inline batch<double> fused(batch<double> a, batch<double> b, batch<double> c) {
@@ -95,7 +95,7 @@ inline batch<float> fused(batch<float> a, batch<float> b, batch<float> c) { retu
 inline batch<double> fused(batch<double> a, batch<double> b, batch<double> c) {
     return _mm256_fmadd_pd(a, b, c);
 }
-#else  // lane by lane: the same bits where a processor has no such instruction, slowly
+#else  // without the instruction: the same bits, computed slowly for each lane
 template <class S> batch<S> fused(batch<S> a, batch<S> b, batch<S> c) {
     alignas(tally::memory::line) S x[batch<S>::size], y[batch<S>::size], z[batch<S>::size];
     a.store_aligned(x);
@@ -107,7 +107,7 @@ template <class S> batch<S> fused(batch<S> a, batch<S> b, batch<S> c) {
 #endif
 
 template <class To, class From> batch<To> same_bits(batch<From> x) {
-#if XSIMD_VERSION_MAJOR < 9  // which wants the batch by name
+#if XSIMD_VERSION_MAJOR < 9  // its template argument is the batch
     return bitwise_cast<batch<To>>(x);
 #else
     return bitwise_cast<To>(x);

@@ -1,5 +1,4 @@
-// Batch norm: where features are neighbours their sums are made row after row, otherwise along the
-// space of each.
+// Kernels of batch norm: sums of rows if features are contiguous, otherwise of the space of each feature.
 #include <algorithm>
 #include <limits>
 
@@ -10,8 +9,7 @@ namespace tally::cpu {
 
 namespace {
 
-// What is read while an array (items, features, space) is passed: in rows of all features, or in
-// stretches of one.
+// Sources read along an array (items, features, space), in rows of all features or in runs of one.
 template <class S> struct Elements {
     const S* p;
     Contiguous<S> row(std::size_t first, std::size_t) const { return {p + first}; }
@@ -23,7 +21,7 @@ template <class S> struct OfFeature {
     Broadcast<S> stretch(std::size_t, std::size_t feature) const { return Broadcast<S>(p[feature]); }
 };
 
-// y (+)= f(x...)
+// Computes y (+)= f(x...) for each element.
 template <class S, class F, class... X>
 void each_element(const detail::ReduceAxes& fold, Into<S[]> y, F f, X... x) {
     if (fold.inner == 1)
@@ -35,7 +33,7 @@ void each_element(const detail::ReduceAxes& fold, Into<S[]> y, F f, X... x) {
                           x.stretch(i * fold.inner, i % fold.reduced)...);
 }
 
-// total[feature] = the sum of f(x...)
+// Computes total[feature] = sum of f(x...).
 template <class S, class F, class... X>
 void sum_features(const detail::ReduceAxes& fold, S* total, F f, X... x) {
     for_column_tiles<wide_strip>(fold.reduced, [&](std::size_t first_feature, std::size_t width) {
@@ -62,7 +60,7 @@ template <class S> void batch_moments(const S* x, S* mean, S* variance, const de
     const auto divide = [&](S* sums) {
         for (std::size_t f = 0; f < fold.reduced; ++f) sums[f] /= terms<S>(fold);
     };
-    const auto expose_overflow = [&] {  // by infinity all would be divided, and look plausible
+    const auto expose_overflow = [&] {  // division by an infinite variance would give plausible zeros
         for (std::size_t f = 0; f < fold.reduced; ++f)
             if (variance[f] > std::numeric_limits<S>::max())
                 variance[f] = std::numeric_limits<S>::quiet_NaN();

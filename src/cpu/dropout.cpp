@@ -1,4 +1,4 @@
-// Dropout: the bits of each item are drawn a chunk at a time, four elements to a block.
+// Kernel of dropout. It draws the bits of each item in chunks, with four elements per random block.
 #include <algorithm>
 
 #include "tally/base/random.hpp"

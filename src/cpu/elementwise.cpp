@@ -1,5 +1,4 @@
-// map, zip and where with their backward twins: every functor on every run of neighbours, broadcasting
-// row by row.
+// Kernels of map, zip and where, and of their gradients. They apply functors and broadcast row by row.
 #include <algorithm>
 
 #include "tally/cpu/families.hpp"
@@ -27,7 +26,7 @@ void map_back(const void* functor, const S* dy, const S* kept, Into<S[]> dx, std
             n, dx, [&](auto d, auto v) { return f.back(d, v); }, Contiguous<S>{dy}, Contiguous<S>{kept});
 }
 
-// ---- broadcasting: how an operand lies along the last axis becomes a type, chosen once ----
+// ---- broadcasting: the step of an operand along the last axis becomes a type, chosen once ----
 
 template <class S> struct AsRun {
     Contiguous<S> operator()(const S* p) const { return {p}; }
@@ -39,7 +38,7 @@ template <class S> struct AsStrided {
     std::ptrdiff_t step;
     Strided<S> operator()(const S* p) const { return {p, step}; }
 };
-template <class S> struct Unread {  // an operand that was not kept
+template <class S> struct Unread {  // an operand that was not saved
     Broadcast<S> operator()(const S*) const { return Broadcast<S>(S(0)); }
 };
 
@@ -63,7 +62,7 @@ void with_sources(std::ptrdiff_t a, std::ptrdiff_t b, Body body) {
     }
 }
 
-// Teaching sizes: both operands as they are, and together no more than a batch.
+// Returns whether both operands are contiguous and fit a batch, as in small examples.
 template <class S> bool fits_a_batch(const StridedIndex<2>& walk) {
     return walk.rank == 1 && walk.size <= lanes<S> && walk.size > 0 && walk.stride[0][0] == 1 &&
            walk.stride[1][0] == 1;
@@ -84,9 +83,9 @@ void zip(const void* functor, const StridedIndex<2>& walk, const S* a, const S* 
     });
 }
 
-// ---- gradients, summed where their operand repeats ----
+// ---- gradients, summed over the axes along which their operand repeats ----
 
-// Prepares a destination whose terms will be added row by row: `set` becomes "start from nothing, then add".
+// Prepares a destination to which rows will be added: fills it for `set`, and then returns `add`.
 template <int Operands, class S>
 Into<S[]> started(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d) {
     if (d.how == Write::add || walk.size == walk.operand_size[operand]) return d;
@@ -94,7 +93,7 @@ Into<S[]> started(const StridedIndex<Operands>& walk, std::size_t operand, Into<
     return {d.dst, Write::add};
 }
 
-// d (+)= n terms, where d lies `step` apart, or is one number.
+// Computes d (+)= n terms. The elements of d are `step` apart; with step 0, d is one number.
 template <class S> [[gnu::noinline]] void take_terms(const S* terms, std::size_t n, std::ptrdiff_t step,
                                                      bool in_order, Into<S[]> d) {
     if (step == 0) {
@@ -108,7 +107,7 @@ template <class S> [[gnu::noinline]] void take_terms(const S* terms, std::size_t
     }
 }
 
-// d (+)= the terms of a row. Of d, `capacity` elements may be overwritten.
+// Computes d (+)= the terms of a row, and may overwrite `capacity` elements of d.
 template <class S, class F, class... X> void take_row(std::size_t n, std::size_t capacity,
                                                       std::ptrdiff_t step, bool in_order, Into<S[]> d, F f,
                                                       X... x) {
@@ -128,7 +127,7 @@ template <class S, class F, class... X> void take_row(std::size_t n, std::size_t
     }
 }
 
-// A row narrower than a batch, added over and over: the sum stays in a register. f(i) gives row i's terms.
+// Sums rows that are narrower than a batch, so that the sum stays in a register. terms(i) returns row i.
 template <class S, class RowTerms>
 void sum_narrow_rows(std::size_t rows, std::size_t width, Into<S[]> d, RowTerms terms) {
     Batch<S> total = d.how == Write::set ? Batch<S>(sum_identity<S>(rows)) : load_part(d.dst, width);
@@ -191,7 +190,7 @@ void zip_back(const void* functor, const StridedIndex<2>& walk, const S* dy, con
         });
 }
 
-// ---- where: no arithmetic, so plain loops, which the compiler turns into SIMD by itself ----
+// ---- where: plain loops, which the compiler vectorises ----
 
 template <class S>
 void where(const StridedIndex<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {
@@ -203,8 +202,7 @@ void where(const StridedIndex<3>& walk, const std::int32_t* c, const S* a, const
         const S *from_a = a + at[1], *from_b = b + at[2];
         S* to = y + i;
         for (std::size_t j = 0; plain && j < length; ++j) {
-            const S if_true = from_a[j],
-                    if_false = from_b[j];  // both loaded first, or the compiler must branch
+            const S if_true = from_a[j], if_false = from_b[j];  // loading both avoids a branch
             to[j] = from_c[j] ? if_true : if_false;
         }
         for (std::size_t j = 0; !plain && j < length; ++j) {

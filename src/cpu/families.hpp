@@ -1,4 +1,4 @@
-// The families of fast kernels; each fills its own slots of the table, for float and double.
+// Declares the families of fast kernels. Each fills its slots of the tables for float and double.
 #pragma once
 
 #include "tally/kernels/families.hpp"

@@ -1,4 +1,4 @@
-// a * b + c rounded once, of numbers and of SIMD batches, as in every product; and a square of lanes, turned.
+// Fused multiply-add of numbers and batches, for matrix products, and transposition of squares of lanes.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ inline float fused(float a, float b, float c) { return std::fma(a, b, c); }
 inline double fused(double a, double b, double c) { return std::fma(a, b, c); }
 using xsimd::fused;
 
-// A register's 16-byte pieces from rows that lie `pitch` apart.
+// Loads the 16-byte pieces of a register from rows that are `pitch` apart.
 #if defined(__AVX512F__)
 
 inline __m512 load_tiles(const float* p, std::size_t pitch) {
@@ -54,7 +54,7 @@ template <class S> typename Batch<S>::register_type load_tiles(const S* p, std::
 
 #endif
 
-// f(0), f(1), ..., f(n - 1), each with its number as a constant: what they index stays in registers.
+// Calls f(0), ..., f(n - 1) with constants as arguments, so that arrays indexed by them stay in registers.
 template <std::size_t n, class F> [[gnu::always_inline]] inline void unrolled(F f) {
     [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
         (f(std::integral_constant<std::size_t, i>()), ...);
@@ -62,15 +62,14 @@ template <std::size_t n, class F> [[gnu::always_inline]] inline void unrolled(F 
     (std::make_index_sequence<n>());
 }
 
-// What follows the n elements in their line may be read too.
+// Loads the first n elements. May also read the rest of their line.
 template <class S> Batch<S> load_up_to(const S* p, std::size_t n) {
     return n >= lanes<S> ? Batch<S>::load_unaligned(p) : load_part(p, n);
 }
 
 template <class S> using LaneMatrix = std::array<Batch<S>, lanes<S>>;
 
-// Of each 16-byte piece: pairs of `wide` elements of a and b in turn, from the lower half of the piece, or from
-// the upper one.
+// Interleaves groups of `wide` elements of a and b, from the lower or upper half of each 16-byte piece.
 template <class S, std::size_t wide, std::size_t half, class Lanes> Lanes interleaved(Lanes a, Lanes b) {
     constexpr std::size_t L = lanes<S>, piece = 16 / sizeof(S);
     return [&]<std::size_t... j>(std::index_sequence<j...>) {
@@ -82,7 +81,7 @@ template <class S, std::size_t wide, std::size_t half, class Lanes> Lanes interl
     (std::make_index_sequence<L>());
 }
 
-// Column i of a square of lanes becomes number i; its rows lie `pitch` apart.
+// Returns the columns of a square of lanes whose rows are `pitch` apart.
 template <class S>
 [[gnu::always_inline]] inline LaneMatrix<S> load_transposed(const S* from, std::size_t pitch) {
     constexpr std::size_t piece = 16 / sizeof(S);
@@ -108,7 +107,7 @@ template <class S>
     return columns;
 }
 
-// The same of a square of which only `height` rows and `width` columns are there.
+// Returns the columns of a square that has only `height` rows and `width` columns.
 template <class S> [[gnu::noinline]] LaneMatrix<S> load_transposed(const S* from, std::size_t pitch,
                                                                    std::size_t height, std::size_t width) {
     constexpr std::size_t L = lanes<S>;

@@ -1,5 +1,5 @@
-// A product of matrices in blocks that fit the caches: operands are packed into strips, and a tile of the
-// destination stays in registers while one product after the other is added to it.
+// Multiplies matrices in blocks that fit the caches. Operands are packed into strips, and a tile of the
+// destination stays in registers while products are added to it.
 #include "tally/cpu/gemm_blocked.hpp"
 
 #include <algorithm>
@@ -11,15 +11,15 @@ namespace tally::cpu {
 
 namespace {
 
-// Accumulators, and what is multiplied, fit the registers: 32 of them, or 16.
+// Accumulators and operands fit the 32 registers of AVX-512, or 16 registers otherwise.
 #if defined(__AVX512F__)
 constexpr std::size_t tile_rows = 12, few_rows = 6, pair_vectors = 8;
 #else
 constexpr std::size_t tile_rows = 6, few_rows = 2, pair_vectors = 4;
 #endif
-constexpr std::size_t loose_rows = std::min<std::size_t>(tile_rows, 8);  // of a that is not packed
-constexpr std::size_t near = std::size_t{32} << 10;                      // bytes of the first cache
-constexpr std::size_t depth = 256;                                       // summands of a block
+constexpr std::size_t loose_rows = std::min<std::size_t>(tile_rows, 8);  // tile rows if a is not packed
+constexpr std::size_t near = std::size_t{32} << 10;                      // bytes of the L1 cache
+constexpr std::size_t depth = 256;                                       // summands per block
 
 template <class S> constexpr std::size_t tile_width = 2 * lanes<S>;
 template <class S> constexpr std::size_t strip_a = (tile_rows + lanes<S> - 1) / lanes<S>* lanes<S>;
@@ -27,14 +27,14 @@ template <class S>
 constexpr std::size_t block_rows = Workspace::bytes_of_a / (strip_a<S> * depth * sizeof(S)) * tile_rows;
 template <class S> constexpr std::size_t block_width = Workspace::bytes_of_b / (depth * sizeof(S));
 
-// ---- packing: of each summand the elements of a strip side by side ----
+// ---- packing: stores the elements of a strip contiguously for each summand ----
 
-template <class S> struct Strip {  // element r of summand q lies at r * across + q * along
+template <class S> struct Strip {  // element r of summand q is at r * across + q * along
     const S* at;
     std::size_t across, along, height, below;  // `below` elements, at least the strip's height, can be read
 };
 
-// to[q * step + r] = element r of summand q; what follows within `step` is anything.
+// Computes to[q * step + r] = element r of summand q. The rest of each `step` is undefined.
 template <class S> void pack_across(const Strip<S>& strip, std::size_t k, S* to, std::size_t step) {
     constexpr std::size_t L = lanes<S>;
     for (std::size_t r = 0; r < strip.height; r += L)
@@ -61,7 +61,7 @@ template <class S> void pack(const Strip<S>& strip, std::size_t k, S* to, std::s
 
 // ---- a tile ----
 
-// Nothing but these n elements is touched: the next ones may be another thread's.
+// Reads only these n elements, because another thread may write the next ones.
 template <class S> Batch<S> load_only(const S* p, std::size_t n) {
     if (n >= lanes<S>) return Batch<S>::load_unaligned(p);
 #if defined(__AVX512F__)
@@ -85,7 +85,7 @@ template <class S> struct Tile {
     std::size_t width, k;
 };
 
-// Rows x (Vectors * lanes) elements; in a packed strip the rows of a are neighbours.
+// Computes a tile of Rows x (Vectors * lanes) elements. In a packed strip the rows of a are contiguous.
 template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_tile(const Tile<S>& t) {
     constexpr std::size_t L = lanes<S>;
     Batch<S> total[Rows][Vectors];
@@ -95,7 +95,7 @@ template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_
                                     : Batch<S>(-S(0));
         });
     });
-    // Of the tile below, which comes next: it is far away.
+    // Prefetches the next tile, which is below this one and probably not in the cache.
     unrolled<Packed ? Rows : 0>([&](auto i) __attribute__((always_inline)) {
         unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
             __builtin_prefetch(t.c.at + (Rows + i) * t.c.pitch + v * L, 1);
@@ -140,8 +140,8 @@ template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& t
         (packed ? tile_of<S, 1, true>(rows) : tile_of<S, 1, false>(rows))(tile);
 }
 
-// Few rows have few sums, beside which longer runs of b fit into registers: what is far away comes faster so.
-// Says how many columns are done; b's rows are neighbours, and its last columns are for others.
+// Multiplies few rows by wide tiles: few rows have few sums, so longer runs of b fit the registers and load
+// faster. Requires contiguous rows of b. Returns the number of finished columns; the caller does the rest.
 template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                                  Matrix<S> b, const Sums<S>& c) {
     if (m > few_rows || b.col_stride != 1) return 0;
@@ -155,13 +155,13 @@ template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, s
 
 // ---- a block ----
 
-// As few strips of rows as it takes, of nearly one height: a low one would wait for its own additions.
+// Divides rows into as few, nearly equal strips as possible: a low strip would wait for its own additions.
 std::size_t strip_height(std::size_t rows, std::size_t max_height) {
     const std::size_t strips = (rows + max_height - 1) / max_height;
     return (rows + strips - 1) / strips;
 }
 
-template <class S> struct Panels {  // of b: packed, but for those that are read as they lie
+template <class S> struct Panels {  // of b: packed, or read in place
     const S* packed;
     const S* unpacked;  // or null
     std::size_t pitch;
@@ -177,19 +177,19 @@ template <class S> struct Panels {  // of b: packed, but for those that are read
     }
 };
 
-template <class S> Panels<S> pack_panels(Matrix<S> b, bool as_it_lies, std::size_t n, std::size_t k, S* to) {
+template <class S> Panels<S> pack_panels(Matrix<S> b, bool in_place, std::size_t n, std::size_t k, S* to) {
     for (std::size_t j = 0; j < n; j += tile_width<S>) {
         const std::size_t width = std::min(tile_width<S>, n - j);
-        if (!as_it_lies || width < tile_width<S>)
+        if (!in_place || width < tile_width<S>)
             pack({b.at + j * b.col_stride, b.col_stride, b.row_stride, width, n - j}, k, to + j * k,
                  tile_width<S>);
     }
-    return {to, as_it_lies ? b.at : nullptr, b.row_stride};
+    return {to, in_place ? b.at : nullptr, b.row_stride};
 }
 
 template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                        const Panels<S>& panels, const Sums<S>& c, S* packed_a) {
-    // Read once or twice, or in lines so few that they stay near, a need not be packed.
+    // a need not be packed if it is read once or twice, or from so few lines that they stay in the cache.
     const bool is_unpacked = n <= 2 * tile_width<S> || (a.row_stride == 1 && k <= 32);
     const bool neighbours = !is_unpacked || a.row_stride == 1;
     const std::size_t high = strip_height(m, neighbours ? tile_rows : loose_rows);
@@ -205,7 +205,7 @@ template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t
         tile.c = c.from(i, j);
         add_tile(std::min(high, m - i), neighbours, tile);
     };
-    if (n * k * sizeof(S) <= near)  // b stays near, so the destination is passed row by row
+    if (n * k * sizeof(S) <= near)  // b stays in the cache, so the destination is written row by row
         for (std::size_t i = 0; i < m; i += high)
             for (std::size_t j = 0; j < n; j += tile_width<S>) multiply(i, j);
     else
@@ -213,28 +213,29 @@ template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t
             for (std::size_t i = 0; i < m; i += high) multiply(i, j);
 }
 
-// ---- few columns, and an a whose columns lie side by side ----
+// ---- few columns, and contiguous columns of a ----
 
-// Too few to fill a vector, and in lines so far apart that one tile throws out what the next would read: cᵀ = bᵀ aᵀ.
+// Returns whether cᵀ = bᵀ aᵀ is faster: the columns do not fill a vector, and the lines of a are so far apart
+// that one tile evicts the lines of the next.
 template <class S> bool better_transposed(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a) {
     return a.row_stride == 1 && n <= tile_rows && n % lanes<S> != 0 && m >= 4 * lanes<S> && k >= 32;
 }
 
-template <class S> void multiply_turned(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a, Matrix<S> b,
-                                        const Sums<S>& c, const Workspace& workspace) {
+template <class S> void multiply_transposed(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
+                                            Matrix<S> b, const Sums<S>& c, const Workspace& workspace) {
     constexpr std::size_t L = lanes<S>, width = 16 * L;
-    alignas(line) S turned[tile_rows * width];
+    alignas(line) S transposed[tile_rows * width];
     for (std::size_t i = 0; i < m; i += width) {
         const std::size_t count = std::min(width, m - i);
         const Sums<S> rows = c.from(i, 0);
-        if (rows.start) pack_across<S>({rows.start, rows.start_pitch, 1, count, count}, n, turned, width);
+        if (rows.start) pack_across<S>({rows.start, rows.start_pitch, 1, count, count}, n, transposed, width);
         multiply_in_blocks<S>(n, count, k, {b.at, b.col_stride, b.row_stride},
                               {a.at + i, a.col_stride, a.row_stride},
-                              {turned, width, rows.start ? turned : nullptr, width}, workspace);
+                              {transposed, width, rows.start ? transposed : nullptr, width}, workspace);
         for (std::size_t j = 0; j < n; j += L)
             for (std::size_t r = 0; r < count; r += L) {
                 const LaneMatrix<S> square =
-                    load_transposed<S>(turned + j * width + r, width, std::min(L, n - j), L);
+                    load_transposed<S>(transposed + j * width + r, width, std::min(L, n - j), L);
                 for (std::size_t q = 0; q < std::min(L, count - r); ++q)
                     store_only(square[q], rows.at + (r + q) * rows.pitch + j, n - j);
             }
@@ -253,16 +254,17 @@ Workspace::~Workspace() {
 
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Sums<S> c, const Workspace& workspace) {
-    if (better_transposed(m, n, k, a)) return multiply_turned(m, n, k, a, b, c, workspace);
-    // Packing would take longer than it saves: for few rows, for more where two rows of b fit a page, or where all of b is near.
+    if (better_transposed(m, n, k, a)) return multiply_transposed(m, n, k, a, b, c, workspace);
+    // Packing b costs more than it saves if a has few rows, or some more and two rows of b fit a page, or if
+    // all of b fits the cache.
     const bool few = m <= 24 || (m <= 4 * tile_rows && b.row_stride * sizeof(S) <= 2048);
-    const bool b_lies = b.col_stride == 1 && (few || n * k * sizeof(S) <= near);
+    const bool b_in_place = b.col_stride == 1 && (few || n * k * sizeof(S) <= near);
     for (std::size_t j = multiply_few_rows(m, n, k, a, b, c); j < n; j += block_width<S>) {
         const std::size_t wide = std::min(block_width<S>, n - j);
         Sums<S> sums = c.from(0, j);
         for (std::size_t l = 0; l < k; l += depth, sums = sums.go_on()) {
             const std::size_t deep = std::min(depth, k - l);
-            const Panels<S> panels = pack_panels(b.from(l, j), b_lies, wide, deep, workspace.b<S>());
+            const Panels<S> panels = pack_panels(b.from(l, j), b_in_place, wide, deep, workspace.b<S>());
             for (std::size_t i = 0; i < m; i += block_rows<S>)
                 multiply_block(std::min(block_rows<S>, m - i), wide, deep, a.from(i, l), panels,
                                sums.from(i, 0), workspace.a<S>());

@@ -1,4 +1,4 @@
-// A product of matrices as it is defined (kernels.hpp), in blocks: who calls hands in the memory for them.
+// Blocked matrix product with the order of additions that kernels.hpp defines. The caller passes a workspace.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace tally::cpu {
 
-// The element in row i and column j lies at i * down + j * right; one of both is 1.
+// The element in row i and column j is at i * row_stride + j * col_stride. One of both strides is 1.
 template <class S> struct Matrix {
     const S* at;
     std::size_t row_stride, col_stride;
@@ -17,7 +17,7 @@ template <class S> struct Matrix {
     }
 };
 
-// Where sums go, and what they begin with: what is there, other rows, or nothing.
+// Destination of the sums, and their start: the destination, other rows, or nothing.
 template <class S> struct Sums {
     S* at;
     std::size_t pitch;  // from row to row
@@ -33,7 +33,7 @@ template <class S> struct Sums {
     Sums go_on() const { return {at, pitch, at, pitch}; }
 };
 
-// Memory for packed operands; the ledger reports how much there is of it.
+// Memory for packed operands, which the memory report includes.
 class Workspace {
 public:
     Workspace();
@@ -52,7 +52,7 @@ private:
     void* memory_;
 };
 
-// c (m, n) = its start + a (m, k) · b (k, n); none of the three is 0.
+// Computes c (m, n) = its start + a (m, k) · b (k, n); m, n and k are not 0.
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Sums<S> c, const Workspace& workspace);
 

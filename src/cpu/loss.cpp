@@ -1,4 +1,4 @@
-// Cross-entropy of logits against labels, fused with its softmax.
+// Kernels of the cross-entropy of logits against labels, fused with its softmax.
 #include <string>
 
 #include "tally/base/error.hpp"

@@ -1,6 +1,6 @@
-// Matrix products: each element one chain, in loops for single rows and columns, for what is small and for the
-// rest, shared out over the threads by rows and columns of the result. Products::blas hands what is large to
-// BLAS, whose beta is the way of writing.
+// Matrix products, in which each element is one chain of additions. There are loops for single rows and
+// columns, for small products and for large ones, which threads share by rows and columns of the result. With
+// Products::blas, BLAS computes large products.
 #include <algorithm>
 
 #include "tally/cpu/families.hpp"
@@ -18,7 +18,7 @@ struct Times {
     template <class T> T operator()(T a, T b) const { return a * b; }
 };
 
-// c (n) (+)= a[0] * row 0 of b + a[1] * row 1 + ..., whose rows lie `pitch` apart: a single row times a matrix.
+// Multiplies a row by a matrix: c (n) (+)= a[0] * row 0 of b + a[1] * row 1 + ... The rows are `pitch` apart.
 template <class S>
 void add_scaled_rows(const S* a, const S* b, std::size_t pitch, Into<S[]> c, std::size_t n, std::size_t k) {
     if (n <= lanes<S>) {  // the sum stays in a register
@@ -51,8 +51,7 @@ void add_scaled_rows(const S* a, const S* b, std::size_t pitch, Into<S[]> c, std
     while (l < k) take(Contiguous<S>{c.dst});
 }
 
-// c[j] (+)= a · row j of b for as many j as there are lanes: a square of b at a time, turned, so that no sum waits
-// for another.
+// Computes c[j] (+)= a · row j of b for one j per lane. Transposes squares of b to make sums independent.
 template <class S> [[gnu::noinline]] void dots_in_lanes(const S* a, const S* b, Into<S[]> c, std::size_t k) {
     constexpr std::size_t L = lanes<S>;
     Batch<S> total = c.how == Write::set ? Batch<S>(-S(0)) : Batch<S>::load_unaligned(c.dst);
@@ -67,13 +66,13 @@ template <class S> [[gnu::noinline]] void dots_in_lanes(const S* a, const S* b, 
     total.store_unaligned(c.dst);
 }
 
-// c[j] (+)= a · row j of b. A single one waits for each of its additions.
+// Computes c[j] (+)= a · row j of b. Several sums at a time hide the latency of additions.
 template <class S> void row_dots(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
     constexpr std::size_t L = lanes<S>;
     const auto start = [&](std::size_t j) { return c.how == Write::set ? sum_identity<S>(k) : c.dst[j]; };
     std::size_t j = 0;
     for (; k >= L && j + L <= n; j += L, b += L * k) dots_in_lanes(a, b, from(c, j), k);
-    for (; j + 4 <= n; j += 4, b += 4 * k) {  // four sums, which do not wait for each other
+    for (; j + 4 <= n; j += 4, b += 4 * k) {  // four independent sums
         S total[4] = {start(j), start(j + 1), start(j + 2), start(j + 3)};
         for (std::size_t l = 0; l < k; ++l, prevent_vectorisation())
             for (std::size_t i = 0; i < 4; ++i) total[i] = fused(a[l], b[i * k + l], total[i]);
@@ -86,7 +85,7 @@ template <class S> void row_dots(const S* a, const S* b, Into<S[]> c, std::size_
     }
 }
 
-// ---- small products, in order; B is (k, n), A's element (i, l) lies at i * down + l * right ----
+// ---- small products, in order: B is (k, n), A's element (i, l) is at i * row_stride + l * col_stride ----
 
 template <std::size_t Rows, class S> void multiply_rows(const S* a, std::size_t row_stride,
                                                         std::size_t col_stride, const S* b, Into<S[]> c,
@@ -124,11 +123,11 @@ template <class S> void multiply_all_rows(const S* a, std::size_t row_stride, st
 
 template <class S> void multiply_in_order(const Product& p, const S* a, const S* b, Into<S[]> c) {
     const std::size_t row_stride = p.transpose_a ? 1 : p.k, col_stride = p.transpose_a ? p.m : 1;
-    alignas(line) S turned[ordered_limit / 2];  // m is at least 2
+    alignas(line) S transposed[ordered_limit / 2];  // m is at least 2
     if (p.transpose_b) {
         for (std::size_t j = 0; j < p.n; ++j)
-            for (std::size_t l = 0; l < p.k; ++l) turned[l * p.n + j] = b[j * p.k + l];
-        b = turned;
+            for (std::size_t l = 0; l < p.k; ++l) transposed[l * p.n + j] = b[j * p.k + l];
+        b = transposed;
     }
     multiply_all_rows(a, row_stride, col_stride, b, c, p);
 }
@@ -144,7 +143,7 @@ template <class S> void multiply_by_blas(const Product& p, const S* a, const S* 
                    p.transpose_a, p.transpose_b, S(1), static_cast<S>(static_cast<int>(c.how)));
 }
 
-// False for a single row or a single summand, or where BLAS was not asked for.
+// Returns false for a single row, for a single summand, and without Products::blas.
 template <class S>
 [[gnu::noinline]] bool multiplied_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (products() != Products::blas || p.m == 1 || p.k == 1) return false;
@@ -152,15 +151,15 @@ template <class S>
     return true;
 }
 
-// ---- large products, as they are defined ----
+// ---- large products in the defined order ----
 
-// In how many parts of at least `least` multiply-adds, and of whole units of the shared extent.
+// Returns the number of parts with at least `least` multiply-adds and whole units of the shared extent.
 std::size_t parts_of(std::size_t work, std::size_t least, std::size_t extent, std::size_t unit) {
     const auto max_parts = static_cast<std::size_t>(threads());
     return max_parts < 2 ? 1 : std::max<std::size_t>(1, std::min({max_parts, work / least, extent / unit}));
 }
 
-// body(first, count, workspace) for the parts of an extent, in whole units.
+// Calls body(first, count, workspace) for the parts of an extent, in whole units.
 template <class Body>
 void parallel_for_extent(std::size_t parts, std::size_t extent, std::size_t unit, const Body& body) {
     const std::size_t units = (extent + unit - 1) / unit;
@@ -172,7 +171,7 @@ void parallel_for_extent(std::size_t parts, std::size_t extent, std::size_t unit
 
 inline constexpr std::size_t unit_of_columns = 32, unit_of_rows = 12;
 
-// `n` of the columns, from number j on.
+// Computes columns j to j + n - 1 of a single row.
 template <class S>
 void multiply_row(const Product& p, const S* a, const S* b, Into<S[]> c, std::size_t j, std::size_t n) {
     p.transpose_b ? row_dots(a, b + j * p.k, from(c, j), n, p.k)
@@ -189,7 +188,7 @@ template <class S>
     });
 }
 
-// c (m, n) (+)= a (m, 1) · b (1, n). By value: what is captured would be read again for each row.
+// Computes c (m, n) (+)= a (m, 1) · b (1, n). Not a lambda: captured variables would be loaded for each row.
 template <class S> void add_outer_rows(const S* a, const S* b, Into<S[]> c, std::size_t m, std::size_t n) {
     for (std::size_t i = 0; i < m; ++i, c.dst += n)
         if (c.how == Write::set)
@@ -206,7 +205,7 @@ template <class S>
     const auto rows = [&](std::size_t first, std::size_t count) {
         add_outer_rows(a + first, b, from(c, first * p.n), count, p.n);
     };
-    // So many rows end where a line of memory ends, beyond which nothing is read: it may be another thread's.
+    // This many rows end at the end of a line, after which nothing is read: another thread may write there.
     constexpr std::size_t unit = line / sizeof(float);
     const bool in_lines = reinterpret_cast<std::uintptr_t>(c.dst) % line == 0;
     const std::size_t parts = in_lines ? parts_of(p.m * p.n, least, p.m, unit) : 1;
@@ -274,7 +273,7 @@ void linear_relu(const S* x, const S* w, const S* bias, S* y, std::size_t m, std
 
 template <class S>
 void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows, std::size_t width) {
-    constexpr std::size_t at_once = 4;  // rows that are added while they are still near
+    constexpr std::size_t at_once = 4;  // rows that are added while they are in the cache
     const auto masked = [](auto d, auto value) { return functor::Relu().back(d, value); };
     if (!dbias.dst || rows == 0) {
         simd_for_each<Write::set>(rows * width, rows * width, dz, masked, Contiguous<S>{dy},
@@ -284,8 +283,8 @@ void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t
     }
     for (std::size_t r = 0; r < rows; r += at_once, dbias.how = Write::add) {
         const std::size_t first = r * width, count = std::min(at_once, rows - r);
-        const std::size_t capacity =
-            (dz == dy ? count : rows - r) * width;  // in place, dy is still to be read there
+        // In place, the following rows of dy are still to be read.
+        const std::size_t capacity = (dz == dy ? count : rows - r) * width;
         simd_for_each<Write::set>(count * width, capacity, dz + first, masked, Contiguous<S>{dy + first},
                                   Contiguous<S>{y + first});
         sum_rows(dz + first, dbias, count, width, Identity());

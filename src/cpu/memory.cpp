@@ -1,4 +1,4 @@
-// Numbers moved without arithmetic beyond one addition: fill, copy, gather, scatter, blocks and rows.
+// Kernels that move elements, with at most one addition: fill, copy, gather, scatter, blocks and rows.
 #include <algorithm>
 #include <cstring>
 
@@ -18,7 +18,7 @@ template <class S> void add_scaled(S factor, const S* x, Into<S[]> y, std::size_
     if (n == 0) return;
     const auto scaled = [factor](auto v) {
         return v * decltype(v)(factor);
-    };  // as an operand, xtensor would not vectorise it
+    };  // a lambda, because xtensor would not vectorise a scalar operand
     if (factor != S(1)) return assign(y, n, xt::make_lambda_xfunction(scaled, vector_view(x, n)));
     if (y.how == Write::add) return assign(y, n, vector_view(x, n));
     std::memcpy(y.dst, x, n * sizeof(S));
@@ -28,15 +28,14 @@ template <class S> void put(Into<S[]> into, std::ptrdiff_t i, S value) {
     into.dst[i] = into.how == Write::set ? value : into.dst[i] + value;
 }
 
-// ---- a walk that reads across the lines of memory: both sides are visited in square tiles, which stay in
-// the cache ----
+// ---- walks across the lines of memory, in square tiles that stay in the cache ----
 
 struct Transposed {
-    std::size_t axis;      // along which the walked array is contiguous
-    std::ptrdiff_t pitch;  // of the other array along that axis
+    std::size_t axis;      // the axis along which the walked array is contiguous
+    std::ptrdiff_t pitch;  // step of the other array along that axis
 };
 
-// The axis with stride 1, if the last one is not it.
+// Finds the axis with stride 1. Returns false if it is the last one, or if there is none.
 bool transposed(const StridedIndex<1>& walk, Transposed& found) {
     if (walk.rank < 2 || row_step(walk, 0) == 1 || row_step(walk, 0) == 0) return false;
     std::ptrdiff_t pitch = 1;
@@ -52,8 +51,8 @@ bool transposed(const StridedIndex<1>& walk, Transposed& found) {
 
 inline constexpr std::size_t tile = 16;
 
-template <class S>
-void turn_whole_tile(const S* from_lines, std::ptrdiff_t from_pitch, Into<S[]> to, std::ptrdiff_t to_pitch) {
+template <class S> void transpose_whole_tile(const S* from_lines, std::ptrdiff_t from_pitch, Into<S[]> to,
+                                             std::ptrdiff_t to_pitch) {
     constexpr std::size_t L = lanes<S>;
     for (std::size_t b = 0; b < tile; b += L)
         for (std::size_t a = 0; a < tile; a += L) {
@@ -67,25 +66,24 @@ void turn_whole_tile(const S* from_lines, std::ptrdiff_t from_pitch, Into<S[]> t
         }
 }
 
-// to[a][b] (+)= from[b][a], for b < lines of a tile, a < its width; both are read and written line by line.
-template <class S> void turn_tile(const S* from_lines, std::ptrdiff_t from_pitch, Into<S[]> to,
-                                  std::ptrdiff_t to_pitch, std::size_t lines, std::size_t width) {
-    if (lines == tile && width == tile) return turn_whole_tile(from_lines, from_pitch, to, to_pitch);
-    alignas(line) S turned[tile * tile];
+// Computes to[a][b] (+)= from[b][a] for b < lines and a < width. Reads and writes line by line.
+template <class S> void transpose_tile(const S* from_lines, std::ptrdiff_t from_pitch, Into<S[]> to,
+                                       std::ptrdiff_t to_pitch, std::size_t lines, std::size_t width) {
+    if (lines == tile && width == tile) return transpose_whole_tile(from_lines, from_pitch, to, to_pitch);
+    alignas(line) S columns[tile * tile];
     for (std::size_t b = 0; b < lines; ++b, from_lines += from_pitch)
-        for (std::size_t a = 0; a < width; ++a) turned[a * tile + b] = from_lines[a];
+        for (std::size_t a = 0; a < width; ++a) columns[a * tile + b] = from_lines[a];
     for (std::size_t a = 0; a < width; ++a, to.dst += to_pitch)
-        simd_for_each(lines, to, Identity(), Contiguous<S>{turned + a * tile});
+        simd_for_each(lines, to, Identity(), Contiguous<S>{columns + a * tile});
 }
 
-// visit(i, at, height, width) for the first element of each tile.
+// Calls visit(i, at, height, width) for the first element of each tile.
 template <class Visit> void each_tile(const StridedIndex<1>& walk, Transposed t, Visit visit) {
     if (walk.size == 0) return;
     const std::size_t height = walk.extent[t.axis], width = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);
-    const std::size_t rows_below =
-        static_cast<std::size_t>(t.pitch) / width;  // between two steps along t.axis
-    StridedIndex<1> others = walk;                  // every row but those along the tiles' height
+    const std::size_t rows_below = static_cast<std::size_t>(t.pitch) / width;  // rows per step along t.axis
+    StridedIndex<1> others = walk;  // all rows, with those along t.axis counted once
     others.size /= height;
     others.extent[t.axis] = 1;
     std::size_t row = 0;
@@ -104,7 +102,7 @@ template <class S> void gather(const StridedIndex<1>& walk, const S* x, Into<S[]
     if (Transposed t; transposed(walk, t))
         return each_tile(walk, t,
                          [&](std::ptrdiff_t i, std::ptrdiff_t at, std::size_t height, std::size_t width) {
-                             turn_tile(x + at, row_step(walk, 0), from(y, i), t.pitch, width, height);
+                             transpose_tile(x + at, row_step(walk, 0), from(y, i), t.pitch, width, height);
                          });
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);
@@ -119,7 +117,7 @@ template <class S> void gather(const StridedIndex<1>& walk, const S* x, Into<S[]
     });
 }
 
-// What the walk reaches becomes the start of a sum.
+// Sets all elements that the walk reaches to the start of a sum.
 template <class S> void clear(const StridedIndex<1>& walk, S* x) {
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);
@@ -141,7 +139,7 @@ template <class S> void scatter(const StridedIndex<1>& walk, const S* dy, Into<S
     if (Transposed t; transposed(walk, t))
         return each_tile(walk, t,
                          [&](std::ptrdiff_t i, std::ptrdiff_t at, std::size_t height, std::size_t width) {
-                             turn_tile(dy + i, t.pitch, from(x, at), row_step(walk, 0), height, width);
+                             transpose_tile(dy + i, t.pitch, from(x, at), row_step(walk, 0), height, width);
                          });
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);

@@ -1,4 +1,4 @@
-// Layer norm: sums along each row in lanes; the gain's gradient row after row.
+// Kernels of layer norm. Sums along a row are made in lanes; the gain's gradient is summed row by row.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,14 +10,13 @@ namespace tally::cpu {
 
 namespace {
 
-// Body gets what stands for gain and bias at the place where each is missing: the number
-// that changes nothing.
+// Calls the body with the array p, or with the neutral number `otherwise` if a gain or bias is missing.
 template <class S, class Body> void with_optional(const S* p, S otherwise, Body body) {
     p ? body(Contiguous<S>{p}) : body(Broadcast<S>(otherwise));
 }
 
-// A row whose squares, or whose sum, are beyond what S holds: divided by its largest number it is not. There
-// eps is nothing beside a variance that is not 0.
+// Handles a row whose sum or squares overflow in S, by dividing the row by its largest number. In such a row
+// eps is negligible compared with a variance that is not 0.
 template <class S, class Gains, class Biases>
 [[gnu::cold, gnu::noinline]] void layer_norm_of_large(const S* x, Gains gains, Biases biases, S eps, S* y,
                                                       S& mean, S& rstd, std::size_t width) {

@@ -1,4 +1,4 @@
-// The pool: threads that wait for work, begun when they are first needed.
+// Implements the thread pool. Threads are started when they are first needed, and then wait for work.
 #include "tally/cpu/pool.hpp"
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ struct Work {
     RunPart run = nullptr;
 };
 
-// While one lives, the threads that are begun leave signals to those who asked for them.
+// Blocks all signals during its lifetime, so that threads started then leave signals to the other threads.
 class WithoutSignals {
 public:
     WithoutSignals() {
@@ -42,8 +42,8 @@ private:
     sigset_t before_;
 };
 
-// Products follow one another within microseconds, and to wake a thread that sleeps takes tens of them: who waits stays
-// awake for a while.
+// Polls for a while before it sleeps: products follow each other within microseconds, and waking a sleeping
+// thread takes tens of microseconds.
 template <class GiveWay> void wait_while(const std::atomic<unsigned>& word, unsigned seen,
                                          std::chrono::microseconds awake, GiveWay give_way) {
     using Clock = std::chrono::steady_clock;
@@ -52,7 +52,7 @@ template <class GiveWay> void wait_while(const std::atomic<unsigned>& word, unsi
     word.wait(seen);
 }
 
-// A process that was forked has none of the threads of the one that it was forked from, and begins none.
+// A forked process has none of the threads of its parent, and starts none.
 std::atomic<bool> forked = false;
 
 class Pool {
@@ -70,17 +70,18 @@ public:
         for (auto& helper : helpers_) helper->thread.join();
     }
 
-    // False: it is at work already, or was another process's.
+    // Returns false if the pool is busy, or if the process was forked.
     bool run(const Work& work, unsigned parts, unsigned workers) {
         if (forked) return false;
-        const Workspace& workspace = own_workspace();  // made before anybody is called: memory may run out
+        const Workspace& workspace =
+            own_workspace();  // before any thread is woken, because memory may run out
         const std::unique_lock only_one(mutex_, std::try_to_lock);
         if (!only_one) return false;
         const unsigned workers_wanted = grow_to(workers - 1);
         work_ = work;
         unfinished_.store(parts);
-        tasks_left_.store(parts);  // from here on whoever is awake takes of them
-        // With more threads than cores, some share one anyway.
+        tasks_left_.store(parts);  // from here on, threads that are awake take parts
+        // With more threads than cores, some threads share a core anyway, so wake() is enough.
         for (unsigned i = 0; i < workers_wanted; ++i)
             workers <= cores_ ? helpers_[i]->call() : helpers_[i]->wake();
         take_parts(workspace);
@@ -98,16 +99,16 @@ private:
     struct Helper {
         Workspace workspace;
         std::atomic<unsigned> calls{0}, heard{0};
-        std::atomic<int> core{-1};  // where it waits
+        std::atomic<int> core{-1};  // the core on which the thread waits
         std::thread thread;
 
         void wake() {
             calls.fetch_add(1);
             calls.notify_one();
         }
-        // A system may wake a thread on the core of who called it, and leave both there. They would not work side by side:
-        // before this one has its turn, the caller has done all parts. So who waits there, or has not heard the last call,
-        // is sent elsewhere.
+        // The system may wake a thread on the caller's core and leave both there. The thread would then start
+        // only after the caller has finished all parts. A thread that waits on this core, or that has not
+        // noticed the last call, is therefore woken on another core.
         void call() {
             const int here = this_core();
             if (core == here || heard != calls)
@@ -117,7 +118,7 @@ private:
         }
     };
 
-    // Nobody waits for a thread that is late to begin: others do its parts.
+    // Threads take parts from a common counter, so a thread that starts late does not delay the others.
     void take_parts(const Workspace& workspace) {
         for (unsigned untaken = tasks_left_.load(); untaken != 0;)
             if (tasks_left_.compare_exchange_weak(untaken, untaken - 1)) {
@@ -127,7 +128,7 @@ private:
             }
     }
 
-    // How many of them there are: fewer where the system gives no more threads, or no memory for them.
+    // Starts threads and returns their number, which is below `count` if the system lacks threads or memory.
     unsigned grow_to(std::size_t count) {
         while (helpers_.size() < count) {
             const WithoutSignals blocked;
@@ -159,7 +160,7 @@ private:
     std::mutex mutex_;
     std::vector<std::unique_ptr<Helper>> helpers_;
     Work work_;
-    std::atomic<unsigned> tasks_left_{0}, unfinished_{0};  // parts of it
+    std::atomic<unsigned> tasks_left_{0}, unfinished_{0};  // parts of work_ not taken, and parts not finished
     std::atomic<bool> ending_{false};
 };
 

@@ -1,4 +1,4 @@
-// The threads of the CPU's kernels: parts of one piece of work run at the same time, each with a workspace.
+// Thread pool of the CPU kernels. Parts of one work run at the same time, each with a workspace.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@ namespace tally::cpu {
 
 using RunPart = void (*)(const void* work, std::size_t part, const Workspace& workspace);
 
-// Calls run(work, part, workspace) once for every part, and returns when all have. They run on this thread and others,
-// threads() in all, beside whom may be late from an earlier call; on this one alone while those work for somebody else.
+// Calls run(work, part, workspace) once for every part, and returns when all calls have returned. The parts
+// run on this thread and others, threads() in all; only on this thread while another caller uses the pool.
 void run_parts(std::size_t parts, const void* work, RunPart run);
 
-// body(part, workspace) for every part.
+// Calls body(part, workspace) for every part.
 template <class Body> void parallel_for(std::size_t parts, const Body& body) {
     run_parts(parts, &body, [](const void* work, std::size_t part, const Workspace& workspace) {
         (*static_cast<const Body*>(work))(part, workspace);

@@ -1,4 +1,4 @@
-// sum, spread and max: along neighbours in lanes, across rows by adding rows to rows.
+// Kernels of sum, spread and max: in lanes along contiguous elements, and by adding rows otherwise.
 #include <algorithm>
 
 #include "tally/cpu/families.hpp"
@@ -9,7 +9,7 @@ namespace tally::cpu {
 
 namespace {
 
-// Sums more rows than `ordered_sum`, in halves.
+// Sums more than `ordered_sum` rows, in halves.
 template <class S> void sum_many_rows(const S* x, Into<S[]> y, const detail::ReduceAxes& fold) {
     for_column_tiles<wide_strip>(fold.inner, [&](std::size_t i, std::size_t width) {
         alignas(line) S total[wide_strip];
@@ -43,7 +43,7 @@ template <class S> void mean(const S* x, S* y, const detail::ReduceAxes& fold) {
     sum(x, {y, Write::set}, fold);
     const std::size_t n = fold.outer * fold.inner;
     const S count = static_cast<S>(static_cast<double>(fold.reduced));
-    if (n == 1)  // what was just written as one number is slow to read as part of a batch
+    if (n == 1)  // loading a batch right after storing one number would stall
         *y /= count;
     else
         simd_for_each<Write::set>(
@@ -81,7 +81,7 @@ template <class S> void max(const S* x, S* y, const detail::ReduceAxes& fold) {
     }
 }
 
-// PyTorch's formula: where y is NaN nothing equals it, and all receive 0 / 0.
+// Follows PyTorch's formula: if y is NaN, no element equals y, and all receive 0 / 0.
 template <class S>
 void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
     const auto is_largest = [](auto v, auto m) {

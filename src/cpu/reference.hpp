@@ -1,4 +1,4 @@
-// Each kernel as a plain loop, for any scalar: the table of Dual, and the witness for the fast kernels.
+// Implements each kernel as a plain loop for any scalar: for Dual, and for tests of the fast kernels.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@
 
 namespace tally::reference {
 
-using formula::exp, formula::log;  // of float and double; Dual brings its own
+using formula::exp, formula::log;  // for float and double; Dual has overloads
 using std::fma, std::sqrt;
 
 // ---- elementwise ----
@@ -39,7 +39,8 @@ void zip(const void* f, const StridedIndex<2>& walk, const S* a, const S* b, S* 
     });
 }
 
-// Gradients for operand 0 (a) or 1 (b). What is not kept is null and takes dy's place, unread by the functor.
+// Computes gradients of operand 0 (a) or 1 (b). An array that was not saved is null; dy replaces it, because
+// the functor does not read it.
 template <class F, std::size_t operand, class S> void zip_back(const void* f, const StridedIndex<2>& walk,
                                                                const S* dy, const S* a, const S* b,
                                                                const S* y, Into<S[]> d) {
@@ -151,7 +152,7 @@ template <class S> void max(const S* x, S* y, const detail::ReduceAxes& fold) {
 template <class S>
 void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
     each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
-        std::size_t ties = 0;  // none where y is NaN: all receive 0 / 0
+        std::size_t ties = 0;  // stays 0 if y is NaN: all receive 0 / 0
         for (std::size_t r = 0; r < fold.reduced; ++r) ties += x[first + r * step] == y[at];
         const S share = dy[at] / number<S>(ties), none = S(0) / number<S>(ties);
         for (std::size_t r = 0; r < fold.reduced; ++r)
@@ -219,7 +220,7 @@ void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::Reduc
     });
 }
 
-// ---- linear algebra: this is what a product is, for every device ----
+// ---- linear algebra: the definition of a product for every device ----
 
 template <class S> void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
     for (std::size_t i = 0; i < p.m; ++i)
@@ -363,7 +364,7 @@ template <class S> void measure(std::span<const Update<S>> list, bool squares, d
 
 // ---- batch norm and dropout ----
 
-// visit(f, at) for each element of (items, features, space), whose feature is f.
+// Calls visit(f, at) for each element of (items, features, space), whose feature is f.
 template <class Visit> void each_of_feature(const detail::ReduceAxes& fold, Visit visit) {
     for (std::size_t i = 0; i < fold.outer * fold.reduced * fold.inner; ++i)
         visit(i / fold.inner % fold.reduced, i);

@@ -1,4 +1,4 @@
-// The plain loops of what goes along an axis element by element: running sums, products, the place of the largest.
+// Plain loops along an axis: running sums and products, and the index of the largest element.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tally::reference {
 
-// run(first, step, at): where a run of `reduced` elements starts, the step between them, and whose it is.
+// Calls run(first, step, at) with the start of each run of `reduced` elements, their step, and its result.
 template <class Contiguous> void each_run(const detail::ReduceAxes& fold, Contiguous run) {
     for (std::size_t o = 0; o < fold.outer; ++o)
         for (std::size_t i = 0; i < fold.inner; ++i)

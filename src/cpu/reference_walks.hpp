@@ -1,8 +1,7 @@
-// How the plain loops of reference.hpp go: along a walk, into a destination, with a window over images.
+// Loops for reference.hpp: along a walk, into a destination, and with a window over images.
 //
-// A sum starts from its destination. With Write::set it starts from its first term: -0 is the start that
-// adds nothing, since -0 + x is x for every x, -0 included. So a sum made in one call or in several has
-// the same bits.
+// A sum starts from its destination. With Write::set it starts from -0, because -0 + x is x for every x,
+// including -0. A sum therefore has the same bits if it is computed in one call or in several.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +25,7 @@ template <class S> void store(Into<S[]> into, std::size_t i, S value) {
     into.dst[i] = value;
 }
 
-// visit(i, at) for each element of the walk, with the place of each operand.
+// Calls visit(i, at) for each element of the walk, with the offset of each operand.
 template <int Operands, class Visit> void follow(const StridedIndex<Operands>& walk, Visit visit) {
     std::array<std::size_t, max_rank> index{};
     std::array<std::ptrdiff_t, Operands> at{};
@@ -42,11 +41,11 @@ template <int Operands, class Visit> void follow(const StridedIndex<Operands>& w
     }
 }
 
-// Sums value(i, at) into the operand's own place, over the axes in which it repeats.
+// Sums value(i, at) into the operand's elements, over the axes along which the operand repeats.
 template <class S, int Operands, class Value>
 void sum_along(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d, Value value) {
     const S start = sum_start(S(0), Write::set, walk.size);
-    if (d.how == Write::set && walk.rank == 1 && walk.stride[operand][0] == 1)  // perhaps over dy
+    if (d.how == Write::set && walk.rank == 1 && walk.stride[operand][0] == 1)  // d may overwrite dy
         return follow(walk,
                       [&](std::size_t i, const auto& at) { d.dst[at[operand]] = start + value(i, at); });
     if (d.how == Write::set)
@@ -56,7 +55,7 @@ void sum_along(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]
 
 // ---- windows over images ----
 
-// visit(place in the columns, place in x or none) for every place that a window has.
+// Calls visit(index in the columns, index in x or none) for every element of every window.
 template <class Visit>
 void each_place(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;
@@ -66,7 +65,7 @@ void each_place(const SlidingWindow& w, std::size_t images, std::size_t channels
                 for (std::size_t image = 0; image < images; ++image)
                     for (std::size_t down = 0; down < w.down; ++down)
                         for (std::size_t across = 0; across < w.across; ++across, ++at) {
-                            // before the first pixel it wraps around, and is beyond the last
+                            // An index before the first pixel wraps around to a value beyond the last one.
                             const std::size_t row = down * w.stride + i - w.padding,
                                               column = across * w.stride + j - w.padding;
                             const bool inside = row < w.height && column < w.width;

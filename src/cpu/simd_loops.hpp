@@ -1,7 +1,7 @@
-// Loops over runs of neighbours: f of some sources, set or added to a destination, or summed.
+// SIMD loops over contiguous elements: they apply f to some sources and write, add or sum the results.
 //
-// Every element passes through the same SIMD instructions, the last few in a padded batch: a value never
-// depends on its position.
+// Every element passes through the same SIMD instructions, the last ones in a padded batch. A value therefore
+// does not depend on its position.
 #pragma once
 
 #include <algorithm>
@@ -15,16 +15,16 @@
 
 namespace tally::cpu {
 
-// ---- sources: what a run reads ----
+// ---- sources of a loop ----
 
-template <class S> struct Contiguous {  // neighbours in memory
+template <class S> struct Contiguous {  // contiguous elements
     const S* p;
     Batch<S> whole(std::size_t i) const { return Batch<S>::load_unaligned(p + i); }
     Batch<S> part(std::size_t i, std::size_t n) const { return load_part(p + i, n); }
     Contiguous from(std::size_t i) const { return {p + i}; }
 };
 
-template <class S> struct Broadcast {  // the same number everywhere
+template <class S> struct Broadcast {  // one number for all elements
     Batch<S> v;
     explicit Broadcast(S x) : v(x) {}
     Batch<S> whole(std::size_t) const { return v; }
@@ -32,7 +32,7 @@ template <class S> struct Broadcast {  // the same number everywhere
     Broadcast from(std::size_t) const { return *this; }
 };
 
-template <class S> struct Strided {  // any other step
+template <class S> struct Strided {  // elements with any other step
     const S* p;
     std::ptrdiff_t step;
     Batch<S> whole(std::size_t i) const { return part(i, lanes<S>); }
@@ -42,13 +42,13 @@ template <class S> struct Strided {  // any other step
     Strided from(std::size_t i) const { return {p + static_cast<std::ptrdiff_t>(i) * step, step}; }
 };
 
-// A destination from its element i on.
+// Returns the destination from its element i on.
 template <class S, class Index> Into<S[]> from(Into<S[]> d, Index i) { return {d.dst + i, d.how}; }
 
 // ---- elementwise ----
 
-// dst[i] (+)= f(x[i]...) for i < n. With `set`, elements up to `capacity` (at least n) may be overwritten by
-// anything: they are about to be written.
+// Computes dst[i] (+)= f(x[i]...) for i < n. With `set`, the function may overwrite elements up to `capacity`
+// (at least n) with any value, because the caller writes them next.
 template <Write how, class S, class F, class... X>
 void simd_for_each(std::size_t n, std::size_t capacity, S* dst, F f, X... x) {
     constexpr std::size_t L = lanes<S>;
@@ -74,20 +74,20 @@ template <class S, class F, class... X> void simd_for_each(std::size_t n, Into<S
         simd_for_each<Write::add>(n, n, into.dst, f, x...);
 }
 
-struct Identity {  // the identity
+struct Identity {
     template <class T> T operator()(T x) const { return x; }
 };
 
 // ---- sums ----
 
-// The start of a sum that adds nothing: -0 + x is x for every x, -0 included. A sum of no terms is 0.
+// Returns the start of a sum: -0, since -0 + x is x for every x, including -0. A sum without terms is 0.
 template <class S> constexpr S sum_identity(std::size_t terms) { return terms ? -S(0) : S(0); }
 
-// What is summed side by side is a line at every width of a register, so that a sum has one order.
+// Sums are made in the lanes of a whole line, so that their order is the same for every width of a register.
 template <class S> using Line = std::array<Batch<S>, line / sizeof(Batch<S>)>;
 template <class S> inline constexpr std::size_t in_line = line / sizeof(S);
 
-// Lane i and lane i + half, for i < half.
+// Adds lane i and lane i + half, for i < half.
 template <class S, std::size_t half> Batch<S> add_halves(const Batch<S>& v) {
     constexpr std::size_t L = lanes<S>;
     const typename Batch<S>::register_type x = v;
@@ -97,7 +97,7 @@ template <class S, std::size_t half> Batch<S> add_halves(const Batch<S>& v) {
     (std::make_index_sequence<L>());
 }
 
-// The first half of a line and the second, until one number is left.
+// Adds the first half of the lanes and the second half, until one number is left.
 template <class S, std::size_t half = lanes<S> / 2> Batch<S> add_lanes(Batch<S> v) {
     v = add_halves<S, half>(v);
     if constexpr (half > 1) v = add_lanes<S, half / 2>(v);
@@ -109,7 +109,7 @@ template <class S> S add_lanes(Line<S> v) {
     return add_lanes<S>(v[0]).get(0);
 }
 
-// v with its lanes from n on replaced.
+// Returns v with the lanes from n on replaced by `others`.
 template <class S> Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
     alignas(line) static constexpr auto place = [] {
         std::array<S, lanes<S>> made{};
@@ -120,8 +120,7 @@ template <class S> Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
                          Batch<S>(others));
 }
 
-// combine(...combine(start, f(x[0]...)), ...) over the lanes of four lines, as a line: `others` is
-// what changes nothing.
+// Folds f(x[i]...) by `combine` in the lanes of four lines into one line; `others` is the neutral element.
 template <class S, class Combine, class F, class... X>
 [[gnu::always_inline]] inline Line<S> fold_lanes(std::size_t n, S others, Combine combine, F f, X... x) {
     constexpr std::size_t L = lanes<S>, W = in_line<S>;
@@ -145,7 +144,7 @@ template <class S, class Combine, class F, class... X>
     return a;
 }
 
-// Keeps the compiler from "vectorising" a sum whose order is fixed: that only adds overhead.
+// Keeps the compiler from vectorising a sum whose order is fixed, which would only add overhead.
 inline void prevent_vectorisation() { asm volatile(""); }
 
 template <class S> S sum_in_order(S start, const S* x, std::size_t n) {
@@ -153,7 +152,7 @@ template <class S> S sum_in_order(S start, const S* x, std::size_t n) {
     return start;
 }
 
-// A sum of more terms is the sum of its two halves: a long chain of additions would lose digits.
+// A sum of more terms is the sum of its two halves, because a long chain of additions would lose digits.
 inline constexpr std::size_t whole_sum = detail::ordered_sum;
 constexpr std::size_t half_of(std::size_t n, std::size_t unit) { return (n / unit + 1) / 2 * unit; }
 
@@ -170,7 +169,8 @@ template <class S, class F, class... X> [[gnu::noinline]] Line<S> sum_of_halves(
     return sum;
 }
 
-// Fast, and the same bits every time, but not the order of the terms: f(x[0]...) + f(x[1]...) + ...
+// Computes f(x[0]...) + f(x[1]...) + ... fast. The order is fixed, so the bits are reproducible, but it is
+// not the order of the terms.
 template <class S, class F, class... X> S sum_in_lanes(std::size_t n, F f, X... x) {
     return add_lanes(n <= 2 * whole_sum ? fold_lanes(n, -S(0), Plus(), f, x...)
                                         : sum_of_halves<S>(n, f, x...));
@@ -179,7 +179,7 @@ template <class S> [[gnu::noinline]] S sum_in_lanes(const S* x, std::size_t n) {
     return sum_in_lanes<S>(n, Identity(), Contiguous<S>{x});
 }
 
-// start + f(x[0]...) + f(x[1]...) + ...: term after term up to `ordered` terms, in lanes beyond.
+// Computes start + f(x[0]...) + f(x[1]...) + ..., in this order up to `ordered` terms, otherwise in lanes.
 template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::size_t ordered, F f, X... x) {
     constexpr std::size_t chunk = 256;
     const bool in_order = n <= ordered;
@@ -198,7 +198,7 @@ template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::s
     return in_order ? total : start + total;
 }
 
-// y (+)= f of the rows of x, `pitch` apart, in order. Each pass over y adds four rows, so that y is written less often.
+// Computes y (+)= f of the rows of x, `pitch` apart, in order. Each pass adds four rows, to write y less.
 template <class S, class F>
 void sum_rows(const S* x, std::size_t pitch, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
     if (rows == 0 || width == 0) {
@@ -231,9 +231,9 @@ template <class S, class F> void sum_rows(const S* x, Into<S[]> y, std::size_t r
     sum_rows(x, width, y, rows, width, f);
 }
 
-// ---- the largest ----
+// ---- largest element ----
 
-struct Larger {  // NaN wins (asked with ==, since in xsimd 8 NaN != NaN is false)
+struct Larger {  // NaN wins (tested by ==, because in xsimd 8 NaN != NaN is false)
     template <class V> V operator()(V a, V b) const { return select(a == a, select(a > b, a, b), a); }
 };
 
@@ -242,7 +242,7 @@ template <class S> S largest(const S* x, std::size_t n) {
     constexpr std::size_t L = lanes<S>;
     const S lowest = -std::numeric_limits<S>::infinity();
     V a(lowest), b(lowest);
-    auto numbers = a == a;  // no NaN yet: it is looked for apart, which is faster than comparing around it
+    auto numbers = a == a;  // true in lanes without NaN; a separate test is faster than Larger
     std::size_t i = 0;
     for (; i + 2 * L <= n; i += 2 * L) {
         const V v = V::load_unaligned(x + i), w = V::load_unaligned(x + i + L);
@@ -264,7 +264,7 @@ template <class S> S largest(const S* x, std::size_t n) {
     return m[0];
 }
 
-// ---- columns, a strip at a time: what a kernel needs to remember for each of them fits on the stack ----
+// ---- strips of columns, whose sums fit on the stack ----
 
 inline constexpr std::size_t strip = 256, wide_strip = 1024;
 
@@ -272,8 +272,8 @@ template <std::size_t most = strip, class Body> void for_column_tiles(std::size_
     for (std::size_t i = 0; i < columns; i += most) body(i, std::min(most, columns - i));
 }
 
-// total[0, width) = the sum of `rows` rows from `first` on, where width <= wide_strip; add() sums blocks of up to
-// block_of_rows rows.
+// Computes total[0, width) = sum of `rows` rows from `first` on, for width <= wide_strip. add() sums blocks
+// of up to block_of_rows rows.
 inline constexpr std::size_t block_of_rows = 128;
 template <class S, class Add>
 void sum_in_halves(std::size_t first, std::size_t rows, std::size_t width, S* total, Add add) {

@@ -1,4 +1,4 @@
-// softmax, log_softmax and logsumexp with their backward twins: a row in lanes, columns in strips.
+// Kernels of softmax, log_softmax and logsumexp, and of their gradients: rows in lanes, columns in strips.
 #include "tally/cpu/softmax.hpp"
 
 #include <algorithm>
@@ -23,14 +23,14 @@ const auto softmax_slope = [](auto y, auto dy, auto total) { return y * (dy - to
 const auto log_softmax_slope = [](auto y, auto dy, auto total) { return dy - exp(y) * total; };
 const auto logsumexp_slope = [](auto x, auto dy, auto y) { return dy * exp(x - y); };
 
-struct FiniteShift {  // inf - inf would be NaN
+struct FiniteShift {  // 0 instead of infinity, because inf - inf would be NaN
     template <class T> T operator()(T largest) const {
         const T infinity = as<T>(std::numeric_limits<double>::infinity());
         return select(largest == infinity, as<T>(0), select(largest == -infinity, as<T>(0), largest));
     }
 };
 
-// exp(x - m), written to y when it is read.
+// A source of exp(x - m) that also writes each value to y.
 template <class S> struct Exps {
     const S* x;
     S* y;
@@ -48,7 +48,7 @@ template <class S> struct Exps {
     Exps from(std::size_t i) const { return {x + i, y + i, m}; }
 };
 
-// Of a strip of columns; rows are `pitch` apart.
+// Finds the largest element of each column in a strip whose rows are `pitch` apart.
 template <class S>
 void largest_of_columns(const S* x, std::size_t rows, std::size_t pitch, std::size_t width, S* m) {
     std::copy_n(x, width, m);
@@ -104,7 +104,7 @@ template <class S, bool logarithm> void softmax_or_log(const S* x, S* y, const d
     }
 }
 
-// dx (+)= slope(y, dy, total), total being the sum of terms(dy, y) along the axis.
+// Computes dx (+)= slope(y, dy, total), where total is the sum of terms(dy, y) along the axis.
 template <class S, class Terms, class Slope>
 void back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold, Terms terms, Slope slope) {
     const std::size_t size = fold.reduced * fold.inner;

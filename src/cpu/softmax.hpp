@@ -1,4 +1,4 @@
-// Softmax of one row of neighbours, as the losses need it too.
+// Softmax of one contiguous row, which the losses use too.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ template <class S> struct SoftmaxRow {
     S largest, log_total;  // log of the sum of exp(x - largest)
 };
 
-// y = softmax(x); n is at least 1.
+// Computes y = softmax(x) for n >= 1.
 template <class S> SoftmaxRow<S> softmax_row(const S* x, S* y, std::size_t n);
 
 }  // namespace tally::cpu

@@ -1,4 +1,4 @@
-// The CPU's table of kernels for each scalar type, and its threads.
+// Builds the CPU's kernel table for each scalar type, and sets its number of threads.
 #include <atomic>
 #include <string>
 

@@ -1,4 +1,4 @@
-// The optimizers' steps: every tensor of a list in one pass, a SIMD batch at a time.
+// Kernels of the optimizers: each updates all tensors of a list in one pass, a SIMD batch at a time.
 #include <array>
 #include <cmath>
 
@@ -9,7 +9,7 @@ namespace tally::cpu {
 
 namespace {
 
-// The same as update_element, for the elements that `load` and `store` reach.
+// Works like update_element() on the elements that `load` and `store` access.
 template <class Step, class S, class Load, class Store>
 void update_batch(const Step& step, const Update<S>& u, Load load, Store store) {
     const auto loaded = [&](const S* p, bool wanted) { return p && wanted ? load(p) : Batch<S>(S(0)); };
@@ -24,8 +24,8 @@ void update_batch(const Step& step, const Update<S>& u, Load load, Store store) 
 
 template <class Step, class S> void update(std::span<const Update<S>> list, const Step& given) {
     constexpr std::size_t L = lanes<S>;
-    const Step step = given;  // a copy, which no store can change
-    // The last comes first: a window has just measured it, and it is near.
+    const Step step = given;  // a local copy, which stores cannot alias
+    // Starts with the last tensor, because a window has just measured it and it is in the cache.
     for (auto last = list.rbegin(); last != list.rend(); ++last) {
         const Update<S> u = *last;
         std::size_t i = 0;
@@ -40,7 +40,7 @@ template <class Step, class S> void update(std::span<const Update<S>> list, cons
     }
 }
 
-// The sum of f(x) in 16 interleaved sums.
+// Returns the sum of f(x), computed in 16 interleaved sums.
 template <class Sum, class S, class F> Sum sum_of(const S* x, std::size_t n, F f) {
     constexpr std::size_t width = 16;
     std::array<Sum, width> lane{};
@@ -59,9 +59,9 @@ template <class S> void measure(std::span<const Update<S>> list, bool squares, d
         double sum;
         if (squares)
             found[0] += sum = sum_of<double>(u.gradient, u.size, [](double x) { return x * x; });
-        else  // 0, or NaN where an element is not finite: in half the time
+        else  // 0, or NaN if an element is not finite; takes half the time
             sum = static_cast<double>(sum_of<S>(u.gradient, u.size, [](S x) { return x * 0; }));
-        if (std::isfinite(sum)) continue;  // then every element is
+        if (std::isfinite(sum)) continue;  // then every element is finite
         for (std::size_t i = 0; i < u.size; ++i) found[1] += std::isfinite(u.gradient[i]) ? 0 : 1;
     }
 }

@@ -1,4 +1,4 @@
-// Following a walk row by row: the last axis is left to a fast inner loop, the others are an odometer.
+// Iterates over a walk row by row. The last axis is left to a fast inner loop.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ template <int Operands> std::ptrdiff_t row_step(const StridedIndex<Operands>& wa
     return walk.rank ? walk.stride[operand][static_cast<std::size_t>(walk.rank - 1)] : 1;
 }
 
-// visit(i, at) at the first element of each row, with the place of each operand.
+// Calls visit(i, at) at the first element of each row, with the offset of each operand.
 template <int Operands, class Visit> void each_row(const StridedIndex<Operands>& walk, Visit visit) {
     if (walk.size == 0) return;
     const std::size_t length = row_length(walk);
@@ -38,7 +38,7 @@ template <int Operands, class Visit> void each_row(const StridedIndex<Operands>&
     }
 }
 
-// How many different places of the operand the walk visits.
+// Returns the number of different elements of the operand that the walk visits.
 template <int Operands> std::size_t places(const StridedIndex<Operands>& walk, std::size_t operand) {
     std::size_t n = walk.size ? 1 : 0;
     for (std::size_t axis = 0; n && axis < static_cast<std::size_t>(walk.rank); ++axis)
@@ -46,7 +46,7 @@ template <int Operands> std::size_t places(const StridedIndex<Operands>& walk, s
     return n;
 }
 
-// True when the operand is read in order, each element once.
+// Returns whether the operand is read in order, each element once.
 template <int Operands> bool in_order(const StridedIndex<Operands>& walk, std::size_t operand) {
     std::ptrdiff_t step = 1;
     for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0;) {

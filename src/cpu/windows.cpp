@@ -1,4 +1,4 @@
-// Windows over images: convolution's columns and back, row after row; and the largest of each window.
+// Kernels of windows over images: columns of a convolution and their gradient, and max pooling.
 #include <algorithm>
 
 #include "tally/cpu/families.hpp"
@@ -8,10 +8,10 @@ namespace tally::cpu {
 
 namespace {
 
-// Of a row of the columns: the elements [from, to) that see a pixel, the first of which is `pixel`.
+// The elements [from, to) of a row of columns that are inside the image, and the first pixel.
 struct VisiblePart {
     std::size_t from, to, pixel;
-    VisiblePart(const SlidingWindow& w, std::size_t j) {  // j: the place within the window
+    VisiblePart(const SlidingWindow& w, std::size_t j) {  // j: column within the window
         from = j < w.padding ? (w.padding - j + w.stride - 1) / w.stride : 0;
         to = w.width + w.padding > j ? (w.width + w.padding - j + w.stride - 1) / w.stride : 0;
         from = std::min(from, w.across);
@@ -20,7 +20,8 @@ struct VisiblePart {
     }
 };
 
-// visit(at, row, seen) for every row of the columns: where it starts, and the row of x that it sees, or none.
+// Calls visit(at, inside, row, visible) for every row of the columns: its start, whether it is inside the
+// image, the start of its row of x, and the visible part.
 template <class Visit>
 void each_row_of_columns(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;
@@ -30,7 +31,7 @@ void each_row_of_columns(const SlidingWindow& w, std::size_t images, std::size_t
                 const VisiblePart visible(w, j);
                 for (std::size_t image = 0; image < images; ++image)
                     for (std::size_t down = 0; down < w.down; ++down, at += w.across) {
-                        const std::size_t row = down * w.stride + i - w.padding;  // before 0 it wraps around
+                        const std::size_t row = down * w.stride + i - w.padding;  // wraps around if negative
                         visit(at, row < w.height && visible.from < visible.to,
                               ((image * channels + c) * w.height + row) * w.width, visible);
                     }
@@ -73,7 +74,7 @@ void col2im(const S* columns, Into<S[]> x, const SlidingWindow& w, std::size_t i
                         });
 }
 
-// Windows of the usual sides are unrolled, which is what makes this fast; side 0 is any other.
+// Windows of common sides are unrolled, which makes them fast; Side 0 stands for any other side.
 template <std::size_t Side, class S>
 void largest_of_plane(const S* x, S* y, std::int32_t* place, const SlidingWindow& w) {
     const std::size_t tall = Side == 0 ? w.tall : Side, wide = Side == 0 ? w.wide : Side;

@@ -1,5 +1,4 @@
-// The one door to xtensor and xtensor-blas: their headers, wherever this version keeps them, and views
-// of our memory.
+// Includes xtensor and xtensor-blas, from the paths of each version, and makes views of memory.
 #pragma once
 
 #include <array>
@@ -24,11 +23,11 @@
 
 namespace tally::cpu {
 
-// A part of the views' types: a program has views of the same pointers, perhaps compiled without xsimd, and the
-// linker would take one function for both.
+// Makes the types of our views unique. A user's program may have views of the same pointers without xsimd,
+// and the linker would merge functions of both.
 template <class S> struct Ours : std::allocator<S> {};
 
-// Fixed rank and row-major: what xtensor assigns at the speed of a loop, without allocating.
+// Returns a row-major view of fixed rank, which xtensor assigns at the speed of a loop without allocating.
 template <std::size_t rank, class S>
 auto view(S* p, std::size_t n, const std::array<std::size_t, rank>& shape) {
     return xt::adapt(p, n, xt::no_ownership(), shape, xt::layout_type::row_major,
@@ -41,7 +40,7 @@ template <class S> auto matrix_view(S* p, std::size_t rows, std::size_t columns)
     return view<2>(p, rows * columns, {rows, columns});
 }
 
-// dst (+)= expression, of equal shape: `how` decides between the two assignments that need no temporary.
+// Computes dst (+)= expression of equal shape, without a temporary.
 template <class S, class Expression>
 void assign(Into<S[]> into, std::size_t n, const Expression& expression) {
     auto dst = vector_view(into.dst, n);
