@@ -1,4 +1,4 @@
-// Batch norm: a team for each feature makes its sums, a thread for each element uses them.
+// Kernel bodies of batch norm: a team per feature computes its sums, and a thread per element uses them.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tally::gpu {
 
-// Where term number i of a feature lies in (items, features, space).
+// Returns the index of term i of a feature in (items, features, space).
 TALLY_HOST_DEVICE constexpr std::size_t term_of(const detail::ReduceAxes& fold, std::size_t feature,
                                                 std::size_t i) {
     return (i / fold.inner * fold.reduced + feature) * fold.inner + i % fold.inner;

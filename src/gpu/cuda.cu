@@ -1,4 +1,4 @@
-// CUDA's errors in words, the one stream, and the one place where the host waits.
+// Implements the CUDA context: errors with messages, the only stream, and waiting for the device.
 #include "tally/gpu/cuda.hpp"
 
 #include <atomic>
@@ -15,7 +15,7 @@ std::atomic<std::uint64_t> waited{0};
 std::atomic<const char*> last_kernel{"none"};
 std::atomic<bool> waits_for_each{false};
 
-struct Context {  // never destroyed: arrays may be let go while the program ends
+struct Context {  // never destroyed, because arrays may be freed while the program ends
     cudaStream_t stream = nullptr;
     WrongLabel* wrong = nullptr;
 
@@ -41,7 +41,7 @@ void synchronize_stream(const char* why) {
                   "', and CUDA_LAUNCH_BLOCKING=1 in the environment shows which one failed");
 }
 
-// What a kernel noticed is said to whoever reads next, in whatever thread.
+// Waits for the stream. Throws if a kernel has found a wrong label, in the thread that waits next.
 void synchronize(const char* why) {
     synchronize_stream(why);
     static std::mutex& one_at_a_time = *new std::mutex;
@@ -56,7 +56,7 @@ void synchronize(const char* why) {
 
 void check(cudaError_t result, const char* call, const std::string& doing) {
     if (result == cudaSuccess) return;
-    static_cast<void>(cudaGetLastError());  // an error of one call is not the next one's
+    static_cast<void>(cudaGetLastError());  // clears the error, so that the next call does not report it
     throw Error(std::string("[cuda] ") + call + " failed (" + doing + "): " + cudaGetErrorString(result));
 }
 
@@ -78,7 +78,7 @@ cublasHandle_t cublas() {
     return handle;
 }
 
-std::string missing_words() {
+std::string why_missing() {
     int count = 0;
     const cudaError_t result = cudaGetDeviceCount(&count);
     if (result == cudaSuccess && count > 0) {

@@ -1,5 +1,5 @@
-// CUDA as tally uses it: one compute stream, errors in words, and one counter for every call that makes the
-// host wait. Included by .cu files only.
+// CUDA with one compute stream, errors with messages, and a counter of all calls that make the host wait.
+// Only .cu files include this.
 #pragma once
 
 #include <cublas_v2.h>
@@ -11,23 +11,23 @@
 
 namespace tally::gpu {
 
-// Throws an Error with the call, what was being done, and CUDA's own words.
+// Throws an Error with the call, the purpose of the call and CUDA's message.
 void check(cudaError_t result, const char* call, const std::string& doing);
 void check(cublasStatus_t result, const char* call, const std::string& doing);
 
-cudaStream_t stream();        // everything is ordered on it
-cublasHandle_t cublas();      // on that stream; its default is full float32, without TF32
-std::string missing_words();  // empty when there is a device; else why there is none
+cudaStream_t stream();      // orders all work
+cublasHandle_t cublas();    // on this stream; computes in full float32, without TF32
+std::string why_missing();  // empty if there is a device
 
-// The only places where the host waits for the device. After the first it throws what kernels could not say.
+// The host waits for the device only in these functions. wait_for_device() then throws the errors of kernels.
 void wait_for_device(const char* why);
-void trim_pool();  // and gives it back to the device
+void trim_pool();  // waits, and returns unused memory to the device
 void wait_for(cudaEvent_t event, const char* why);
 
 std::uint64_t waits();
-// For tests that look at results behind the engine's back. These are not counted.
+// For tests that read results without a call of the engine. These waits are not counted.
 void wait_after_each_launch(bool wait);
 
-void launched(const char* kernel);  // to be named when an error comes to light later
+void launched(const char* kernel);  // stores the name for a later error
 
 }  // namespace tally::gpu

@@ -1,4 +1,4 @@
-// Dropout: a thread for each four elements of an item, which is how many one block of random bits serves.
+// Kernel body of dropout: a thread per four elements of an item, which share one block of random bits.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ template <class S> struct DropoutBody {
     DropoutMask mask;
     S scale;
     Into<S[]> y;
-    std::size_t width, blocks;  // of an item
+    std::size_t width, blocks;  // elements and random blocks of an item
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
         const std::size_t item = i / blocks, first = i % blocks * 4;
         const random::detail::Words bits =

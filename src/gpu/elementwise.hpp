@@ -1,5 +1,5 @@
-// map, zip and where with their backward twins: a thread for each element; for a gradient, a thread or a team
-// for each place in which elements meet.
+// Kernel bodies of map, zip and where: a thread per element. Their gradients have a thread or a team per
+// element of the operand.
 #pragma once
 
 #include <cstddef>
@@ -52,9 +52,10 @@ template <class S> struct WhereBody {
     }
 };
 
-// ---- gradients, summed where their operand repeats ----
+// ---- gradients, summed over the axes along which their operand repeats ----
 
-// One term of a two-operand gradient. What is not kept is null and takes dy's place, unread by the functor.
+// Computes one term of a gradient of zip. An array that was not saved is null; dy replaces it, because the
+// functor does not read it.
 template <class F, std::size_t operand, class S> struct SlopeTerm {
     F f;
     const S *dy, *a, *b, *y;
@@ -86,8 +87,8 @@ template <class S> struct CopyTerm {
     TALLY_HOST_DEVICE S operator()(const Places<2>& at) const { return dy[at[1]]; }
 };
 
-// d[place] (+)= all terms that meet there, in rows of `length`: row after row, each in order or summed by the
-// team. A place that the walk does not visit gets no term.
+// Computes d[place] (+)= all terms of this element, row by row. A row has `length` terms, and the team sums
+// it in order or in its lanes. An element that the walk does not visit gets no term.
 template <int Operands, class S, class Term> struct MeetingBody {
     Meeting<Operands> walk;
     std::size_t length;
@@ -111,16 +112,16 @@ template <int Operands, class S, class Term> struct MeetingBody {
 template <class On, class S, int Operands, class Term>
 void sum_along(const char* name, const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d,
                Term term) {
-    Meeting<Operands> meets = meeting(walk, operand);
+    Meeting<Operands> reduction = meeting(walk, operand);
     const std::size_t places = walk.operand_size[operand];
     const auto last = static_cast<std::size_t>(walk.rank - 1);
-    const bool neighbours_meet = walk.rank > 0 && walk.stride[operand][last] == 0 && walk.extent[last] > 0;
-    // Samples lie along the other axes: whatever the number of their rows, these are added one by one.
-    const std::size_t length = neighbours_meet ? walk.extent[last] : meets.repeats.size;
-    const bool in_order = !neighbours_meet || sums_in_order(walk, length);
-    const MeetingBody<Operands, S, Term> body{meets, length, in_order, term, d};
-    // No block: each formula would be compiled once more, for rows that are rare.
-    if (neighbours_meet && length > 4)
+    const bool last_repeats = walk.rank > 0 && walk.stride[operand][last] == 0 && walk.extent[last] > 0;
+    // Items are along the other axes. Their rows are added in order for every number of items.
+    const std::size_t length = last_repeats ? walk.extent[last] : reduction.repeats.size;
+    const bool in_order = !last_repeats || sums_in_order(walk, length);
+    const MeetingBody<Operands, S, Term> body{reduction, length, in_order, term, d};
+    // Teams of a block would compile each formula once more, for rows that are rare.
+    if (last_repeats && length > 4)
         On::template teams<warp>(name, places, body);
     else
         On::template teams<1>(name, places, body);

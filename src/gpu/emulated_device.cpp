@@ -1,6 +1,7 @@
-// A pretended device for machines without a GPU: a module whose kernels are the GPU's bodies, run by the
-// host. It is as strict as a GPU: the host's own code cannot touch its memory, and nothing happens
-// before somebody waits.
+// The emulated device runs the GPU's kernel bodies on the host, for machines without a GPU.
+//
+// The emulation is as strict as a GPU: other host code cannot access the device's memory, and queued work
+// runs only when the host waits.
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -24,19 +25,19 @@ namespace tally {
 
 namespace {
 
-class Pretended {
+class Emulator {
 public:
     static constexpr std::size_t size = std::size_t{1} << 30;
 
-    // Never destroyed: arrays may be let go while the program ends.
-    static Pretended& one() {
-        static Pretended* const made = new Pretended;
+    // Never destroyed, because arrays may be freed while the program ends.
+    static Emulator& one() {
+        static Emulator* const made = new Emulator;
         return *made;
     }
 
     void* allocate(std::size_t bytes) {
         const std::lock_guard lock(mutex_);
-        // Under AddressSanitizer the ledger asks for the bytes as they are.
+        // Rounds up, because under AddressSanitizer callers do not round.
         const auto offset = arena_.take(memory::round_up_to_line(bytes));
         return offset ? base_ + *offset : nullptr;
     }
@@ -57,7 +58,7 @@ public:
         ++waits_;
         run();
     }
-    // Host code that may touch the memory of the device.
+    // Runs f with access to the memory of the device.
     template <class F> void open(F f) {
         protect(PROT_READ | PROT_WRITE);
         f();
@@ -68,14 +69,14 @@ public:
     std::uint64_t done() const { return queued_ - queue_.size(); }
 
 private:
-    Pretended()
+    Emulator()
         : base_(static_cast<std::byte*>(
               mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
-        if (base_ == MAP_FAILED) throw Error("[pretend] no address space for the memory of a device");
-        madvise(base_, size, MADV_HUGEPAGE);  // of few pages the protection changes quickly, at every wait
+        if (base_ == MAP_FAILED) throw Error("[emulated_device] mmap failed: no address space for 1 GiB");
+        madvise(base_, size, MADV_HUGEPAGE);  // with few pages, mprotect() is fast
     }
     void protect(int how) {
-        if (mprotect(base_, size, how) != 0) throw Error("[pretend] mprotect failed");
+        if (mprotect(base_, size, how) != 0) throw Error("[emulated_device] mprotect failed");
     }
     void run() {
         if (queue_.empty()) return;
@@ -92,17 +93,17 @@ private:
     std::uint64_t waits_ = 0, queued_ = 0;
 };
 
-struct OnPretended {
+struct OnEmulated {
     template <class Body> static void each(const char* name, std::size_t n, const Body& body) {
-        Pretended::one().later([=] { gpu::OnHost::each(name, n, body); });
+        Emulator::one().later([=] { gpu::OnHost::each(name, n, body); });
     }
     template <std::size_t lanes, class Body>
     static void teams(const char* name, std::size_t count, const Body& body) {
-        Pretended::one().later([=] { gpu::OnHost::teams<lanes>(name, count, body); });
+        Emulator::one().later([=] { gpu::OnHost::teams<lanes>(name, count, body); });
     }
     static Products products() { return gpu::OnHost::products(); }
     template <class S> static void multiply(const detail::Product& p, const S* a, const S* b, Into<S[]> c) {
-        Pretended::one().later([=] { gpu::OnHost::multiply(p, a, b, c); });
+        Emulator::one().later([=] { gpu::OnHost::multiply(p, a, b, c); });
     }
 
     template <class S> using Scratch = gpu::LedgerScratch<S>;
@@ -114,29 +115,29 @@ struct OnPretended {
     static void throw_wrong_label() {}
 };
 
-// What it sends, it sends when somebody waits: a part of the ring written too early would show.
+// Sends only when the host waits, so that tests find a part of the ring that is overwritten too early.
 struct Link {
     static void* pinned(std::size_t bytes) { return ::operator new(bytes); }
     static void send(void* to, const void* from, std::size_t bytes) {
-        Pretended::one().later([=] { std::memcpy(to, from, bytes); });
+        Emulator::one().later([=] { std::memcpy(to, from, bytes); });
     }
     static inline std::uint64_t marks[gpu::StagingRing::parts];
-    static void mark(std::size_t part) { marks[part] = Pretended::one().queued(); }
+    static void mark(std::size_t part) { marks[part] = Emulator::one().queued(); }
     static void await(std::size_t part) {
-        if (Pretended::one().done() < marks[part]) Pretended::one().wait();
+        if (Emulator::one().done() < marks[part]) Emulator::one().wait();
     }
 };
 
-struct Pretend {
+struct EmulatedDevice {
     static constexpr const char* name = "pretend";
-    using On = OnPretended;
+    using On = OnEmulated;
 
     static std::string missing() { return ""; }
 
-    static void* allocate(std::size_t bytes) { return Pretended::one().allocate(bytes); }
-    static void free(void* data, std::size_t bytes) { Pretended::one().free(data, bytes); }
+    static void* allocate(std::size_t bytes) { return Emulator::one().allocate(bytes); }
+    static void free(void* data, std::size_t bytes) { Emulator::one().free(data, bytes); }
     static void fill(void* data, unsigned char byte, std::size_t bytes) {
-        Pretended::one().later([=] { std::memset(data, byte, bytes); });
+        Emulator::one().later([=] { std::memset(data, byte, bytes); });
     }
 
     static void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes) {
@@ -144,11 +145,11 @@ struct Pretend {
             static auto& staging = *new gpu::Staging<Link>(Link{});
             return staging.upload(to, from, bytes);
         }
-        if (to_device == from_device) return Pretended::one().later([=] { std::memcpy(to, from, bytes); });
+        if (to_device == from_device) return Emulator::one().later([=] { std::memcpy(to, from, bytes); });
         wait();
-        Pretended::one().open([&] { std::memcpy(to, from, bytes); });
+        Emulator::one().open([&] { std::memcpy(to, from, bytes); });
     }
-    static std::uint64_t waits() { return Pretended::one().waits(); }
+    static std::uint64_t waits() { return Emulator::one().waits(); }
 
     template <class S> static detail::Kernels<S> kernels() { return gpu::table<On, S>(); }
 
@@ -159,7 +160,7 @@ struct Pretend {
 
 private:
     static void wait() {
-        Pretended::one().wait();
+        Emulator::one().wait();
         const gpu::WrongLabel seen = *On::wrong_label();
         *On::wrong_label() = {};
         if (seen.found) throw Error(words(seen));
@@ -169,4 +170,4 @@ private:
 }  // namespace
 }  // namespace tally
 
-TALLY_MODULE(tally::Pretend)
+TALLY_MODULE(tally::EmulatedDevice)

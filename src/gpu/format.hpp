@@ -1,4 +1,4 @@
-// What a kernel worked on, in words, for errors of a launch.
+// Formats the sizes of a kernel's arguments, for errors of a launch.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ inline std::string words(const Product& p) {
            std::to_string(p.n) + ")";
 }
 
-// The shape that a body carries, or else how many there are of what is launched.
+// Returns the shape in a body, or otherwise the count of launched elements or teams.
 template <class Body> std::string sizes_of(const Body& body, std::size_t count, const char* of) {
     if constexpr (requires { body.fold.reduced; }) {
         const std::size_t sizes[] = {body.fold.outer, body.fold.reduced, body.fold.inner};

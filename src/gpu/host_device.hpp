@@ -1,5 +1,4 @@
-// The one place where a kernel body learns whether it may run on a GPU: for every other compiler it
-// is plain C++.
+// TALLY_HOST_DEVICE marks functions for host and GPU; without a CUDA compiler the macro is empty.
 #pragma once
 
 #ifdef __CUDACC__

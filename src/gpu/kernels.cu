@@ -1,4 +1,4 @@
-// The kernels of all families on the GPU: their bodies, launched.
+// Instantiates the kernels of all families for the GPU.
 #include "tally/gpu/on_device.hpp"
 #include "tally/gpu/table.hpp"
 

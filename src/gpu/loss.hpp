@@ -1,4 +1,4 @@
-// Cross-entropy of logits against labels, fused with its softmax: a team for each row, then one for the rows.
+// Kernel bodies of the cross-entropy, fused with softmax: a team per row, then one team for the rows.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tally::gpu {
 
-// The first label that is no class: a GPU cannot throw, so it writes here, and the host throws when it looks.
+// The first label that is not a class. A GPU cannot throw, so the host throws the next time it waits.
 struct WrongLabel {
     bool found = false;
     std::int32_t label = 0;
@@ -82,7 +82,7 @@ template <class S> struct CrossEntropyBackBody {
     const S *dtotal, *probabilities;
     const std::int32_t* labels;
     std::int32_t ignore;
-    S at_label, elsewhere;  // what the probabilities should be
+    S at_label, elsewhere;  // target probabilities
     Into<S[]> dlogits;
     std::size_t classes;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {

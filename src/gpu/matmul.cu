@@ -1,4 +1,4 @@
-// Matrix products on the GPU by cuBLAS: what Products::blas hands it.
+// Matrix products by cuBLAS, for Products::blas.
 #include "tally/gpu/matmul.hpp"
 
 #include <cstdint>
@@ -12,8 +12,7 @@ namespace tally::gpu {
 
 namespace {
 
-// The library's working memory, on the ledger. Only the budget decides, so that the same call gives
-// the same bits.
+// Size of cuBLAS's workspace. It depends only on the budget, so that the same call gives the same bits.
 std::size_t workspace_bytes() {
     constexpr std::size_t small = std::size_t{64} << 10, large = std::size_t{32} << 20;
     const std::size_t budget = host().budget();
@@ -40,11 +39,11 @@ template <class S> void OnDevice::multiply(const Product& p, const S* a, const S
         if (result != CUBLAS_STATUS_SUCCESS) [[unlikely]]
             check(result, call, "matmul " + words(p));
     };
-    constexpr std::uintptr_t line = 256;  // as cuBLAS wants it
+    constexpr std::uintptr_t line = 256;  // alignment required by cuBLAS
     const std::size_t bytes = workspace_bytes();
     const Scratch<unsigned char> workspace(bytes + line);
     const auto from = (reinterpret_cast<std::uintptr_t>(workspace.data()) + line - 1) & ~(line - 1);
-    static std::mutex& one_at_a_time = *new std::mutex;  // the handle is one
+    static std::mutex& one_at_a_time = *new std::mutex;  // because all threads share the handle
     const std::lock_guard lock(one_at_a_time);
     expect_success(cublasSetWorkspace(cublas(), reinterpret_cast<void*>(from), bytes), "cublasSetWorkspace");
     const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };

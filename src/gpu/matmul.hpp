@@ -1,5 +1,5 @@
-// Matrix products. A thread makes an element: it starts from the destination and adds one product after the
-// other. Products::blas hands what is large to the device's library, whose beta is the way of writing.
+// Kernel bodies of matrix products. A thread per element starts from the destination and adds the products in
+// order. With Products::blas the device's library computes large products.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ template <class S> struct ProductBody {
     const S *a, *b;
     const S* bias;  // the start of each row, or null
     Into<S[]> c;
-    bool relu = false;  // of the result
+    bool relu = false;  // apply relu to the result
     TALLY_HOST_DEVICE void operator()(std::size_t at) const {
         using std::fma;
         const std::size_t i = at / p.n, j = at % p.n;
@@ -36,7 +36,7 @@ template <class S> struct RepeatRowBody {
     TALLY_HOST_DEVICE void operator()(std::size_t i) const { y[i] = row[i % width]; }
 };
 
-// A thread for each column, row after row.
+// A thread per column visits all rows.
 template <class S> struct ReluBiasBackBody {
     const S *dy, *y;
     S* dz;
@@ -54,7 +54,7 @@ template <class S> struct ReluBiasBackBody {
     }
 };
 
-// A product with one summed element has one order only.
+// Returns whether the product is computed in order. Products with one summand have only one order.
 template <class On> bool multiplies_in_order(const Product& p) {
     return p.k <= 1 || p.m * p.n * p.k <= ordered_limit || On::products() == Products::ordered;
 }

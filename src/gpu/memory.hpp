@@ -1,4 +1,4 @@
-// Numbers moved without arithmetic beyond one addition: fill, copy, gather, scatter, blocks and rows.
+// Kernel bodies that move elements, with at most one addition: fill, copy, gather, scatter, blocks and rows.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ template <class S> struct RowsBody {
     }
 };
 
-// A team for each row of dy: the first row with its index adds all those with the same index, in their order.
+// A team per row of dy. The team of the first row with an index adds all rows with this index, in order.
 template <class S> struct RowsBackBody {
     const S* dy;
     const std::int32_t* index;

@@ -1,4 +1,4 @@
-// The module's side of memory/peer_table.hpp: a device becomes a table whose functions throw nothing.
+// Turns a device into a peer::Table whose functions do not throw, for a device module.
 #pragma once
 
 #include <array>
@@ -13,76 +13,76 @@
 
 namespace tally::gpu {
 
-inline const peer::HostApi* the_host = nullptr;  // set before anything else of the module is called
+inline const peer::HostApi* the_host = nullptr;  // set by open(), the first call
 
 inline const peer::HostApi& host() { return *the_host; }
 
-struct Refused {};  // by the host, which has noted why
+struct HostError {};  // thrown after an error of the host, which has stored the message
 
-// A function as it is called from outside.
-template <auto f> struct Noting;
-template <class Result, class... Arguments, Result (*f)(Arguments...)> struct Noting<f> {
+// Calls f and passes its exceptions to the host, because exceptions must not leave the module.
+template <auto f> struct Catching;
+template <class Result, class... Arguments, Result (*f)(Arguments...)> struct Catching<f> {
     static Result call(Arguments... arguments) noexcept {
         try {
             return f(arguments...);
-        } catch (const Refused&) {
+        } catch (const HostError&) {
         } catch (const std::exception& error) {
             host().failed(error.what());
         } catch (...) {
-            host().failed("the device failed without a word");
+            host().failed("the device threw an unknown exception");
         }
         return Result();
     }
 };
-template <auto f> inline constexpr auto noting = &Noting<f>::call;
+template <auto f> inline constexpr auto catching = &Catching<f>::call;
 
-template <class On, class S> struct Bare {  // the kernels that throw
+template <class On, class S> struct ThrowingKernels {
     static inline std::array<AnyFunction, kernel_slots<S>> slots{};
 };
 
-template <class On, class S> struct NotingSlots {
+template <class On, class S> struct CatchingSlots {
     template <std::size_t i> struct Slot {
         template <class... Arguments> using Function = void(Arguments...);
         template <class... Arguments> constexpr operator Function<Arguments...>*() const {
-            return [](Arguments... arguments) { Noting<run<Arguments...>>::call(arguments...); };
+            return [](Arguments... arguments) { Catching<run<Arguments...>>::call(arguments...); };
         }
         template <class... Arguments> static void run(Arguments... arguments) {
-            reinterpret_cast<Function<Arguments...>*>(Bare<On, S>::slots[i])(arguments...);
+            reinterpret_cast<Function<Arguments...>*>(ThrowingKernels<On, S>::slots[i])(arguments...);
         }
     };
 };
 
-template <class On, class S> const Kernels<S>* noting_kernels(const Kernels<S>& bare) {
-    Bare<On, S>::slots = slots_of(bare);
-    static constexpr Kernels<S> made = each_slot<S, NotingSlots<On, S>::template Slot>();
+template <class On, class S> const Kernels<S>* catching_kernels(const Kernels<S>& throwing) {
+    ThrowingKernels<On, S>::slots = slots_of(throwing);
+    static constexpr Kernels<S> made = each_slot<S, CatchingSlots<On, S>::template Slot>();
     return &made;
 }
 
-// `Device` has static functions of those names; missing() is empty or says why there is no such device.
+// Builds the table from static functions of `Device`. Throws if Device::missing() returns a reason.
 template <class Device> const peer::Table* table_of() {
     using On = typename Device::On;
     if (const std::string why = Device::missing(); !why.empty()) throw Error(why);
     static const peer::Table made{
         .name = Device::name,
-        .raw = {noting<Device::allocate>, noting<Device::free>, noting<Device::fill>},
-        .copy = noting<Device::copy>,
-        .waits = noting<Device::waits>,
-        .in_float = noting_kernels<On, float>(Device::template kernels<float>()),
-        .in_double = noting_kernels<On, double>(Device::template kernels<double>()),
-        .wait_after_each_launch = noting<Device::wait_after_each_launch>,
-        .pinned_alloc = noting<Device::pinned_alloc>,
+        .raw = {catching<Device::allocate>, catching<Device::free>, catching<Device::fill>},
+        .copy = catching<Device::copy>,
+        .waits = catching<Device::waits>,
+        .in_float = catching_kernels<On, float>(Device::template kernels<float>()),
+        .in_double = catching_kernels<On, double>(Device::template kernels<double>()),
+        .wait_after_each_launch = catching<Device::wait_after_each_launch>,
+        .pinned_alloc = catching<Device::pinned_alloc>,
     };
     return &made;
 }
 
 template <class Device> const peer::Table* open(const peer::HostApi* library) noexcept {
     the_host = library;
-    return Noting<table_of<Device>>::call();
+    return Catching<table_of<Device>>::call();
 }
 
 }  // namespace tally::gpu
 
-// The two names by which the library knows a module.
+// Defines the two symbols that the library looks up in a module.
 #define TALLY_MODULE(Device)                                                                \
     extern "C" {                                                                            \
     [[gnu::visibility("default")]] extern const tally::peer::AbiVersion tally_module_stamp; \

@@ -1,4 +1,4 @@
-// Layer norm: a team for each row; the gain's gradient a thread for each column, row after row.
+// Kernel bodies of layer norm: a team per row, and a thread per column for the gain's gradient.
 #pragma once
 
 #include <cmath>
@@ -36,8 +36,8 @@ template <class S> struct LayerNormBody {
     }
 
 private:
-    // A row whose squares, or whose sum, are beyond what S holds: divided by its largest number it is not.
-    // There eps is nothing beside a variance that is not 0.
+    // Handles a row whose sum or squares overflow in S, by dividing the row by its largest number. In such a
+    // row eps is negligible compared with a variance that is not 0.
     template <class T> TALLY_HOST_DEVICE void large(T& team, std::size_t row) const {
         using std::sqrt;
         const S *from = x + row * width, n = static_cast<S>(width);

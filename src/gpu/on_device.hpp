@@ -1,5 +1,5 @@
-// Launching kernel bodies on the GPU: a thread for each index; a thread, a warp or a block for each team.
-// Included by .cu files only.
+// OnDevice launches kernel bodies on the GPU: a thread per index, or a thread, a warp or a block per team.
+// Only .cu files include this.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 
 namespace tally::gpu {
 
-inline constexpr std::size_t most_blocks = std::size_t{1} << 20;  // a longer launch goes round
+inline constexpr std::size_t most_blocks = std::size_t{1} << 20;  // for more elements, each thread loops
 
-// In order: each lane computes a term, lane 0 of the team adds them.
+// A team of a warp. For sums in order, each lane computes a term and lane 0 adds the terms.
 struct WarpTeam {
     static constexpr std::size_t lanes = warp;
     static constexpr unsigned everyone = 0xFFFFFFFFu;
@@ -50,7 +50,7 @@ struct WarpTeam {
 struct BlockTeam {
     static constexpr std::size_t lanes = block;
     unsigned lane;
-    unsigned char* shared;  // a number a lane, of up to eight bytes
+    unsigned char* shared;  // one number of up to eight bytes per lane
 
     template <class F> __device__ void each(std::size_t n, F f) {
         for (std::size_t i = lane; i < n; i += lanes) f(i);
@@ -61,7 +61,7 @@ struct BlockTeam {
         T* const numbers = reinterpret_cast<T*>(shared);
         T total = nothing;
         for (std::size_t i = lane; i < n; i += lanes) total = combine(total, f(i));
-        __syncthreads();  // whoever still reads the last result
+        __syncthreads();  // other lanes may still read the previous result
         numbers[lane] = total;
         for (unsigned half = lanes / 2; half > 0; half /= 2) {
             __syncthreads();
@@ -133,7 +133,7 @@ struct OnDevice {
 
     template <class S> using Scratch = LedgerScratch<S>;
 
-    static WrongLabel* wrong_label();  // in memory that both sides see; looked at when the host waits anyway
+    static WrongLabel* wrong_label();  // in mapped memory; the host reads it whenever it waits
     static void throw_wrong_label() {}
 
 private:

@@ -1,7 +1,7 @@
-// The GPU's kernel bodies run by the host: their arithmetic and indexing can be tested without a GPU.
+// OnHost runs the GPU's kernel bodies on the host, to test their arithmetic and indexing without a GPU.
 //
-// Lanes and threads are visited from the last to the first: a body that relied on another lane's
-// writes would show.
+// OnHost visits lanes and threads from the last to the first, so that tests find a body that relies on the
+// writes of another lane.
 #pragma once
 
 #include <array>
@@ -53,8 +53,8 @@ struct OnHost {
         }
     }
 
-    // The host has no library; what would be the library's it computes row by row, which reads b along its rows
-    // where the body goes down the columns. Each sum has the same order, hence the same bits.
+    // The host has no library. multiply() replaces the library and reads b along its rows, where the body
+    // reads columns. Each sum has the same order and therefore the same bits.
     static Products products() { return Products::blas; }
 
     template <class S> static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
@@ -69,7 +69,7 @@ struct OnHost {
         }
     }
 
-    template <class S> class Scratch {  // memory between two launches
+    template <class S> class Scratch {
     public:
         explicit Scratch(std::size_t n) : numbers_(n) {}
         S* data() const { return numbers_.data(); }

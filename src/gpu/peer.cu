@@ -1,4 +1,4 @@
-// The GPU as the engine sees it: its memory, copies to and from it, and its table of kernels.
+// The GPU's device module: its memory, copies to and from it, and its table of kernels.
 #include <mutex>
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace tally::gpu {
 
-// Each is made in kernels.cu.
+// kernels.cu instantiates these templates.
 #define TALLY_MADE_ELSEWHERE(family)                                  \
     extern template void install_##family<OnDevice>(Kernels<float>&); \
     extern template void install_##family<OnDevice>(Kernels<double>&);
@@ -59,27 +59,27 @@ struct Cuda {
     static constexpr const char* name = "cuda";
     using On = OnDevice;
 
-    static std::string missing() { return missing_words(); }
+    static std::string missing() { return why_missing(); }
 
-    // Blocks are taken and given back in the order of the stream: neither makes the host wait.
+    // Blocks are allocated and freed in the order of the stream, so the host does not wait.
     static void* allocate(std::size_t bytes) {
         void* data = nullptr;
         cudaError_t failed = cudaMallocAsync(&data, bytes, stream());
-        if (failed == cudaErrorMemoryAllocation) {  // what was given back may still be on its way
+        if (failed == cudaErrorMemoryAllocation) {  // freed blocks may not have returned to the pool yet
             static_cast<void>(cudaGetLastError());
             trim_pool();
             failed = cudaMallocAsync(&data, bytes, stream());
         }
         if (failed == cudaSuccess) return data;
         static_cast<void>(cudaGetLastError());
-        if (failed != cudaErrorMemoryAllocation)  // the ledger says that in its own words
+        if (failed != cudaErrorMemoryAllocation)  // the caller throws OutOfMemory
             check(failed, "cudaMallocAsync", std::to_string(bytes) + " bytes");
         return nullptr;
     }
 
     static void free(void* data, std::size_t) {
         if (cudaFreeAsync(data, stream()) != cudaSuccess)
-            static_cast<void>(cudaGetLastError());  // while the program ends the driver may be gone already
+            static_cast<void>(cudaGetLastError());  // at the end of the program the driver may be unloaded
     }
 
     static void fill(void* data, unsigned char byte, std::size_t bytes) {

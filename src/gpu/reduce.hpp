@@ -1,5 +1,5 @@
-// sum, mean, spread and max: a thread for each column, a team for each row of neighbours. What goes on element
-// by element: a thread for each run.
+// Kernel bodies of sum, mean, spread and max: a thread per column, or a team per contiguous row. Running sums
+// and products have a thread per run.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tally::gpu {
 
-// Where the elements that reduce to one result lie.
+// Start and step of the elements that reduce to one result.
 struct RunOf {
     std::size_t first, step;
     TALLY_HOST_DEVICE constexpr RunOf(const detail::ReduceAxes& fold, std::size_t result)
@@ -18,7 +18,7 @@ struct RunOf {
     TALLY_HOST_DEVICE constexpr std::size_t operator[](std::size_t r) const { return first + r * step; }
 };
 
-// Columns are left to one thread each: their neighbours read the neighbouring numbers.
+// Each column has one thread, because neighbouring threads then read neighbouring numbers.
 template <class On, class Body>
 void for_each_run(const char* name, const detail::ReduceAxes& fold, const Body& body) {
     const std::size_t results = fold.outer * fold.inner;
@@ -61,7 +61,7 @@ template <class S> struct MaxBody {
     }
 };
 
-// PyTorch's formula: where y is NaN nothing equals it, and all receive 0 / 0.
+// Follows PyTorch's formula: if y is NaN, no element equals y, and all receive 0 / 0.
 template <class S> struct MaxBackBody {
     const S *dy, *x, *y;
     Into<S[]> dx;
@@ -76,7 +76,7 @@ template <class S> struct MaxBackBody {
     }
 };
 
-// ---- a thread for each run, element by element ----
+// ---- a thread per run, in order ----
 
 template <class S> struct CumsumBody {
     const S* x;

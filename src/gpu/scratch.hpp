@@ -1,4 +1,4 @@
-// Memory of the device between two launches: from the ledger, given back in the stream's order.
+// Device memory between two launches, allocated by the host and freed in the stream's order.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace tally::gpu {
 template <class S> class LedgerScratch {
 public:
     explicit LedgerScratch(std::size_t n) : storage_(host().allocate(n * sizeof(S))) {
-        if (storage_ == nullptr) throw Refused();
+        if (storage_ == nullptr) throw HostError();
     }
     LedgerScratch(const LedgerScratch&) = delete;
     LedgerScratch& operator=(const LedgerScratch&) = delete;

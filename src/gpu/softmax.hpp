@@ -1,4 +1,4 @@
-// softmax, log_softmax and logsumexp with their backward twins: two folds along a run, then each element.
+// Kernel bodies of softmax, log_softmax, logsumexp and their gradients: two folds, then each element.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,8 @@ template <class S> TALLY_HOST_DEVICE constexpr S finite_shift(S largest) {  // i
     return largest == -lowest<S>() || largest == lowest<S>() ? S(0) : largest;
 }
 
-// value(i) for i < n; softmax shifts by the largest itself, so that an infinity gives NaN, as in PyTorch.
+// Sums exp(value(i) - shift) for i < n. softmax always shifts by the largest value, so that infinity gives
+// NaN as in PyTorch.
 template <class S, class T, class Value>
 TALLY_HOST_DEVICE constexpr ExpSum<S> exp_sum(T& team, std::size_t n, bool only_finite, Value value) {
     using formula::exp;

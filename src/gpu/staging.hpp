@@ -1,5 +1,4 @@
-// Uploads pass through memory that the device reads by itself: what the caller gave is copied there at once,
-// so that neither waits for the other.
+// Staging copies uploads to pinned memory at once, so that caller and device do not wait for each other.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +13,10 @@ struct StagingRing {
     static constexpr std::size_t parts = 4, part_bytes = std::size_t{4} << 20;
 };
 
-// `Link` offers
-//  - pinned(bytes): memory that the device can read;
-//  - send(to, from, bytes): queues the copy from there to the device;
-//  - mark(part), await(part): notes how far the queue is; waits until it has come that far.
+// `Link` has these functions:
+//  - pinned(bytes) returns memory that the device can read;
+//  - send(to, from, bytes) queues the copy from this memory to the device;
+//  - mark(part) records the position of the queue, and await(part) waits until the queue has reached it.
 template <class Link> class Staging : StagingRing {
 public:
     explicit Staging(Link link)
@@ -45,7 +44,7 @@ private:
         marked_[part_] = true;
         part_ = (part_ + 1) % parts;
         used_ = 0;
-        if (marked_[part_]) link_.await(part_);  // what was sent from it a round ago has arrived
+        if (marked_[part_]) link_.await(part_);  // until the previous copies from this part are complete
     }
 
     Link link_;

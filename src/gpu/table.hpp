@@ -1,9 +1,8 @@
-// All kernels of the GPU as one table, for whatever can launch their bodies.
+// Builds the table of GPU kernels for a class `On` that launches kernel bodies.
 //
-// `On` launches: each(name, n, body) runs body(i) for i < n in any order; teams<lanes>(name, count, body)
-// runs body(team, i) for i < count; multiply(p, a, b, c) is the library's matrix product, which is asked for
-// large ones while products() is Products::blas. Launches run one after the other. The real one is a CUDA
-// stream; gpu/on_host.hpp is its stand-in.
+// each(name, n, body) runs body(i) for i < n in any order. teams<lanes>(name, count, body) runs body(team, i)
+// for i < count. multiply(p, a, b, c) is the library's matrix product, for large products while products() is
+// Products::blas. Launches run in order. OnDevice uses a CUDA stream, and OnHost replaces it in tests.
 #pragma once
 
 #include "tally/gpu/batch_norm.hpp"

@@ -1,10 +1,8 @@
-// A team: some lanes that work on one row together, and what a kernel body may ask of them.
+// Team is a group of lanes that work on one row together.
 //
-// On a GPU the lanes are a thread, a warp or a block; on the host a loop. Both add in the same order, so both
-// give the same bits:
-//  - lane l of a fold takes the elements l, l + lanes, l + 2 lanes, ... one after the other; then the upper
-//  half of the lanes is combined into the lower half, until one is left;
-//  - what is in order is in order.
+// On a GPU a team is a thread, a warp or a block; on the host it is a loop. Both add in the same order, so
+// both give the same bits. In a fold, lane l combines the elements l, l + lanes, l + 2 lanes, ... in order.
+// Then the upper half of the lanes is combined into the lower half, until one lane is left.
 #pragma once
 
 #include <concepts>
@@ -31,12 +29,12 @@ struct Smaller {
     template <class T> TALLY_HOST_DEVICE constexpr T operator()(T a, T b) const { return b < a ? b : a; }
 };
 
-// What every Team offers. Element i belongs to lane i % lanes, always: a lane may read what it wrote, not
-// what another lane wrote.
-//  - each(n, f): f(i) for every i < n;
-//  - fold(n, nothing, combine, f): all f(i) combined; every lane gets the result;
-//  - add_in_order(n, place, f): *place (+)= f(0), f(1), ... one after the other, touched by one lane alone;
-//  - alone(f): f() in the lane that `add_in_order` uses.
+// Functions of a Team. Element i always belongs to lane i % lanes, so a lane may read its own writes, but not
+// the writes of another lane.
+//  - each(n, f) calls f(i) for every i < n;
+//  - fold(n, nothing, combine, f) combines all f(i) and returns the result to every lane;
+//  - add_in_order(n, place, f) adds f(0), f(1), ... to *place in order, in one lane;
+//  - alone(f) calls f() in the lane that add_in_order() uses.
 template <class T>
 concept Team = requires(T team, Into<double[]> place, double (*term)(std::size_t), void (*visit)(std::size_t),
                         void (*once)()) {
@@ -47,7 +45,7 @@ concept Team = requires(T team, Into<double[]> place, double (*term)(std::size_t
     team.alone(once);
 };
 
-// The start of a sum that adds nothing: -0 + x is x for every x, -0 included. A sum of no terms is 0.
+// Returns the start of a sum: -0, since -0 + x is x for every x, including -0. A sum without terms is 0.
 template <class S> TALLY_HOST_DEVICE constexpr S sum_identity(std::size_t terms) {
     return terms ? -S(0) : S(0);
 }
@@ -66,7 +64,7 @@ template <class S, class T, class F> TALLY_HOST_DEVICE constexpr S sum_in_team(T
     return team.fold(n, -S(0), Plus(), f);
 }
 
-// *place (+)= the terms: in order, or the team's own sum of them at once.
+// Adds the terms to *place: in order, or as one sum over the lanes.
 template <class S, class T, class F>
 TALLY_HOST_DEVICE constexpr void add_terms(T& team, std::size_t n, bool in_order, Into<S[]> place, F f) {
     if (in_order) return team.add_in_order(n, place, f);
@@ -74,7 +72,7 @@ TALLY_HOST_DEVICE constexpr void add_terms(T& team, std::size_t n, bool in_order
     team.alone([&] { place.dst[0] = start_of(place, 0, n) + total; });
 }
 
-// A team of one: on a GPU a thread. All it does is in order.
+// A team with one lane, which is a thread on a GPU.
 struct SingleThread {
     static constexpr std::size_t lanes = 1;
 
@@ -89,7 +87,7 @@ struct SingleThread {
     template <class S, class F>
     TALLY_HOST_DEVICE constexpr void add_in_order(std::size_t n, Into<S[]> place, F f) {
         S total = start_of(place, 0, n);
-        constexpr std::size_t at_once = 8;  // terms that are fetched together
+        constexpr std::size_t at_once = 8;  // terms that are loaded together
         std::size_t i = 0;
         for (; i + at_once <= n; i += at_once) {
             S term[at_once];
@@ -103,7 +101,7 @@ struct SingleThread {
 };
 static_assert(Team<SingleThread>);
 
-// How many lanes work on a row of n neighbours. Only sizes decide, so that the same call gives the same bits.
+// The number of lanes per row of n elements depends only on sizes, so that the same call gives the same bits.
 inline constexpr std::size_t warp = 32, block = 256;
 
 template <class Launch> void with_lanes_for(std::size_t n, Launch launch) {

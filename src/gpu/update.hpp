@@ -1,5 +1,4 @@
-// The optimizers' steps: one launch for many tensors, whose pointers travel with it; and
-// what gradients measure.
+// Kernel bodies of the optimizers. One launch, with pointers as arguments, updates or measures many tensors.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +11,12 @@
 
 namespace tally::gpu {
 
-inline constexpr std::size_t tensors_at_once = 64;  // what a launch's arguments hold: 4 KiB in all
+inline constexpr std::size_t tensors_at_once = 64;  // the arguments of a launch have at most 4 KiB
 
-// Some tensors, one after the other, as if they were one.
+// Concatenates some tensors.
 template <class S> struct Tensors {
     std::array<Update<S>, tensors_at_once> list;
-    std::array<std::size_t, tensors_at_once> ends;  // of each, counted from the first element of all
+    std::array<std::size_t, tensors_at_once> ends;  // end of each tensor in the concatenation
     std::size_t count = 0, size = 0;
 
     struct Place {
@@ -36,7 +35,7 @@ template <class S> struct Tensors {
     }
 };
 
-// Calls with as many tensors at a time as a launch takes.
+// Calls launch() with at most as many tensors as its arguments hold.
 template <class S, class Launch> void in_launches(std::span<const Update<S>> list, Launch launch) {
     Tensors<S> tensors;
     const auto send = [&] {
@@ -67,13 +66,13 @@ template <class On, class Step, class S> void update(std::span<const Update<S>> 
     });
 }
 
-// A team adds up one piece of the numbers; one team adds up the pieces. Sizes alone decide where they begin.
+// Each team sums one piece, and one team sums the results. The pieces depend only on sizes.
 inline constexpr std::size_t piece = 8192;
 
 template <class S> struct MeasureBody {
     Tensors<S> tensors;
     bool squares;
-    double* found;  // two numbers a piece
+    double* found;  // two numbers per piece
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t which) const {
         const std::size_t from = which * piece, left = tensors.size - from, n = left < piece ? left : piece;
         const auto number = [&](std::size_t i) {
@@ -86,7 +85,7 @@ template <class S> struct MeasureBody {
         };
         const double sum = squares ? sum_in_team<double>(team, n, square) : 0;
         const double odd = sum_in_team<double>(team, n, [&](std::size_t i) {
-            const double x = number(i), none = x - x;  // 0; of infinity and NaN: NaN
+            const double x = number(i), none = x - x;  // 0, or NaN for infinity and NaN
             return none == none ? 0.0 : 1.0;
         });
         team.alone([&] {

@@ -1,4 +1,4 @@
-// A walk as a GPU thread needs it: the places of element i, and all elements that meet in one place.
+// Index computations of a walk for GPU threads: offsets of element i, and all terms of an operand's element.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace tally::gpu {
 
 template <int Operands> using Places = std::array<std::ptrdiff_t, static_cast<std::size_t>(Operands)>;
 
-// A GPU divides 64-bit numbers many times more slowly.
+// Divides in 32 bits if possible, because a GPU divides 64-bit numbers many times more slowly.
 TALLY_HOST_DEVICE constexpr std::size_t divided(std::size_t i, std::size_t by) {
     return i <= 0xFFFFFFFFu && by <= 0xFFFFFFFFu
                ? static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(by)
@@ -27,7 +27,7 @@ template <int Operands> TALLY_HOST_DEVICE constexpr void step(Places<Operands>& 
         at[o] += walk.stride[o][axis] * static_cast<std::ptrdiff_t>(by);
 }
 
-// Where each operand lies at element i. The outermost axis needs no division, so a plain walk needs none.
+// Returns the offset of each operand at element i. The outermost axis needs no division.
 template <int Operands>
 TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const StridedIndex<Operands>& walk, std::size_t i) {
     Places<Operands> at{};
@@ -43,15 +43,15 @@ TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const StridedIndex<Operan
     return at;
 }
 
-// A walk seen from one operand: the axes along which it moves, and those along which it repeats, whose terms
-// are summed. An operand more than the walk had counts the elements themselves. Broadcasting and permuting
-// never lead two combinations of the moving axes to one place, and that is assumed here.
+// Meeting divides the axes of a walk for one operand: `moves` has the axes along which the operand moves, and
+// `repeats` the ones along which it repeats and terms are summed. An additional operand counts the elements.
+// Different indices along moving axes must lead to different elements, as after broadcasting and permuting.
 template <int Operands> struct Meeting {
     StridedIndex<Operands + 1> moves;    // the operand's largest stride first
     StridedIndex<Operands + 1> repeats;  // in the walk's order
     std::size_t operand;
 
-    // True when the walk visits the place: then `at` is where the first element that does so lies.
+    // Returns whether the walk visits the place, and sets `at` to the offsets of the first term.
     TALLY_HOST_DEVICE constexpr bool first_at(std::size_t place, Places<Operands + 1>& at) const {
         at = {};
         for (std::size_t axis = 0; axis < static_cast<std::size_t>(moves.rank); ++axis) {
@@ -74,7 +74,7 @@ template <int Operands> struct Meeting {
 
 template <int Operands> Meeting<Operands> meeting(const StridedIndex<Operands>& walk, std::size_t operand) {
     Meeting<Operands> made{{}, {}, operand};
-    std::array<std::size_t, max_rank> after{};  // elements that one step along the axis passes
+    std::array<std::size_t, max_rank> after{};  // elements per step along the axis
     std::size_t product = 1;
     for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0; product *= walk.extent[axis])
         after[axis] = product;

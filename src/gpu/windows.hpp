@@ -1,4 +1,4 @@
-// Windows over images: a thread for each element that is written, which gathers what belongs there.
+// Kernel bodies of windows over images: a thread per output element gathers its terms.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tally::gpu {
 
-// The remainder; what is left of i are whole extents.
+// Returns i % extent, and divides i by the extent.
 TALLY_HOST_DEVICE constexpr std::size_t split_off(std::size_t& i, std::size_t extent) {
     const std::size_t remaining = i % extent;
     i /= extent;
@@ -27,16 +27,16 @@ template <class S> struct Im2colBody {
                           image = split_off(remaining, images), j = split_off(remaining, w.wide),
                           i = split_off(remaining, w.tall), channel = remaining;
         const std::size_t row = down * w.stride + i - w.padding,
-                          column = across * w.stride + j - w.padding;  // before 0 they wrap around
+                          column = across * w.stride + j - w.padding;  // wrap around if negative
         const bool inside = row < w.height && column < w.width;
         columns[at] = inside ? x[((image * channels + channel) * w.height + row) * w.width + column] : S(0);
     }
 };
 
-// Which of the windows sees a pixel at its own place `place`: one of `count`, or none.
+// Finds the window that has the pixel at position `place`. Returns false if none of `count` windows has.
 TALLY_HOST_DEVICE constexpr bool seen_by(std::size_t pixel, std::size_t place, const SlidingWindow& w,
                                          std::size_t count, std::size_t& window) {
-    const std::size_t from_start = pixel + w.padding - place;  // before 0 it wraps around
+    const std::size_t from_start = pixel + w.padding - place;  // wraps around if negative
     window = from_start / w.stride;
     return from_start % w.stride == 0 && window < count;
 }
@@ -101,7 +101,7 @@ template <class S> struct MaxPoolBackBody {
             }
         dx.dst[at] = total;
     }
-    // The first window, each `extent` long, that reaches as far as the pixel.
+    // Returns the first window that reaches the pixel; each window has `extent` elements.
     TALLY_HOST_DEVICE std::size_t first_window(std::size_t pixel, std::size_t extent) const {
         return pixel < extent ? 0 : (pixel - extent) / w.stride + 1;
     }
