@@ -1,4 +1,4 @@
-// Bare calls of cuBLAS and the CUDA runtime: the floors of the GPU's benchmark.
+// Implements the floors of the GPU benchmark by bare calls of cuBLAS and the CUDA runtime.
 #include "bench/gpu_floor.hpp"
 
 #include <cublas_v2.h>
@@ -40,7 +40,7 @@ cublasHandle_t cublas() {
     return made;
 }
 
-__global__ void fill(float* y, std::size_t n) {  // products of zeros are faster than those of numbers
+__global__ void fill(float* y, std::size_t n) {  // because products of zeros are faster than others
     for (std::size_t i = blockIdx.x * std::size_t(blockDim.x) + threadIdx.x; i < n;
          i += gridDim.x * std::size_t(blockDim.x))
         y[i] = static_cast<float>(i * 2654435761u % 1000) / 50000 - 0.01f;

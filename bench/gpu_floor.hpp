@@ -1,4 +1,4 @@
-// What a GPU does without tally: bare products of cuBLAS and bare copies, to be timed beside it.
+// Floors of the GPU benchmark: bare products of cuBLAS and bare copies, to be compared with tally.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 namespace tally::bench {
 
 std::string device_name();
-void finish();  // the host waits for all that the device was given
+void finish();  // waits for all queued work
 
-// Calls of cublasSgemm in full float32, on buffers of their own that are named by number.
+// A call of cublasSgemm in full float32 on numbered buffers.
 struct Call {
     detail::Product product;
     std::size_t a, b, c;
     Write how;
 };
 
-// What does so once, on memory that lives as long as it; it hands them to the device and does not wait.
-std::function<void()> products(const std::vector<std::size_t>& buffers,  // numbers in each
+// Returns a function that queues the calls and does not wait. The function owns the buffers.
+std::function<void()> products(const std::vector<std::size_t>& buffers,  // elements of each buffer
                                const std::vector<Call>& calls);
 
-// Within the device: what `moved` bytes, half of them read and half written, cost at least.
+// Returns a function that queues a copy within the device, which reads and writes `moved` / 2 bytes each.
 std::function<void()> copy(std::size_t moved);
 
 }  // namespace tally::bench

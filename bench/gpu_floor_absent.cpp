@@ -1,5 +1,4 @@
-// The floors of a program without CUDA, as on the stand-in of tests/gpu: nothing to wait for,
-// nothing beside tally.
+// Replaces the floors in a program without CUDA, as in the tests of tests/gpu.
 #include "bench/gpu_floor.hpp"
 #include "tally/base/error.hpp"
 
@@ -8,7 +7,7 @@ namespace tally::bench {
 namespace {
 
 [[noreturn]] void refuse() {
-    throw Error("[bench] this program has no CUDA, so nothing to time beside tally; use --small or --cpu");
+    throw Error("[bench] this program has no CUDA, so it cannot time the floors; use --small or --cpu");
 }
 
 }  // namespace

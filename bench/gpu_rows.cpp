@@ -1,4 +1,4 @@
-// The rows: updates of a network, and kernels on arrays beyond any cache.
+// Implements the rows: updates of a network, and kernels on arrays that exceed every cache.
 #include "bench/gpu_rows.hpp"
 
 #include <cmath>
@@ -25,7 +25,7 @@ Array<float> one_after_the_other(const std::vector<Array<float>>& arrays) {
 
 }  // namespace
 
-// relu between the layers, cross-entropy at the end, its sum divided by the whole batch; then sgd_step.
+// An update of a network with relu between the layers and cross-entropy divided by the batch; then sgd_step.
 Row update(const std::string& name, const Network& network, Device device) {
     struct Layer {
         Tensor w, bias;

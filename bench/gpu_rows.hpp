@@ -1,4 +1,4 @@
-// The rows of the GPU's benchmark as tally computes them, on any device.
+// The rows of the GPU benchmark, computed by tally on any device.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 namespace tally::bench {
 
 struct Row {
-    std::string name, per;               // per: what one unit of its time is
-    std::function<void()> run;           // on a GPU it does not wait
-    std::function<Array<float>()> seen;  // what shows that it is right: its gradients, or its result
-    std::size_t moved = 0;               // bytes read and written, where the memory is what limits it
+    std::string name, per;               // per: unit of the time
+    std::function<void()> run;           // does not wait for a GPU
+    std::function<Array<float>()> seen;  // gradients or result, to be compared with the CPU's
+    std::size_t moved = 0;               // bytes read and written, if memory limits the row
 };
 
-// Number i of stream s, between -0.5 and 0.5, scattered.
+// Returns a pseudo-random number between -0.5 and 0.5.
 inline float number(std::uint64_t i, std::uint64_t stream) {
     const std::uint64_t mixed = (i * 2654435761u + stream * 1779033703u) & 0xFFFFFFFFu;
     return static_cast<float>(mixed >> 8) / 16777216.0f - 0.5f;
 }
 
 struct Network {
-    std::vector<std::int64_t> sizes;  // of its layers, the input first
+    std::vector<std::int64_t> sizes;  // of the layers, the input first
     std::int64_t micro_batches, rows_each;
 };
 

@@ -1,7 +1,8 @@
-// tally on a GPU beside bare calls of cuBLAS and bare copies: one line of JSON a row, after the results
-// were compared with the CPU's. Usage: bench_gpu_steps [--small | --cpu] [--rounds N] [NAME...]: rows whose
-// names begin so.
-// --small shows that the rows work: small sizes, no floors; --cpu does so on the CPU.
+// Compares tally on a GPU with bare calls of cuBLAS and bare copies. Prints one line of JSON per row, after
+// it has compared the results with the CPU's. Usage: bench_gpu_steps [--small | --cpu] [--rounds N] [NAME...]
+//
+// NAME selects rows by the beginning of their names. --small checks the rows with small sizes and without
+// floors; --cpu does the same on the CPU.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -24,7 +25,7 @@ using namespace tally;
 using bench::Contestant;
 using bench::Row;
 
-constexpr double round_ns = 10e6;  // the host's clock and one waiting are nothing beside it
+constexpr double round_ns = 10e6;  // long compared with the host's clock and one wait
 
 struct Settings {
     Device device = Device::cuda;
@@ -57,7 +58,7 @@ double sum_of_sizes(const Array<float>& a) {
     return total;
 }
 
-// One run on each device; NaN agrees with nothing.
+// Compares one run on each device. NaN never agrees.
 bool agrees_with_cpu(const Row& row, const Row& on_cpu, double tolerance = 1e-5) {
     row.run();
     on_cpu.run();
@@ -69,7 +70,7 @@ bool agrees_with_cpu(const Row& row, const Row& on_cpu, double tolerance = 1e-5)
 
 std::size_t repeats(const std::function<void()>& run, const Settings& settings) {
     using clock = std::chrono::steady_clock;
-    if (settings.small) return 1;  // what is timed there means nothing
+    if (settings.small) return 1;  // times of small sizes are meaningless
     run();
     settings.finish();
     const auto start = clock::now();
@@ -79,7 +80,7 @@ std::size_t repeats(const std::function<void()>& run, const Settings& settings) 
     return static_cast<std::size_t>(std::clamp(round_ns / took.count(), 1.0, 2000.0));
 }
 
-// Times the row beside its floor and prints both; false when the host waited within the runs.
+// Times the row and its floor and prints both times. Returns false if the host waited within the runs.
 bool race(const Row& row, const char* floor_name, const std::function<void()>& floor,
           const Settings& settings) {
     row.run();
@@ -110,7 +111,7 @@ bool race(const Row& row, const char* floor_name, const std::function<void()>& f
     return waited == 0;
 }
 
-// The products of one update and nothing else, the gradients of later micro-batches added by beta.
+// Returns only the products of one update; beta adds the gradients of later micro-batches.
 std::function<void()> products_of(const bench::Network& network) {
     std::vector<std::size_t> buffers;
     const auto buffer = [&](std::int64_t high, std::int64_t wide) {
@@ -171,10 +172,10 @@ bool updates(const Settings& settings) {
     bool good = true;
     for (const auto& [name, network] : networks) {
         if (!settings.wants(name)) continue;
-        // A CPU would take minutes for the large ones: their widths with fewer rows.
+        // Compares with fewer rows, because a CPU would take minutes for all.
         const bench::Network fewer{network.sizes, network.micro_batches,
                                    std::min<std::int64_t>(network.rows_each, 64)};
-        // Among millions of relus one lies so near 0 that rounding decides it.
+        // The tolerance is large, because a few of the millions of relus are so near 0 that rounding decides.
         good = agrees_with_cpu(bench::update(name, fewer, settings.device),
                                bench::update(name, fewer, Device::cpu), 5e-3) &&
                good;
@@ -202,7 +203,7 @@ bool bandwidth(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    set_products(Products::blas);  // cuBLAS's, as the floors' are
+    set_products(Products::blas);  // cuBLAS, like the floors
     Settings settings;
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
@@ -220,8 +221,7 @@ int main(int argc, char** argv) try {
     }
     if (settings.device == Device::cuda && !peer::unavailable_reason().empty())
         return std::fprintf(stderr, "skipped: %s\n", peer::unavailable_reason().c_str()), 77;
-    set_threads(
-        static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 8u)));  // of the CPU that checks
+    set_threads(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 8u)));
     std::printf(R"({"device": "%s", "rounds": %d})"
                 "\n",
                 settings.device == Device::cpu ? "cpu" : bench::device_name().c_str(), settings.rounds);

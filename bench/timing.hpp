@@ -1,4 +1,4 @@
-// Timing contestants in turn, so that a machine that slows down slows all of them: medians and paired ratios.
+// Times contestants alternately, so that a slower machine slows all of them: medians and paired ratios.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace tally::bench {
 struct Contestant {
     std::string name;
     std::function<void()> run;  // one unit of work
-    std::size_t repeat;         // units a round, so that a round lasts about a millisecond or more
-    double units = 1;           // divide by: operations in one unit, say
+    std::size_t repeat;         // units per round, so that a round lasts about a millisecond or more
+    double units = 1;           // divisor of the time, such as operations per unit
     clockid_t clock = CLOCK_MONOTONIC;
 };
 
@@ -31,14 +31,14 @@ inline double median(std::vector<double> xs) {
     return xs[xs.size() / 2];
 }
 
-// How a turn begins and ends: several threads wake up in work that does not count, and are given time to fall asleep.
+// Several threads need untimed work before a measurement to wake up, and time after it to fall asleep.
 struct Turn {
     bool warm_up = false;
     std::chrono::milliseconds rest{3};
 };
 
-// Runs all in turn for `rounds`, after one round that does not count: the time of one unit in ns, for each
-// contestant and round. `finish` waits for what was started, where starting returns early.
+// Runs all contestants alternately for `rounds`, after an untimed round. Returns the time of one unit in ns
+// for each contestant and round. `finish` waits for asynchronous work.
 inline std::vector<std::vector<double>> measure(
     const std::vector<Contestant>& contestants, int rounds, const std::function<void()>& finish = [] {},
     Turn turn = {}) {
@@ -61,10 +61,10 @@ inline std::vector<std::vector<double>> measure(
     return times;
 }
 
-// How many times longer it takes than the other, as the median of the ratios round by round.
-inline double times_longer(const std::vector<double>& it, const std::vector<double>& other) {
+// Returns the ratio of the times of `one` to the times of `other`, as the median over the rounds.
+inline double times_longer(const std::vector<double>& one, const std::vector<double>& other) {
     std::vector<double> ratios;
-    for (std::size_t r = 0; r < it.size(); ++r) ratios.push_back(it[r] / other[r]);
+    for (std::size_t r = 0; r < one.size(); ++r) ratios.push_back(one[r] / other[r]);
     return median(ratios);
 }
 

@@ -4,7 +4,7 @@ import sys
 
 import side
 
-os.environ["JAX_PLATFORMS"] = "cpu"  # threads are as many as the cores that this process may use
+os.environ["JAX_PLATFORMS"] = "cpu"  # uses as many threads as this process has cores
 try:
     import jax
     import jax.numpy as jnp
@@ -22,7 +22,7 @@ def cross_entropy(logits, labels):
 
 
 def summed_over_parts(gradient, parameters, parts):
-    """The gradients of micro-batches, which lie along the first axis of what is in `parts`, added up."""
+    """Sums the gradients of micro-batches, which are along the first axis of each array in `parts`."""
     if parts[0].shape[0] == 1:
         return gradient(parameters, *(part[0] for part in parts))
 
@@ -77,7 +77,7 @@ class Network:
 
 
 class Epoch(Network):
-    """All pictures once, compiled as one: a scan over the updates, and one of what is left."""
+    """An epoch compiled as one function: a scan over the updates, and an update of the rest."""
 
     def updated(self, parameters, pictures, labels):
         def step(parameters, part):
@@ -95,7 +95,7 @@ class Epoch(Network):
 
 
 class Function:
-    """A jitted function, called with the same arrays again and again; `compared` of its results are gradients."""
+    """A jitted function that is called with the same arrays; `compared` of its results are gradients."""
 
     def __init__(self, function, arguments, compared):
         self.arguments, self.compared = arguments, compared
@@ -129,7 +129,7 @@ def deep(problem):
 
 
 def mean_cross_entropy(problem):
-    def loss(logits, labels):  # over many classes the fastest of four ways to write it
+    def loss(logits, labels):  # the fastest of four versions for many classes
         return (jax.nn.logsumexp(logits, axis=1) - logits[jnp.arange(len(labels)), labels]).mean()
 
     return Function(jax.value_and_grad(loss), (on_the_device(problem.arrays[0]), on_the_device(problem.labels)), 1)
@@ -141,7 +141,7 @@ def mse(problem):
 
 
 def forward_and_back(function):
-    """Of a function of several arrays: its value, and their gradients from one that is given."""
+    """Computes the value of a function of several arrays, and their gradients from a given gradient."""
 
     def work(problem):
         *arguments, seed = [on_the_device(a) for a in problem.arrays]

@@ -1,16 +1,16 @@
-"""What a side in Python is told and answers, a line each; ./learn bench --peers starts them."""
+"""The protocol of a side in Python, which reads and answers lines; ./learn bench --peers starts the sides."""
 import array
 import json
 import sys
 
 
 class Problem:
-    """The numbers that all sides begin with: a line of JSON, which gives the shapes, and then the arrays."""
+    """The initial numbers of all sides: a line of JSON with the shapes, and then the arrays."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
             for name, value in json.loads(file.readline()).items():
-                setattr(self, name, value)  # rows, micro, rate: as the kind of work has them
+                setattr(self, name, value)  # rows, micro and rate, if the kind of work has them
 
             def read(kind, shape):
                 count = 1
@@ -25,7 +25,7 @@ class Problem:
 
 
 def serve(name, kinds):
-    """kinds[what](problem) has run(times), and numbers(): what is compared with tally's."""
+    """kinds[what](problem) has run(times), and numbers(), which returns the numbers compared with tally's."""
     print(f"ready {name}", flush=True)
     works = {}
     for line in sys.stdin:

@@ -1,4 +1,4 @@
-"""PyTorch's side of a row, eager, as its users write it: gradients unset before, weights changed in place."""
+"""PyTorch's side of a row, in eager mode and usual style: gradients are unset, and weights change in place."""
 import sys
 
 import side
@@ -60,7 +60,7 @@ class Network(Work):
                     p.add_(p.grad, alpha=-self.rate)
 
     def numbers(self):
-        gradients = super().numbers()  # and with them an update
+        gradients = super().numbers()  # this also makes an update
         return gradients + [p.detach().flatten().tolist() for p in self.parameters]
 
 

@@ -1,4 +1,4 @@
-// Each algorithm as rounds of messages between pairs of devices.
+// Simulates each algorithm as rounds of messages between pairs of devices.
 #include "bench/scaling/collectives.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct Run {
         so_far.bytes += bytes;
     }
 
-    // Every device sends to the one `ahead` of it, and goes on when it has sent and received.
+    // Every device sends to the device `ahead` of it, and continues after it has sent and received.
     void shift(std::size_t ahead, double bytes) {
         auto& done = so_far.done;
         std::vector<double> sender(done.size());
@@ -33,7 +33,7 @@ struct Run {
         so_far.bytes += static_cast<double>(done.size()) * bytes;
     }
 
-    // One sends, the other waits for it.
+    // One device sends, and the other waits for the message.
     void send(std::size_t from, std::size_t to, double bytes) {
         auto& done = so_far.done;
         done[from] = done[to] = std::max(done[from], done[to]) + network.seconds(bytes);
@@ -42,7 +42,7 @@ struct Run {
 
     void exchange(std::size_t one, std::size_t other, double bytes) {
         send(one, other, bytes);
-        count(bytes);  // the other way at the same time
+        count(bytes);  // the message in the other direction, at the same time
     }
 };
 
@@ -64,7 +64,7 @@ void up_and_down(Run& run, double bytes) {
 void halves(Run& run, double bytes) {
     const std::size_t devices = run.so_far.done.size(), active = std::bit_floor(devices),
                       more = devices - active;
-    for (std::size_t i = 0; i < more; ++i) run.send(active + i, i, bytes);  // those beyond a power of two
+    for (std::size_t i = 0; i < more; ++i) run.send(active + i, i, bytes);  // devices beyond a power of two
     const auto round = [&](std::size_t apart, double part) {
         for (std::size_t i = 0; i < active; ++i)
             if ((i & apart) == 0) run.exchange(i, i + apart, part);

@@ -1,4 +1,4 @@
-// All-reduce over many devices, message by message: when each device has the sum, and what was sent.
+// Simulates all-reduce over many devices, message by message.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace tally::scaling {
 
-// A message of n bytes takes latency + n * seconds_per_byte; a device sends one and receives one at a time.
+// A message of n bytes takes latency + n * seconds_per_byte. A device sends and receives one at a time.
 struct Network {
     double latency, seconds_per_byte;
 
@@ -14,22 +14,22 @@ struct Network {
 };
 
 enum class AllReduce {
-    ring,     // pieces go around, once to be added and once to be spread
-    tree,     // all of it up a binomial tree, and down again
-    halving,  // Rabenseifner: halves, quarters, ... exchanged, and gathered the same way back
-    rank_order  // each device adds one piece of everybody's, and sends it to all: what tally's AllReduce::rank_order does
+    ring,       // pieces go around a ring twice: to be added, and to be distributed
+    tree,       // everything goes up a binomial tree and down again
+    halving,    // Rabenseifner: exchanges halves, quarters, ..., and gathers them in reverse order
+    rank_order  // as in tally: each device adds one piece of all devices and sends the sum to all
 };
 
 struct Reduced {
-    std::vector<double> done;  // when each device has the sum
+    std::vector<double> done;  // time at which each device has the sum
     std::int64_t messages = 0;
     double bytes = 0;  // sent by all devices together
 };
 
-// Each device begins at its own time.
+// Simulates devices that begin at the times `begin`.
 Reduced all_reduce(AllReduce how, const std::vector<double>& begin, double bytes, const Network& network);
 
-// The time when all begin together, as the literature gives it.
+// Returns the literature's formula for devices that begin at the same time.
 double all_reduce_seconds(AllReduce how, int devices, double bytes, const Network& network);
 
 }  // namespace tally::scaling

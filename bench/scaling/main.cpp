@@ -1,4 +1,4 @@
-// The study's tables, as docs/scaling.md has them, and its curves.   usage: bench_scaling [FOLDER for the pictures]
+// Prints the tables of docs/scaling.md and draws its curves.   usage: bench_scaling [FOLDER for the pictures]
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -12,7 +12,7 @@ namespace {
 using namespace tally::scaling;
 using tally::PipeSchedule, tally::Timetable, tally::timetable;
 
-// A billion parameters in float32, 25 GB/s and 5 microseconds a message, 0.2 s a micro-batch.
+// A billion parameters in float32, 25 GB/s and 5 microseconds per message, 0.2 s per micro-batch.
 const Training billion{.micro_seconds = 0.2, .gradient_bytes = 4e9, .network = {5e-6, 1 / 25e9}};
 constexpr double items = 4, critical_batch = 4000;
 

@@ -1,4 +1,4 @@
-// The window's clock: devices compute alone until the last backward, whose buckets leave as they become final.
+// Simulates a window: devices compute alone until the last backward, which sends buckets when they are final.
 #include "bench/scaling/update.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Update update(const Training& training) {
     double computed = 0;
     for (std::size_t i = 0; i < devices; ++i) computed = std::max(computed, backward_begins[i] + backward[i]);
 
-    std::vector<double> free(devices, 0);  // when a device's network is
+    std::vector<double> free(devices, 0);  // time at which a device's network is free
     for (int k = 1; k <= training.buckets; ++k) {
         for (std::size_t i = 0; i < devices; ++i)
             free[i] = std::max(free[i], backward_begins[i] + backward[i] * k / training.buckets);
@@ -70,9 +70,9 @@ double tokens_to_hide_reduction(const Chip& chip, int devices) {
     double low = 0, high = 1e7;  // tokens
     while (high - low > 1e-5 * high) {
         const double tokens = (low + high) / 2;
-        training.micro_seconds = 4 * parameters * tokens / chip.flops;  // of both gradients
-        (update(training).waiting > one_bucket * (1 + 1e-6) ? low : high) =
-            tokens;  // the last one hides behind nothing
+        training.micro_seconds = 4 * parameters * tokens / chip.flops;  // for both gradients
+        // The last bucket cannot overlap with computation.
+        (update(training).waiting > one_bucket * (1 + 1e-6) ? low : high) = tokens;
     }
     return high;
 }

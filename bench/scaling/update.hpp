@@ -1,4 +1,4 @@
-// One update of a data-parallel training: micro-batches on each device, one all-reduce of their sum.
+// Simulates one update of a data-parallel training: micro-batches on each device, then one all-reduce.
 #pragma once
 
 #include <cstdint>
@@ -10,34 +10,32 @@ namespace tally::scaling {
 struct Training {
     int devices = 1, micro_batches = 1;
     double micro_seconds = 1;         // forward and backward of a micro-batch
-    double backward_share = 2.0 / 3;  // of these seconds
+    double backward_share = 2.0 / 3;  // part of micro_seconds
     double gradient_bytes = 0;
-    int buckets = 1;  // reduced one after the other while the last backward still runs
-    double straggling =
-        0;  // a micro-batch takes longer by this share of its time on average, exponentially distributed
+    int buckets = 1;        // reduced sequentially while the last backward runs
+    double straggling = 0;  // mean delay of a micro-batch, relative to its time; exponentially distributed
     std::uint64_t seed = 0;
     Network network{};
     AllReduce how = AllReduce::ring;
 };
 
 struct Update {
-    double seconds, waiting;  // until all have the sum; of these, what no device computes for
-    double efficiency;        // of the devices' time, what an undisturbed device alone would need
+    double seconds, waiting;  // time until all devices have the sum; part of it in which no device computes
+    double efficiency;        // time of an undisturbed single device, relative to the devices' time
 };
 Update update(const Training& training);
 
-// How many updates reach a target with batches of this size, in units of those that unlimited batches need (McCandlish
-// et al. 2018).
+// Returns the number of updates to a target, relative to unlimited batches (McCandlish et al. 2018).
 double updates_to_target(double batch, double critical_batch);
 
-// Time to target over devices with micro-batches of `items`, in units of what one update more costs.
+// Returns the time to a target with micro-batches of `items` items on each device, in units of one update.
 double seconds_to_target(const Training& training, double items, double critical_batch);
 
-// The number of devices, from 1 to `most`, with which a target is reached soonest.
+// Returns the number of devices, from 1 to `most`, with the smallest time to a target.
 int fastest(Training training, double items, double critical_batch, int most);
 
-// A data-parallel training of matrices in bfloat16 hides its all-reduce behind the backward pass from this many tokens
-// on each device on: found by trying, with one bucket a layer.
+// Returns the number of tokens per device from which a training of matrices in bfloat16 hides its all-reduce
+// behind the backward pass. Found by bisection, with one bucket per layer.
 struct Chip {
     double flops, bytes_per_second;
 };

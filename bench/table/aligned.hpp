@@ -1,4 +1,4 @@
-// Numbers of a floor: aligned like the ledger's, so that no floor loses by where it lies.
+// Arrays of the floors, aligned like tally's, so that a floor does not lose by its alignment.
 #pragma once
 
 #include <algorithm>

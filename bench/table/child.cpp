@@ -1,4 +1,4 @@
-// Two pipes and a process; affinity by the last cores that this process may use.
+// Implements Child by two pipes and a process, and Pinned by the last cores that this process may use.
 #include "bench/table/child.hpp"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ namespace {
     throw Error("[bench] no " + std::string(what) + ": " + std::strerror(errno));
 }
 
-// An end of a pipe, closed where it is left.
+// An end of a pipe, which the destructor closes.
 class End {
 public:
     End() = default;
@@ -34,7 +34,7 @@ public:
         descriptor_ = descriptor;
         ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
     }
-    std::FILE* file(const char* mode) {  // which closes it from now on
+    std::FILE* file(const char* mode) {  // passes the descriptor to the file
         std::FILE* const opened = ::fdopen(descriptor_, mode);
         if (opened == nullptr) fail("pipe");
         descriptor_ = -1;
@@ -57,7 +57,7 @@ struct Pipe {
 }  // namespace
 
 Child::Child(const std::vector<std::string>& words) {
-    std::signal(SIGPIPE, SIG_IGN);  // whoever tells a process that has ended is told so by its answer
+    std::signal(SIGPIPE, SIG_IGN);  // answer() reports a process that has ended
     Pipe down, up;
     to_.reset(down.write.file("w"));
     from_.reset(up.read.file("r"));

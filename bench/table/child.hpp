@@ -1,4 +1,4 @@
-// A process that is told what to do and answers, a line each.
+// Child is a process that reads lines and answers each with a line.
 #pragma once
 
 #include <sys/types.h>
@@ -14,13 +14,13 @@ namespace tally::bench {
 
 class Child {
 public:
-    explicit Child(const std::vector<std::string>& words);  // a program's path and its arguments
+    explicit Child(const std::vector<std::string>& words);  // path and arguments of a program
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
-    ~Child();  // closes what the process reads, and waits until it has ended
+    ~Child();  // closes the input of the process, and waits for its end
 
     void tell(const std::string& line);
-    std::optional<std::string> answer();  // none where it has ended
+    std::optional<std::string> answer();  // empty if the process has ended
     clockid_t processor_time() const;
 
 private:
@@ -31,8 +31,8 @@ private:
     pid_t process_ = -1;
 };
 
-// Keeps this thread, and the threads and processes that it starts meanwhile, on so many cores, always the same ones.
-// Does nothing where there are not so many.
+// Pinned restricts this thread, and threads and processes that it starts, to a number of cores, always the
+// same ones. Does nothing if there are not enough cores.
 class Pinned {
 public:
     explicit Pinned(int cores);

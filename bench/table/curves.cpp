@@ -1,4 +1,4 @@
-// Sweeps as pictures: curves over two logarithmic axes, each named where it ends.
+// Draws sweeps as curves over two logarithmic axes, with the name of each curve at its end.
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +23,7 @@ struct Axis {
     }
 };
 
-// From the smallest to the largest number, and at least a factor of `least` of room.
+// Returns an axis from the smallest to the largest number that covers at least a factor of `least`.
 Axis axis_for(double low, double high, double least, int at_from, int at_to) {
     double from = std::log10(low), to = std::log10(high);
     const double missing = std::log10(least) - (to - from);
@@ -32,7 +32,7 @@ Axis axis_for(double low, double high, double least, int at_from, int at_to) {
     return {from - around, to + around, at_from, at_to};
 }
 
-// Powers of ten; with 2 and 5 between them where there are few.
+// Returns powers of ten, and their multiples by 2 and 5 if there are few.
 std::vector<double> ticks(const Axis& axis) {
     std::vector<double> all;
     const bool few = axis.to - axis.from < 3;
@@ -50,7 +50,8 @@ std::string in_short(double number) {
     return detail::in_words(number, 6);
 }
 
-// tally is blue, LibTorch and PyTorch orange, JAX purple, a floor green in every picture; a second line of one colour is dashed.
+// tally is blue, LibTorch and PyTorch orange, JAX purple, a floor green in every picture; a second line of
+// one colour is dashed.
 const char* colour_of(const std::string& name) {
     if (name.starts_with("tally")) return "#0b57d0";
     if (name.starts_with("JAX")) return "#7e22ce";
@@ -60,7 +61,7 @@ const char* dashes_of(const std::string& name) {
     return name.find(',') == std::string::npos && !name.starts_with("PyTorch") ? "none" : "8,5";
 }
 
-// Titles are longer here.
+// The titles of sweeps are long.
 constexpr const char* styles = ".t-title{font-size:20px}\n";
 
 std::string grid(const Sweep& sweep, const Axis& x, const Axis& y) {
@@ -90,7 +91,7 @@ std::string curve(const Line& line, const Axis& x, const Axis& y) {
            "\" stroke-width=\"2\" stroke-dasharray=\"" + dashes_of(line.name) + "\"/>\n" + marks;
 }
 
-// The names beside the curves' ends, moved apart where they would meet.
+// Returns the names at the ends of the curves, moved so that they do not overlap.
 std::string names(const std::vector<Line>& lines, const Axis& y) {
     std::vector<std::pair<int, const Line*>> all;
     for (const Line& line : lines) all.emplace_back(y.place(line.points.back().second), &line);

@@ -1,5 +1,5 @@
-// What only moves numbers: relu, a sum of two, a bias, sums over either axis; forward and backward, beside
-// plain loops and a copy of as many bytes.
+// Rows of operations that memory limits: relu, add, bias and sums over either axis, forward and backward.
+// They are compared with plain loops and with a copy of as many bytes.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -12,14 +12,14 @@
 namespace tally::bench {
 namespace {
 
-using What = Elementwise::What;
+using Kind = Elementwise::Kind;
 constexpr const char* loop_name = "plain loops";
 
-// Gradients arrive in buffers of their own, as those of parameters must.
+// Each gradient has its own buffer, like the gradients of parameters.
 class Loops {
 public:
     explicit Loops(const Elementwise& work)
-        : what_(work.what),
+        : kind_(work.kind),
           rows_(static_cast<std::size_t>(work.rows)),
           columns_(static_cast<std::size_t>(work.columns)),
           x_(work.x()),
@@ -30,29 +30,29 @@ public:
           dother_(other_.size()) {}
 
     void run() {
-        switch (what_) {
-            case What::relu:
+        switch (kind_) {
+            case Kind::relu:
                 return relu(x_, y_, dy_, dx_, x_.size());
-            case What::add:
+            case Kind::add:
                 return add(x_, other_, y_, dy_, dx_, dother_);
-            case What::bias:
+            case Kind::bias:
                 return bias(x_, other_, y_, dy_, dx_, dother_);
-            case What::sum_down:
+            case Kind::sum_down:
                 return sum_down(x_, y_, dy_, dx_);
-            case What::sum_across:
+            case Kind::sum_across:
                 return sum_across(x_, y_, dy_, dx_);
         }
     }
     Numbers numbers() {
         run();
-        if (what_ == What::add || what_ == What::bias) return {dx_.doubles(), dother_.doubles()};
+        if (kind_ == Kind::add || kind_ == Kind::bias) return {dx_.doubles(), dother_.doubles()};
         return {dx_.doubles()};
     }
-    // What the loops write, copied.
+    // Copies as many bytes as the loops write.
     void copy() {
         std::memcpy(y_, x_, std::min(x_.size(), y_.size()) * sizeof(float));
         std::memcpy(dx_, x_, x_.size() * sizeof(float));
-        if (what_ == What::add) std::memcpy(dother_, x_, x_.size() * sizeof(float));
+        if (kind_ == Kind::add) std::memcpy(dother_, x_, x_.size() * sizeof(float));
     }
 
 private:
@@ -102,29 +102,29 @@ private:
             for (std::size_t i = 0; i < columns_; ++i) dx[r * columns_ + i] = dy[r];
     }
 
-    What what_;
+    Kind kind_;
     std::size_t rows_, columns_;
     Aligned x_, other_, dy_, y_, dx_, dother_;
 };
 
 Side by_tally(const Elementwise& work) {
     const Shape shape{work.rows, work.columns};
-    const bool two = work.what == What::add || work.what == What::bias;
+    const bool two = work.kind == Kind::add || work.kind == Kind::bias;
     const Tensor x = parameter(Array<float>(shape, work.x()));
     const Tensor other =
-        two ? parameter(Array<float>(work.what == What::bias ? Shape{work.columns} : shape, work.other()))
+        two ? parameter(Array<float>(work.kind == Kind::bias ? Shape{work.columns} : shape, work.other()))
             : Tensor();
-    const Array<float> seed(work.what == What::sum_down     ? Shape{work.columns}
-                            : work.what == What::sum_across ? Shape{work.rows}
+    const Array<float> seed(work.kind == Kind::sum_down     ? Shape{work.columns}
+                            : work.kind == Kind::sum_across ? Shape{work.rows}
                                                             : shape,
                             work.seed());
-    const auto forward = [what = work.what](const Tensor& a, const Tensor& b) {
-        switch (what) {
-            case What::relu:
+    const auto forward = [kind = work.kind](const Tensor& a, const Tensor& b) {
+        switch (kind) {
+            case Kind::relu:
                 return relu(a);
-            case What::sum_down:
+            case Kind::sum_down:
                 return sum(a, {0});
-            case What::sum_across:
+            case Kind::sum_across:
                 return sum(a, {1});
             default:
                 return a + b;
@@ -143,11 +143,11 @@ Side by_tally(const Elementwise& work) {
             }};
 }
 
-Planned planned(What what, const char* word, const char* title, std::int64_t rows, std::int64_t columns) {
+Planned planned(Kind kind, const char* word, const char* title, std::int64_t rows, std::int64_t columns) {
     const std::string size = std::to_string(rows) + "x" + std::to_string(columns);
     const std::string name = word + ("-" + size);
     return {name, [=] {
-                const Elementwise work{what, rows, columns};
+                const Elementwise work{kind, rows, columns};
                 const auto loops = std::make_shared<Loops>(work);
                 const auto numbers = [loops] { return loops->numbers(); };
                 Row row{name,
@@ -167,11 +167,11 @@ Planned planned(What what, const char* word, const char* title, std::int64_t row
 std::vector<Planned> elementwise_rows() {
     std::vector<Planned> all;
     for (const auto& [rows, columns] : {std::pair{64, 512}, std::pair{512, 1024}}) {
-        all.push_back(planned(What::relu, "relu", "relu", rows, columns));
-        all.push_back(planned(What::add, "add", "a + b", rows, columns));
-        all.push_back(planned(What::bias, "bias", "x + bias", rows, columns));
-        all.push_back(planned(What::sum_down, "sum-down", "sum over the first axis", rows, columns));
-        all.push_back(planned(What::sum_across, "sum-across", "sum over the last axis", rows, columns));
+        all.push_back(planned(Kind::relu, "relu", "relu", rows, columns));
+        all.push_back(planned(Kind::add, "add", "a + b", rows, columns));
+        all.push_back(planned(Kind::bias, "bias", "x + bias", rows, columns));
+        all.push_back(planned(Kind::sum_down, "sum-down", "sum over the first axis", rows, columns));
+        all.push_back(planned(Kind::sum_across, "sum-across", "sum over the last axis", rows, columns));
     }
     return all;
 }

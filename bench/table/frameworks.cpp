@@ -1,4 +1,4 @@
-// What is said over the pipes, and the file in which all sides find the same weights, pictures and labels.
+// Implements the protocol of the pipes, and the file with the weights, pictures and labels of all sides.
 #include "bench/table/frameworks.hpp"
 
 #include <unistd.h>
@@ -16,9 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string python;  // empty: none was asked for
+std::string python;  // empty: frameworks are not used
 
-// One framework on so many cores: several pieces of work, each by its number.
+// A process with one framework on a number of cores, which has several numbered pieces of work.
 class Framework {
 public:
     Framework(std::string name, const std::string& script, int threads)
@@ -27,7 +27,7 @@ public:
         if (hello && hello->starts_with("ready ")) version_ = hello->substr(6);
     }
     clockid_t processor_time() const { return child_->processor_time(); }
-    const std::string& version() const { return version_; }  // empty where it cannot be imported
+    const std::string& version() const { return version_; }  // empty if it cannot be imported
 
     void ask(const std::string& line) {
         if (const std::string said = answer(line); said != "done") throw Error(unexpected(said, line));
@@ -52,7 +52,7 @@ private:
     std::unique_ptr<Child> child_;
 };
 
-// Started when it is first asked for; each number of threads has a process of its own.
+// Returns the process for a number of threads, and starts the process at the first call.
 const std::shared_ptr<Framework>& framework(const std::string& name, int threads) {
     static std::map<std::pair<std::string, int>, std::shared_ptr<Framework>> started;
     auto& here = started[{name, threads}];
@@ -82,7 +82,7 @@ std::string in_json(const std::vector<std::int64_t>& shape) {
     return "[" + list + "]";
 }
 
-void write_problem(const fs::path& path, const Told& work) {
+void write_problem(const fs::path& path, const Description& work) {
     std::ofstream file(path, std::ios::binary);
     file << R"({"rows": )" << work.rows << R"(, "micro": )" << work.micro << R"(, "rate": )" << work.rate
          << R"(, "labels": )"
@@ -96,7 +96,7 @@ void write_problem(const fs::path& path, const Told& work) {
         file.write(reinterpret_cast<const char*>(numbers.data()),
                    static_cast<std::streamsize>(numbers.size() * sizeof numbers[0]));
     };
-    for (const Told::Numbers& array : work.arrays) write(array.values);
+    for (const Description::Numbers& array : work.arrays) write(array.values);
     write(work.labels);
     if (!file.flush()) throw Error("[bench] cannot write " + path.string());
 }
@@ -114,10 +114,10 @@ Numbers read_numbers(const fs::path& path, const std::vector<std::size_t>& sizes
     return all;
 }
 
-// A piece of work of a framework, which forgets it at the end.
+// A piece of work of a framework. The destructor tells the framework to forget it.
 class Work {
 public:
-    Work(std::shared_ptr<Framework> framework, const Told& work)
+    Work(std::shared_ptr<Framework> framework, const Description& work)
         : framework_(std::move(framework)),
           answers_(work.answers),
           number_(" " + std::to_string(++last_number)) {
@@ -130,7 +130,7 @@ public:
     ~Work() {
         try {
             framework_->ask("forget" + number_);
-        } catch (const Error&) {  // it has ended, and with it all its work
+        } catch (const Error&) {  // the process has ended
         }
     }
     void run(std::size_t times) { framework_->ask("run" + number_ + " " + std::to_string(times)); }
@@ -166,8 +166,8 @@ std::vector<std::pair<std::string, bool>> frameworks() {
     return all;
 }
 
-Told told(const Mlp& mlp) {
-    Told work{"mlp", mlp.rows, mlp.micro, mlp.rate};
+Description description(const Mlp& mlp) {
+    Description work{"mlp", mlp.rows, mlp.micro, mlp.rate};
     for (std::size_t i = 0; i < mlp.layers(); ++i) {
         work.arrays.push_back({{mlp.sizes[i], mlp.sizes[i + 1]}, mlp.weight(i)});
         work.arrays.push_back({{mlp.sizes[i + 1]}, mlp.bias(i)});
@@ -180,18 +180,18 @@ Told told(const Mlp& mlp) {
     return work;
 }
 
-Told told(const Deep& deep) {
-    Told work{"deep", deep.batch, deep.rows};
+Description description(const Deep& deep) {
+    Description work{"deep", deep.batch, deep.rows};
     for (std::size_t i = 0; i < deep.layers; ++i) {
         work.arrays.push_back({{deep.width, deep.width}, deep.weight(i)});
         work.arrays.push_back({{deep.width}, deep.bias(i)});
     }
-    for (const Told::Numbers& parameter : work.arrays) work.answers.push_back(parameter.values.size());
+    for (const Description::Numbers& parameter : work.arrays) work.answers.push_back(parameter.values.size());
     work.arrays.push_back({{deep.batch, deep.width}, deep.data()});
     return work;
 }
 
-void add_framework(Row& row, const char* name, const Told& what, bool with_memory) {
+void add_framework(Row& row, const char* name, const Description& what, bool with_memory) {
     if (python.empty()) return;
     const auto& here = framework(name, row.threads);
     if (here->version().empty()) return;

@@ -1,4 +1,4 @@
-// JAX's and PyTorch's sides of a row: processes of the Python in a folder that tools/bench-peers has filled.
+// JAX's and PyTorch's sides of a row: processes of the Python that tools/bench-peers has installed.
 #pragma once
 
 #include <string>
@@ -12,12 +12,13 @@ namespace tally::bench {
 
 constexpr const char *jax = "JAX", *pytorch = "PyTorch";
 
-void use_frameworks(const std::string& folder);          // an Error where no Python is in there
-std::vector<std::pair<std::string, bool>> frameworks();  // with their versions, and whether they are here
+void use_frameworks(const std::string& folder);  // throws if the folder has no Python
+std::vector<std::pair<std::string, bool>>
+frameworks();  // names with versions, and whether they are installed
 
-// A piece of work as a side in Python is told of it.
-struct Told {
-    std::string kind;  // as the sides name it
+// Description of a piece of work for a side in Python.
+struct Description {
+    std::string kind;  // one of the kinds in bench/peers
     std::int64_t rows = 0, micro = 0;
     float rate = 0;
     struct Numbers {
@@ -26,14 +27,14 @@ struct Told {
     };
     std::vector<Numbers> arrays = {};
     std::vector<std::int32_t> labels = {};
-    std::vector<std::size_t> answers = {};  // how many numbers each vector has that is compared
+    std::vector<std::size_t> answers = {};  // size of each compared vector
 };
-Told told(const Mlp& mlp);
-Told told(const Deep& deep);  // without segments
+Description description(const Mlp& mlp);
+Description description(const Deep& deep);  // without segments
 
-// On row.threads cores; with the memory that it says it needs, if it is asked for.
-void add_framework(Row& row, const char* name, const Told& work, bool with_memory = false);
-inline void add_frameworks(Row& row, const Told& work) {
+// Adds a side on row.threads cores; with_memory also adds the memory that the framework reports.
+void add_framework(Row& row, const char* name, const Description& work, bool with_memory = false);
+inline void add_frameworks(Row& row, const Description& work) {
     for (const char* name : {jax, pytorch}) add_framework(row, name, work);
 }
 

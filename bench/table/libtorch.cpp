@@ -1,4 +1,4 @@
-// LibTorch's side of each row, in the shortest way its users write it.
+// Implements LibTorch's side of each row, in the shortest usual style.
 #include "bench/table/libtorch.hpp"
 
 #include <torch/torch.h>
@@ -24,7 +24,7 @@ std::vector<double> numbers_of(const Tensor& t) {
     return {wide.data_ptr<double>(), wide.data_ptr<double>() + wide.numel()};
 }
 
-// Adds a side whose gradients are those of `parameters` after a run.
+// Adds a side that compares the gradients of `parameters` after a run.
 void add(Row& row, std::vector<Tensor> parameters, std::function<void()> run) {
     row.sides.push_back({libtorch, Role::peer, run, [parameters, run] {
                              run();
@@ -140,26 +140,26 @@ void add_libtorch(Row& row, const Logits& logits) {
 }
 
 void add_libtorch(Row& row, const Elementwise& work) {
-    using What = Elementwise::What;
+    using Kind = Elementwise::Kind;
     const Shape shape{work.rows, work.columns};
     Tensor x = parameter(work.x(), shape);
-    Tensor other = parameter(work.other(), work.what == What::bias ? Shape{work.columns} : shape);
-    const Tensor seed = tensor(work.seed(), work.what == What::sum_down     ? Shape{work.columns}
-                                            : work.what == What::sum_across ? Shape{work.rows}
+    Tensor other = parameter(work.other(), work.kind == Kind::bias ? Shape{work.columns} : shape);
+    const Tensor seed = tensor(work.seed(), work.kind == Kind::sum_down     ? Shape{work.columns}
+                                            : work.kind == Kind::sum_across ? Shape{work.rows}
                                                                             : shape);
-    const auto forward = [what = work.what](const Tensor& a, const Tensor& b) {
-        switch (what) {
-            case What::relu:
+    const auto forward = [kind = work.kind](const Tensor& a, const Tensor& b) {
+        switch (kind) {
+            case Kind::relu:
                 return torch::relu(a);
-            case What::sum_down:
+            case Kind::sum_down:
                 return a.sum(0);
-            case What::sum_across:
+            case Kind::sum_across:
                 return a.sum(1);
             default:
                 return a + b;
         }
     };
-    const bool two = work.what == What::add || work.what == What::bias;
+    const bool two = work.kind == Kind::add || work.kind == Kind::bias;
     add(row, two ? std::vector<Tensor>{x, other} : std::vector<Tensor>{x},
         [x, other, seed, forward]() mutable {
             forget(x), forget(other);

@@ -1,4 +1,4 @@
-// LibTorch's side of each row; where it is not installed, nothing is added to a row.
+// LibTorch's side of each row. Without LibTorch these functions add nothing.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace tally::bench {
 
 constexpr const char* libtorch = "LibTorch";
-std::string libtorch_version();  // empty where it is absent
+std::string libtorch_version();  // empty without LibTorch
 void libtorch_threads(int threads);
 
 void add_libtorch(Row& row, const Toy& toy, std::int64_t micro);
@@ -19,6 +19,6 @@ void add_libtorch(Row& row, const ScalarNetwork& network);
 void add_libtorch(Row& row, const Mlp& mlp);
 void add_libtorch(Row& row, const Logits& logits);
 void add_libtorch(Row& row, const Elementwise& work);
-void add_libtorch(Row& row, const Deep& deep);  // with its memory
+void add_libtorch(Row& row, const Deep& deep);  // adds its memory too
 
 }  // namespace tally::bench

@@ -1,4 +1,4 @@
-// Where LibTorch is not installed.
+// Replaces LibTorch's sides if it is not installed.
 #include "bench/table/libtorch.hpp"
 
 namespace tally::bench {

@@ -1,5 +1,4 @@
-// LibTorch's side of the memory rows: its bytes counted by an allocator of our own, and a checkpoint by the
-// means that it gives.
+// LibTorch's side of the memory rows, with an allocator that counts bytes and a Function for checkpoints.
 #include <c10/core/CPUAllocator.h>
 #include <torch/torch.h>
 
@@ -89,7 +88,8 @@ private:
         return x;
     }
 
-    // What torch.utils.checkpoint does with reentrant backward; a parameter is passed so that it is recorded.
+    // Works like torch.utils.checkpoint with reentrant backward. LibTorch records it because of the
+    // parameter.
     struct Checkpoint : torch::autograd::Function<Checkpoint> {
         static torch::Tensor forward(torch::autograd::AutogradContext* context, torch::Tensor x,
                                      DeepModel* model, std::int64_t from, std::int64_t to, torch::Tensor) {

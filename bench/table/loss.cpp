@@ -1,5 +1,5 @@
-// Losses, softmax and layer norm: cross-entropy beside one fused loop whose exp the compiler vectorises by itself, all of them beside
-// the frameworks.
+// Rows of losses, softmax and layer norm, compared with the frameworks. The floor of cross-entropy is one
+// fused loop whose exp the compiler vectorises.
 #include <bit>
 #include <cmath>
 #include <memory>
@@ -13,11 +13,11 @@
 namespace tally::bench {
 namespace {
 
-// exp within two units in the last place for x <= 0, without a branch: 2^n times a polynomial of what is
-// left. Below -87 it is 0, or nearly.
+// Returns exp(x) within two units in the last place for x <= 0, without a branch: 2^n times a polynomial of
+// the rest. Below -87 the result is nearly 0.
 inline float exp_of_negative(float x) {
     x = x < -87 ? -87 : x;
-    const float shifted = x * 1.44269504f + 12582912.f;  // n stands in the lowest bits
+    const float shifted = x * 1.44269504f + 12582912.f;  // n is in the lowest bits
     const float n = shifted - 12582912.f;
     const float r = x - n * 0.693359375f + n * 2.12194440e-4f;
     float p = 1.9875691500e-4f;
@@ -51,7 +51,8 @@ public:
     }
 
 private:
-    static constexpr std::size_t lanes = 64;  // sums in an order of their own: nothing is reassociated
+    static constexpr std::size_t lanes =
+        64;  // explicit lanes, because the compiler does not reassociate sums
 
     void row(const float* __restrict x, float* __restrict d, std::int32_t label, float share) {
         float top[lanes], total[lanes] = {};
@@ -99,7 +100,7 @@ Row cross_entropy_row() {
     row.must = {{Goal::faster, 2.5, libtorch}, {Goal::faster, 1, jax}};
     row.aims = {{Goal::faster, 3.5, libtorch}, {Goal::faster, 1.15, jax}};
     add_libtorch(row, logits);
-    Told work{"cross-entropy"};
+    Description work{"cross-entropy"};
     work.arrays = {{{logits.rows, logits.classes}, logits.values()}};
     work.labels = logits.labels();
     work.answers = {work.arrays[0].values.size()};
@@ -107,14 +108,14 @@ Row cross_entropy_row() {
     return row;
 }
 
-Told::Numbers numbers_of(std::vector<std::int64_t> shape, std::uint64_t stream) {
+Description::Numbers numbers_of(std::vector<std::int64_t> shape, std::uint64_t stream) {
     std::size_t size = 1;
     for (const std::int64_t extent : shape) size *= static_cast<std::size_t>(extent);
     return {std::move(shape), Mlp::uniform(size, stream, 2)};
 }
 
-// forward(parameters) of arrays, and back from the last of `work`, which is no parameter.
-Row function_row(std::string name, std::string title, Told work, auto backward) {
+// Calls forward(parameters), and backward with the last array of `work` as gradient.
+Row function_row(std::string name, std::string title, Description work, auto backward) {
     std::vector<Tensor> parameters;
     for (std::size_t i = 0; i + 1 < work.arrays.size(); ++i) {
         parameters.push_back(parameter(Array<float>(Shape(work.arrays[i].shape), work.arrays[i].values)));

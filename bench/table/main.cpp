@@ -1,4 +1,4 @@
-// Every row of the table and every sweep: tally, floors and peers in turn, in one process.
+// Runs every row of the table and every sweep: tally, floors and peers alternate in one process.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -96,8 +96,8 @@ int run(const Options& o) {
 
 int main(int argc, char** argv) {
     try {
-        if (argc == 2 && std::string(argv[1]) == measure_word) return answer_measurements();
-        begin_again_at_the_best(argv);
+        if (argc == 2 && std::string(argv[1]) == measure_argument) return answer_measurements();
+        restart_with_best_core_type(argv);
         return run(options(argc, argv));
     } catch (const std::exception& e) {
         std::fprintf(stderr, "%s\n", e.what());

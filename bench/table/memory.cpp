@@ -1,5 +1,5 @@
-// What a deep model needs beyond parameters, gradients and data, and how long it takes: the whole batch at
-// once, micro-batches, and these with checkpoints.
+// Rows of a deep model: memory beyond parameters, gradients and data, and time. The whole batch at once is
+// compared with micro-batches and with checkpoints.
 #include <memory>
 #include <string>
 
@@ -74,13 +74,13 @@ Side not_verified(const Deep& deep) {
     return side;
 }
 
-// Through so many layers a ReLU may fall to the other side of 0.
+// In this many layers, rounding may change the sign before a ReLU.
 Row deep_enough(Row row) {
     row.tolerance = 1e-3;
     return row;
 }
 
-// The memory that is asked for, and the time against the whole batch.
+// Returns goals for the memory, and for the time compared with the whole batch.
 std::vector<Goal> goals(double mebibytes, double times) {
     return {{Goal::at_most_mebibytes, mebibytes, "tally"}, {Goal::at_most, times, "1 x 4096"}};
 }
@@ -94,7 +94,7 @@ Row whole_batch() {
     row.aims = {{Goal::at_most_mebibytes, 129, "tally"}};
     row.note = "floor: one buffer a layer, 128 MiB";
     add_libtorch(row, Deep{});
-    add_framework(row, jax, told(Deep{}), true);
+    add_framework(row, jax, description(Deep{}), true);
     return deep_enough(std::move(row));
 }
 
@@ -107,11 +107,11 @@ Row micro_batches() {
     row.aims.push_back({Goal::faster, 1.3, jax});
     row.note = "floor: one buffer a layer, 32 MiB";
     add_libtorch(row, deep);
-    add_framework(row, jax, told(deep), true);
+    add_framework(row, jax, description(deep), true);
     return deep_enough(std::move(row));
 }
 
-// JAX's side has no checkpoints: on a CPU, XLA merges what they compute again with what was computed before.
+// JAX's side has no checkpoints, because on a CPU XLA merges recomputed values with the first ones.
 Row checkpoints(std::size_t mebibytes, const char* name, double must_time, std::vector<Goal> aims) {
     Deep deep{.rows = 1024};
     const Segmentation chosen = DeepModel(deep).fit((mebibytes << 20) + (1 << 19));
@@ -124,13 +124,13 @@ Row checkpoints(std::size_t mebibytes, const char* name, double must_time, std::
     row.note = to_string(chosen);
     row.must.push_back({Goal::faster, 0.95, jax});
     row.aims.push_back({Goal::faster, 1.05, jax});
-    add_framework(row, jax, told(deep), true);
+    add_framework(row, jax, description(deep), true);
     deep.segments = even_segments(deep.layers, 3);
     add_libtorch(row, deep);
     return deep_enough(std::move(row));
 }
 
-// Few rows, wide layers: nearly all is weights and their gradients.
+// A row with few items and wide layers, whose memory is nearly all weights and gradients.
 Row wide() {
     const Deep whole{4, 1024, 64, 64};
     Deep micro = whole, again = whole;

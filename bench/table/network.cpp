@@ -1,5 +1,5 @@
-// One update of a multilayer perceptron: whole, in micro-batches, row by row; on one thread and on two. And
-// the epoch of lesson 16.
+// Rows of one update of a multilayer perceptron (whole, in micro-batches, row by row, on one thread and on
+// two), and of the epoch of lesson 16.
 #include <memory>
 #include <string>
 
@@ -15,9 +15,9 @@ namespace tally::bench {
 namespace {
 
 constexpr const char* floor_name = "GEMMs and loops";
-constexpr const char* by_blas = "tally, OpenBLAS";  // the same with Products::blas
+constexpr const char* by_blas = "tally, OpenBLAS";  // with Products::blas
 
-// The network, and the window in which its updates are gathered.
+// The network and its window.
 class Network {
 public:
     explicit Network(const Mlp& mlp)
@@ -35,7 +35,7 @@ public:
     Window<float>& window() { return window_; }
     Numbers gradients() const {
         Numbers all;
-        for (const Tensor& p : parameters_)  // not by grad(), after which no rows would wait
+        for (const Tensor& p : parameters_)  // not grad(), after which the window would not defer rows
             if (p.has_grad()) all.push_back(doubles(p.node()->gradient.span()));
         return all;
     }
@@ -60,7 +60,7 @@ private:
     Window<float> window_;
 };
 
-// The same pictures again and again.
+// Updates with the same pictures.
 class Update {
 public:
     explicit Update(const Mlp& mlp)
@@ -104,15 +104,15 @@ auto with_blas(Update& update, auto(Update::*what)()) {
     return (update.*what)();
 }
 
-// How far the weights have come from where they began: what an epoch has learned.
+// Returns the change of the weights in an epoch.
 Numbers moved(const Numbers& from, Numbers to) {
     for (std::size_t i = 0; i < to.size(); ++i)
         for (std::size_t j = 0; j < to[i].size(); ++j) to[i][j] -= from[i][j];
     return to;
 }
 
-// An epoch as lesson 16 trains it: in order, an update for each 64 pictures and one for the last 32. Further
-// epochs go on from there.
+// An epoch as in lesson 16: in order, an update for each 64 pictures and one for the last 32. Further epochs
+// continue from this state.
 Row epoch_row(std::int64_t count) {
     const Mlp mlp{.micro = 16};
     const Pictures<float> data = generated_pictures<float>(count, 1);
@@ -141,14 +141,14 @@ Row epoch_row(std::int64_t count) {
                   by_floor();
                   return moved(start, floor->weights());
               }}}};
-    Told told_of = told(mlp);
-    told_of.kind = "epoch";
-    told_of.arrays.back() = {{count, mlp.sizes[0]}, data.images.to_vector()};
-    told_of.labels = data.labels.to_vector();
-    told_of.answers.resize(told_of.answers.size() / 2);  // how far the weights have come
-    add_framework(row, jax, told_of);
-    row.tolerance = 1e-3;  // roundings of 938 updates, and some ReLU whose sign they decide
-    row.rounds = 11;       // of seconds
+    Description epoch_work = description(mlp);
+    epoch_work.kind = "epoch";
+    epoch_work.arrays.back() = {{count, mlp.sizes[0]}, data.images.to_vector()};
+    epoch_work.labels = data.labels.to_vector();
+    epoch_work.answers.resize(epoch_work.answers.size() / 2);  // only the change of the weights
+    add_framework(row, jax, epoch_work);
+    row.tolerance = 1e-3;  // for rounding errors of 938 updates, which change the sign before some ReLU
+    row.rounds = 11;       // each takes seconds
     return row;
 }
 
@@ -180,7 +180,7 @@ Row mlp_row(const Mlp& mlp, int threads) {
     row.sides.push_back({by_blas, Role::floor, [=] { with_blas(*theirs, &Update::run); },
                          [=] { return with_blas(*theirs, &Update::numbers); }});
     add_libtorch(row, mlp);
-    add_frameworks(row, told(mlp));
+    add_frameworks(row, description(mlp));
     return row;
 }
 

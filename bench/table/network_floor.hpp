@@ -1,5 +1,5 @@
-// The least a program can do for one update of a multilayer perceptron: GEMMs that add where they should,
-// gemv and ger for single rows, fused loops, SGD, and no autograd.
+// Floor of one update of a multilayer perceptron: accumulating GEMMs, gemv and ger for single rows, fused
+// loops and SGD, without autograd.
 #pragma once
 
 #include <cblas.h>
@@ -15,7 +15,7 @@
 
 namespace tally::bench {
 
-// Weights, gradients, and what a layer gives and gets back for a micro-batch.
+// Weights and gradients of a layer, and its output and the output's gradient for a micro-batch.
 class FloorLayer {
 public:
     FloorLayer(std::int64_t rows, std::int64_t in, std::int64_t out, const std::vector<float>& weight,
@@ -40,7 +40,7 @@ public:
                         out_);
         add_bias(relu);
     }
-    // The mask of ReLU and the gradient of the bias in one pass.
+    // Applies the mask of ReLU and computes the gradient of the bias in one pass.
     void mask_and_bias(bool relu, bool first) {
         float* __restrict sum = db;
         if (first) std::fill_n(sum, out_, 0.f);
@@ -117,7 +117,7 @@ public:
         gradients();
         step();
     }
-    // An update for each `rows` of these pictures; the last one may have fewer, in whole micro-batches.
+    // Makes an update for each `rows` pictures; the last update may have fewer micro-batches.
     void epoch(const float* pictures, const std::int32_t* labels, std::int64_t count) {
         for (std::int64_t from = 0; from < count; from += mlp_.rows) {
             gradients(pictures + from * mlp_.sizes[0], labels + from, std::min(mlp_.rows, count - from));
@@ -155,7 +155,7 @@ private:
             if (l > 0) layers_[l].back_to_input(layers_[l - 1].dy);
         }
     }
-    // Softmax, cross-entropy and its gradient, of the mean over all rows of the update.
+    // Computes softmax, cross-entropy and the gradient of the mean over all rows of the update.
     void loss_and_gradient(const std::int32_t* labels, std::int64_t rows) {
         FloorLayer& last = layers_.back();
         const std::int64_t classes = mlp_.sizes.back();

@@ -1,4 +1,4 @@
-// Two products of the course's network, at each core type.
+// Measures two products of the course's network with each core type of OpenBLAS.
 #include "bench/table/openblas.hpp"
 
 #include <cblas.h>
@@ -23,10 +23,10 @@ namespace {
 
 constexpr const char *wanted = "OPENBLAS_CORETYPE", *told = "TALLY_BENCH_OPENBLAS";
 constexpr int rounds = 9;
-constexpr double worth = 0.97;  // of the time as found: less may be chance
+constexpr double worth = 0.97;  // largest relative time that counts as faster
 
 struct Candidate {
-    std::string core_type;  // as the variable is set; empty: as found
+    std::string core_type;  // value of the variable; empty: the default
     std::string kernels = {};
     std::unique_ptr<Child> process = {};
     double best = std::numeric_limits<double>::infinity();  // ms
@@ -37,10 +37,10 @@ std::vector<Candidate> started(const std::string& program) {
     for (const char* core_type : {"", "Haswell", "Zen", "SkylakeX", "Cooperlake", "SapphireRapids"}) {
         Candidate candidate{core_type};
         if (*core_type) ::setenv(wanted, core_type, 1);
-        candidate.process = std::make_unique<Child>(std::vector<std::string>{program, measure_word});
+        candidate.process = std::make_unique<Child>(std::vector<std::string>{program, measure_argument});
         ::unsetenv(wanted);
         const auto kernels = candidate.process->answer();
-        // Whoever does not know a core type takes what it found.
+        // OpenBLAS falls back to the default if it does not know the core type.
         if (!kernels || (*core_type && *kernels != core_type)) continue;
         candidate.kernels = *kernels;
         all.push_back(std::move(candidate));
@@ -48,7 +48,7 @@ std::vector<Candidate> started(const std::string& program) {
     return all;
 }
 
-// In turn; one that ends on the way asked the processor for what it has not.
+// Measures alternately. A process that ends early has used instructions that the processor lacks.
 void measure(std::vector<Candidate>& all) {
     for (int round = 0; round < rounds; ++round)
         for (Candidate& candidate : all) {
@@ -91,7 +91,7 @@ int answer_measurements() {
     return 0;
 }
 
-void begin_again_at_the_best(char** argv) {
+void restart_with_best_core_type(char** argv) {
     if (std::getenv(wanted) != nullptr || std::getenv(told) != nullptr) return;
     char path[4096];
     const auto length = ::readlink("/proc/self/exe", path, sizeof path - 1);
@@ -99,7 +99,7 @@ void begin_again_at_the_best(char** argv) {
     path[length] = 0;
     std::vector<Candidate> all;
     {
-        const Pinned pinned(1);  // and with this program the processes that it starts
+        const Pinned pinned(1);  // applies to the started processes too
         all = started(path);
         measure(all);
     }

@@ -1,16 +1,16 @@
-// OpenBLAS at its best: the core type whose kernels are the fastest here, of all that it accepts.
+// Selects the core type of OpenBLAS whose kernels are the fastest on this machine.
 #pragma once
 
 #include <string>
 
 namespace tally::bench {
 
-// OpenBLAS reads OPENBLAS_CORETYPE when it is loaded, and never again: each core type is measured in a process of its
-// own, in turn, and then this program begins again with the best one. Left alone where the variable is set.
-void begin_again_at_the_best(char** argv);
-constexpr const char* measure_word = "--measure-openblas";  // what such a process is told
-int answer_measurements();                                  // and does
+// Measures each core type in its own process, because OpenBLAS reads OPENBLAS_CORETYPE only when it is
+// loaded, and then restarts this program with the best one. Does nothing if the variable is set.
+void restart_with_best_core_type(char** argv);
+constexpr const char* measure_argument = "--measure-openblas";  // argument of the measuring processes
+int answer_measurements();                                      // main() of the measuring processes
 
-std::string openblas_kernels();  // which are in use, and how that came
+std::string openblas_kernels();  // names the kernels in use and the reason for the choice
 
 }  // namespace tally::bench

@@ -1,4 +1,4 @@
-// The work of the rows, as plain numbers: every side makes its own values of them.
+// The problems of the rows as plain numbers, from which every side makes its own arrays.
 #pragma once
 
 #include <cmath>
@@ -19,12 +19,12 @@ struct Toy {
     std::vector<float> w = {0.5f, -1.25f, 0.75f};
 };
 
-struct ElementwiseChain {  // y = y * c + c, over and over; the result is the sum
+struct ElementwiseChain {  // repeats y = y * c + c; the result is the sum
     int operations = 100;
     std::vector<float> start = {0.1f, 0.2f, 0.3f}, c = {0.9f, 1.1f, 1.0f};
 };
 
-// y = tanh layers of single numbers; every weight and every sum is a node of its own.
+// A network of tanh layers on single numbers, in which every weight and every sum is a node.
 struct ScalarNetwork {
     std::vector<int> sizes{2, 16, 16, 1};
     std::vector<double> weights;
@@ -40,7 +40,7 @@ struct ScalarNetwork {
         }
     }
 
-    // In any kind of number: it is found by its tanh, * and +.
+    // Evaluates the network with any number type that has tanh, * and +.
     template <class T, class Weights> T operator()(const Weights& w, T first, T second) const {
         using std::tanh;
         std::vector<T> in, out;
@@ -64,7 +64,7 @@ struct ScalarNetwork {
     }
 };
 
-// One update of 64 pictures, 784-512-512-10, cut into micro-batches.
+// One update of an MLP 784-512-512-10 with 64 pictures, divided into micro-batches.
 struct Mlp {
     std::int64_t rows = 64, micro = 64;
     std::vector<std::int64_t> sizes{784, 512, 512, 10};
@@ -106,29 +106,29 @@ struct Logits {
     }
 };
 
-// An elementwise operation or a sum over a matrix, forward and backward with a gradient that is given.
+// An elementwise operation or a sum over a matrix, forward and backward with a given gradient.
 struct Elementwise {
-    enum class What { relu, add, bias, sum_down, sum_across } what = What::relu;
+    enum class Kind { relu, add, bias, sum_down, sum_across } kind = Kind::relu;
     std::int64_t rows = 64, columns = 512;
 
     std::vector<float> x() const { return Mlp::uniform(size(), 4, 1); }
     std::vector<float> other() const {
-        return Mlp::uniform(what == What::bias ? static_cast<std::size_t>(columns) : size(), 5, 1);
+        return Mlp::uniform(kind == Kind::bias ? static_cast<std::size_t>(columns) : size(), 5, 1);
     }
     std::vector<float> seed() const {
-        const std::int64_t count = what == What::sum_down     ? columns
-                                   : what == What::sum_across ? rows
+        const std::int64_t count = kind == Kind::sum_down     ? columns
+                                   : kind == Kind::sum_across ? rows
                                                               : rows * columns;
         return Mlp::uniform(static_cast<std::size_t>(count), 6, 1);
     }
     std::size_t size() const { return static_cast<std::size_t>(rows * columns); }
 };
 
-// layers x (Linear width + ReLU), rows at a time, and of these each in segments that are computed again.
+// A model of layers x (Linear width + ReLU) in micro-batches of `rows`, with segments that are recomputed.
 struct Deep {
     std::size_t layers = 32;
     std::int64_t width = 256, batch = 4096, rows = 4096;
-    std::vector<std::size_t> segments{};  // in layers; empty: nothing is computed again
+    std::vector<std::size_t> segments{};  // sizes in layers; empty: no checkpoints
 
     float bound() const { return 1 / std::sqrt(static_cast<float>(width)); }
     std::vector<float> weight(std::size_t layer) const {

@@ -1,4 +1,4 @@
-// Single products of matrices, ours beside OpenBLAS's.
+// Rows of single matrix products, compared with OpenBLAS.
 #include <cblas.h>
 
 #include <memory>
@@ -23,7 +23,7 @@ struct Matrices {
     Aligned a, b, ours, theirs;
 };
 
-// As a program would call it: gemv for a single row, ger for a single summand, which adds.
+// Calls OpenBLAS as a program would: gemv for a single row, ger for a single summand, which adds.
 void by_openblas(const detail::Product& p, const Matrices& of) {
     const auto m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
     const auto how = [](bool transposed) { return transposed ? CblasTrans : CblasNoTrans; };
@@ -64,7 +64,7 @@ Planned planned(const char* name, const char* what, const detail::Product& p, do
 
 }  // namespace
 
-// Rows x columns x summands, as the network of lesson 16 and a deep one have them.
+// Sizes (rows x columns x summands) are from the network of lesson 16 and a deep network.
 std::vector<Planned> product_rows() {
     const auto large = [](const char* name, const char* what, const detail::Product& p) {
         return planned(name, what, p, 0.9, 1);

@@ -1,4 +1,4 @@
-// Tables of results.
+// Formats tables of results.
 #include "bench/table/report.hpp"
 
 #include <algorithm>
@@ -87,7 +87,7 @@ std::string in_words(const Sweep& sweep) {
     return "![" + words + "](" + sweep.name + ".svg)\n\n" + words + ".\n";
 }
 
-// The points of a sweep that is read as numbers, too: a row for each x.
+// Returns the points of a sweep as a table with a row for each x.
 std::string table(const Sweep& sweep) {
     if (!sweep.as_table) return {};
     std::string head = "\n| " + sweep.x, ruler = "\n|---", body;

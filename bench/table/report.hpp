@@ -1,4 +1,4 @@
-// What was measured, as a table at the terminal, as Markdown and as JSON.
+// Reports the measurements as a table at the terminal, as Markdown and as JSON.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace tally::bench {
 struct Machine {
     std::string date, processor, compiler, flags, commit, openblas;
     unsigned cores;
-    double load;                                      // of the last minute, when the program began
-    std::vector<std::pair<std::string, bool>> peers;  // which of them are here
-    bool processor_time;                              // of rows of one thread: what Effort says
+    double load;                                      // in the minute before the program started
+    std::vector<std::pair<std::string, bool>> peers;  // names, and whether they are installed
+    bool processor_time;                              // Effort::processor
 };
 Machine this_machine(const Effort& effort);
 
@@ -27,7 +27,7 @@ struct Report {
 
 std::string text(const Result& row);  // a few lines
 std::string won_and_lost(
-    const std::vector<Result>& rows);  // a line for each peer: where tally is ahead, and where behind
+    const std::vector<Result>& rows);  // a line per peer: rows where tally is faster or slower
 std::string markdown(const Report& report);
 // {"v": 1, "machine": {date, processor, cores, load, compiler, flags, commit, openblas, processor_time,
 //  peers: {name: here}},

@@ -1,4 +1,4 @@
-// Compare first, then time in turn.
+// Implements race(): compares the results of all sides, then times the sides alternately.
 #include "bench/table/row.hpp"
 
 #include <algorithm>
@@ -31,11 +31,11 @@ std::string words(const Goal& goal) {
     const std::string number = short_number(goal.number);
     switch (goal.kind) {
         case Goal::faster:
-            return ">= " + number + " x as fast as " + goal.beside;
+            return ">= " + number + " x as fast as " + goal.compared_with;
         case Goal::at_most:
-            return "<= " + number + " x " + goal.beside;
+            return "<= " + number + " x " + goal.compared_with;
         case Goal::at_most_mebibytes:
-            return "<= " + number + " MiB, " + goal.beside;
+            return "<= " + number + " MiB, " + goal.compared_with;
     }
     return {};
 }
@@ -43,11 +43,11 @@ std::string words(const Goal& goal) {
 Verdict judge(const Goal& goal, const std::vector<Timed>& sides) {
     Verdict verdict{words(goal), {}};
     for (const Timed& side : sides) {
-        if (side.name != goal.beside) continue;
+        if (side.name != goal.compared_with) continue;
         verdict.measured = goal.kind == Goal::faster ? 1 / side.ratio
                            : goal.kind == Goal::at_most
                                ? side.ratio
-                               : std::round(side.mebibytes.value());  // asked for in whole MiB
+                               : std::round(side.mebibytes.value());  // goals are in whole MiB
         verdict.holds =
             goal.kind == Goal::faster ? *verdict.measured >= goal.number : *verdict.measured <= goal.number;
     }

@@ -1,5 +1,5 @@
-// A row of the table: one piece of work, done by tally, by floors (programs without autograd that do the same
-// arithmetic) and by peers; what came out of it, and what was asked for.
+// A row of the table is one piece of work, done by tally, by floors (programs without autograd that do the
+// same arithmetic) and by peers, with results and goals.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace tally::bench {
 
-using Numbers = std::vector<std::vector<double>>;  // one vector for each gradient, or whatever is compared
+using Numbers = std::vector<std::vector<double>>;  // one vector per gradient or other compared result
 
 enum class Role { tally, floor, peer };
 
@@ -21,31 +21,30 @@ struct Side {
     Role role;
     std::function<void()> run;             // one unit of work
     std::function<Numbers()> numbers;      // gradients of the same work; must agree with the first side's
-    std::optional<double> mebibytes = {};  // at most in use beyond parameters, gradients and data
-    std::function<void(std::size_t)> many =
-        {};  // so many units at once, where a single one has to be asked for
-    clockid_t processor_time = CLOCK_PROCESS_CPUTIME_ID;  // of the process that does the work
+    std::optional<double> mebibytes = {};  // peak beyond parameters, gradients and data
+    std::function<void(std::size_t)> many = {};           // runs several units, if each call is a request
+    clockid_t processor_time = CLOCK_PROCESS_CPUTIME_ID;  // clock of the process that does the work
 };
 
-// What tally is held to: so many times faster than a side, or at most so many times what the side takes.
+// A goal for tally: a factor by which it is faster than a side, or at most slower, or a limit on memory.
 struct Goal {
     enum Kind { faster, at_most, at_most_mebibytes } kind;
     double number;
-    std::string beside;  // the name of a side; of memory, the name of tally's side that is meant
+    std::string compared_with;  // the name of a side; for memory, the name of tally's side
 };
 
 struct Row {
     std::string name, title;
     std::vector<Side> sides;  // tally is the first
     std::vector<Goal> must = {}, aims = {};
-    double units = 1;         // operations in one unit of work: times are given for one
-    double tolerance = 1e-5;  // of the largest number in a vector
+    double units = 1;         // operations in one unit of work; times are per operation
+    double tolerance = 1e-5;  // relative to the largest number in a vector
     int threads = 1;
     std::string note = {};
-    int rounds = 1000;  // at most
+    int rounds = 1000;  // largest number
 };
 
-// A row that is made when its turn comes, so that its arrays live no longer than it does.
+// A row that is made just before it runs, so that its arrays are freed after it.
 struct Planned {
     std::string name;
     std::function<Row()> make;
@@ -56,13 +55,13 @@ struct Timed {
     std::string name;
     Role role;
     double median, minimum;  // ns for one unit
-    double ratio;            // how many times longer tally takes, the median of the ratios round by round
+    double ratio;            // of tally's time to this side's time, as the median over the rounds
     std::optional<double> mebibytes;
 };
 
 struct Verdict {
     std::string asked;               // ">= 100 x LibTorch"
-    std::optional<double> measured;  // empty where that side is absent
+    std::optional<double> measured;  // empty if the side is absent
     bool holds = false;
 };
 
@@ -74,19 +73,20 @@ struct Result {
 };
 
 struct Effort {
-    int rounds = 21;           // interleaved, after one that does not count
-    double milliseconds = 10;  // a side's turn lasts at least so long
+    int rounds = 21;           // after an untimed one
+    double milliseconds = 10;  // least time of a side in a round
     bool quick = false;        // sweeps stop at smaller sizes
-    bool processor = false;    // time of the processor where a row has one thread: neighbours disturb it less
+    bool processor =
+        false;  // for rows of one thread, measure processor time, which other programs disturb less
 };
 
-// Compares the gradients of all sides (an Error when they differ), then times them in turn.
+// Compares the gradients of all sides and throws if they differ, then times the sides alternately.
 Result race(const Row& row, const Effort& effort);
 
-// Every number of `got` must be as near to that of `expected` as the tolerance says.
+// Throws unless every number of `got` is equal to the number of `expected` within the tolerance.
 void must_agree(const std::string& what, const Numbers& expected, const Numbers& got, double tolerance);
 
-// Units of work that fill a turn.
+// Returns the number of units that take so many milliseconds.
 std::size_t units_a_turn(const std::function<void()>& run, double milliseconds);
 
 }  // namespace tally::bench

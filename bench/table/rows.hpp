@@ -1,4 +1,4 @@
-// The rows of the table, in its order, and how one of several sizes is made.
+// The rows of the table in order, and functions that make a row of any size.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ std::vector<Planned> elementwise_rows();
 std::vector<Planned> product_rows();
 std::vector<Planned> memory_rows();
 
-// The sides of a row, without goals.
+// Rows without goals.
 Row chain_row(const ElementwiseChain& chain);
 Row mlp_row(const Mlp& mlp, int threads = 1);
 

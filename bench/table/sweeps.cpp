@@ -1,4 +1,4 @@
-// The sweeps: each point is a row of the table at another size, its gradients compared like any other's.
+// Measures the sweeps. Each point is a row of the table at another size, whose gradients are compared too.
 #include "bench/table/sweeps.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ Line& line(Sweep& sweep, const std::string& name) {
     return sweep.lines.emplace_back(Line{name, {}});
 }
 
-// How many times longer each other side takes than tally; and the first x from which on LibTorch does not.
+// Adds the ratios of the other sides' times to tally's time, and the x from which LibTorch is not slower.
 void add_ratios(Sweep& sweep, double x, const Result& result) {
     for (std::size_t i = 1; i < result.sides.size(); ++i)
         line(sweep, result.sides[i].name).points.emplace_back(x, 1 / result.sides[i].ratio);
@@ -38,7 +38,7 @@ void find_catch_up(Sweep& sweep, const char* what) {
     }
 }
 
-// y = y * c + c; with c = -1 neither values nor gradients grow or vanish, however long it is.
+// Returns a chain y = y * c + c with c = -1, so that values and gradients neither grow nor vanish.
 ElementwiseChain steady(int operations, std::size_t size) {
     return {operations, std::vector<float>(size, 0.25f), std::vector<float>(size, -1)};
 }
@@ -66,7 +66,7 @@ Sweep widths(const Effort& effort) {
     for (const std::int64_t w : {16, 32, 64, 128, 256, 512, 1024, 2048}) {
         if (effort.quick && w > 512) break;
         Row row = mlp_row({.micro = 16, .sizes = {784, w, w, 10}});
-        row.tolerance = 0.1;  // of so many sums some are within a rounding of 0, on either side of a ReLU
+        row.tolerance = 0.1;  // some of the many sums are so near 0 that rounding decides a ReLU
         add_ratios(sweep, static_cast<double>(w), race(row, brief(effort)));
     }
     find_catch_up(sweep, "units");
@@ -79,8 +79,8 @@ double processor_ns(const Side& side) {
     return nanoseconds(side.processor_time) - start;
 }
 
-// How many times as much processor time one takes as the other: updates in turn, the median of their ratios.
-double cost_beside(const Side& it, const Side& other, int rounds) {
+// Returns the ratio of the processor times of two sides, as the median over alternating updates.
+double relative_cost(const Side& it, const Side& other, int rounds) {
     const Pinned pinned(1);
     std::vector<double> ratios;
     for (int round = -1; round < rounds; ++round) {
@@ -90,10 +90,11 @@ double cost_beside(const Side& it, const Side& other, int rounds) {
     return median(ratios);
 }
 
-// Each side beside itself, so that only what the cut costs is left: processor time, which neighbours disturb least.
+// Compares each side with itself, so that only the cost of the division is left. Measures processor time,
+// which other programs disturb least.
 Sweep accumulation(const Effort& effort) {
     Sweep sweep{"accumulation",
-                "What 64 rows cost as N micro-batches, MLP 784-512-512-10",
+                "Cost of 64 rows as N micro-batches, MLP 784-512-512-10",
                 "N, micro-batches in an update",
                 "times as much processor time as one of 64",
                 {}};
@@ -105,7 +106,7 @@ Sweep accumulation(const Effort& effort) {
             must_agree(cut.sides[i].name + " in " + std::to_string(n) + " micro-batches",
                        whole.sides[i].numbers(), cut.sides[i].numbers(), cut.tolerance);
             line(sweep, cut.sides[i].name)
-                .points.emplace_back(n, cost_beside(cut.sides[i], whole.sides[i], 5 * effort.rounds));
+                .points.emplace_back(n, relative_cost(cut.sides[i], whole.sides[i], 5 * effort.rounds));
         }
     }
     return sweep;

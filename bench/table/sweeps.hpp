@@ -1,4 +1,4 @@
-// How times and memory grow with the work, and the size at which LibTorch catches up.
+// Sweeps measure the growth of time and memory with the work, and the size at which LibTorch catches up.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ struct Line {
 struct Sweep {
     std::string name, title, x, y;
     std::vector<Line> lines;
-    std::optional<std::string> catches_up = {};  // whether LibTorch comes to take no longer than tally
-    bool as_table = false;                       // in the report, below the picture
+    std::optional<std::string> catches_up = {};  // whether and where LibTorch becomes as fast as tally
+    bool as_table = false;                       // print a table below the picture
 };
 
 struct PlannedSweep {
@@ -29,7 +29,7 @@ struct PlannedSweep {
 };
 std::vector<PlannedSweep> sweeps();
 
-// A picture that stands alone; both axes are logarithmic.
+// Draws a complete SVG file with two logarithmic axes.
 std::string to_svg(const Sweep& sweep);
 
 }  // namespace tally::bench

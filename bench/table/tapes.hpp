@@ -1,5 +1,5 @@
-// Two tapes that do the least an autograd can do: of numbers, and of small vectors in an arena. They check
-// nothing, name nothing and support only what the rows need: floors, not engines.
+// Two minimal tapes as floors: of numbers, and of small vectors in an arena. They check nothing, and support
+// only the operations of the rows.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace tally::bench {
 
-// ---- numbers: each node knows its two inputs and the derivatives to them ----
+// ---- numbers: each node has two inputs and their derivatives ----
 
 struct NumberTape {
     struct Node {
         int a, b;
         double da, db;
     };
-    int leaves, end;  // leaves have the first numbers, and no node
+    int leaves, end;  // leaves have the first indices and no node
     std::vector<Node> nodes;
     std::vector<double> gradients;
     static inline NumberTape* current = nullptr;
@@ -56,9 +56,9 @@ inline Taped tanh(Taped x) {
     return {y, NumberTape::current->push(x.node, 1 - y * y, x.node, 0)};
 }
 
-// ---- vectors: values, gradients and nodes lie in one arena, which is empty again after a step ----
+// ---- vectors: values, gradients and nodes are in one arena, which is emptied after each step ----
 
-// Loops of three, the size at which one teaches, are written out.
+// Unrolls loops of three, the size of small examples.
 inline void each(std::size_t size, auto f) {
     if (size == 3) {
         f(std::size_t(0)), f(std::size_t(1)), f(std::size_t(2));
@@ -86,7 +86,7 @@ public:
         nodes_.push_back({Op::matmul, 1, rows, w.size, x, y.gradient, w.gradient});
         return y;
     }
-    Vector mean(Vector x, float divisor = 1) {  // divided once more
+    Vector mean(Vector x, float divisor = 1) {  // also divides by the divisor
         const Vector y = make(1);
         const float scale = 1 / (static_cast<float>(x.size) * divisor);
         float sum = 0;
