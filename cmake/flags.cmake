@@ -1,4 +1,4 @@
-# tally_flags: what every translation unit of this tree is compiled with; never exported to consumers.
+# tally_flags has the compiler options of every translation unit of this tree, and is never exported to consumers.
 include(CheckCXXCompilerFlag)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
@@ -9,20 +9,20 @@ set(TALLY_ARCH "${portable_arch}" CACHE STRING "Value of -march: native in the p
 add_library(tally_flags INTERFACE)
 target_compile_options(tally_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    target_compile_options(tally_flags INTERFACE -Wno-restrict)  # g++ 12 sees overlaps in "text" + std::string
+    target_compile_options(tally_flags INTERFACE -Wno-restrict)  # false warnings of g++ 12 for "text" + std::string
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    # Of -0.2466 in an array of float; g++ warns where a double that was computed is narrowed, and clang does not say more.
+    # clang warns about constants such as -0.2466 in an array of float. g++ warns about all other conversions.
     target_compile_options(tally_flags INTERFACE -Wno-implicit-float-conversion)
 endif()
-# Tests discard what must throw. After -Wall, which clang would let turn it on again.
+# Tests discard results of calls that must throw. The option follows -Wall, which would turn the warning on again in clang.
 target_compile_options(tally_flags INTERFACE
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<STREQUAL:$<TARGET_PROPERTY:SOURCE_DIR>,${PROJECT_SOURCE_DIR}/tests>>:-Wno-unused-result>")
 if(TALLY_WERROR)
     target_compile_options(tally_flags INTERFACE -Werror)
 endif()
 
-# Precompiled headers hold what many files read first. ccache trusts them only where these two options tell it so; with any other launcher they are off.
+# ccache supports precompiled headers only with these two options. With any other launcher they are off.
 set(CMAKE_PCH_WARN_INVALID OFF)
 if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "(^|/)ccache$")
     list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros)

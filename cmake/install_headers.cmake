@@ -1,4 +1,4 @@
-# Installs the public headers and what they reach, which from outside is included through them; runs while installing.
+# Installs the public headers and the headers that they include. The latter reject a direct include by a user.
 cmake_policy(VERSION 3.22)
 
 set(public core.hpp distributed.hpp tally.hpp train.hpp xtensor.hpp)

@@ -1,9 +1,9 @@
-# tally_module(NAME [APART] [SEES MODULE...] [USES LIBRARY...]): compiles src/NAME as the target tally_NAME, whose objects join
-# tally_objects. With APART another target compiles it. SEES lists the modules that NAME may include; tests/repository.py checks that.
+# tally_module(NAME [APART] [SEES MODULE...] [USES LIBRARY...]) compiles src/NAME as the target tally_NAME and adds its objects to
+# tally_objects. With APART another target compiles it. tests/repository.py checks that NAME includes only modules in SEES.
 function(tally_module name)
     cmake_parse_arguments(PARSE_ARGV 1 module "APART" "" "SEES;USES")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
-    if(module_APART OR NOT sources) # not sources: only headers
+    if(module_APART OR NOT sources) # a module without sources has only headers
         return()
     endif()
     add_library(tally_${name} OBJECT ${sources})

@@ -1,4 +1,4 @@
-# TALLY_MPI: whether processes find each other by MPI. Sets tally_has_mpi; without it src/distributed knows one process.
+# TALLY_MPI decides whether src/distributed uses MPI. Sets tally_has_mpi; without MPI there is one process.
 set(TALLY_MPI AUTO CACHE STRING "Windows across processes by MPI: ON, OFF, or AUTO (where one is found)")
 set_property(CACHE TALLY_MPI PROPERTY STRINGS AUTO ON OFF)
 if(NOT TALLY_MPI MATCHES "^(AUTO|ON|OFF)$")
@@ -7,9 +7,9 @@ endif()
 
 set(tally_has_mpi OFF)
 if(NOT TALLY_MPI STREQUAL "OFF")
-    set(MPI_CXX_SKIP_MPICXX ON) # its C interface, which a C++ compiler is told of
+    set(MPI_CXX_SKIP_MPICXX ON) # the C interface is enough
     find_package(MPI QUIET COMPONENTS CXX)
-    if(MPI_CXX_FOUND AND MPI_CXX_VERSION VERSION_LESS 3) # calls that do not wait
+    if(MPI_CXX_FOUND AND MPI_CXX_VERSION VERSION_LESS 3) # lacks nonblocking collective calls
         message(STATUS "Processes: MPI ${MPI_CXX_VERSION} by ${MPI_CXX_COMPILER} is too old; MPI 3 is needed")
         set(MPI_CXX_FOUND FALSE)
     endif()

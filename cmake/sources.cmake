@@ -1,4 +1,4 @@
-# tally_glob(OUT PATTERN...): the files of a module, looked up again at each build; a module without files is an error.
+# tally_glob(OUT PATTERN...) lists the matching files, and updates the list at each build. No match is an error.
 function(tally_glob out)
     list(TRANSFORM ARGN PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
     file(GLOB found CONFIGURE_DEPENDS ${ARGN})

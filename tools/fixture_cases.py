@@ -1,4 +1,4 @@
-"""Every operation, its PyTorch equivalent, and the cases for which tools/make-fixtures asks for reference values."""
+"""Every operation, its PyTorch equivalent, and the cases for which tools/make-fixtures computes reference values."""
 import itertools
 
 from fixture_recorder import F32, F64, INF, NAN, case, data, extents, groups, ints, np, rand, shapes, spell, torch
@@ -15,7 +15,7 @@ UNARY = {
     "neg": torch.neg, "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt, "tanh": torch.tanh,
     "sigmoid": torch.sigmoid, "relu": torch.relu, "gelu": F.gelu, "abs": torch.abs, "sin": torch.sin, "cos": torch.cos,
     "log1p": torch.log1p, "expm1": torch.expm1, "silu": F.silu,
-    "softplus": lambda x: -F.logsigmoid(-x),  # PyTorch's own gives x itself from 20 on, which is off by 2e-9 there
+    "softplus": lambda x: -F.logsigmoid(-x),  # PyTorch's softplus returns x from 20 on, an error of 2e-9
 }
 LARGE = {
     "exp": [700.0, -700.0, 709.7, 710.0, -745.0, -746.0, 88.0, 89.0], "sin": [1e3, -1e4, 3.0, 6.3, 1e-9],
@@ -261,7 +261,7 @@ def cumsum():
 
 
 def argmax():
-    """Places are numbers: what is compared has no gradient, and is written as numbers of the input's kind."""
+    """Records indices, which have no gradient, as numbers of the input's type."""
     def one(label, x, axis, keep=False, **more):
         case("argmax", f"{label}-axis-{axis}{'-keepdims' if keep else ''}", lambda x: x.argmax(axis, keep).to(x.dtype),
              {"x": data(x)}, {"axis": axis} | ({"keepdims": 1} if keep else {}), **more)
@@ -300,7 +300,7 @@ def softmaxes():
         one("3x4", rand(op, (3, 4)), 2, tags={"raises"})
 
 
-# ---- what only moves data
+# ---- operations that only move data
 
 MOVED = np.array([[0.0, -0.0, INF], [-INF, NAN, 1.0]])
 
@@ -598,16 +598,16 @@ def layer_norm():
 # ---- laws of accumulation
 
 def toy():
-    """mean(x w) of each micro-batch, divided by `divisor`, summed: with `divisor` = `parts`, the full batch."""
-    for kind, (twin, x) in itertools.product((F64, F32), {"toy": TOY, "twin": EXACT_TOY}.items()):
+    """Sums mean(x w) / `divisor` over micro-batches, which is the full batch for `divisor` = `parts`."""
+    for kind, (rows, x) in itertools.product((F64, F32), {"toy": TOY, "exact": EXACT_TOY}.items()):
         for parts, divisor in [(1, 1), (3, 1), (3, 3), (2, 1), (2, 2), (6, 1), (6, 6)]:
-            case("toy", f"{twin}-{parts}-parts-each-by-{divisor}",
+            case("toy", f"{rows}-{parts}-parts-each-by-{divisor}",
                  lambda x, w: sum((m @ w).mean() / divisor for m in x.chunk(parts)),
                  {"x": data(x), "w": [0.5, -1.25, 0.75]}, {"parts": parts, "divisor": divisor}, dtype=kind, seed=1.0)
 
 
 def split_mse():
-    """The full batch's gradient, which the test reaches by micro-batches of the given sizes, equal or not."""
+    """Records the full batch's gradient, which the test computes by micro-batches of the given sizes."""
     def network(x, target, w1, b1, w2, b2):
         return F.mse_loss(torch.tanh(x @ w1 + b1) @ w2 + b2, target)
 
@@ -618,7 +618,7 @@ def split_mse():
 
 
 def split_cross_entropy():
-    """The same where only some rows count: the mean is over them, however the rows are split."""
+    """Records a full batch in which only some rows count: the mean is over these, for every split."""
     inputs = {"x": data(rand("x", (6, 3))), "labels": ints([1, -100, 0, 3, -100, 2]), "w": rand("w", (3, 4))}
     for kind, sizes in itertools.product((F64, F32), SPLITS):
         case("split_cross_entropy", f"sizes-{','.join(map(str, sizes))}",

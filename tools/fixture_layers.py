@@ -3,7 +3,7 @@ from fixture_recorder import F32, INF, NAN, case, data, extents, ints, np, rand,
 
 import torch.nn.functional as F
 
-# The images (1, 1, 4, 4) and the rows (5, 3) of the edges.
+# An image (1, 1, 4, 4) and rows (5, 3) with edge values.
 ODD_IMAGE = np.array([[[[0.0, -0.0, INF, 1.0], [-INF, 2.0, 0.5, -1.0], [0.25, -0.5, 3.0, 0.0], [1.0, 2.0, NAN, -3.0]]]])
 ODD_ROWS = np.array([[0.0, -0.0, 1.0], [INF, 1.0, 2.0], [-INF, 0.5, 0.0], [NAN, 1.0, 0.0], [1.0, 2.0, 4.0]])
 
@@ -39,7 +39,7 @@ def embedding():
 
 
 def philox(counter, key):
-    """Philox 4x32-10, from the paper: what decides which elements are dropped."""
+    """Philox 4x32-10, as in the paper; its bits select the dropped elements."""
     (a, b, c, d), (k, l) = counter, key
     for _ in range(10):
         p, q = 0xD2511F53 * a, 0xCD9E8D57 * c
@@ -49,7 +49,7 @@ def philox(counter, key):
 
 
 def kept(shape, p, seed, layer, first):
-    """1 where an element is kept: element j of item i by the bits of index i * 2**32 + j."""
+    """Returns 1 for kept elements: the bits of index i * 2**32 + j decide about element j of item i."""
     halves = lambda n: (n & 0xFFFFFFFF, n >> 32)
     items, width = shape[0], int(np.prod(shape[1:]))
     bits = [philox(halves((first + i << 32 | j) // 4) + halves(layer), halves(seed))[j % 4]
@@ -99,7 +99,7 @@ def batch_norm():
         if "raises" not in tags:
             after = torch.zeros(features, dtype=dtype), torch.ones(features, dtype=dtype)
             F.batch_norm(torch.tensor(x, dtype=dtype), *after, training=True, eps=eps)
-            if x.size:  # where there is no batch PyTorch leaves them, and tally says so
+            if x.size:  # PyTorch does not change them for an empty batch
                 attrs |= dict(zip(("running_mean", "running_var"), (t.tolist() for t in after)))
         case("batch_norm", label, lambda x, gain, bias: F.batch_norm(x, None, None, gain, bias, True, eps=eps), inputs,
              attrs, tags, dtype)
@@ -124,7 +124,7 @@ def batch_norm():
     one("gain-of-2-for-3", rand("batch", (4, 3)), gain=[1.0, 1.0], tags={"raises"})
 
 
-@torch.backends.mkldnn.flags(enabled=False)  # which picks its own instructions
+@torch.backends.mkldnn.flags(enabled=False)  # because mkldnn selects its own instructions
 def conv2d():
     def one(label, x, weight, bias=None, stride=1, padding=0, tags=(), **more):
         inputs = {"x": x, "weight": weight} | ({} if bias is None else {"bias": bias})

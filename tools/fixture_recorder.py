@@ -1,4 +1,4 @@
-"""Runs one case in PyTorch, forward and backward, and keeps what came out as the lines of a fixture file."""
+"""Runs a case in PyTorch, forward and backward, and records the results as lines of a fixture file."""
 import os
 
 # One instruction set and one BLAS kernel, so that another machine writes the same bytes.
@@ -19,7 +19,7 @@ names = set()
 
 
 class Data(np.ndarray):
-    """An input of real numbers that wants no gradient."""
+    """An input of real numbers without a gradient."""
 
 
 def data(values):
@@ -62,7 +62,7 @@ def number(v, dtype):
 
 
 def edges_in(inputs):
-    """The edges that the inputs themselves show."""
+    """Returns tags for edge values in the inputs."""
     tags = set()
     for a in map(np.asarray, inputs.values()):
         extents_of = {"rank-0": a.ndim == 0, "empty": a.size == 0, "size-1": 1 in a.shape}
@@ -75,9 +75,9 @@ def edges_in(inputs):
 
 
 def case(op, label, compute, inputs, attrs=None, tags=(), dtype=F64, seed=None):
-    """Records compute(**inputs), which gives a tensor or (sum, count), and the gradients of sum(output * seed).
+    """Records compute(**inputs), which returns a tensor or (sum, count), and the gradients of sum(output * seed).
 
-    A case tagged "raises" records that PyTorch refuses it.
+    The tag "raises" records that PyTorch throws.
     """
     name = f"{op}/{label}{'-float32' if dtype == F32 else ''}".replace(" ", "")
     assert name not in names, f"two cases are called {name}"

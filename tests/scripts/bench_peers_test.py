@@ -32,8 +32,8 @@ class Errors(unittest.TestCase):
         self.fails(install(self.folder / "mine"), 2, "mine is a file; name a folder")
         self.assertEqual([path.name for path in self.folder.iterdir()], ["mine"])
 
-    def test_an_unknown_peer(self):
-        self.fails(install(self.folder / "new", "jacks"), 2, "there is no peer 'jacks': jax, torch")
+    def test_a_peer_that_is_none(self):
+        self.refused(install(self.folder / "new", "jacks"), 2, "'jacks' is not a peer; name one of: jax, torch")
         self.assertFalse((self.folder / "new").exists())
 
     def test_without_venv(self):

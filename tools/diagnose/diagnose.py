@@ -1,11 +1,11 @@
-"""Does your training step accumulate gradients rightly? Runs it with one batch and with the same batch cut up, in float64.
+"""Checks a training step that accumulates gradients: runs it with one batch and with the same batch divided, in float64.
 
     from diagnose import diagnose
     diagnose(model, your_step, (x, y), parts=4)
 
-your_step(model, batches) does what your trainer does between two updates: for each batch of the list forward and
-backward, with its scaling, clipping and penalties, but without optimizer.step() and zero_grad(). Batches are tuples cut
-along the first axis. What it says is what the gradients say: nothing of your code is read.
+your_step(model, batches) does the work of your trainer between two updates: for each batch of the list forward and
+backward, with scaling, clipping and penalties, but without optimizer.step() and zero_grad(). Batches are tuples divided
+along the first axis. The verdict depends only on the gradients, and not on your source code.
 """
 
 import copy
@@ -26,7 +26,7 @@ def close(a, b):
 
 
 def along(a, b):
-    """b times which factor a is, or None."""
+    """Returns the factor of a = factor * b, or None."""
     factor = float(a @ b / (b @ b)) if b.norm() > 0 else 0.0
     return factor if factor != 0 and close(a, factor * b) else None
 
@@ -43,7 +43,7 @@ def verdict(model, step, batch, sizes):
     if close(cut, one):
         return "right: the same gradient, to rounding"
     n, rows = len(parts), len(batch[0])
-    alone = [gradient(model, step, [part]) for part in parts]  # each by itself, as your step does a single batch
+    alone = [gradient(model, step, [part]) for part in parts]  # each micro-batch as a single batch
     weighted = sum(size / rows * g for size, g in zip(sizes, alone))
     weights = torch.cat([p.detach().double().flatten() for p in model.parameters()])
     factor = along(cut, one)
@@ -56,7 +56,7 @@ def verdict(model, step, batch, sizes):
         return f"each micro-batch brings a gradient of the same norm, {norms[0]:.3g}: clipped once each; clip once per update"
     for bring in (alone, [size * g for size, g in zip(sizes, alone)]):
         if along(cut, sum(bring)) is not None:
-            continue  # all of them are in it
+            continue  # none is lost
         for lost in range(1, n):
             for which, kept in (("the last", bring[:-lost]), ("the first", bring[lost:])):
                 if along(cut, sum(kept)) is not None:
@@ -74,7 +74,7 @@ def verdict(model, step, batch, sizes):
 
 
 def diagnose(model, step, batch, parts=4):
-    """Prints a verdict for a cut into equal parts, and one for a cut into unequal ones."""
+    """Prints a verdict for equal parts, and one for unequal parts."""
     each, over = divmod(len(batch[0]), parts)
     if parts < 2 or each < 2 or over:
         raise ValueError(f"{len(batch[0])} rows in {parts} equal parts of 2 rows or more: not possible")
