@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes docs/classroom.html: the page, the engine, and what the lessons' programs said, in one file.
+"""Makes docs/classroom.html: one file with the page, the engine and the output of the lesson programs.
 
 Usage: build.py ENGINE_FOLDER LESSONS_FOLDER   (engine.js and engine.wasm; the programs lesson_NN_slug)
-       build.py --hash                         (of the sources that the committed page was made from, as they are now)
-       build.py --stamp HEADER                 (writes the hash of the engine's sources, where it is another: it is compiled in)
+       build.py --hash                         (prints the hash of the page's present sources)
+       build.py --stamp HEADER                 (writes the hash of the engine's sources, which is compiled into the engine)
 """
 
 import base64
@@ -16,12 +16,12 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "classroom.html"
-SCRIPTS = ["elements.js", "toy.js", "lessons.js", "chain.js", "noise.js", "page.js"]  # in this order; the last begins
+SCRIPTS = ["elements.js", "toy.js", "lessons.js", "chain.js", "noise.js", "page.js"]  # in this order; the last one starts the page
 MODULES = ["base", "kernels", "memory", "device", "array", "autograd", "checkpoint", "tools"]
 
 
 def engine_sources():
-    """What is compiled into the engine."""
+    """Lists the files that are compiled into the engine."""
     for folder in [ROOT / "src" / module for module in MODULES]:
         yield from (path for path in sorted(folder.rglob("*")) if path.is_file())
     yield from sorted((ROOT / "src" / "cpu").glob("reference*.hpp"))
@@ -30,7 +30,7 @@ def engine_sources():
 
 
 def page_sources():
-    """And what the page is made of beside it."""
+    """Lists the engine's sources and the other sources of the page."""
     yield from engine_sources()
     yield from (ROOT / "web" / name for name in ("build.py", "page.css", "page.html", *SCRIPTS))
 
@@ -43,8 +43,8 @@ def hash_of(sources):
 
 
 def stamp(header):
-    """Written only where it changes, so that nothing is compiled anew for it."""
-    text = f'// Of what this engine is compiled.\n#define TALLY_ENGINE_SOURCES "{hash_of(engine_sources())}"\n'
+    """Writes the header only if it changes, so that an unchanged engine is not compiled again."""
+    text = f'// The hash of all sources of the engine.\n#define TALLY_ENGINE_SOURCES "{hash_of(engine_sources())}"\n'
     if not header.exists() or header.read_text(encoding="utf-8") != text:
         header.write_text(text, encoding="utf-8")
 
@@ -54,14 +54,14 @@ def packed(data):
 
 
 def events(lesson):
-    """What a lesson says, an event a line; a lesson that cannot run here says why, and is skipped."""
+    """Returns the events of a lesson. A lesson that cannot run here has one event with the reason."""
     result = subprocess.run([lesson, "--json"], capture_output=True, text=True, check=False)
     if result.returncode not in (0, 77):
         sys.exit(f"{lesson}: exit code {result.returncode}\n{result.stderr}")
     said = [json.loads(line) for line in result.stdout.splitlines()]
     for event in said:
         event.pop("v"), event.pop("lesson"), event.pop("slug")
-        if event.get("outcome") == "skip":  # why is another sentence on each machine
+        if event.get("outcome") == "skip":  # replaces the reason, which depends on the machine
             needs = "several processes started by an MPI" if "processes" in event["detail"] else "a GPU"
             event["detail"] = f"This lesson needs {needs}, and could not be recorded."
     return [event for event in said if event["event"] != "progress"]

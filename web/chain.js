@@ -1,4 +1,4 @@
-// A chain of layers: what is kept, and what runs again.
+// Shows a chain of layers: kept inputs, and layers that are recomputed.
 
 const every = (n) => (layers) => Array.from({ length: layers }, (_, i) => i % n === 0);
 
@@ -14,10 +14,10 @@ function showChain() {
     ...answer.moments.map((moment, i) => ["rect", { class: `bar ${moment.what}`, x: i * step, y: height - edge - moment.bytes / most * (height - 2 * edge),
       width: Math.max(1, step - 1), height: moment.bytes / most * (height - 2 * edge) }]),
     ["line", { class: "axis", x1: 0, x2: width - edge, y1: edge, y2: edge }]),
-  make("p", { class: "quiet" }, "Forward, layer after layer; then, in the second colour, what runs again on the way back."));
-  $("strip-words").textContent = `${bytes(answer.peak)} at the peak, ${answer.again} ${answer.again === 1 ? "layer" : "layers"} ran again${answer.same ? "; the gradient has the same bits in all of these ways" : ". The gradients differ: they should not"}.`;
+  make("p", { class: "quiet" }, "Forward, layer by layer; then, in the second colour, layers that are recomputed during backward."));
+  $("strip-words").textContent = `${bytes(answer.peak)} at the peak, ${answer.again} ${answer.again === 1 ? "layer" : "layers"} ran again${answer.same ? "; the gradient has the same bits in all rows of the table" : ". The gradients differ: they should not"}.`;
   filled($("costs"), [["everything kept", bytes(answer.plain), 0], ["your choice", bytes(answer.peak), answer.again],
-    [`the best cut found within your bytes: ${answer.best.join(" + ")}`, bytes(answer.best_peak), answer.best_again],
+    [`the best segments within your bytes: ${answer.best.join(" + ")}`, bytes(answer.best_peak), answer.best_again],
     [`Revolve with ${answer.kept === 1 ? "1 snapshot" : `${answer.kept} snapshots`}, as many as you keep`, bytes(answer.revolve_peak), answer.revolve_again]],
   ["", "at the peak", "ran again"]);
 }

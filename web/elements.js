@@ -1,4 +1,4 @@
-// Elements of the page, fields that hold numbers, and numbers as text and as bits.
+// Makes elements of the page, reads number fields, and formats numbers as text and as bits.
 "use strict";
 
 const $ = (id) => document.getElementById(id);
@@ -36,7 +36,7 @@ function filled(table, rows, head) {
   return table;
 }
 
-// Buttons of which one is chosen; arrows move among them.
+// Makes a group of buttons of which one is chosen. The arrow keys change the choice.
 function choices(into, names, chosen, choose) {
   into.setAttribute("role", "radiogroup");
   into.replaceChildren(...names.map((name, i) => make("button", {
@@ -56,20 +56,20 @@ const tell = (words) => { $("told").textContent = words; };
 
 // ---- numbers ---------------------------------------------------------------------------------------------------
 
-// The number of a field, or null, with a sentence beside it; what was shown stays.
+// Returns the number in a field, or null after writing a complaint.
 function numberIn(field, complaint, what, holds) {
   const text = field.value.trim(), value = Number(text);
-  const wrong = text === "" ? "is empty" : Number.isNaN(value) ? `is no number: ${text}`
+  const wrong = text === "" ? "is empty" : Number.isNaN(value) ? `is not a number: ${text}`
     : !Number.isFinite(Math.fround(value)) ? `is too large for 32 bits: ${text}` : holds(value);
   field.setAttribute("aria-invalid", String(Boolean(wrong)));
-  complaint.textContent = wrong ? `${what} ${wrong}. What you see is still the last good one.` : "";
+  complaint.textContent = wrong ? `${what} ${wrong}. The page still shows the previous value.` : "";
   return wrong ? null : value;
 }
 const anyNumber = () => "";
 const wholeBetween = (least, most) => (value) => Number.isInteger(value) && value >= least && value <= most ? ""
   : `is not a whole number from ${least} to ${most}: ${value}`;
 
-// The fewest digits that a 32-bit number is read back from.
+// Formats a 32-bit number with the fewest digits that read back to the same number.
 function short(value) {
   for (let digits = 1; digits < 9; ++digits)
     if (Math.fround(Number(value.toPrecision(digits))) === Math.fround(value)) return String(Number(value.toPrecision(digits)));

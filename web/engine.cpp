@@ -1,4 +1,4 @@
-// The page's three experiments, each by the engine that the lessons use.
+// Implements the page's three experiments by the engine that the lessons use.
 #include "engine.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ bool same_bits(const Array<float>& a, const Array<float>& b) {
     return list(a.to_vector(), number) == list(b.to_vector(), number);
 }
 
-// The most and the now of the ledger, beyond what was there when this began.
+// Measures the peak and the present memory beyond the memory in use at construction.
 class Ledger {
 public:
     Ledger() { memory::reset_peak(); }
@@ -106,7 +106,7 @@ std::string toy(const std::vector<float>& x, const std::vector<float>& w, const 
 }
 
 std::string chain(const std::vector<bool>& keep) {
-    constexpr std::int64_t items = 16, units = 16;  // 1 KiB a value
+    constexpr std::int64_t items = 16, units = 16;  // 1 KiB per value
     const std::size_t layers = keep.size();
     if (layers < 2 || layers > 64) throw Error("[chain] 2 to 64 layers, not " + std::to_string(layers));
     const Tensor x = constant(Array<float>::full({items, units}, 0.5f));
@@ -150,7 +150,7 @@ std::string chain(const std::vector<bool>& keep) {
         return std::accumulate(taken.runs.begin(), taken.runs.end(), 0) - static_cast<int>(taken.runs.size());
     };
 
-    std::vector<std::size_t> sizes;  // of the segments
+    std::vector<std::size_t> sizes;  // segments, in layers
     for (std::size_t i = 0; i < layers; ++i) {
         if (i == 0 || keep[i])
             sizes.push_back(1);
@@ -159,8 +159,8 @@ std::string chain(const std::vector<bool>& keep) {
     }
     const Taken plain = take([&](const auto& steps) { return run_chain(steps, 0, layers, x); });
     const Taken cut = take([&](const auto& steps) { return checkpoint_segments(steps, sizes, x); });
-    // The cut that runs the fewest layers again and measures no more than this one does, and Revolve with as
-    // many snapshots. What is predicted is a little more than what is measured.
+    // Finds the segments that recompute the fewest layers within the measured memory of the user's choice,
+    // and runs Revolve with as many snapshots. Predictions are slightly above measurements.
     const Chain<Array<float>> quiet(layers, [&](Tensor h) { return tanh(matmul(std::move(h), matrix)); });
     const std::vector<detail::LayerBytes> measured = measure_layers(quiet, x);
     std::vector<std::size_t> best_sizes = sizes;
@@ -170,7 +170,7 @@ std::string chain(const std::vector<bool>& keep) {
         std::vector<std::size_t> tried;
         try {
             tried = fit_into(measured, bytes).sizes;
-        } catch (const OutOfMemory&) {  // no cut needs fewer
+        } catch (const OutOfMemory&) {  // no segments need less memory
             break;
         }
         const Taken taken = take([&](const auto& steps) { return checkpoint_segments(steps, tried, x); });

@@ -1,4 +1,5 @@
-// What JavaScript calls: numbers in the engine's memory, a JSON text back, or {"error": ...}.
+// Exports functions to JavaScript. They read numbers from the engine's memory and return a JSON text or
+// {"error": ...}.
 #include <emscripten/emscripten.h>
 
 #include <exception>

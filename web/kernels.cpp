@@ -1,4 +1,4 @@
-// The CPU's table where neither xtensor nor BLAS is: the reference kernels, which every device is tested against.
+// The kernel table of the page: the reference kernels, which need neither xtensor nor BLAS.
 #include "tally/kernels/kernels.hpp"
 #include "tally/base/error.hpp"
 #include "tally/cpu/reference.hpp"

@@ -1,9 +1,9 @@
-// The recorded lessons: told step by step, asked, printed as a sheet, and shown before a class.
+// Shows the recorded lessons: step by step with questions, as a printed sheet, and in front of a class.
 
 const LIVE = { 4: "part=noise", 5: "part=toy&cuts=6&divide=1", 6: "part=toy&cuts=2,2,2&divide=0", 7: "part=toy&cuts=2,2,2&divide=1", 10: "part=toy&cuts=4,2&divide=1",
-  19: "part=chain", 20: "part=chain", 21: "part=chain" };  // where a lesson can be tried
-const answered = new Set();  // the predictions of this visit, as "lesson/number"
-const hands = new Map();     // of a class: how many for each option of a prediction
+  19: "part=chain", 20: "part=chain", 21: "part=chain" };  // links to the experiment of a lesson
+const answered = new Set();  // the predictions answered in this visit, as "lesson/number"
+const hands = new Map();     // counts of a class's hands for each option of a prediction
 
 function showLesson() {
   const lesson = recorded.find((one) => one.number === state.lesson);
@@ -51,7 +51,7 @@ function showLesson() {
 const folded = (checks) => checks.length === 0 ? [] : [make("details", { class: "quiet" },
   make("summary", {}, checks.length === 1 ? "1 check holds" : `${checks.length} checks hold`), ...checks.flatMap(told))];
 
-// What comes before the first question, without pictures, and all questions with room for answers; then everything.
+// Returns the text before the first question without pictures, all questions with space for answers, and then everything.
 function handout(lesson) {
   const sheet = [make("h2", {}, `Lesson ${lesson.number}: ${lesson.events[0].title ?? "needs a GPU"}`)], answers = [];
   let number = 0;
@@ -114,7 +114,7 @@ function questionAbout(event, key, isOver) {
     answers.append(make("form", { onsubmit: (submitted) => {
       submitted.preventDefault();
       const value = Number(field.value);
-      if (field.value.trim() === "" || Number.isNaN(value)) { words.textContent = "That is no number."; return; }
+      if (field.value.trim() === "" || Number.isNaN(value)) { words.textContent = "That is not a number."; return; }
       if (near(value, right)) return over();
       wrong(event.mistakes[event.options.findIndex((_, i) => near(value, i))] ?? (value > Number(event.options[right]) ? "It is less." : "It is more."));
       field.select();
@@ -149,7 +149,7 @@ function plotted(event) {
     ["text", { x: 4, y: height - edge }, short(y0)], ["text", { x: 4, y: edge }, short(y1)]);
 }
 
-// ---- before a class --------------------------------------------------------------------------------------------
+// ---- in front of a class --------------------------------------------------------------------------------------------
 
 function toStep(step) {
   state.step = step;
@@ -159,20 +159,20 @@ function toStep(step) {
   if (last) last.scrollIntoView();
 }
 
-// A clicker's keys are the page keys. What does not fit on the screen is scrolled to before they go on.
+// A clicker sends the page keys. They scroll to the rest of a step that does not fit the screen before they go on.
 function presenterKey(event) {
   if (!document.body.classList.contains("presenting") || event.ctrlKey || event.altKey || event.metaKey) return;
   if (event.key === "Escape") { state.present = 0; show(); $("present").focus(); return; }
   const at = event.target.tagName;
   const typed = ["INPUT", "SELECT"].includes(at) && event.target.type !== "checkbox";
-  if (typed && !["PageDown", "PageUp"].includes(event.key)) return;  // a clicker's keys mean the step wherever the focus is
+  if (typed && !["PageDown", "PageUp"].includes(event.key)) return;  // a clicker changes the step for every focus
   if (typed) {
     event.preventDefault();
     if (event.key === "PageUp" && scrollY >= 8) return scrollBy(0, -innerHeight * 0.8);
   }
   const click = (button) => { if (button && !button.hidden) { event.preventDefault(); button.click(); } };
   const field = $("talk").querySelector("input.number");
-  if (field && /^[-.0-9]$/.test(event.key)) return field.focus();  // the key itself is typed there
+  if (field && /^[-.0-9]$/.test(event.key)) return field.focus();  // the field then receives the key
   const opened = { h: ".hint", g: "details:not(.quiet) > summary", c: "details.quiet > summary" }[event.key];
   if (opened) {
     click($("talk").querySelector(opened));
@@ -183,7 +183,7 @@ function presenterKey(event) {
   const below = $("talk").getBoundingClientRect().bottom - innerHeight;
   if (goesOn && below > 8 && event.key !== "ArrowRight") {
     const cut = [...$("talk").querySelectorAll("details[open]:not(.quiet)")].map((one) => one.getBoundingClientRect())
-      .find((box) => box.bottom > innerHeight + 8 && box.top > innerHeight * 0.1);  // a picture is scrolled to its top, not through its middle
+      .find((box) => box.bottom > innerHeight + 8 && box.top > innerHeight * 0.1);  // scrolls to the top of a picture, not through its middle
     event.preventDefault();
     scrollBy(0, Math.min(below + 16, innerHeight * 0.8, cut ? cut.top : Infinity));
   }

@@ -1,4 +1,4 @@
-// What tally uses of C++20 and libc++ 13, which Debian 12's emscripten has, lacks; a newer one needs nothing of it.
+// Adds the parts of C++20 that tally uses and that libc++ 13, the one of Debian 12's emscripten, lacks.
 #pragma once
 
 #include <version>
@@ -25,7 +25,7 @@ inline to_chars_result to_chars_put(char* first, char* last, const char* text, i
     return {first + size, errc{}};
 }
 
-// The fewest digits that are read back as the same number.
+// Writes the fewest digits that read back to the same number.
 inline to_chars_result to_chars(char* first, char* last, double value) {
     char text[64];
     int size = 0;

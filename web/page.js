@@ -1,8 +1,8 @@
-// The page: asks the engine, and shows its answers. Of its own it computes the spread of the cloud, and how two gradients compare.
+// The page calls the engine and shows its answers. The page itself computes only the spread of the cloud and compares gradients.
 
 const PARTS = ["toy", "lessons", "chain", "noise"];
-let engine = null;    // the WebAssembly module, once it runs
-let recorded = [];    // the lessons' events, once unpacked
+let engine = null;    // the WebAssembly module; null until it runs
+let recorded = [];    // the lessons' events; empty until unpacked
 
 // ---- the engine ------------------------------------------------------------------------------------------------
 
@@ -28,7 +28,7 @@ function ask(name, ...values) {
   return answer;
 }
 
-// ---- the state, which is also the link -------------------------------------------------------------------------
+// ---- the state, which the link contains -------------------------------------------------------------------------
 
 const state = { part: "toy", toy: null, lesson: 5, step: 1, present: 0, keep: null, size: 8, seed: 0 };
 
@@ -60,7 +60,7 @@ function link() {
   history.replaceState(null, "", `#${fields}`);
 }
 
-// What a link says; a word for what it says wrongly.
+// Returns the state in a link. Throws the name of a field that is wrong.
 function followed(hash) {
   const fields = new URLSearchParams(hash.replace(/^#/, ""));
   const list = (name, length) => {
@@ -87,7 +87,7 @@ function followed(hash) {
     next.toy.at = whole("at", 0, next.toy.cuts.length, next.toy.cuts.length);
   }
   next.lesson = whole("lesson", 1, 99, next.lesson);
-  const named = fields.has("lesson");  // without a lesson's name the link means the one that was left
+  const named = fields.has("lesson");  // a link without a lesson keeps the present one
   next.step = whole("step", 1, 99, named ? 1 : next.step);
   next.present = whole("present", 0, 1, named ? 0 : next.present);
   if (recorded.length && !recorded.some((one) => one.number === next.lesson)) throw new Error("lesson");
@@ -106,7 +106,7 @@ function follow() {
   } catch (error) {
     const part = state.part;
     Object.assign(state, followed(""));
-    tell(`The link's "${error.message}" cannot be read: this is the start.`);
+    tell(`The link's "${error.message}" cannot be read; the page shows its start.`);
     if (part !== state.part) link();
   }
   show();
@@ -166,12 +166,12 @@ function listen() {
 }
 
 async function begin() {
-  $("trouble").hidden = true;  // the end of the file is here
+  $("trouble").hidden = true;  // the file is complete
   if (typeof DecompressionStream === "undefined") return tell("This browser cannot unpack the page (DecompressionStream). Chrome 80, Firefox 113 or Safari 16.4 can.");
   try {
     recorded = JSON.parse(new TextDecoder().decode(await unpacked("recorded")));
   } catch {
-    return tell("This page was damaged on its way: the checksum of the recorded lessons is wrong. Please copy the file once more.");
+    return tell("This file is damaged: the checksum of the recorded lessons is wrong. Please copy the file again.");
   }
   if (typeof WebAssembly === "undefined") {
     tell("This browser has no WebAssembly: the engine cannot run. The recorded lessons can be read.");
@@ -186,7 +186,7 @@ async function begin() {
         state.part = "lessons";
       }
     } catch {
-      tell("This page was damaged on its way: the checksum of the engine is wrong. The recorded lessons can be read.");
+      tell("This file is damaged: the checksum of the engine is wrong. The recorded lessons can be read.");
       state.part = "lessons";
     }
   }

@@ -1,4 +1,4 @@
-// Six rows, cut into micro-batches.
+// Shows the toy: six rows, divided into micro-batches.
 
 const CUTS = [["6", [6]], ["3 + 3", [3, 3]], ["2 + 2 + 2", [2, 2, 2]], ["4 + 2", [4, 2]], ["six of 1", [1, 1, 1, 1, 1, 1]]];
 const DIVIDE = ["as it is", "divided by N", "times its rows / 6"];
@@ -36,8 +36,8 @@ function showToy() {
   });
   $("rows").replaceChildren(...lanes);
   $("verdict").replaceChildren(...verdict(answer, toy));
-  filled($("ledger"), [["A buffer takes whole lines of", "64 B"], ["All six rows at once, at the peak", bytes(answer.full_peak)], ["One micro-batch after another, at the peak", bytes(answer.peak)],
-    ...answer.parts.slice(0, toy.at).map((part, k) => [`Held for the way back of micro-batch ${k + 1}`, bytes(part.held)])]);
+  filled($("ledger"), [["A buffer takes whole lines of", "64 B"], ["All six rows at once, at the peak", bytes(answer.full_peak)], ["One micro-batch at a time, at the peak", bytes(answer.peak)],
+    ...answer.parts.slice(0, toy.at).map((part, k) => [`Saved for the backward pass of micro-batch ${k + 1}`, bytes(part.held)])]);
   $("badge").textContent = badge();
 }
 
@@ -81,8 +81,8 @@ function difference(answer, toy) {
   const full = answer.full.map(valueOf), sum = answer.sum.map(valueOf), n = toy.cuts.length;
   const close = (factor) => full.every((x, i) => Math.abs(sum[i] - factor * x) <= 1e-5 * Math.abs(factor * x));
   if (close(1) && new Set(toy.cuts).size > 1 && toy.divide === 1)
-    return "Nearly the same, by luck: a mean of means weighs rows unequally, and these rows do not show it.";
-  if (close(1)) return "The same but for the last bits: the additions were rounded at other places.";
+    return "Nearly the same by chance: a mean of means weighs rows unequally, and these rows do not show it.";
+  if (close(1)) return "The same except for the last bits, because the sums were rounded in another order.";
   if (toy.divide === 0 && close(n)) return `${n} times too large: ${n} means were added up, and nothing divided their sum by ${n}.`;
   if (toy.divide === 0) return "Another gradient: each row weighs 1 over the rows of its own micro-batch, and it should weigh 1/6.";
   return `Another gradient: a mean of means. A row of a small micro-batch weighs more than one of a large micro-batch; it should weigh 1/6.`;

@@ -145,7 +145,7 @@ def test_a_damaged_page_shows_a_message(driver, given):
         copy = pathlib.Path(folder) / "page.html"
         copy.write_text(text[: len(text) - 3000], encoding="utf-8")
         driver.get(f"file://{copy}")
-        assert "not whole" in driver.find_element(By.ID, "trouble").text
+        assert "incomplete" in driver.find_element(By.ID, "trouble").text
         for name, words in (("engine", "checksum of the engine"), ("recorded", "checksum of the recorded lessons")):
             at = text.index(f'id="{name}">') + 20_000
             other = "A" if text[at] != "A" else "B"
@@ -487,7 +487,7 @@ def test_a_link_brings_back_what_was_seen(driver, given):
 def test_bad_numbers_are_reported_next_to_their_field(driver, given):
     page = Page(driver).open("#part=toy")
     before = page.text("verdict")
-    for text, words in (("abc", "is no number: abc"), ("nan", "is no number"), ("1e39", "is too large for 32 bits"), ("", "is empty")):
+    for text, words in (("abc", "is not a number: abc"), ("nan", "is not a number"), ("1e39", "is too large for 32 bits"), ("", "is empty")):
         page.put("[aria-label='w, number 1']", text)
         assert words in page.text("toy-complaint") and page.text("verdict") == before, text
     for part, field, complaint, texts in (("chain", "#layers", "chain-complaint", ("1", "65", "2.5", "x", "")),
@@ -496,7 +496,7 @@ def test_bad_numbers_are_reported_next_to_their_field(driver, given):
         before = page.js("return document.querySelector('figcaption[aria-live], #strip-words').textContent")
         for text in texts:
             page.put(field, text)
-            assert "last good one" in page.text(complaint), f"{part}: {text}"
+            assert "previous value" in page.text(complaint), f"{part}: {text}"
             assert page.js("return document.querySelector('figcaption[aria-live], #strip-words').textContent") == before
 
 
