@@ -189,7 +189,7 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
 }
 
 template <class S> void DataParallel<S>::expect_same_weights() {
-    detail::require(!parameters_.empty(), "ranks", "there are no weights to compare; open a window first");
+    detail::require(!parameters_.empty(), "ranks", "no weights can be compared yet; open a window first");
     call_ = where_ = "";
     require_equal_outside_window_end("expect_same_weights", weights());
 }

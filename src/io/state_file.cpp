@@ -106,7 +106,7 @@ void require_head(ByteReader& head, std::span<const std::byte> file) {
                       " bytes, but the file has ", file.size());
     if (length < file.size())
         head.throw_at(length, file.size() - length, " bytes too many: the head gives a length of ", length);
-    if (length < head_size + checksum_size) head.throw_at(length, "truncated: there is no checksum");
+    if (length < head_size + checksum_size) head.throw_at(length, "truncated: the checksum is missing");
     std::uint64_t expected;
     std::memcpy(&expected, file.last(checksum_size).data(), checksum_size);
     if (crc64(file.first(length - checksum_size)) != expected)

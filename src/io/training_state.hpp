@@ -22,7 +22,7 @@ public:
 
     bool has(const std::string& name) const { return entries_.count(name) > 0; }
 
-    // Throws if there is no entry of this name, or if it has another type.
+    // Throws if the entry does not exist or has another type.
     template <class T> const T& get(const std::string& name) const {
         const auto found = entries_.find(name);
         if (found == entries_.end())
@@ -35,7 +35,7 @@ public:
     const std::map<std::string, Entry>& entries() const { return entries_; }
 
 private:
-    std::map<std::string, Entry> entries_;  // ordered by name, so that equal states give equal files
+    std::map<std::string, Entry> entries_;  // sorted, so that equal states give equal files
 };
 
 namespace detail {

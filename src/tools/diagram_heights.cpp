@@ -31,7 +31,7 @@ private:
     void tighten(const std::vector<int>& cells);
 };
 
-// Returns the height at which the middle wire is straight. Wires of parameters count if there are no others.
+// Returns the height at which the middle wire is straight. Wires of parameters count only without others.
 int Heights::wanted(int index, bool from_left) const {
     const Cell& cell = at(grid_.cells, index);
     std::vector<int> places, of_parameters;

@@ -128,7 +128,7 @@ private:
             box.name = names_.count(id) ? names_.at(id) : node->op();
             if (detail::shape_of(shown.value).rank() > 0)
                 box.shape = to_string(detail::shape_of(shown.value));
-            box.value = detail::has_memory(shown.value) ? text(shown.value) : "(let go)";
+            box.value = detail::has_memory(shown.value) ? text(shown.value) : "(freed)";
             if (box.role != Diagram::Role::data)
                 box.gradient = shown.has_gradient() ? text(shown.gradient) : "-";
             for (const Node* input : node->inputs())

@@ -84,12 +84,12 @@ std::string to_string(const SavedValues& kept) {
         std::string bytes = "-", reason = in_words(entry.why);
         if (entry.counts && listed == i) bytes = bytes_in_words(entry.bytes);
         if (entry.counts && listed < i)
-            reason = "what line " + std::to_string(listed + 1) + " keeps, counted there";
+            reason = "same buffer as line " + std::to_string(listed + 1) + ", not added";
         else if (!entry.counts && entry.why <= SavedValues::Why::operand)
-            reason += "; kept by somebody else before";
+            reason += "; saved before this list began";
         table.add({std::to_string(i + 1), entry.op, to_string(entry.shape), bytes, reason, entry.where});
     }
-    return table.text() + "kept for the way back: " + bytes_in_words(kept.bytes()) + " in " +
+    return table.text() + "saved for backward: " + bytes_in_words(kept.bytes()) + " in " +
            std::to_string(kept.buffers()) + (kept.buffers() == 1 ? " buffer\n" : " buffers\n");
 }
 

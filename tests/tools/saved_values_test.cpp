@@ -97,7 +97,7 @@ TEST_CASE("each entry says what is kept and why and where") {
               place + "2  mul        (8, 16)      -  a parameter, which is there anyway  " + place +
               "3  tanh       (8, 16)  512 B  its own output                      " + place +
               "4  exp        (8, 16)  512 B  its own output\n"
-              "kept for the way back: 1.5 KiB in 3 buffers\n");
+              "saved for backward: 1.5 KiB in 3 buffers\n");
 }
 
 TEST_CASE("a buffer that several rules keep is counted once") {
@@ -109,8 +109,8 @@ TEST_CASE("a buffer that several rules keep is counted once") {
     CHECK(kept.entries()[3].op == "relu");
     CHECK(kept.bytes() == 2 * 512);
     CHECK(kept.bytes() == saved() - before);
-    CHECK_THAT(to_string(kept), contains("what line 1 keeps, counted there"));
-    CHECK_THAT(to_string(kept), contains("kept for the way back: 1.0 KiB in 2 buffers\n"));
+    CHECK_THAT(to_string(kept), contains("same buffer as line 1, not added"));
+    CHECK_THAT(to_string(kept), contains("saved for backward: 1.0 KiB in 2 buffers\n"));
     sum(y).backward();  // x is still kept by none but y's rule, and tanh
     CHECK(kept.entries().size() == 1);
     CHECK(kept.bytes() == 512);
@@ -124,7 +124,7 @@ TEST_CASE("what somebody kept before is listed and not counted") {
     const SavedValues kept;
     const Tensor y = x * 1.0f * x;
     CHECK(kept.bytes() == saved() - before);
-    CHECK_THAT(to_string(kept), contains("; kept by somebody else before"));
+    CHECK_THAT(to_string(kept), contains("; saved before this list began"));
 }
 
 TEST_CASE("a graph that was dropped leaves the list when its buffers are kept anew", "[alone]") {

@@ -169,7 +169,7 @@ TEST_CASE("A state file that is wrong is refused with its name and the byte") {
     CHECK(complaint(head.substr(0, 10)) == "byte 8: truncated: the version needs 4 bytes, but 2 are left");
     CHECK(complaint(sealed("").substr(0, 31)) ==
           "byte 31: truncated: the head gives a length of 32 bytes, but the file has 31");
-    CHECK(complaint(head + as_text<std::uint64_t>(24)) == "byte 24: truncated: there is no checksum");
+    CHECK(complaint(head + as_text<std::uint64_t>(24)) == "byte 24: truncated: the checksum is missing");
     std::string damaged = sealed("");
     damaged[31] ^= 1;
     CHECK(complaint(damaged) == "byte 24: the checksum is wrong: the file was damaged after it was written");
