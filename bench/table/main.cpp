@@ -36,7 +36,7 @@ Options options(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         const auto value = [&] {
-            if (i + 1 == argc) usage(word + " wants a value");
+            if (i + 1 == argc) usage(word + " requires a value");
             return std::string(argv[++i]);
         };
         if (word == "--quick")

@@ -211,7 +211,7 @@ Row scalar_row() {
     row.units = network.operations;
     row.tolerance = 1e-12;
     row.aims = {{Goal::at_most, 16 / 4.75, "a tape of 25 lines"}};
-    row.note = "wished for: 16 ns where the tape takes 4.75";
+    row.note = "goal: 16 ns if the tape takes 4.75 ns";
     add_libtorch(row, network);
     return row;
 }

@@ -17,7 +17,8 @@ constexpr std::uint64_t first_stream = std::uint64_t{0x73687566} << 32;  // "shu
 
 Items::Items(std::int64_t from, std::int64_t to) : from_(from), to_(to) {
     if (from < 0 || to < from)
-        throw Error("[items] from " + std::to_string(from) + " to " + std::to_string(to) + " there are none");
+        throw Error("[items] from " + std::to_string(from) + " to " + std::to_string(to) +
+                    " is not a range; give 0 <= from <= to");
 }
 
 Items::Items(std::vector<std::int32_t> numbers)

@@ -299,8 +299,8 @@ public:
     // last with the same bits. For a limit in bytes, the next forward() measures the layers.
     bool checkpoint(const Checkpointing& how) override {
         if (how.segments > 0 && how.bytes > 0)
-            throw Error("[checkpoint] " + std::to_string(how.segments) + " segments, or what fits into " +
-                        std::to_string(how.bytes) + " bytes: not both");
+            throw Error("[checkpoint] .segments = " + std::to_string(how.segments) + " and .bytes = " +
+                        std::to_string(how.bytes) + " exclude each other; set one of them");
         if (layers_.empty()) return false;
         sizes_ = how.bytes > 0 ? std::vector<std::size_t>()
                                : even_segments(layers_.size(),

@@ -77,12 +77,12 @@ template <class S> UpdateResult<S> MicroBatchSize::update(Window<S>& window, std
                                                           const std::function<void(std::int64_t)>& fill) {
     if (!window.empty())
         throw Error(
-            "[micro_batch] the window holds something already, which could not be tried again; "
+            "[micro_batch] the window is not empty, so its first part could not be repeated; "
             "finish() or discard() it first");
     if (window.planned_micro_batches() > 0)
         throw Error("[micro_batch] the window is planned for " +
                     std::to_string(window.planned_micro_batches()) +
-                    " micro-batches, but how many there will be is what is to be found; plan(0)");
+                    " micro-batches, but their number depends on memory; call plan_micro_batches(0)");
     for (;;) {
         const Before<S> before(window);
         bool filled = false;

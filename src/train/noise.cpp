@@ -155,7 +155,7 @@ template <class S> void NoiseScaleEstimator<S>::take(Saved saved) {
 template <class S> void NoiseScaleEstimator<S>::refuse_rest() const {
     throw Error(
         "[window] backward: noise() has measured this micro-batch's gradient already, and assumes that its "
-        "items do not see each other; leave it off");
+        "items are independent; make the window without .noise");
 }
 
 void throw_noise_not_estimated() {

@@ -43,7 +43,7 @@ template <class S> void ParameterLock<S>::require_unchanged(const char* doing) c
     for (std::size_t i = 0; i < left_.size(); ++i) {
         const ValueNode<Array<S>>& node = *parameters_[i].node();
         if (mode_ == Mode::internal && node.grad_flags & grad_flag::written_since_check)
-            throw Error(std::string("[window] ") + doing + ": another window went backward into parameter " +
+            throw Error(std::string("[window] ") + doing + ": another window ran backward() into parameter " +
                         std::to_string(i) + " of " + to_string(parameters_[i].shape()) +
                         ", which belongs to this one; detach() it in the other's loss, and discard() this "
                         "window");

@@ -32,7 +32,7 @@ void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>
         const Array<S>& value = parameters[i].value();
         if (node->state != detail::State::leaf)
             throw Error(which(i) + " of " + detail::describe(value) + " is the result of '" + node->op() +
-                        "'; only what parameter() made can be updated");
+                        "'; only a result of parameter() can be updated");
         if (value.device() != parameters[0].value().device())
             throw Error(which(i) + " is on " + to_string(value.device()) + ", parameter 0 on " +
                         to_string(parameters[0].value().device()) + "; one call updates one device");
@@ -44,7 +44,7 @@ void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>
     if (twice == seen.end()) return;
     const std::size_t second = (twice + 1)->second;
     throw Error(which(second) + " of " + detail::describe(parameters[second].value()) +
-                " is there twice: it would be updated twice");
+                " is listed twice, so it would be updated twice; list it once");
 }
 
 // StateReader reads the entries of a state that begin with `under`/ and rejects values out of range. In the
@@ -88,8 +88,8 @@ public:
     }
     void expect_present(std::int64_t saved, const std::string& what, std::int64_t present) const {
         if (saved != present)
-            refuse("of " + std::to_string(saved) + " " + what + " in '" + under_ + "' " +
-                   std::to_string(present) + " are there");
+            refuse("'" + under_ + "' has " + std::to_string(present) + " of " + std::to_string(saved) + " " +
+                   what);
     }
     // `way_out` follows both values in the message.
     void expect_option(const std::string& option, double here, const std::string& way_out = "") {

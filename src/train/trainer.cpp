@@ -426,7 +426,8 @@ template <class S> void Trainer<S>::load(const std::string& path) {
                              : "auto_find_batch_size cannot try again; go on without it") +
                     " to the next checkpoint");
     if (since.size() != 1 || position > items_)
-        throw Error("[trainer] '" + path + "' holds no place in this training");
+        throw Error("[trainer] '" + path + "' has no valid position in this training: " +
+                    std::to_string(position) + " of " + std::to_string(items_) + " items");
     saved.expect_all_read();
     // No planned number of micro-batches is compared, because it follows from the epoch.
     const detail::ApplyState window = window_.validate_state(state, "window", &model_, std::nullopt);

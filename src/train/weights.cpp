@@ -28,7 +28,7 @@ WeightOrder agreed_order(const std::string& path, const Safetensors& file, std::
                     "' is '" + word_for(other) +
                     "'); load it with WeightOrder::" + (other == WeightOrder::pytorch ? "pytorch" : "tally"));
     if (!named && !says(wanted))
-        throw Error("[load_weights] '" + path + "' does not say in which order its weights are (" +
+        throw Error("[load_weights] '" + path + "' does not declare the order of its weights (" +
                     (said == file.metadata.end() ? "its metadata has no '" + order_key + "'"
                                                  : "'" + order_key + "' is '" + said->second + "'") +
                     "); name it: WeightOrder::pytorch where a matrix is (out, in), as PyTorch saves it, "

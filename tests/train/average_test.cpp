@@ -109,7 +109,7 @@ TEST_CASE("An average that makes no sense is refused in words") {
     CHECK_THROWS_WITH(MovingAverage<double>({w}, {.decay = 1}),
                       "[average] the decay must be from 0 to below 1; 1 is not");
     CHECK_THROWS_WITH(MovingAverage<double>({w}, {.decay = -0.1}), contains("decay"));
-    CHECK_THROWS_WITH(MovingAverage<double>({w, w}), contains("is there twice"));
+    CHECK_THROWS_WITH(MovingAverage<double>({w, w}), contains("is listed twice"));
     CHECK_THROWS_WITH(MovingAverage<double>({w}).value(1), contains("[average] value(1) of 1 averages"));
 }
 

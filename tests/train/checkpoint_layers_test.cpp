@@ -186,7 +186,7 @@ TEST_CASE("a model is checkpointed at its outermost chains") {
           "[checkpoint_sequential] 11 layers cannot be cut into 99 segments; choose between 1 and 11");
     CHECK(message_of([&] { model.checkpoint_segments({3}); }).find("[checkpoint_segments]") == 0);
     CHECK(message_of([&] { checkpoint<double>(model, {.segments = 4, .bytes = 1000}); }) ==
-          "[checkpoint] 4 segments, or what fits into 1000 bytes: not both");
+          "[checkpoint] .segments = 4 and .bytes = 1000 exclude each other; set one of them");
 
     struct Two : Module<double> {
         Sequential<double> a, ab;

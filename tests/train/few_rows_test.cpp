@@ -385,7 +385,7 @@ TEST_CASE("Another window that goes backward into rows that wait is noticed") {
     const Tensor shared = sum(linear(row, net.parameters[2])) + sum(other.parameters[1]);
     second.add({shared, constant(Array<float>::full({}, 1))});
     CHECK_THAT(message_of([&] { add_rows(window, net, 1); }),
-               contains("another window went backward into parameter 2"));
+               contains("another window ran backward() into parameter 2"));
     window.discard();
     second.discard();
 }

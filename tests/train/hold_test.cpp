@@ -185,7 +185,7 @@ TEST_CASE("Another window that goes backward into what is held is noticed, with 
         window.finish();
         CHECK(critic.value().item() == -2);
     } else {
-        CHECK_THROWS_WITH(window.finish(), contains("another window went backward into parameter 0 of (1)"));
+        CHECK_THROWS_WITH(window.finish(), contains("another window ran backward() into parameter 0 of (1)"));
         window.discard();
     }
 }
@@ -213,7 +213,7 @@ TEST_CASE("A learning rate that is set before load is refused, after load used")
     before.save(state, "sgd");
     Sgd<double> after({w}, {.learning_rate = 0.5});
     after.set_learning_rate(0.25);
-    CHECK_THROWS_WITH(after.load(state, "sgd"), contains("set_learning_rate(0.25) came before load()"));
+    CHECK_THROWS_WITH(after.load(state, "sgd"), contains("set_learning_rate(0.25) was called before load()"));
     CHECK(after.learning_rate() == 0.25);
     after.set_learning_rate(0.5);
     after.load(state, "sgd");

@@ -222,10 +222,10 @@ TEST_CASE("What cannot be tried again is refused") {
     CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("planned for 3 micro-batches"));
     net.window.plan_micro_batches(0);
     net.window.add_regularizer(sum(parameters(net.model)[0]));
-    CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("holds something already"));
+    CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("the window is not empty"));
     net.window.discard();
     fill(4);
-    CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("holds something already"));
+    CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("the window is not empty"));
     net.window.discard();
     CHECK(size.update(net.window, 4, fill).stepped);
     CHECK_THROWS_AS(size.update(net.window, 4, [](std::int64_t) { throw 5; }), int);  // no matter of memory

@@ -210,7 +210,7 @@ TEST_CASE("What does not fit is refused on loading, and nothing changes") {
     refuses(with(state, "o/learning_rate", -1.0), "learning rate");
     refuses(with(state, "o/parameters", std::int64_t{3}), "was saved with 3 parameters, here are 2");
     refuses(with(state, "o/options/beta1", 0.5), "was saved with beta1 0.5, here it is 0.9");
-    refuses(with(state, "o/name", std::string("SGD")), "[Adam] what is saved under 'o' is of SGD");
+    refuses(with(state, "o/name", std::string("SGD")), "[Adam] 'o' was saved by SGD");
     adam.load(state, "o");
     CHECK(adam.learning_rate() == 0.5);
     CHECK(saved(adam).get<std::int64_t>("o/updates/0") == 1);
@@ -241,7 +241,7 @@ TEST_CASE("Options and parameters that make no sense are refused in words") {
                       contains("[SGD] parameter 1 of shape (1) is the result of 'constant'"));
     CHECK_THROWS_WITH(AdamW<double>({w, w * 2.0}), contains("is the result of 'mul_number'"));
     CHECK_THROWS_WITH(Sgd<double>({w, c, w}, {}), contains("parameter 1"));
-    CHECK_THROWS_WITH(Sgd<double>({w, w}, {}), contains("parameter 1 of shape (2) is there twice"));
+    CHECK_THROWS_WITH(Sgd<double>({w, w}, {}), contains("parameter 1 of shape (2) is listed twice"));
     CHECK_THROWS_WITH(Sgd<double>({w, Tensor64()}, {}), contains("parameter 1 is an empty variable"));
     Sgd sgd_of_one({w}, SgdOptions{.learning_rate = 0.1});  // the type of number is found
     CHECK_THROWS_WITH(sgd_of_one.set_learning_rate(nan), contains("learning rate"));

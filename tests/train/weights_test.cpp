@@ -140,7 +140,7 @@ TEST_CASE("Weights in the other order are refused even where they are square") {
     for (const char* word : {"tf", "", "PT"}) {
         save_safetensors(path, file.tensors, {{"format", word}});
         CHECK_THROWS_WITH(load_weights(path, model),
-                          contains("does not say in which order its weights are ('format' is '" +
+                          contains("does not declare the order of its weights ('format' is '" +
                                    std::string(word) + "'); name it: WeightOrder::pytorch"));
         CHECK_NOTHROW(load_weights(path, model, WeightOrder::pytorch));
     }
@@ -155,12 +155,11 @@ TEST_CASE("Weights of PyTorch without metadata are loaded only in an order that 
     save_safetensors(path, {{"0.weight", as_pytorch}});
     Sequential<float> model(Linear<float>(2, 2, {1, 0}, {.bias = false}));
     const auto before = values(model);
-    CHECK_THROWS_WITH(
-        load_weights(path, model),
-        "[load_weights] '" + path +
-            "' does not say in which order its weights are (its metadata has no 'format'); name "
-            "it: WeightOrder::pytorch where a matrix is (out, in), as PyTorch saves it, "
-            "WeightOrder::tally where it is (in, out)");
+    CHECK_THROWS_WITH(load_weights(path, model),
+                      "[load_weights] '" + path +
+                          "' does not declare the order of its weights (its metadata has no 'format'); name "
+                          "it: WeightOrder::pytorch where a matrix is (out, in), as PyTorch saves it, "
+                          "WeightOrder::tally where it is (in, out)");
     CHECK(same_values(values(model), before));
     load_weights(path, model, WeightOrder::pytorch);
     CHECK(model(constant(Array<float>({1, 2}, {1, 10}))).value().to_vector() == std::vector<float>{21, 43});
