@@ -239,7 +239,7 @@ TEST_CASE("An encoder that makes something else the second time is named") {
     CHECK_THROWS_WITH(encode([&](std::size_t, double) { return sum(w); }), contains("a row for each item"));
     CHECK_THROWS_WITH(
         cached_backward<double>(0, {[&](std::size_t) { return w; }}, [](const auto& r) { return sum(r[0]); }),
-        contains("wants encoders and parts; there are 1 and 0"));
+        contains("requires encoders and parts; there are 1 and 0"));
 }
 
 TEST_CASE("What an error leaves in a window can but be discarded and nothing is dropped by halves") {

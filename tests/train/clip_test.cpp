@@ -98,7 +98,7 @@ TEST_CASE("What cannot be clipped is refused in words") {
     CHECK_THROWS_WITH(clip_grad_norm(w, -1), "[clip_grad_norm] max_norm must be from 0 on; -1 is not");
     CHECK_THROWS_WITH(clip_grad_norm(w, nan), contains("max_norm"));
     CHECK_THROWS_WITH(clip_grad_value(w, -1), contains("[clip_grad_value] limit"));
-    CHECK_THROWS_WITH(grad_norm<double>({}), contains("[grad_norm] there is no parameter"));
+    CHECK_THROWS_WITH(grad_norm<double>({}), contains("[grad_norm] the list of parameters is empty"));
     CHECK_THROWS_WITH(clip_grad_norm<double>({w[0], w[0]}, 1), contains("is listed twice"));
     CHECK(w[0].grad().item() == 3);
 }
