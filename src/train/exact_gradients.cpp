@@ -88,13 +88,13 @@ typename ExactGradients<S>::Sums ExactGradients<S>::read(StateReader& saved,
         const Array<double>& digits = saved.get<Array<double>>(at + "/digits");
         const std::size_t size = sums[i].shape().size() * range.width();
         if (!has_memory(digits) || digits.shape() != Shape{static_cast<std::int64_t>(size)})
-            saved.refuse("'" + saved.name_of(at) + "' are digits of " + to_string(digits.shape()) + "; (" +
-                         std::to_string(size) + ") expected");
+            saved.fail("'" + saved.name_of(at) + "' are digits of " + to_string(digits.shape()) + "; (" +
+                       std::to_string(size) + ") expected");
         sums[i].widen(range);
         std::int64_t* place = sums[i].digits().data();
         for (const double digit : digits.to_vector()) {
             if (!(std::abs(digit) <= 0x1p45) || std::floor(digit) != digit)
-                saved.refuse("'" + saved.name_of(at) + "' has a digit " + in_words(digit));
+                saved.fail("'" + saved.name_of(at) + "' has a digit " + in_words(digit));
             *place++ = static_cast<std::int64_t>(digit);
         }
         sums[i].set_additions(1);

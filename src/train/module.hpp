@@ -202,7 +202,7 @@ template <class S> struct Member {
     std::string name;
     Var<Array<S>> parameter;                 // empty for a buffer
     Array<S>* buffer = nullptr;              // numbers of the model that need no gradient
-    bool turned = false;                     // PyTorch stores this matrix transposed
+    bool transposed = false;                 // PyTorch stores this matrix transposed
     Array<std::int32_t>* counter = nullptr;  // a buffer of integers, which stays on the CPU
 };
 }  // namespace detail

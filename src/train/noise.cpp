@@ -125,7 +125,7 @@ typename NoiseScaleEstimator<S>::Saved NoiseScaleEstimator<S>::read(StateReader&
     const auto number = [&](const std::string& name, double from, bool unknown = false) {
         const auto is = saved.get<double>("noise/" + name);
         if (std::isinf(is) || !(is >= from || (unknown && std::isnan(is))))
-            saved.refuse("'" + saved.name_of("noise/" + name) + "' is " + in_words(is));
+            saved.fail("'" + saved.name_of("noise/" + name) + "' is " + in_words(is));
         return is;
     };
     Saved found{{}, {}, zero_};

@@ -184,7 +184,7 @@ template <class S>
 detail::ApplyState Optimizer<S>::validate_state(const TrainingState& state, const std::string& under) {
     StateReader saved(name_, state, under);
     const std::string kind = saved.template get<std::string>("name");
-    if (kind != name_) saved.refuse("'" + under + "' was saved by " + kind);
+    if (kind != name_) saved.fail("'" + under + "' was saved by " + kind);
     saved.expect_parameters(parameters_.size());
     for (const auto& [name, value] : options_)
         saved.expect_option(name, value,
@@ -195,9 +195,9 @@ detail::ApplyState Optimizer<S>::validate_state(const TrainingState& state, cons
     const double rate = saved.template get<double>("learning_rate");
     require_learning_rate(rate);
     if (rate_was_set_ && learning_rate_ != rate)
-        saved.refuse("set_learning_rate(" + detail::in_words(learning_rate_) +
-                     ") was called before load(), which sets " + detail::in_words(rate) +
-                     "; call it after load()");
+        saved.fail("set_learning_rate(" + detail::in_words(learning_rate_) +
+                   ") was called before load(), which sets " + detail::in_words(rate) +
+                   "; call it after load()");
 
     Named<Counts> counts = counts_;
     Named<Arrays> arrays = arrays_;

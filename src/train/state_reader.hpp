@@ -62,52 +62,52 @@ public:
     std::int64_t count(const std::string& name, std::int64_t max_count = std::int64_t{1} << 53) {
         const auto saved = get<std::int64_t>(name);
         if (saved < 0 || saved > max_count)
-            refuse("'" + name_of(name) + "' is " + std::to_string(saved) + ", a count from 0 to " +
-                   std::to_string(max_count) + " expected");
+            fail("'" + name_of(name) + "' is " + std::to_string(saved) + ", a count from 0 to " +
+                 std::to_string(max_count) + " expected");
         return saved;
     }
     template <class S> Array<S> number(const std::string& name, const Array<S>& like) {
         const Array<S>& saved = get<Array<S>>(name);
         if (!detail::has_memory(saved) || saved.shape() != Shape{})
-            refuse("'" + name_of(name) + "' is " + to_string(saved.shape()) + ", one number expected");
+            fail("'" + name_of(name) + "' is " + to_string(saved.shape()) + ", one number expected");
         return saved.to(like.device());
     }
     // Returns an array with the shape of `like`, on the device of `like`.
     template <class S> Array<S> array(const std::string& name, const Array<S>& like) {
         const Array<S>& saved = get<Array<S>>(name);
         if (!detail::has_memory(saved) || saved.shape() != like.shape())
-            refuse("'" + name_of(name) + "' is " + to_string(saved.shape()) + ", its parameter " +
-                   to_string(like.shape()));
+            fail("'" + name_of(name) + "' is " + to_string(saved.shape()) + ", its parameter " +
+                 to_string(like.shape()));
         return saved.to(like.device());
     }
 
     void expect_parameters(std::size_t here) {
         if (const std::int64_t saved = count("parameters"); saved != static_cast<std::int64_t>(here))
-            refuse("'" + under_ + "' was saved with " + std::to_string(saved) + " parameters, here are " +
-                   std::to_string(here));
+            fail("'" + under_ + "' was saved with " + std::to_string(saved) + " parameters, here are " +
+                 std::to_string(here));
     }
     void expect_present(std::int64_t saved, const std::string& what, std::int64_t present) const {
         if (saved != present)
-            refuse("'" + under_ + "' has " + std::to_string(present) + " of " + std::to_string(saved) + " " +
-                   what);
+            fail("'" + under_ + "' has " + std::to_string(present) + " of " + std::to_string(saved) + " " +
+                 what);
     }
     // `way_out` follows both values in the message.
     void expect_option(const std::string& option, double here, const std::string& way_out = "") {
         const double saved = get<double>("options/" + option);
-        if (saved != here) refuse_option(option, detail::in_words(saved), detail::in_words(here), way_out);
+        if (saved != here) fail_option(option, detail::in_words(saved), detail::in_words(here), way_out);
     }
     void expect_options(const std::vector<std::pair<std::string, std::string>>& options) {
         for (const auto& [option, here] : options)
             if (const auto& saved = get<std::string>("options/" + option); saved != here)
-                refuse_option(option, saved, here, "");
+                fail_option(option, saved, here, "");
     }
-    [[noreturn]] void refuse_option(const std::string& option, const std::string& saved,
-                                    const std::string& here, const std::string& way_out) const {
-        refuse("'" + under_ + "' was saved with " + option + " " + saved + ", here it is " + here + way_out);
+    [[noreturn]] void fail_option(const std::string& option, const std::string& saved,
+                                  const std::string& here, const std::string& way_out) const {
+        fail("'" + under_ + "' was saved with " + option + " " + saved + ", here it is " + here + way_out);
     }
 
     // Excludes entries that begin with `part` from expect_all_read(), because other code reads them.
-    void leave(const std::string& part) { left_.push_back(name_of(part)); }
+    void skip(const std::string& part) { skipped_.push_back(name_of(part)); }
     void expect_all_read() const {
         const std::string start = under_ + "/";
         const auto& all = state_.entries();
@@ -115,18 +115,18 @@ public:
              ++each) {
             const std::string& name = each->first;
             const auto is_in = [&](const std::string& part) { return name.starts_with(part); };
-            if (read_.count(name) == 0 && std::none_of(left_.begin(), left_.end(), is_in))
-                refuse("'" + name + "' was saved, but nothing here reads it");
+            if (read_.count(name) == 0 && std::none_of(skipped_.begin(), skipped_.end(), is_in))
+                fail("'" + name + "' was saved, but nothing here reads it");
         }
     }
-    [[noreturn]] void refuse(const std::string& what) const { throw Error("[" + who_ + "] " + what); }
+    [[noreturn]] void fail(const std::string& what) const { throw Error("[" + who_ + "] " + what); }
 
 private:
     std::string who_;
     const TrainingState& state_;
     std::string under_;
     std::set<std::string> read_;
-    std::vector<std::string> left_;
+    std::vector<std::string> skipped_;
 };
 
 }  // namespace tally

@@ -120,12 +120,12 @@ Array<double> as_array(const std::vector<UpdateRecord>& records) {
 
 std::vector<UpdateRecord> as_records(const StateReader& saved, const Array<double>& numbers) {
     if (numbers.shape().rank() != 2 || numbers.shape()[1] != record_width)
-        saved.refuse("records of " + to_string(numbers.shape()) + "; (n, 7) expected");
+        saved.fail("records of " + to_string(numbers.shape()) + "; (n, 7) expected");
     std::vector<UpdateRecord> records;
     for (const double* r = numbers.span().data();
          records.size() < static_cast<std::size_t>(numbers.shape()[0]); r += record_width) {
         if (!(r[0] >= 0 && r[0] <= 0x1p53) || std::floor(r[0]) != r[0])
-            saved.refuse("a record of update " + detail::in_words(r[0]));
+            saved.fail("a record of update " + detail::in_words(r[0]));
         records.push_back({static_cast<std::int64_t>(r[0]), r[1], r[2], r[3],
                            r[4] == -1 ? std::nullopt : std::optional(r[4]), r[5], r[6]});
     }
@@ -191,7 +191,7 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
 template <class S> bool Trainer<S>::train_epoch() {
     if (epoch_ >= options_.num_train_epochs) return false;
     expect_same_parameters();
-    looked_ = false;
+    checked_listed_ = false;
     open_metrics();
     begun_ = Clock::now();
     window_.plan_micro_batches(in_whole_windows() ? 0 : options_.gradient_accumulation_steps.at(epoch_));
@@ -258,13 +258,13 @@ template <class S> void Trainer<S>::expect_listed(std::vector<const Node*> waiti
 
 template <class S> void Trainer<S>::add(const Items& items) {
     std::vector<const Node*> read;
-    const bool look = !std::exchange(looked_, true) && !options_.frozen;  // once per epoch
+    const bool check = !std::exchange(checked_listed_, true) && !options_.frozen;  // once per epoch
     const Loss<Array<S>> loss = [&] {
-        const detail::ScopedValue reading(detail::read_in_blocks, look ? &read : nullptr);
+        const detail::ScopedValue reading(detail::read_in_blocks, check ? &read : nullptr);
         return loss_(items, window_.begin_micro_batch(items.count()));
     }();
     read.push_back(loss.sum.node());
-    if (look) expect_listed(std::move(read));
+    if (check) expect_listed(std::move(read));
     window_.add(loss);
 }
 
@@ -412,7 +412,7 @@ template <class S> void Trainer<S>::load(const std::string& path) {
     StateReader saved("trainer", state, "trainer");
     for (const auto& [name, here] : course(options_, items_))
         if (const auto& before = saved.get<std::string>("options/" + name); before != here)
-            saved.refuse("'" + path + "' was saved with " + name + " " + before + ", here it is " + here);
+            saved.fail("'" + path + "' was saved with " + name + " " + before + ", here it is " + here);
     auto records = as_records(saved, saved.get<Array<double>>("records"));
     const auto since = as_records(saved, saved.get<Array<double>>("since"));
     const std::int64_t epoch = saved.count("epoch"), position = saved.count("position"),

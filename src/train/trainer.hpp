@@ -128,7 +128,7 @@ private:
     std::int64_t micro_batches_ = 0;         // of the whole training
     std::vector<UpdateRecord> records_;
     UpdateRecord current_record_;  // updates since the last line of the log
-    bool looked_ = false;          // expect_listed() has run in this epoch
+    bool checked_listed_ = false;  // expect_listed() has run in this epoch
 
     std::ofstream csv_, jsonl_;
     std::int64_t samples_ = 0, samples_since_ = 0, dropped_ = 0;

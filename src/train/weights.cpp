@@ -44,7 +44,7 @@ template <class S> Shape shape_of(const detail::Member<S>& member) {
     return member.counter ? member.counter->shape() : numbers_of(member).shape();
 }
 
-Shape turned(const Shape& shape) { return {shape[1], shape[0]}; }
+Shape transposed_shape(const Shape& shape) { return {shape[1], shape[0]}; }
 
 }  // namespace
 
@@ -55,9 +55,9 @@ template <class S> void save_weights(const std::string& path, Module<S>& model, 
             tensors.emplace(member.name, *member.counter);
             continue;
         }
-        const bool turn = member.turned && order == WeightOrder::pytorch;
-        tensors.emplace(member.name,
-                        turn ? detail::transposed(numbers_of(member).to(Device::cpu)) : numbers_of(member));
+        const bool transpose = member.transposed && order == WeightOrder::pytorch;
+        tensors.emplace(member.name, transpose ? detail::transposed(numbers_of(member).to(Device::cpu))
+                                               : numbers_of(member));
     }
     save_safetensors(path, tensors, detail::checksum_metadata({{order_key, word_for(order)}}));
 }
@@ -76,8 +76,8 @@ void load_weights(const std::string& path, Module<S>& model, std::optional<Weigh
             wrong += "; " + name + " is missing";
             continue;
         }
-        const bool turn = member.turned && order == WeightOrder::pytorch;
-        const Shape held = shape_of(member), wanted = turn ? turned(held) : held;
+        const bool transpose = member.transposed && order == WeightOrder::pytorch;
+        const Shape held = shape_of(member), wanted = transpose ? transposed_shape(held) : held;
         const auto take = [&](const auto* array, const char* type) {
             if (!array)
                 wrong += "; " + name + " is not of the model's type " + type;
@@ -103,9 +103,9 @@ void load_weights(const std::string& path, Module<S>& model, std::optional<Weigh
             all.emplace_back(*member.counter, std::get<Array<std::int32_t>>(numbers).clone());
             continue;
         }
-        const bool turn = member.turned && order == WeightOrder::pytorch;
+        const bool transpose = member.transposed && order == WeightOrder::pytorch;
         const auto& read = std::get<Array<S>>(numbers);
-        const Array<S> given = turn ? detail::transposed(read) : read;
+        const Array<S> given = transpose ? detail::transposed(read) : read;
         const void* const place =
             member.buffer ? static_cast<const void*>(member.buffer) : member.parameter.node();
         const auto& [name, before] = tied.try_emplace(place, member.name, given).first->second;

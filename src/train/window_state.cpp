@@ -41,16 +41,16 @@ void expect_same(const StateReader& saved, const Schedule& schedule, const Array
                  std::int64_t updates) {
     const Array<double> here = sample_schedule(schedule, updates);
     if (samples.shape() != here.shape())
-        saved.refuse("'" + saved.name_of("schedule") + "' is " + to_string(samples.shape()) + " after " +
-                     std::to_string(updates) + " updates; " + to_string(here.shape()) + " expected");
+        saved.fail("'" + saved.name_of("schedule") + "' is " + to_string(samples.shape()) + " after " +
+                   std::to_string(updates) + " updates; " + to_string(here.shape()) + " expected");
     for (std::size_t i = 0; i < here.size(); i += 2) {
         const double *const before = samples.span().data() + i, *const now = here.span().data() + i;
         if (before[0] != now[0])
-            saved.refuse("'" + saved.name_of("schedule") + "' has a rate for update " +
-                         detail::in_words(before[0]) + ", " + detail::in_words(now[0]) + " expected");
+            saved.fail("'" + saved.name_of("schedule") + "' has a rate for update " +
+                       detail::in_words(before[0]) + ", " + detail::in_words(now[0]) + " expected");
         if (before[1] != now[1])
-            saved.refuse_option("schedule(" + detail::in_words(now[0]) + ")", detail::in_words(before[1]),
-                                detail::in_words(now[1]), "");
+            saved.fail_option("schedule(" + detail::in_words(now[0]) + ")", detail::in_words(before[1]),
+                              detail::in_words(now[1]), "");
     }
 }
 
@@ -79,8 +79,8 @@ template <class S> void read_totals(StateReader& saved, const Array<S>& like, Sa
     to.count = Var<Array<S>>(saved.number("count", like));
     const auto counted = static_cast<double>(to.count.item());
     if (!std::isfinite(counted) || counted < 0 || (to.micro_batches == 0 && counted > 0))
-        saved.refuse("'" + saved.name_of("count") + "' is " + detail::in_words(counted) + " of " +
-                     std::to_string(to.micro_batches) + " micro-batches");
+        saved.fail("'" + saved.name_of("count") + "' is " + detail::in_words(counted) + " of " +
+                   std::to_string(to.micro_batches) + " micro-batches");
 }
 
 template <class S> void read_parameters(StateReader& saved, const Names& names,
@@ -90,12 +90,12 @@ template <class S> void read_parameters(StateReader& saved, const Names& names,
         const Var<Array<S>>& parameter = parameters[i];
         if (const auto name = names.find(parameter.node()); name != names.end()) {
             if (!saved.has("names/" + number))
-                saved.refuse(
+                saved.fail(
                     "it was saved without the model; load it without the model, or save it with "
                     "save(state, name, &model)");
             if (const auto& before = saved.get<std::string>("names/" + number); before != name->second)
-                saved.refuse("parameter " + number + " was saved as '" + before + "', here it is '" +
-                             name->second + "'");
+                saved.fail("parameter " + number + " was saved as '" + before + "', here it is '" +
+                           name->second + "'");
         }
         to.numbers.emplace_back(parameter, saved.array("parameters/" + number, parameter.value()));
         if (saved.has("gradients/" + number))
@@ -143,7 +143,7 @@ void read_model(StateReader& saved, const TrainingState& state, Module<S>& model
         if (!effect) continue;
         TrainingState its;
         effect->save(its, "effects/" + name);
-        for (const auto& [entry, value] : its.entries()) saved.leave(entry);
+        for (const auto& [entry, value] : its.entries()) saved.skip(entry);
         to.effects.add(module, std::move(effect));
     }
     const auto effects = saved.count("effects", to.micro_batches > 0 ? 1 << 30 : 0);
@@ -229,25 +229,25 @@ template <class S> detail::ApplyState Window<S>::validate_state(const TrainingSt
     StateReader saved("window", state, under);
     const std::int64_t planned_before = saved.count("planned");
     if (planned && *planned != planned_before)
-        saved.refuse_option("micro_batches", std::to_string(planned_before), std::to_string(*planned), "");
+        saved.fail_option("micro_batches", std::to_string(planned_before), std::to_string(*planned), "");
     saved.expect_options(options_as_text());
 
     const auto loaded = std::make_shared<SavedWindow<S>>();
     read_totals(saved, zero_.value(), *loaded);
     if (exact_) loaded->exact = exact_->read(saved, loaded->micro_batches);
     if (meter_) loaded->noise = meter_->read(saved, loaded->micro_batches);
-    if (!meter_) saved.leave("noise/");
+    if (!meter_) saved.skip("noise/");
     if (options_.schedule)
         expect_same(saved, *options_.schedule, saved.template get<Array<double>>("schedule"),
                     loaded->updates);
     read_parameters(saved, names_of(model), parameters(), *loaded);
     if (model) read_model(saved, state, *model, *loaded);
-    if (!model) saved.leave("names/");
+    if (!model) saved.skip("names/");
     loaded->optimizer = optimizer_.validate_state(state, saved.name_of("optimizer"));
-    saved.leave("optimizer/");
+    saved.skip("optimizer/");
     if (options_.average) {
         loaded->average = options_.average->validate_state(state, saved.name_of("average"));
-        saved.leave("average/");
+        saved.skip("average/");
     }
     saved.expect_all_read();
 
