@@ -1,5 +1,4 @@
-// Functions of the engine for the page. Each returns a JSON text with the same bytes in the browser and
-// natively.
+// Functions of the engine for the page. Each returns JSON with the same bytes in the browser and natively.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +9,7 @@ namespace tally::web {
 
 enum class Divide : int { not_at_all, by_parts, by_rows };  // a micro-loss: unchanged, / N, or times b_k / B
 
-// Runs the toy: rows of three numbers times three weights, whose mean is the loss. `cuts` are the
-// micro-batches' rows.
+// Runs the toy: rows of three numbers times three weights, whose mean is the loss. `cuts` are counts of rows.
 std::string toy(const std::vector<float>& x, const std::vector<float>& w, const std::vector<int>& cuts,
                 Divide divide);
 

@@ -1,5 +1,4 @@
-// Exports functions to JavaScript. They read numbers from the engine's memory and return a JSON text or
-// {"error": ...}.
+// Exports functions to JavaScript, which read the engine's memory and return JSON or {"error": ...}.
 #include <emscripten/emscripten.h>
 
 #include <exception>

@@ -88,8 +88,7 @@ private:
         return x;
     }
 
-    // Works like torch.utils.checkpoint with reentrant backward. LibTorch records it because of the
-    // parameter.
+    // Works like torch.utils.checkpoint with reentrant backward. The parameter makes LibTorch record it.
     struct Checkpoint : torch::autograd::Function<Checkpoint> {
         static torch::Tensor forward(torch::autograd::AutogradContext* context, torch::Tensor x,
                                      DeepModel* model, std::int64_t from, std::int64_t to, torch::Tensor) {

@@ -21,8 +21,7 @@ struct AverageOptions {
     bool bias_correction = false;
 };
 
-// MovingAverage computes average = decay * average + (1 - decay) * parameter after each update, as PyTorch's
-// swa_utils.AveragedModel does with that formula.
+// After each update, average = decay * average + (1 - decay) * parameter (PyTorch's AveragedModel).
 template <class S> class MovingAverage {
 public:
     explicit MovingAverage(std::vector<Var<Array<S>>> parameters, AverageOptions options = {});

@@ -2,10 +2,9 @@
 // the graph of one part at a time. (Gao and others, "Scaling Deep Contrastive Learning Batch Size under
 // Memory Limited Setup", 2021.)
 //
-// All parts are encoded without a graph. The loss of all representations is computed, and its backward()
-// stops at the representations. Then each part is encoded again, with a graph, and backward() continues from
-// its rows of that gradient. This costs a second forward pass, and memory for the representations of all
-// items and their gradient.
+// All parts are encoded without a graph, and backward() of the loss stops at their representations. Then each
+// part is encoded again, with a graph, and backward() continues from its rows of that gradient. This costs a
+// second forward pass, and memory for all representations and their gradient.
 #pragma once
 
 #include <cstddef>

@@ -60,9 +60,8 @@ public:
     // Throws if optimizers, parameters or options differ. Called when a window is opened.
     virtual void open(const Optimizer<S>& optimizer, const Named& options) = 0;
     // Returns the totals of all processes before the end of a window. `call` and `window` must be the same in
-    // all processes. The exact sums remain those of this process, because the window may stay open. Only sum
-    // and count of the totals include the exact sums of all processes, rounded once. The calls after this one
-    // refer to the same optimizer, because several windows may share one GradientReducer.
+    // all processes. Sum and count of the totals include the exact sums of all processes, rounded once;
+    // `exact` does not change. Later calls refer to this optimizer, because windows may share a reducer.
     virtual WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
                                 const WindowTotals& here, std::span<ExactSum<S>> exact) = 0;
     // Sums each gradient, or each exact sum, over all processes, and joins their effects.
@@ -75,8 +74,7 @@ public:
     virtual void fail(const char* call, std::int64_t window, const std::string& why) noexcept = 0;
     // Returns the number of this window's first item among the items of all processes. Not collective.
     virtual std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) = 0;
-    // Returns a number that is mixed into the window's seed. It differs between processes if items are
-    // numbered within each process.
+    // Returns a part of the window's seed, which differs if each process numbers its own items.
     virtual std::uint64_t rng_offset() const { return 0; }
 };
 }  // namespace detail

@@ -120,9 +120,8 @@ private:
 };
 
 // Dropout drops each element with probability p in training, and otherwise divides it by 1 - p. The first
-// axis holds the items. The dropped elements of an item depend on its number in the window, and not on how
-// the window was split. The layers of a model draw from different streams. A layer that is called twice in a
-// pass drops the same elements twice.
+// axis holds the items. The dropped elements depend on the item's number in the window, not on the split, and
+// differ between layers. A layer that is called twice in a pass drops the same elements twice.
 template <class S> class Dropout : public Layer<S> {
 public:
     explicit Dropout(double p = 0.5, std::optional<std::uint64_t> stream = {}) : p_(p), stream_(stream) {

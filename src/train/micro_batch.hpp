@@ -26,8 +26,7 @@ public:
     // Makes an update of `items` items: fill(most) adds them to the window, at most `most` at a time, and
     // then the window is finished. If memory runs out, the window is discarded, and the memory of new
     // gradients and the cache are freed. The same window is then filled again with half the size, which
-    // remains for later calls. If not even one item fits, the Error names the fixed memory and that of an
-    // item.
+    // remains for later calls. If not even one item fits, the Error names the required memory.
     //
     // The window must be empty and have no planned number of micro-batches. Dropout masks depend on the
     // items, so a repetition has the same masks. Other changes by fill() happen in every try.

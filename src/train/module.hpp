@@ -21,7 +21,7 @@
 namespace tally {
 
 namespace detail {
-// A change to which each micro-batch contributes and that happens once per update, as of running statistics.
+// SideEffect is a change that finish() makes once per update, such as new running statistics of batch norm.
 class SideEffect {
 public:
     virtual ~SideEffect() = default;

@@ -18,7 +18,7 @@ class StateReader;
 
 // A mean gradient of b items has the expected square |G|^2 + tr(Sigma)/b, so the squares for two numbers of
 // items determine both terms (docs/mathematics.md, 8). The estimate of each window is unbiased and has a
-// large variance. Ratios of such estimates are biased, so these calls sum over many windows and divide then.
+// large variance. Ratios of such estimates are biased, so these calls sum over many windows and then divide.
 struct Noise {
     std::int64_t windows = 0;  // number of windows with an estimate
     // Number of windows without an estimate, because the first micro-batch was all that counted, or had no
@@ -38,8 +38,7 @@ struct Noise {
 namespace detail {
 [[noreturn]] void throw_noise_not_estimated();  // WindowOptions::noise is false
 
-// NoiseScaleEstimator collects the sums of a window. For items with weights w, sum(w^2) / sum(w)^2 replaces
-// the factor 1/b of the variance.
+// Collects a window's sums. With weights w, sum(w^2) / sum(w)^2 replaces the factor 1/b of the variance.
 template <class S> class NoiseScaleEstimator {
 public:
     using V = Var<Array<S>>;
@@ -52,8 +51,7 @@ public:
     void report_to(WindowTotals& here) const;
     // Sets the norm of the window's gradient before clipping. Only the first call has an effect.
     void set_norm(double norm);
-    // Estimates the noise of this window after its update, from the totals of all processes. `divided` is
-    // true if the gradient is a mean.
+    // Estimates the noise of this window after its update; `divided` is true if the gradient is a mean.
     Noise estimate(const WindowTotals& all, bool divided);
     const Noise& noise() const { return noise_; }
     void restart();  // begins the next window
@@ -66,8 +64,7 @@ public:
         NoiseParts first;
         V squares;
     };
-    // Reads the state of a window that has `micro_batches` micro-batches. A saved window without
-    // WindowOptions::noise gives no estimate.
+    // Reads the state of a window with `micro_batches` micro-batches, which may have no estimate.
     Saved read(StateReader& saved, std::int64_t micro_batches) const;
     void take(Saved saved);
 

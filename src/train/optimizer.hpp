@@ -39,7 +39,7 @@ public:
     // variable was replaced. Also throws if MovingAverage::swap() has put an average into a parameter.
     void expect_current(const Parameters& also = {}) const;
     void note_variables(const Parameters& also) const;  // records the parameters that a variable refers to
-    // A window calls this after its updates have changed buffers of the model, which save() then requires.
+    // A window calls this after its updates have changed buffers of the model, which Window::save() checks.
     void note_effects() { had_effects_ = true; }
     bool had_effects() const { return had_effects_; }
 
@@ -60,10 +60,9 @@ public:
     void prepare();            // allocates all memory that the next step needs
     void drop_unused_state();  // frees state that no step has written, after a step that failed
 
-    // Save the state under names like "optimizer/momentum/0", and load it to the parameters' device. load()
-    // throws and changes nothing if the kind, the options or the shapes differ. It also sets the saved
-    // learning rate. To resume with another rate, make the optimizer with the previous one and call
-    // set_learning_rate() after load().
+    // Save and load the state and the learning rate, under names like "optimizer/momentum/0". load() throws
+    // and changes nothing if the kind, the options or the shapes differ. To resume with another learning
+    // rate, make the optimizer with the previous rate, load the state, and then call set_learning_rate().
     void save(TrainingState& state, const std::string& under) const;
     void load(const TrainingState& state, const std::string& under) { validate_state(state, under)(); }
     detail::ApplyState validate_state(const TrainingState& state, const std::string& under);

@@ -1,4 +1,4 @@
-// ParameterLock lets only the window change its parameters and gradients while it contains micro-batches.
+// ParameterLock lets only a window change its parameters and gradients while the window has micro-batches.
 #pragma once
 
 #include <cstdint>

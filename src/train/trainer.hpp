@@ -35,7 +35,7 @@ template <class S> struct TrainerOptions {
     std::uint64_t seed = 0;  // for the order of the items and the random numbers of the model
     bool shuffle = true;
 
-    // Checkpoints the model's chains of layers (module.hpp); {} makes square root of n segments of n layers.
+    // Checkpoints the model's chains of layers (module.hpp); {} divides n layers into sqrt(n) segments.
     std::optional<Checkpointing> gradient_checkpointing = {};
 
     std::optional<double> max_grad_norm = {}, max_grad_value = {};
@@ -74,9 +74,9 @@ public:
     // option and both values if it was saved with other options (docs/options.md lists the options that may
     // differ). Throws if a file cannot be written. Resets the memory peak of the summary.
     //
-    // With a reducer `across` processes, each process computes its part of an update's micro-batches, and the
-    // update is the one of a single process. The first process writes all files. Checkpoints are then written
-    // only between windows, and any number of processes that read the same file can resume from them.
+    // With a reducer `across` processes, each computes its part of the micro-batches, and the update is the
+    // one of a single process. The first process writes all files. Checkpoints are then written only between
+    // windows, and any number of processes can resume from them.
     Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss,
             TrainerOptions<S> options = {}, detail::GradientReducer<S>* across = nullptr);
 
