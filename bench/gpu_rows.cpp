@@ -16,7 +16,7 @@ Array<float> numbers(const Shape& shape, std::uint64_t stream, Device device, fl
     return Array<float>(shape, values, device);
 }
 
-Array<float> one_after_the_other(const std::vector<Array<float>>& arrays) {
+Array<float> concatenated(const std::vector<Array<float>>& arrays) {
     std::vector<float> all;
     for (const Array<float>& array : arrays)
         for (const float value : array.to_vector()) all.push_back(value);
@@ -70,7 +70,7 @@ Row update(const std::string& name, const Network& network, Device device) {
             [=] {
                 std::vector<Array<float>> gradients;
                 for (const Tensor& parameter : parameters) gradients.push_back(parameter.grad());
-                return one_after_the_other(gradients);
+                return concatenated(gradients);
             }};
 }
 

@@ -87,15 +87,15 @@ void zip(const void* functor, const StridedIndex<2>& walk, const S* a, const S* 
 
 // Prepares a destination to which rows will be added: fills it for `set`, and then returns `add`.
 template <int Operands, class S>
-Into<S[]> started(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d) {
+Into<S[]> sum_destination(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d) {
     if (d.how == Write::add || walk.size == walk.operand_size[operand]) return d;
     std::fill_n(d.dst, walk.operand_size[operand], sum_identity<S>(walk.size));
     return {d.dst, Write::add};
 }
 
 // Computes d (+)= n terms. The elements of d are `step` apart; with step 0, d is one number.
-template <class S> [[gnu::noinline]] void take_terms(const S* terms, std::size_t n, std::ptrdiff_t step,
-                                                     bool in_order, Into<S[]> d) {
+template <class S> [[gnu::noinline]] void add_terms(const S* terms, std::size_t n, std::ptrdiff_t step,
+                                                    bool in_order, Into<S[]> d) {
     if (step == 0) {
         const S start = d.how == Write::set ? sum_identity<S>(n) : *d.dst;
         *d.dst = in_order ? sum_in_order(start, terms, n) : start + sum_in_lanes(terms, n);
@@ -108,9 +108,8 @@ template <class S> [[gnu::noinline]] void take_terms(const S* terms, std::size_t
 }
 
 // Computes d (+)= the terms of a row, and may overwrite `capacity` elements of d.
-template <class S, class F, class... X> void take_row(std::size_t n, std::size_t capacity,
-                                                      std::ptrdiff_t step, bool in_order, Into<S[]> d, F f,
-                                                      X... x) {
+template <class S, class F, class... X> void add_row(std::size_t n, std::size_t capacity, std::ptrdiff_t step,
+                                                     bool in_order, Into<S[]> d, F f, X... x) {
     if (step == 1) {
         if (d.how == Write::set)
             simd_for_each<Write::set>(n, capacity, d.dst, f, x...);
@@ -123,7 +122,7 @@ template <class S, class F, class... X> void take_row(std::size_t n, std::size_t
     for (std::size_t i = 0; i < n; i += chunk) {
         const std::size_t count = std::min(chunk, n - i);
         simd_for_each<Write::set>(count, chunk, terms, f, x.from(i)...);
-        take_terms(terms, count, step, in_order, from(d, static_cast<std::ptrdiff_t>(i) * step));
+        add_terms(terms, count, step, in_order, from(d, static_cast<std::ptrdiff_t>(i) * step));
     }
 }
 
@@ -179,13 +178,13 @@ void zip_back(const void* functor, const StridedIndex<2>& walk, const S* dy, con
                                  source_b(place(b, at_b)).part(0, length),
                                  source_y(r * length).part(0, length));
                 });
-            const Into<S[]> sum = started(walk, operand, d);
+            const Into<S[]> sum = sum_destination(walk, operand, d);
             const bool ahead = in_order(walk, operand);
-            const bool one_after_the_other = sums_in_order(walk, length);
+            const bool ordered = sums_in_order(walk, length);
             each_row(walk, [&](std::size_t i, const auto& at) {
-                take_row(length, ahead ? walk.size - i : length, step, one_after_the_other,
-                         from(sum, at[operand]), slope, Contiguous<S>{dy + i}, source_a(place(a, at[0])),
-                         source_b(place(b, at[1])), source_y(i));
+                add_row(length, ahead ? walk.size - i : length, step, in_order, from(sum, at[operand]), slope,
+                        Contiguous<S>{dy + i}, source_a(place(a, at[0])), source_b(place(b, at[1])),
+                        source_y(i));
             });
         });
 }
@@ -218,8 +217,8 @@ void where_back(const StridedIndex<3>& walk, const std::int32_t* c, const S* dy,
     const auto operand = static_cast<std::size_t>(place);
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step_c = row_step(walk, 0), step = row_step(walk, operand);
-    const Into<S[]> sum = started(walk, operand, d);
-    const bool one_after_the_other = sums_in_order(walk, length);
+    const Into<S[]> sum = sum_destination(walk, operand, d);
+    const bool ordered = sums_in_order(walk, length);
     constexpr std::size_t chunk = 256;
     each_row(walk, [&](std::size_t i, const auto& at) {
         const std::int32_t* from_c = c + at[0];
@@ -232,9 +231,9 @@ void where_back(const StridedIndex<3>& walk, const std::int32_t* c, const S* dy,
                                ? slope
                                : S(0);
             }
-            take_row(count, count, step, one_after_the_other,
-                     from(sum, at[operand] + static_cast<std::ptrdiff_t>(done) * step), Identity(),
-                     Contiguous<S>{terms});
+            add_row(count, count, step, in_order,
+                    from(sum, at[operand] + static_cast<std::ptrdiff_t>(done) * step), Identity(),
+                    Contiguous<S>{terms});
         }
     });
 }

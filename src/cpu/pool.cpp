@@ -27,16 +27,16 @@ struct Work {
 };
 
 // Blocks all signals during its lifetime, so that threads started then leave signals to the other threads.
-class WithoutSignals {
+class BlockSignals {
 public:
-    WithoutSignals() {
+    BlockSignals() {
         sigset_t all;
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before_);
     }
-    ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    WithoutSignals(const WithoutSignals&) = delete;
-    WithoutSignals& operator=(const WithoutSignals&) = delete;
+    ~BlockSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    BlockSignals(const BlockSignals&) = delete;
+    BlockSignals& operator=(const BlockSignals&) = delete;
 
 private:
     sigset_t before_;
@@ -131,7 +131,7 @@ private:
     // Starts threads and returns their number, which is below `count` if the system lacks threads or memory.
     unsigned grow_to(std::size_t count) {
         while (helpers_.size() < count) {
-            const WithoutSignals blocked;
+            const BlockSignals blocked;
             try {
                 helpers_.reserve(helpers_.size() + 1);
                 auto made = std::make_unique<Helper>();

@@ -13,29 +13,29 @@ namespace tally {
 namespace {
 
 // The memory of a window's parameters, gradients and optimizer, as it was before a try.
-template <class S> class Before {
+template <class S> class MemorySnapshot {
 public:
-    explicit Before(const Window<S>& window)
+    explicit MemorySnapshot(const Window<S>& window)
         : window_(window),
           in_use_(memory::in_use(device())),
-          remembered_(window.optimizer().state_size().now) {
+          optimizer_bytes_(window.optimizer().state_size().now) {
         for (const Var<Array<S>>& parameter : parameters())
-            there_.push_back(detail::has_memory(gradient(parameter)));
+            had_gradient_.push_back(detail::has_memory(gradient(parameter)));
     }
 
     // Formats the error. Call this before restore(), because it counts the gradients that the try has made.
     std::string in_words(const OutOfMemory& failure, bool filled) const {
         std::size_t values = 0, gradients_before = 0, gradients_made = 0;
-        for (std::size_t i = 0; i < there_.size(); ++i) {
+        for (std::size_t i = 0; i < had_gradient_.size(); ++i) {
             const std::size_t bytes = parameters()[i].value().size() * sizeof(S);
             values += bytes;
-            if (there_[i])
+            if (had_gradient_[i])
                 gradients_before += bytes;
             else if (detail::has_memory(gradient(parameters()[i])))
                 gradients_made += bytes;
         }
         const std::size_t optimizer = window_.optimizer().state_size().whole,
-                          known = values + gradients_before + remembered_,
+                          known = values + gradients_before + optimizer_bytes_,
                           others = in_use_ - std::min(in_use_, known),
                           beyond = failure.in_use + failure.asked -
                                    std::min(failure.in_use, in_use_ + gradients_made);
@@ -51,8 +51,8 @@ public:
     }
 
     void restore() const {
-        for (std::size_t i = 0; i < there_.size(); ++i)
-            if (!there_[i]) parameters()[i].free_grad();
+        for (std::size_t i = 0; i < had_gradient_.size(); ++i)
+            if (!had_gradient_[i]) parameters()[i].free_grad();
     }
 
 private:
@@ -61,8 +61,8 @@ private:
     Device device() const { return parameters()[0].value().device(); }
 
     const Window<S>& window_;
-    std::size_t in_use_, remembered_;
-    std::vector<bool> there_;  // for each parameter: whether its gradient had memory
+    std::size_t in_use_, optimizer_bytes_;
+    std::vector<bool> had_gradient_;  // for each parameter: whether its gradient had memory
 };
 
 }  // namespace
@@ -84,7 +84,7 @@ template <class S> UpdateResult<S> MicroBatchSize::update(Window<S>& window, std
                     std::to_string(window.planned_micro_batches()) +
                     " micro-batches, but their number depends on memory; call plan_micro_batches(0)");
     for (;;) {
-        const Before<S> before(window);
+        const MemorySnapshot<S> before(window);
         bool filled = false;
         std::optional<OutOfMemory> failure;
         try {

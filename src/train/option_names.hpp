@@ -11,7 +11,7 @@
 
 namespace tally {
 
-using Course = std::vector<std::pair<std::string, std::string>>;
+using NamedOptions = std::vector<std::pair<std::string, std::string>>;
 
 namespace detail {
 inline std::string in_words(bool yes) { return yes ? "yes" : "no"; }

@@ -87,7 +87,7 @@ template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(M
 
 // Returns the options that determine the bits of a training, and that a resumed training must repeat. The
 // binding names every option, so that a new option does not compile before it is considered here.
-template <class S> Course course(const TrainerOptions<S>& options, std::int64_t items) {
+template <class S> NamedOptions training_options(const TrainerOptions<S>& options, std::int64_t items) {
     [[maybe_unused]] const auto& [per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
                                   num_train_epochs, seed, shuffle, gradient_checkpointing, max_grad_norm,
                                   max_grad_value, schedule, average, weigh, sum, tail, non_finite, noise,
@@ -143,7 +143,7 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
       loss_(std::move(loss)),
       options_(std::move(options)),
       across_(across),
-      window_(optimizer, window_options(options_), across, course(options_, items)),
+      window_(optimizer, window_options(options_), across, training_options(options_, items)),
       size_(std::max<std::int64_t>(options_.per_device_batch_size, 1)) {
     require_at_least("the number of items", items, 1);
     require_at_least("per_device_batch_size", options_.per_device_batch_size, 1);
@@ -395,7 +395,8 @@ template <class S> TrainingSummary Trainer<S>::summary() const {
 
 template <class S> void Trainer<S>::save(const std::string& path) const {
     TrainingState state;
-    for (auto& [name, value] : course(options_, items_)) state.put("trainer/options/" + name, value);
+    for (auto& [name, value] : training_options(options_, items_))
+        state.put("trainer/options/" + name, value);
     state.put("trainer/epoch", epoch_);
     state.put("trainer/position", position_);
     state.put("trainer/micro_batches", micro_batches_);
@@ -410,7 +411,7 @@ template <class S> void Trainer<S>::save(const std::string& path) const {
 template <class S> void Trainer<S>::load(const std::string& path) {
     const TrainingState state = load_state(path);
     StateReader saved("trainer", state, "trainer");
-    for (const auto& [name, here] : course(options_, items_))
+    for (const auto& [name, here] : training_options(options_, items_))
         if (const auto& before = saved.get<std::string>("options/" + name); before != here)
             saved.fail("'" + path + "' was saved with " + name + " " + before + ", here it is " + here);
     auto records = as_records(saved, saved.get<Array<double>>("records"));
