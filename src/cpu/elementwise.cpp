@@ -182,7 +182,7 @@ void zip_back(const void* functor, const StridedIndex<2>& walk, const S* dy, con
             const bool ahead = in_order(walk, operand);
             const bool ordered = sums_in_order(walk, length);
             each_row(walk, [&](std::size_t i, const auto& at) {
-                add_row(length, ahead ? walk.size - i : length, step, in_order, from(sum, at[operand]), slope,
+                add_row(length, ahead ? walk.size - i : length, step, ordered, from(sum, at[operand]), slope,
                         Contiguous<S>{dy + i}, source_a(place(a, at[0])), source_b(place(b, at[1])),
                         source_y(i));
             });
@@ -231,7 +231,7 @@ void where_back(const StridedIndex<3>& walk, const std::int32_t* c, const S* dy,
                                ? slope
                                : S(0);
             }
-            add_row(count, count, step, in_order,
+            add_row(count, count, step, ordered,
                     from(sum, at[operand] + static_cast<std::ptrdiff_t>(done) * step), Identity(),
                     Contiguous<S>{terms});
         }
