@@ -1,4 +1,4 @@
-// The moving average: what each update weighs, the exchange with the model, saving, and what is refused.
+// Tests of MovingAverage: the weights of updates, the exchange with the model, saving, and errors.
 #include "tally/train/average.hpp"
 
 #include <cmath>
@@ -17,7 +17,7 @@ template <class S> void set(const Var<Array<S>>& w, const Array<S>& value) {
 
 }  // namespace
 
-TEST_CASE("With bias correction update k of t weighs decay to the t - k") {
+TEST_CASE("MovingAverage: update k of t has the weight decay^(t - k) when bias is corrected") {
     for (double decay : {0.0, 0.5, 0.9, 0.999}) {
         const Tensor64 w = parameter<double>({0});
         MovingAverage<double> average({w}, {.decay = decay, .bias_correction = true});
@@ -38,7 +38,8 @@ TEST_CASE("With bias correction update k of t weighs decay to the t - k") {
     }
 }
 
-TEMPLATE_TEST_CASE("The model computes with the averages until it is swapped back", "", float, double) {
+TEMPLATE_TEST_CASE("MovingAverage: the model computes with the averages until swap() restores its parameters",
+                   "", float, double) {
     using S = TestType;
     const Var<Array<S>> w = parameter(Array<S>{1, 2}), b = parameter(Array<S>{4});
     MovingAverage<S> average({w, b}, {.decay = 0.5});
@@ -71,7 +72,9 @@ TEMPLATE_TEST_CASE("The model computes with the averages until it is swapped bac
     CHECK(average.updates() == 3);
 }
 
-TEST_CASE("A saved average goes on with the same bits, and what does not fit changes nothing") {
+TEST_CASE(
+    "MovingAverage: a loaded average continues with the same bits, and a state that does not fit changes "
+    "nothing") {
     for (bool corrected : {false, true})
         for (std::uint64_t cut : {0u, 1u, 4u}) {
             const AverageOptions options{.decay = 0.9, .bias_correction = corrected};
@@ -92,19 +95,19 @@ TEST_CASE("A saved average goes on with the same bits, and what does not fit cha
     MovingAverage<double> average({w}, {.decay = 0.9}), other({longer}, {.decay = 0.9}),
         slower({w}, {.decay = 0.99}), two({w, longer}, {.decay = 0.9});
     average.update();
-    const auto refuses = [&](const MovingAverage<double>& from, const std::string& words) {
+    const auto rejects = [&](const MovingAverage<double>& from, const std::string& words) {
         TrainingState state;
         from.save(state, "a");
         CHECK_THROWS_WITH(average.load(state, "a"), contains(words));
         CHECK(average.updates() == 1);
         CHECK(average.value(0).to_vector() == std::vector<double>{1, 2});
     };
-    refuses(other, "[average] 'a/average/0' is (3), its parameter (2)");
-    refuses(slower, "was saved with decay 0.99");
-    refuses(two, "was saved with 2 parameters, here are 1");
+    rejects(other, "[average] 'a/average/0' is (3), its parameter (2)");
+    rejects(slower, "was saved with decay 0.99");
+    rejects(two, "was saved with 2 parameters, here are 1");
 }
 
-TEST_CASE("An average that makes no sense is refused in words") {
+TEST_CASE("MovingAverage: invalid options and numbers throw an Error") {
     const Tensor64 w = parameter<double>({1});
     CHECK_THROWS_WITH(MovingAverage<double>({w}, {.decay = 1}),
                       "[average] the decay must be from 0 to below 1; 1 is not");

@@ -1,5 +1,4 @@
-// Orders and their parts: every item once, in an order that seed and epoch decide, and the rows that
-// belong to them.
+// Tests of Items and rows(): every item occurs once, in an order determined by the seed and the epoch.
 #include "tally/train/batches.hpp"
 
 #include <algorithm>
@@ -37,7 +36,7 @@ std::vector<std::int64_t> first(std::int64_t count) {
 
 }  // namespace
 
-TEST_CASE("An epoch visits every item once, whatever its order, and whatever parts it is cut into") {
+TEST_CASE("split: the parts visit every item of an epoch once, for every order and size") {
     const unsigned seed = std::random_device{}();
     INFO("seed " << seed);
     std::mt19937 generator(seed);
@@ -62,7 +61,7 @@ TEST_CASE("An epoch visits every item once, whatever its order, and whatever par
     }
 }
 
-TEST_CASE("An order is a function of the seed and the epoch, and of nothing drawn before") {
+TEST_CASE("shuffled: the order is a function of the seed and the epoch only") {
     const std::vector<std::int64_t> order = numbers(shuffled(100, 7, 3));
     (void)shuffled(50, 7, 2);
     CHECK(numbers(shuffled(100, 7, 3)) == order);
@@ -73,14 +72,14 @@ TEST_CASE("An order is a function of the seed and the epoch, and of nothing draw
     CHECK(different.size() == 21);
 }
 
-TEST_CASE("Every item comes first equally often") {
+TEST_CASE("shuffled: every item is first equally often") {
     std::vector<int> times(5);
     for (std::int64_t epoch = 0; epoch < 5000; ++epoch)
         ++times[static_cast<std::size_t>(shuffled(5, 1, epoch)[0])];
     for (const int each : times) CHECK(std::abs(each - 1000) < 5 * 28.3);  // five standard deviations
 }
 
-TEST_CASE("Only the last part is smaller, and it holds what is left") {
+TEST_CASE("split: only the last part is smaller, and it has the remaining items") {
     const std::vector<Items> micro_batches = split(in_order(60000), 16), batches = split(in_order(60000), 64);
     CHECK(micro_batches.size() == 60000 / 16);
     CHECK(batches.size() == (60000 + 63) / 64);
@@ -92,7 +91,7 @@ TEST_CASE("Only the last part is smaller, and it holds what is left") {
     CHECK(split(in_order(0), 4).empty());
 }
 
-TEST_CASE("Parts have the sizes that were asked for, also none at all") {
+TEST_CASE("split: parts have the given sizes, which may be 0") {
     const std::vector<Items> parts = split(shuffled(6, 1, 0), {4, 0, 2});
     CHECK(counts(parts) == std::vector<std::int64_t>{4, 0, 2});
     std::vector<std::int64_t> joined = numbers(parts[0]);
@@ -104,7 +103,7 @@ TEST_CASE("Parts have the sizes that were asked for, also none at all") {
     CHECK_THROWS_WITH(split(in_order(6), 0), "[split] a part cannot have 0 items");
 }
 
-TEST_CASE("Items that cannot be are errors") {
+TEST_CASE("Items: invalid ranges and epochs throw an Error") {
     CHECK_THROWS_WITH(in_order(-1), contains("[items] from 0 to -1"));
     CHECK_THROWS_WITH(Items(-1, 3), contains("[items] from -1 to 3"));
     CHECK_THROWS_WITH(shuffled(-1, 0, 0), contains("[shuffled] -1 items in epoch 0"));
@@ -114,7 +113,8 @@ TEST_CASE("Items that cannot be are errors") {
     CHECK_THROWS_WITH(in_order(5).part(3, 2), contains("not within 5"));
 }
 
-TEMPLATE_TEST_CASE("Rows are those of the items, in their order", "", float, double, std::int32_t) {
+TEMPLATE_TEST_CASE("rows: the result has the rows of the items in their order", "", float, double,
+                   std::int32_t) {
     using S = TestType;
     const Array<S> table({4, 2}, {0, 1, 10, 11, 20, 21, 30, 31}), column({4}, {5, 6, 7, 8});
     const Items picked(std::vector<std::int32_t>{2, 0, 2});
@@ -127,13 +127,13 @@ TEMPLATE_TEST_CASE("Rows are those of the items, in their order", "", float, dou
     CHECK(rows(table, in_order(0)).shape() == Shape{0, 2});
 }
 
-TEST_CASE("Plain rows are not copied, and those in another order are") {
+TEST_CASE("rows: consecutive rows are not copied, and rows in another order are") {
     const Array<float> table({4, 2}, {0, 1, 10, 11, 20, 21, 30, 31});
     for (const Items& each : split(in_order(4), 3)) CHECK(rows(table, each).storage() == table.storage());
     CHECK(rows(table, shuffled(4, 1, 0)).storage() != table.storage());
 }
 
-TEST_CASE("Rows that are not there are errors") {
+TEST_CASE("rows: items outside the array throw an Error") {
     const Array<float> table({4, 2}, {0, 1, 10, 11, 20, 21, 30, 31});
     CHECK_THROWS_WITH(rows(table, in_order(5)), contains("rows 0 to 5 are not within (4, 2)"));
     CHECK_THROWS_WITH(rows(table, Items(std::vector<std::int32_t>{1, 4})),

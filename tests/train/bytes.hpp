@@ -1,4 +1,4 @@
-// Files as strings of bytes: IDX files to be read, packed by zlib as gzip packs.
+// Helpers of tests that read files: bytes of a string, the header of an IDX file, and gzip compression.
 #pragma once
 
 #include <zlib.h>

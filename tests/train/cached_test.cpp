@@ -1,4 +1,4 @@
-// Gradients cached at the representations: whatever the encoders and the split, the gradient of the loss
+// Tests of add_cached() and cached_backward(): for every encoder and split, the gradient is that of the loss
 // over all items.
 #include "tally/train/grad_cache.hpp"
 
@@ -17,14 +17,14 @@
 namespace tally::test {
 namespace {
 
-// Sizes of parts that make `items` together.
+// Returns random sizes of parts that together have `items` items.
 std::vector<std::int64_t> cuts(Random& random, std::int64_t items) {
     std::vector<std::int64_t> sizes;
     for (std::int64_t left = items; left > 0; left -= sizes.back()) sizes.push_back(random.whole(1, left));
     return sizes;
 }
 
-// Encoders of random depth for several views of the same items; some views share one.
+// Encoders of random depth for several views of the same items. Some views share an encoder.
 struct Towers {
     using Encoder = std::function<Tensor64(const Items&, ForwardPass&)>;
 
@@ -57,7 +57,8 @@ struct Towers {
         return all;
     }
 
-    // The first view's items are sought among those of each other view, or of their own.
+    // Sums the InfoNCE losses of the first view against each other view, or against itself if it is the only
+    // view.
     Loss<Array<double>> loss(const detail::Representations<double>& r) const {
         auto first = info_nce(r[0] * scale, r.back(), 0.5);
         for (std::size_t view = 1; view + 1 < r.size(); ++view) {
@@ -93,10 +94,10 @@ double relative(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-TEST_CASE("Law: cached gradients are those of the loss over all items") {
+TEST_CASE("Law: cached gradients equal the gradient of the loss over all items") {
     const std::uint64_t seed = GENERATE(range(1u, 201u));
     Random random(seed);
-    const bool large = seed % 8 == 0;  // products of BLAS, which round otherwise
+    const bool large = seed % 8 == 0;  // uses BLAS products, whose rounding depends on the size
     const std::int64_t items = large ? random.whole(40, 90) : random.whole(1, 12);
     const int views = static_cast<int>(random.whole(1, 3));
     Towers towers(random, seed, items, large ? 48 : 5, views);
@@ -142,7 +143,7 @@ TEST_CASE("Law: cached gradients are those of the loss over all items") {
     if (!large) CHECK((cached == whole));
 }
 
-TEST_CASE("Without a window cached gradients add up in the parameters") {
+TEST_CASE("cached_backward: gradients are added to the parameters without a window") {
     Random random(4);
     const Array<double> x = random.array<double>({6, 3}), y = random.array<double>({6, 2});
     const Tensor64 a = parameter(random.array<double>({3, 4})), b = parameter(random.array<double>({2, 4})),
@@ -178,7 +179,7 @@ TEST_CASE("Without a window cached gradients add up in the parameters") {
     CHECK(std::abs(a.grad().span()[0] - 2 * wanted[0].span()[0]) < 1e-15);
 }
 
-TEST_CASE("Effects of encoders happen once and an encoder without parameters is no matter") {
+TEST_CASE("add_cached: side effects of encoders happen once, and an encoder may have no parameters") {
     Random random(6);
     const Array<double> x = random.array<double>({8, 3}), keys = random.array<double>({8, 5});
     const auto statistics = [&](bool cached) {
@@ -186,7 +187,8 @@ TEST_CASE("Effects of encoders happen once and an encoder without parameters is 
         Sgd<double> sgd(parameters(model), {.learning_rate = 0});  // the losses differ, the weights do not
         Window<double> window(sgd);
         const auto parts = split(in_order(8), 3);
-        for (int update = 0; update < 2; ++update) {  // the second would have what the first left over
+        for (int update = 0; update < 2;
+             ++update) {  // the second update would show side effects that the first left over
             if (cached) {
                 add_cached<double>(
                     window, parts,
@@ -214,7 +216,9 @@ TEST_CASE("Effects of encoders happen once and an encoder without parameters is 
     CHECK(statistics(true) == statistics(false));
 }
 
-TEST_CASE("An encoder that makes something else the second time is named") {
+TEST_CASE(
+    "cached_backward: an encoder that returns another result the second time throws an Error with its "
+    "number") {
     const Tensor64 w = parameter({1.0, 2.0});
     double calls = 0;
     const auto encode = [&](const std::function<Tensor64(std::size_t, double)>& second) {
@@ -242,7 +246,7 @@ TEST_CASE("An encoder that makes something else the second time is named") {
         contains("requires encoders and parts; there are 1 and 0"));
 }
 
-TEST_CASE("What an error leaves in a window can but be discarded and nothing is dropped by halves") {
+TEST_CASE("add_cached: after an error the window can only be discarded, and no part is dropped") {
     Random random(2);
     Towers towers(random, 2, 6, 4, 2);
     Sgd<double> sgd(towers.parameters, {.learning_rate = 1});
@@ -267,7 +271,7 @@ TEST_CASE("What an error leaves in a window can but be discarded and nothing is 
                       contains("no micro-batch that could be dropped"));
 }
 
-TEST_CASE("Cached gradients save for one part at a time and go with a size that memory decides") {
+TEST_CASE("add_cached: only one part at a time is saved, and MicroBatchSize may choose its size") {
     Random random(3);
     const std::int64_t items = 64;
     Towers towers(random, 3, items, 200, 2);
@@ -283,7 +287,7 @@ TEST_CASE("Cached gradients save for one part at a time and go with a size that 
     const std::size_t logits = static_cast<std::size_t>(items * items) * sizeof(double);
     const std::size_t whole = saved(items), parts = saved(4);
     CHECK(whole > 2 * logits);
-    CHECK(parts < 2 * logits);  // what the loss saves stays
+    CHECK(parts < 2 * logits);  // the loss's own saved values remain
 
     MicroBatchSize size(items);
     const auto done = size.update(window, items, [&](std::int64_t most) {

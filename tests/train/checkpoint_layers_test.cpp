@@ -1,5 +1,5 @@
-// Checkpoints under layers and windows: bit for bit the gradients, the statistics and the parameters of
-// the plain model.
+// Tests that checkpointed layers in windows yield the plain model's gradients, statistics and parameters bit
+// for bit.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -15,7 +15,7 @@ using namespace tally::test;
 
 namespace {
 
-// x + f(x), and x looked at again after that.
+// Computes f(x) + x / 2, which reads x again after f.
 template <class S> class Residual : public Layer<S> {
 public:
     explicit Residual(Sequential<S> inside) : inside_(std::move(inside)) {}
@@ -31,7 +31,7 @@ private:
     Sequential<S> inside_;
 };
 
-// Every layer type there is, but for the embedding, which begins with indices.
+// Returns a model of every layer type except Embedding, whose input is indices.
 template <class S> Sequential<S> images(std::uint64_t seed) {
     Sequential<S> model;
     model.add(Conv2d<S>(2, 3, 3, {seed, 0}, {.padding = 1}));
@@ -71,7 +71,7 @@ template <class S> std::vector<std::vector<S>> state_of(Module<S>& model) {
     return all;
 }
 
-// Two windows of unequal micro-batches; gradients are looked at before each is finished.
+// Trains for two windows of unequal micro-batches. Returns the states before and after the last step.
 template <class S, class Make>
 std::vector<std::vector<S>> trained(Make make, const Shape& item, std::uint64_t seed,
                                     const std::vector<std::size_t>& sizes, bool nested) {
@@ -102,8 +102,8 @@ std::vector<std::vector<S>> trained(Make make, const Shape& item, std::uint64_t 
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("every layer type under windows trains to the same bits with checkpoints", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("checkpoint_segments: every layer type trains to the same bits with checkpoints", "",
+                   float, double) {
     using S = TestType;
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
         const auto check = [&](auto make, const Shape& item) {
@@ -121,7 +121,7 @@ TEMPLATE_TEST_CASE("every layer type under windows trains to the same bits with 
     }
 }
 
-TEST_CASE("an embedding in a checkpoint learns the same bits") {
+TEST_CASE("checkpoint: an embedding in a checkpointed function gets the same gradient bits") {
     const Array<std::int32_t> indices({2, 3}, {2, 0, 2, 1, 4, 0});
     const Embedding<double> table(5, 4, {1, 0}, 4);
     Sequential<double> model = text<double>(1);
@@ -142,7 +142,7 @@ TEST_CASE("an embedding in a checkpoint learns the same bits") {
     CHECK(all(true) == all(false));
 }
 
-TEST_CASE("a block may outlive the model whose layers it will run again") {
+TEST_CASE("checkpoint: a graph may outlive the model whose layers it recomputes") {
     const Tensor64 x = parameter(random_normal<double>({2, 3}, {.seed = 1, .stream = 1}));
     const auto gradient = [&](bool checkpointed) {
         Tensor64 loss;
@@ -160,7 +160,8 @@ TEST_CASE("a block may outlive the model whose layers it will run again") {
     CHECK(same_bits(gradient(false), gradient(true)));
 }
 
-TEST_CASE("a number of bytes that no cut fits into is not forgotten, and is memory that ran out") {
+TEST_CASE(
+    "Sequential::checkpoint: a byte limit that no segmentation fits throws OutOfMemory and stays in force") {
     Sequential<double> model{Linear<double>(8, 8, {1, 1}), Tanh<double>(), Linear<double>(8, 8, {1, 2}),
                              Tanh<double>()};
     model.checkpoint({.bytes = 1500});
@@ -175,7 +176,7 @@ TEST_CASE("a number of bytes that no cut fits into is not forgotten, and is memo
     CHECK(model.segmentation()->bytes <= 1500);
 }
 
-TEST_CASE("a model is checkpointed at its outermost chains") {
+TEST_CASE("checkpoint: only the outermost chains of a model are checkpointed") {
     Sequential<double> model = images<double>(1);
     CHECK(checkpoint<double>(model, {}) == 1);
     Linear<double> alone(2, 2, {1, 1});
@@ -199,5 +200,5 @@ TEST_CASE("a model is checkpointed at its outermost chains") {
             members.child("ab", ab);
         }
     } two;
-    CHECK(checkpoint<double>(two, {}) == 2);  // not the one within the first
+    CHECK(checkpoint<double>(two, {}) == 2);  // the chain inside the first chain does not count
 }

@@ -1,5 +1,4 @@
-// Clipping: lesson 13's numbers, gradients that are no numbers, copies that stay, and how
-// often anybody waits.
+// Tests of clip_grad_norm() and clip_grad_value(): norms, gradients that are not finite, copies, and errors.
 #include "tally/train/clip.hpp"
 
 #include <cmath>
@@ -26,8 +25,9 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("The norm is of all gradients together and short ones stay as they are", "", float,
-                   double) {
+TEMPLATE_TEST_CASE(
+    "clip_grad_norm: the norm covers all gradients, and gradients below the limit keep their values", "",
+    float, double) {
     using S = TestType;
     const auto w = with_gradients<S>({{3, 0}, {}, {0, 4, 12}});
     const S* const place = w[2].grad().data();
@@ -42,14 +42,14 @@ TEMPLATE_TEST_CASE("The norm is of all gradients together and short ones stay as
     CHECK(grad_norm(w) == 0);
 }
 
-TEMPLATE_TEST_CASE("Values are cut on both sides", "", float, double) {
+TEMPLATE_TEST_CASE("clip_grad_value: values are limited in both directions", "", float, double) {
     using S = TestType;
     const auto w = with_gradients<S>({{-3, -0.5, 0.25, 7}});
     clip_grad_value(w, 0.5);
     CHECK(w[0].grad().to_vector() == std::vector<S>{S(-0.5), S(-0.5), S(0.25), S(0.5)});
 }
 
-TEST_CASE("Who holds a copy of a gradient keeps what it had") {
+TEST_CASE("clip_grad_norm: a copy of a gradient keeps its values") {
     const auto w = with_gradients<double>({{3, 4}, {1}});
     const Array<double> copy = w[0].grad();
     clip_grad_norm(w, 1);
@@ -61,7 +61,7 @@ TEST_CASE("Who holds a copy of a gradient keeps what it had") {
     CHECK(copy.to_vector() == std::vector<double>{3, 4});
 }
 
-TEST_CASE("Gradients that are no numbers are counted, and raise only where asked to") {
+TEST_CASE("clip_grad_norm: non-finite gradients are counted, and throw an Error only on request") {
     const auto w = with_gradients<double>({{1, nan, inf}, {2}, {-inf}});
     CHECK(detail::count_non_finite(w) == 3);
     CHECK_THROWS_WITH(clip_grad_norm(w, 1, NonFiniteNorm::raise), contains("3 elements are infinite or NaN"));
@@ -73,7 +73,7 @@ TEST_CASE("Gradients that are no numbers are counted, and raise only where asked
     CHECK(far[1].grad().item() == 0);
     const auto fine = with_gradients<double>({{1}, {2}});
     CHECK(detail::count_non_finite(fine) == 0);
-    const auto large = with_gradients<float>({{3e30f, 4e30f}});  // the squares would not fit
+    const auto large = with_gradients<float>({{3e30f, 4e30f}});  // the squares would overflow
     CHECK(std::abs(grad_norm(large) / 5e30 - 1) < 1e-6);
     CHECK(detail::count_non_finite(large) == 0);
     const auto overflowing = with_gradients<double>({{1e200}});
@@ -81,7 +81,7 @@ TEST_CASE("Gradients that are no numbers are counted, and raise only where asked
     CHECK(detail::count_non_finite(overflowing) == 0);
 }
 
-TEST_CASE("Parameters that no gradient has reached are passed over") {
+TEST_CASE("clip_grad_norm: parameters without a gradient are skipped") {
     auto w = with_gradients<double>({{3}, {4}});
     w[1].zero_grad();
     CHECK(grad_norm(w) == 3);
@@ -93,7 +93,7 @@ TEST_CASE("Parameters that no gradient has reached are passed over") {
     CHECK(clip_grad_norm(w, 1) == 0);
 }
 
-TEST_CASE("What cannot be clipped is refused in words") {
+TEST_CASE("clip_grad_norm: invalid limits and parameters throw an Error") {
     const auto w = with_gradients<double>({{3}});
     CHECK_THROWS_WITH(clip_grad_norm(w, -1), "[clip_grad_norm] max_norm must be from 0 on; -1 is not");
     CHECK_THROWS_WITH(clip_grad_norm(w, nan), contains("max_norm"));
@@ -103,7 +103,7 @@ TEST_CASE("What cannot be clipped is refused in words") {
     CHECK(w[0].grad().item() == 3);
 }
 
-TEST_CASE("A gradient may be changed but not given another form") {
+TEST_CASE("modify_grad: a gradient may change its values but not its shape") {
     const auto w = with_gradients<double>({{3, 4}});
     CHECK_THROWS_WITH(w[0].modify_grad([](Array<double>& g) { g = Array<double>{1}; }),
                       "[modify_grad] a parameter of shape (2) was given a gradient of shape (1)");

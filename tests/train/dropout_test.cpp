@@ -1,4 +1,4 @@
-// Whose masks a dropout layer draws: those of its place in its model.
+// Tests that a dropout layer's mask depends on the position of the layer in its model.
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,7 +16,7 @@ using A = Array<float>;
 
 A ones() { return A::full({4, 30}, 1); }
 
-// A module of one's own, with layers that keep nothing.
+// A user-defined module whose dropout layers have different positions.
 struct Net : Module<float> {
     Net() : body(Linear<float>(30, 30, {1, 0}), Dropout<float>(0.5)) {}
     void list(Members<float>& members) override {
@@ -51,11 +51,11 @@ std::vector<A> drawn(Sequential<float>& model) {
 
 }  // namespace
 
-TEST_CASE("Two dropout layers of one model draw apart without being told") {
+TEST_CASE("Dropout: two layers of one model draw different masks without an explicit stream") {
     Sequential<float> model(Dropout<float>(0.5), Dropout<float>(0.5), Dropout<float>(0.5));
     const std::vector<A> masks = drawn(model);
     CHECK(all_differ(masks));
-    CHECK(same_bits(masks[0], mask_of(0)));  // as one alone
+    CHECK(same_bits(masks[0], mask_of(0)));  // as a layer outside a model draws
     ForwardPass pass{true, 3};
     std::size_t twos = 0;
     Sequential<float> pair(Dropout<float>(0.5), Dropout<float>(0.5));
@@ -65,7 +65,7 @@ TEST_CASE("Two dropout layers of one model draw apart without being told") {
     CHECK(twos < 60);  // a quarter of 120 and not half
 }
 
-TEST_CASE("invariant 11: masks are a function of the model and not of what was made or listed before") {
+TEST_CASE("invariant 11: masks are a function of the model and not of modules made or listed before") {
     std::vector<A> before;
     for (int time = 0; time < 3; ++time) {
         Net net;
@@ -84,7 +84,7 @@ TEST_CASE("invariant 11: masks are a function of the model and not of what was m
     }
 }
 
-TEST_CASE("Dropout layers of models inside of models draw apart") {
+TEST_CASE("Dropout: layers of nested models draw different masks") {
     Sequential<float> outer(Sequential<float>(Dropout<float>(0.5), Dropout<float>(0.5)),
                             Sequential<float>(Dropout<float>(0.5)), Dropout<float>(0.5));
     parameters(outer.layer(1));
@@ -97,7 +97,7 @@ TEST_CASE("Dropout layers of models inside of models draw apart") {
     for (std::uint64_t i = 0; i < 4; ++i) CHECK(same_bits(masks[i], mask_of(i)));
 }
 
-TEST_CASE("A stream that was told stays and nobody else gets it") {
+TEST_CASE("Dropout: an explicit stream is kept, and no other layer gets the same stream") {
     Sequential<float> model(Dropout<float>(0.5), Dropout<float>(0.5, 1), Dropout<float>(0.5),
                             Dropout<float>(0.5, 0));
     const std::vector<A> masks = drawn(model);
@@ -110,8 +110,8 @@ TEST_CASE("A stream that was told stays and nobody else gets it") {
         "each gets its own");
 }
 
-TEST_CASE("Layers of no common model that would drop the same are refused") {
-    const std::string refusal =
+TEST_CASE("Dropout: layers without a common model that would draw the same mask throw an Error") {
+    const std::string message =
         "[dropout] two layers of one pass would draw from stream 0 and drop the same; let one model list "
         "both "
         "as its children (and make the optimizer from its parameters), or give each a stream: Dropout(p, "
@@ -120,24 +120,25 @@ TEST_CASE("Layers of no common model that would drop the same are refused") {
     Dropout<float> alone, other;
     ForwardPass pass{true, 3};
     CHECK(same_bits(alone(x, pass).value(), mask_of(0)));
-    CHECK(same_bits(alone(x, pass).value(), mask_of(0)));  // twice: the same
-    CHECK_THROWS_WITH(other(x, pass), refusal);
+    CHECK(
+        same_bits(alone(x, pass).value(), mask_of(0)));  // the same layer may draw twice, with the same mask
+    CHECK_THROWS_WITH(other(x, pass), message);
     CHECK_NOTHROW(other(x));
     ForwardPass next{true, 4};
     CHECK_NOTHROW(other(x, next));
     ForwardPass temporary{true, 3};
     CHECK_NOTHROW(Dropout<float>(0.5)(x, temporary));
-    CHECK_THROWS_WITH(Dropout<float>(0.5)(x, temporary), refusal);
-    temporary.first_item += 4;  // other items
+    CHECK_THROWS_WITH(Dropout<float>(0.5)(x, temporary), message);
+    temporary.first_item += 4;  // other items, so other masks
     CHECK_NOTHROW(Dropout<float>(0.5)(x, temporary));
     Sequential<float> encoder(Dropout<float>(0.5)), decoder(Dropout<float>(0.5));
     ForwardPass both{true, 3};
     CHECK_NOTHROW(encoder(x, both));
-    CHECK_THROWS_WITH(decoder(x, both), refusal);
+    CHECK_THROWS_WITH(decoder(x, both), message);
     for (Sequential<float>* part : {&encoder, &decoder}) part->checkpoint({.segments = 1});
     ForwardPass segments{true, 3};
     CHECK_NOTHROW(encoder(parameter(ones()), segments));
-    CHECK_THROWS_WITH(decoder(parameter(ones()), segments), refusal);
+    CHECK_THROWS_WITH(decoder(parameter(ones()), segments), message);
 }
 
 }  // namespace tally::test

@@ -1,5 +1,5 @@
-// The law of equal bits: however a batch is cut, on however many threads, with checkpoints or without, gradients and
-// weights are those of the whole batch, bit for bit; where that ends, and the repair.
+// Tests of equal bits: for every split, number of threads and checkpointing, the gradients and weights have
+// the bits of the whole batch. The last tests show the exceptions and their remedies.
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -15,12 +15,12 @@ namespace tally::test {
 
 namespace {
 
-std::uint64_t told(const char* name, std::uint64_t otherwise) {
+std::uint64_t environment_number(const char* name, std::uint64_t otherwise) {
     const char* const text = std::getenv(name);
     return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-// Sizes of the parts: all in one, equal ones and a rest, single items, or anything.
+// Returns the sizes of random parts: single items, equal parts with a remainder, or arbitrary parts.
 std::vector<std::int64_t> cut(Random& random, std::int64_t items) {
     std::vector<std::int64_t> sizes;
     const std::int64_t way = random.whole(0, 3), equal = way == 0 ? 1 : random.whole(1, items);
@@ -47,7 +47,7 @@ std::unique_ptr<Optimizer<S>> optimizer(std::int64_t which, std::vector<Var<Arra
     }
 }
 
-// How the same training is carried out.
+// A way of executing the same training.
 struct Way {
     std::vector<std::vector<std::int64_t>> cuts;  // of each update
     int threads = 1;
@@ -55,14 +55,14 @@ struct Way {
 };
 
 template <class S> struct Trained {
-    std::vector<Array<S>> gradients, weights;  // after each update, those of all parameters
+    std::vector<Array<S>> gradients, weights;  // of all parameters, after each update
 };
 
 struct Case {
     std::uint64_t seed;
-    std::vector<std::size_t> wanted;  // layers that are in it whatever is drawn
-    std::int64_t which;               // optimizer
-    double total;                     // announced, or 0
+    std::vector<std::size_t> wanted;  // indices of layers that the net must contain
+    std::int64_t which;               // index of the optimizer
+    double total;                     // announced total of the window, or 0
     bool clips;
     std::int64_t least_items = 0;
 };
@@ -98,7 +98,7 @@ std::string difference(const char* of, const std::vector<Array<S>>& a, const std
     return "";
 }
 
-std::string in_words(const Way& way) {
+std::string describe(const Way& way) {
     std::string text =
         std::to_string(way.threads) + " threads, " + std::to_string(way.segments) + " segments, cut ";
     for (const auto& sizes : way.cuts) {
@@ -108,13 +108,13 @@ std::string in_words(const Way& way) {
     return text;
 }
 
-// The names of the operations that it is told of.
+// Collects the names of the operations that run.
 struct Operations : Observer {
     std::set<std::string> names;
     void on_forward(const ForwardEvent& operation) override { names.insert(operation.op); }
 };
 
-// In how many cases what was: layers and ways of use by the names in law_nets.cpp, and operations.
+// Counts the cases in which each layer, way of use (law_nets.cpp) or operation occurred.
 struct Seen {
     std::map<std::string, int> kinds, operations;
 };
@@ -144,12 +144,12 @@ template <class S> void check_case(Case of, Seen& seen, std::optional<std::int64
     std::string layers;
     for (const std::string& name : net.used) layers += name + ", ";
     INFO("seed " << of.seed << (sizeof(S) == 4 ? ", float: " : ", double: ") << layers << net.items
-                 << " items, optimizer " << of.which << ", total " << of.total << ", " << in_words(other));
+                 << " items, optimizer " << of.which << ", total " << of.total << ", " << describe(other));
     REQUIRE(difference("gradient", want.gradients, got.gradients) == "");
     REQUIRE(difference("weight", want.weights, got.weights) == "");
 }
 
-// The operations of the table in docs/architecture.md whose second column begins with `promise`.
+// Returns the operations of the table in docs/architecture.md whose second column begins with `promise`.
 std::set<std::string> operations_in_table(const std::string& promise) {
     std::ifstream file(TALLY_SOURCE_DIR "/docs/architecture.md");
     std::set<std::string> names;
@@ -178,14 +178,15 @@ std::size_t kind_named(const std::string& name) {
 
 }  // namespace
 
-// TALLY_LAW_CASES and TALLY_LAW_SEED in the environment ask for more, or for one that failed.
-TEST_CASE("Law: however a batch is cut its gradients and weights are those of the whole", "[alone]") {
+// TALLY_LAW_CASES sets the number of cases, and TALLY_LAW_SEED the first seed, to repeat a case that failed.
+TEST_CASE("Law: the gradients and weights of a batch in parts have the bits of the whole batch", "[alone]") {
 #ifdef NDEBUG
     constexpr std::uint64_t cases_by_default = 10000;
 #else
     constexpr std::uint64_t cases_by_default = 100;  // with assertions, and under the sanitizers
 #endif
-    const std::uint64_t cases = told("TALLY_LAW_CASES", cases_by_default), first = told("TALLY_LAW_SEED", 1);
+    const std::uint64_t cases = environment_number("TALLY_LAW_CASES", cases_by_default),
+                        first = environment_number("TALLY_LAW_SEED", 1);
     WARN(cases << " cases from seed " << first);
     Seen seen;
     const std::size_t all = kinds<float>().size();
@@ -217,7 +218,7 @@ TEST_CASE("Law: however a batch is cut its gradients and weights are those of th
     }
 }
 
-TEST_CASE("Law: single items against the whole batch where a row is one number wide") {
+TEST_CASE("Law: single items have the bits of the whole batch when a row has one element") {
     Seen seen;
     for (std::uint64_t seed = 1; seed <= 20; ++seed)
         for (const char* name : {"Linear of width 1", "a scalar gain", "Conv2d", "minimum with a scalar"}) {
@@ -226,14 +227,14 @@ TEST_CASE("Law: single items against the whole batch where a row is one number w
         }
 }
 
-TEST_CASE("The weights of one training have the bits that were written down") {
+TEST_CASE("one_training: the weights have the recorded bits") {
     CHECK(one_training<float>() == weights_in_float);
     CHECK(one_training<double>() == weights_in_double);
 }
 
 namespace {
 
-// The gradients by w of the sum over rows of f, in parts of so many rows.
+// Returns the gradients of the sum of f over all rows with respect to w, computed in parts of `part` rows.
 template <class F> std::vector<Array<float>> summed(std::int64_t part, std::vector<Array<float>> at, F f) {
     Random random(5);
     const Array<float> x = random.array<float>({48, 5}), dy = random.array<float>({48, 5});
@@ -256,21 +257,21 @@ template <class F> int parts_that_differ(const std::vector<Array<float>>& at, F 
 
 }  // namespace
 
-// The exceptions of docs/architecture.md, each with the repair.
-TEST_CASE("Law where it ends: several readers of one parameter") {
+// The following tests show the exceptions of docs/architecture.md, each with its remedy.
+TEST_CASE("Law where it ends: several operations read one parameter") {
     Random random(6);
     const Array<float> at = random.array<float>({5});
     CHECK(parts_that_differ({at}, [](const Tensor& x, const auto& w) { return x * w[0] + w[0]; }) > 0);
     const auto repaired = [](const Tensor& x, const auto& w) { return x * w[0] + w[1]; };
     CHECK(parts_that_differ({at, at}, repaired) == 0);
-    // Added up, they are the gradient: within the rounding of the sums.
+    // The sum of both gradients is the gradient of one parameter, within rounding.
     const auto apart = summed(4, {at, at}, repaired);
     const auto together = summed(48, {at}, [](const Tensor& x, const auto& w) { return x * w[0] + w[0]; });
     for (std::size_t i = 0; i < 5; ++i)
         CHECK(std::abs(apart[0].data()[i] + apart[1].data()[i] - together[0].data()[i]) < 1e-5f);
 }
 
-TEST_CASE("Law where it ends: a parameter that is read through a view") {
+TEST_CASE("Law where it ends: a parameter is read through a view") {
     Random random(7);
     const Array<float> square = random.array<float>({5, 5}), row = random.array<float>({5}),
                        wide = random.array<float>({5, 10});

@@ -1,4 +1,5 @@
-// Batch norm over a whole window: whatever the split, the full batch's gradient and running statistics.
+// Tests of add_with_exact_batch_norm(): for every split, the gradient and running statistics of the full
+// batch.
 #include "tally/train/exact_batch_norm.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace tally::test {
 namespace {
 
-// A network of random layers, one of them batch norm, first and last included.
+// A network of random layers, among them one batch norm at any place, and its data.
 struct Drawn {
     Drawn(Random& random, std::uint64_t seed) : images(random.coin()), items(random.whole(2, 9)) {
         const std::int64_t channels = random.whole(1, 3), wide = random.whole(2, 4), classes = 3;
@@ -62,7 +63,7 @@ struct Drawn {
     Sequential<double> model;
 };
 
-// Of parameters, in order, and then running statistics.
+// The gradients of all parameters, in order, and the running statistics.
 struct Numbers {
     std::vector<double> gradients, buffers;
 };
@@ -127,7 +128,7 @@ void check_near(const std::vector<double>& got, const std::vector<double>& want)
 
 }  // namespace
 
-TEST_CASE("Law: with exact batch norm the window's gradient is the full batch's whatever the split") {
+TEST_CASE("Law: with exact batch norm the window's gradient is the full batch's for every split") {
     const std::uint64_t seed = GENERATE(range(1u, 301u));
     CAPTURE(seed);
     const Numbers whole = trained(seed, false), split = trained(seed, true);
@@ -135,7 +136,7 @@ TEST_CASE("Law: with exact batch norm the window's gradient is the full batch's 
     check_near(split.buffers, whole.buffers);
 }
 
-TEST_CASE("Exact batch norm is refused where it would not be exact") {
+TEST_CASE("add_with_exact_batch_norm: models and windows for which it would not be exact throw an Error") {
     const Array<double> x = Random(1).array<double>({4, 3});
     const auto add = [&](Sequential<double>& model, Window<double>& window, std::int64_t items = 4) {
         add_with_exact_batch_norm<double>(
@@ -143,7 +144,7 @@ TEST_CASE("Exact batch norm is refused where it would not be exact") {
             [&](const Items& some) { return constant(rows(x, some)); },
             [](const Tensor64& y, const Items&) { return make_loss(y * y); });
     };
-    const auto refused = [&](Sequential<double> model, WindowOptions<double> options = {}) {
+    const auto error_of = [&](Sequential<double> model, WindowOptions<double> options = {}) {
         Sgd<double> sgd(parameters(model), {.learning_rate = 1});
         Window<double> window(sgd, options);
         try {
@@ -152,17 +153,17 @@ TEST_CASE("Exact batch norm is refused where it would not be exact") {
             CHECK(window.micro_batches() == 0);
             return std::string(error.what());
         }
-        return std::string("not refused");
+        return std::string("no error");
     };
-    CHECK_THAT(refused(Sequential<double>{Linear<double>(3, 3, {1, 0})}),
+    CHECK_THAT(error_of(Sequential<double>{Linear<double>(3, 3, {1, 0})}),
                contains("has no batch norm; add()"));
-    CHECK_THAT(refused(Sequential<double>{BatchNorm<double>(3), Tanh<double>(),
-                                          Sequential<double>{BatchNorm<double>(3)}}),
+    CHECK_THAT(error_of(Sequential<double>{BatchNorm<double>(3), Tanh<double>(),
+                                           Sequential<double>{BatchNorm<double>(3)}}),
                contains("has 2 batch norms, '0', '2.0': the statistics of each"));
     Sequential<double> nested;
     nested.add(Sequential<double>{BatchNorm<double>(3)});
-    CHECK_THAT(refused(std::move(nested)), contains("batch norm '0.0' is inside another module"));
-    CHECK_THAT(refused(Sequential<double>{BatchNorm<double>(3)}, {.non_finite = NonFinite::drop_micro}),
+    CHECK_THAT(error_of(std::move(nested)), contains("batch norm '0.0' is inside another module"));
+    CHECK_THAT(error_of(Sequential<double>{BatchNorm<double>(3)}, {.non_finite = NonFinite::drop_micro}),
                contains("cannot be dropped"));
 
     Sequential<double> model{Linear<double>(3, 3, {1, 0}), BatchNorm<double>(3)};

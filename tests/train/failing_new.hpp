@@ -1,4 +1,4 @@
-// Memory of this program that runs out: the n-th time it is asked for, once or from then on.
+// FailingNew makes the n-th allocation of this program fail, either only that allocation or all from it on.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@
 namespace tally::test {
 
 enum class Scarce {
-    once,          // of the host: new, and the ledger's own memory
-    from_then_on,  // likewise
-    ledger,        // an allocation of the ledger, also one that what waits there would serve
+    once,          // only the n-th host allocation, by operator new or posix_memalign
+    from_then_on,  // the n-th and every later host allocation
+    ledger,        // the n-th allocation of the memory accounting, also if a cached buffer could serve it
 };
 
-// While one lives, from its start() on; `failed()` says whether it has come to it. Under AddressSanitizer,
-// which wants new for itself, only the ledger's allocations fail.
+// For its lifetime, allocations fail as the kind says, counted from start(). failed() returns whether the
+// n-th allocation was reached. Under AddressSanitizer, which replaces operator new, only allocations of the
+// memory accounting fail.
 class FailingNew {
 public:
     FailingNew(Scarce kind, std::uint64_t n) : kind_(kind), n_(n) {}
@@ -24,7 +25,7 @@ public:
     FailingNew& operator=(const FailingNew&) = delete;
     ~FailingNew() { stop(); }
 
-    // Of what is running now nothing waits in a cache.
+    // Empties the memory cache, so that every later allocation can fail, and starts to count.
     void start();
     void stop();
     bool failed() const { return failed_; }
@@ -35,8 +36,8 @@ private:
     bool failed_ = false;
 };
 
-// Does f with its n-th allocation failing, for n = 1, 2, 3, ..., until none fails any more: before each
-// `prepare`, after each `look(whether f threw)`. How many places there were.
+// Runs f with its n-th allocation failing, for n = 1, 2, 3, ... until no allocation fails. Calls prepare(n)
+// before and look(threw) after each run. Returns the number of allocations that failed.
 template <class Prepare, class F, class Look>
 std::uint64_t fail_each_allocation(Scarce kind, Prepare prepare, F f, Look look) {
     for (std::uint64_t n = 1;; ++n) {

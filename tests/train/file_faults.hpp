@@ -1,4 +1,5 @@
-// The n-th call of the file system fails, once or from then on, or the process dies before it.
+// FileFault makes the n-th file system call fail, only that call or all from it on, or kills the process
+// before it.
 #pragma once
 
 #include <cerrno>
@@ -13,7 +14,7 @@ namespace tally::test {
 
 enum class Fault { none, once, from_then_on, kill };
 
-// While one lives. Calls count from 1; `calls()` are those so far, by name.
+// For its lifetime, file system calls fail as the kind says. Calls count from 1; calls() returns their names.
 class FileFault {
 public:
     FileFault(Fault kind, std::int64_t at, int reason = EIO) {

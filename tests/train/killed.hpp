@@ -1,4 +1,4 @@
-// A child process that is killed on its way: what training must survive.
+// Helpers that run a function in a child process and kill the process, for tests of interrupted training.
 #pragma once
 
 #include <signal.h>
@@ -10,7 +10,7 @@
 
 namespace tally::test {
 
-// Runs f in a child and gives waitpid's status. The child leaves no other trace than what f writes to files.
+// Runs f in a child process and returns the status of waitpid. Only files that f writes remain.
 template <class F> int in_child(F f) {
     const pid_t child = ::fork();
     if (child < 0) throw Error("no child process");
@@ -34,7 +34,7 @@ inline bool was_killed(int status) { return WIFSIGNALED(status) && WTERMSIG(stat
     for (;;) ::pause();
 }
 
-// This process will be killed, wherever it is by then.
+// Kills this process after a delay, at an arbitrary instruction.
 inline void die_in(long microseconds) {
     ::signal(SIGALRM, [](int) { ::kill(::getpid(), SIGKILL); });
     itimerval timer{};

@@ -1,5 +1,5 @@
-// Random networks for the law of equal bits: every layer and operation of the table, at sizes on both sides of the
-// edges of blocks.
+// Net draws a random network for the tests of equal bits: every layer and operation of the table in
+// docs/architecture.md, with sizes on both sides of block boundaries.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@
 
 namespace tally::test {
 
-// A layer that is a function of its input and of parameters of its own.
-template <class S> class Made : public Layer<S> {
+// A layer that applies a function to its input and to its own parameters.
+template <class S> class FunctionLayer : public Layer<S> {
 public:
     using V = Var<Array<S>>;
     using Body = std::function<V(const V& x, const std::vector<V>& parameters)>;
-    Made(std::vector<V> own, Body body) : parameters_(std::move(own)), body_(std::move(body)) {}
+    FunctionLayer(std::vector<V> own, Body body) : parameters_(std::move(own)), body_(std::move(body)) {}
     void list(Members<S>& members) override {
         for (std::size_t i = 0; i < parameters_.size(); ++i)
             members.parameter(std::to_string(i), parameters_[i]);
@@ -35,7 +35,12 @@ private:
     Body body_;
 };
 
-enum class Form { any, vector, sequence, image };  // of an item: (n), (places, n), (channels, height, width)
+enum class Form {
+    any,
+    vector,
+    sequence,
+    image
+};  // shape of an item: (n), (places, n) or (channels, height, width)
 
 template <class S> struct Net;
 
@@ -45,7 +50,7 @@ template <class S> struct Kind {
     void (*add)(Net<S>&);
 };
 
-// What a case computes, drawn from its seed alone: two nets of one seed are alike.
+// A random network with its data, as a function of the seed: two nets of one seed are equal.
 template <class S> struct Net {
     using V = Var<Array<S>>;
     using Parameters = std::vector<V>;
@@ -53,9 +58,9 @@ template <class S> struct Net {
     Net(std::uint64_t seed, const std::vector<std::size_t>& wanted, std::int64_t least_items = 0);
 
     Random random;
-    bool large;  // now and then
+    bool large;  // true for few nets, whose sizes are near the boundaries of blocks
     Sequential<S> body;
-    std::vector<std::int64_t> extents;  // of an item, as it is so far
+    std::vector<std::int64_t> extents;  // of an item after the layers added by now
     std::optional<Embedding<S>> table;
     Array<S> x, target;
     Array<std::int32_t> tokens, labels;
@@ -82,10 +87,10 @@ template <class S> struct Net {
     V drawn(const Shape& shape, double low = -1, double high = 1) {
         return parameter(random.array<S>(shape, low, high));
     }
-    void function(Parameters own, typename Made<S>::Body made) {
-        body.add(Made<S>(std::move(own), std::move(made)));
+    void function(Parameters own, typename FunctionLayer<S>::Body made) {
+        body.add(FunctionLayer<S>(std::move(own), std::move(made)));
     }
-    void become(Form wanted) {
+    void reshape_to(Form wanted) {
         if (wanted == Form::any || wanted == form()) return;
         if (form() != Form::vector) {
             body.add(Flatten<S>());
@@ -108,7 +113,7 @@ template <class S> struct Net {
         used.push_back("reshape");
     }
     void add(const Kind<S>& kind) {
-        become(kind.form);
+        reshape_to(kind.form);
         kind.add(*this);
         used.emplace_back(kind.name);
     }
@@ -125,7 +130,7 @@ template <class S> struct Net {
     }
 };
 
-// The table: what an item's gradient passes through, and what parameters are read by.
+// The layers and operations that a net may contain, and the ways in which it may use a parameter.
 template <class S> const std::vector<Kind<S>>& kinds();
 
 extern template struct Net<float>;  // law_nets.cpp

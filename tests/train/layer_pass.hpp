@@ -1,4 +1,4 @@
-// What a PyTorch module computed, read from tests/fixtures/layers, and a layer compared with it.
+// check_pass() compares a layer's outputs and gradients with a PyTorch module's in tests/fixtures/layers.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ private:
     Safetensors file_;
 };
 
-// Within 1e-12, relative to the largest number (at most 1 as in docs/fixtures.md); `turned`: the other
-// is (out, in).
+// Requires a difference of at most 1e-12, relative to the largest number but at most to 1 (docs/fixtures.md).
+// With `transposed`, `other` has the shape (out, in).
 inline void check_close(const std::string& what, const Array<double>& mine, const Array<double>& other,
                         bool turned = false) {
     CAPTURE(what);

@@ -1,4 +1,5 @@
-// Calls that change something, each with what it means: by the library, and by hand.
+// calls() lists the calls that change a training, each with its expected effect on a plain model of the
+// training.
 #pragma once
 
 #include <functional>
@@ -38,14 +39,14 @@ inline double total(const Numbers& x) {
     return sum;
 }
 
-// One weight w; the loss of an item x is x w²/2, its gradient x w. All numbers are dyadic, so
-// nothing is rounded.
+// A module with one weight w. The loss of an item x is x w²/2, so its gradient is x w. All numbers are dyadic
+// fractions, so no operation rounds.
 struct Program : Module<double> {
     Tensor64 w = parameter(A({1, 1}, {1.0}).to(here()));
     Sgd<double> sgd{{w}, {.learning_rate = rate}};
     MovingAverage<double> average{{w}};
     std::optional<Window<double>> window;
-    inline static Sum how = Sum::running;  // of the windows that are opened
+    inline static Sum how = Sum::running;  // the sum of the windows that open() makes
     TrainingState at_start, of_average;
     Folder folder;
 
@@ -64,7 +65,7 @@ struct Program : Module<double> {
 
 inline A number(double x) { return A({1, 1}, {x}).to(here()); }
 
-// The same by hand, without the library.
+// The expected state of a Program, computed without the library.
 struct Plain {
     double w = 1, learning_rate = rate, average = 1, gradient = 0, count = 0, once = 0;
     int micro_batches = 0;
@@ -83,19 +84,19 @@ struct Plain {
 
 // ---- what can be called ----
 
-// What a call is, which decides what must come of it.
+// The kind of a call, which determines the checks that the library must make.
 enum class Kind {
-    harmless,        // changes nothing that counts
-    asks,            // for a gradient apart
-    gradient,        // of a parameter
-    value,           // of a parameter
-    lends,           // its place to a moving average
-    steps,           // the optimizer
-    sweeps,          // goes backward by itself
-    another_window,  // on the same parameters
-    refused_always,  // on this window
+    harmless,        // does not change a parameter, gradient or window
+    asks,            // returns a gradient without adding it to a parameter
+    gradient,        // changes the gradient of a parameter
+    value,           // changes the value of a parameter
+    lends,           // exchanges a parameter's value with its moving average
+    steps,           // steps the optimizer
+    sweeps,          // runs a backward pass outside the window
+    another_window,  // opens another window on the same parameters
+    refused_always,  // throws for every window of this test
     adds,
-    tells,  // of a micro-batch that somebody else has gone backward through
+    tells,  // reports a micro-batch whose backward pass ran outside the window
     finishes,
     flushes,
     discards,

@@ -1,4 +1,4 @@
-// A write to an array's memory behind every handle, as a kernel of the program's own may make it.
+// overwrite() changes an array's memory in place, as a user's own kernel may do.
 #pragma once
 
 #include "tally/array/array.hpp"

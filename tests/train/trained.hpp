@@ -1,4 +1,4 @@
-// A small training whose every bit is determined: what tests of the Trainer run, interrupt and compare.
+// SmallTraining is a deterministic training that the Trainer tests run, interrupt and compare bit by bit.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace tally::test {
 
 inline constexpr std::int64_t small_items = 22;
 
-// Everything that has a state: dropout, batch norm, Adam, a schedule, a moving average, clipping.
+// Combines all parts that have a state: dropout, batch norm, Adam, a schedule, a moving average and clipping.
 class SmallTraining {
 public:
     struct Interrupted {};
@@ -43,7 +43,7 @@ public:
         };
     }
 
-    // Parameters, buffers, and averages.
+    // Returns all parameters, buffers and averages.
     std::vector<double> numbers() {
         std::vector<double> all;
         const auto append = [&](const Array<double>& array) {
@@ -58,7 +58,7 @@ public:
         return all;
     }
 
-    std::int64_t left = -1;  // micro-batches until it is interrupted
+    std::int64_t left = -1;  // micro-batches until the loss function throws Interrupted; negative: never
     Sequential<double> model;
     Adam<double> adam;
     MovingAverage<double> average;
