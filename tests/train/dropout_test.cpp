@@ -120,8 +120,7 @@ TEST_CASE("Dropout: layers without a common model that would draw the same mask 
     Dropout<float> alone, other;
     ForwardPass pass{true, 3};
     CHECK(same_bits(alone(x, pass).value(), mask_of(0)));
-    CHECK(
-        same_bits(alone(x, pass).value(), mask_of(0)));  // the same layer may draw twice, with the same mask
+    CHECK(same_bits(alone(x, pass).value(), mask_of(0)));  // a second call of the layer: the same mask
     CHECK_THROWS_WITH(other(x, pass), message);
     CHECK_NOTHROW(other(x));
     ForwardPass next{true, 4};

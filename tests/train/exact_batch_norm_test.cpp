@@ -184,7 +184,7 @@ TEST_CASE("add_with_exact_batch_norm: models and windows for which it would not 
     CHECK(live_nodes() == nodes);
 }
 
-TEST_CASE("Layers before an exact batch norm run forward three times and those behind it once") {
+TEST_CASE("add_with_exact_batch_norm: layers before the batch norm run three times, layers after it once") {
     class Counting : public Layer<double> {
     public:
         explicit Counting(int& calls) : calls_(&calls) {}

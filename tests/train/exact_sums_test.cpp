@@ -1,4 +1,4 @@
-// Windows with exact sums: whatever the order of their micro-batches and whoever computes them, the same bits.
+// Tests of Sum::exact: for every order and distribution of the micro-batches, a window yields the same bits.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,7 +20,7 @@ namespace tally::test {
 
 namespace {
 
-// The micro-batches of one window: a cut of the items, each part with a weight.
+// A micro-batch of a window: a range of the items with a weight.
 struct Micro {
     std::int64_t from, to;
     double weight;
@@ -41,7 +41,7 @@ void shuffle(Random& random, std::vector<Micro>& all) {
                   all[static_cast<std::size_t>(random.whole(0, static_cast<std::int64_t>(i) - 1))]);
 }
 
-// A model whose window is on its way.
+// A random net with an optimizer and a window.
 template <class S> struct Training {
     explicit Training(std::uint64_t seed, WindowOptions<S> options, std::size_t segments = 0)
         : net(seed, {seed % kinds<S>().size()}),
@@ -55,7 +55,7 @@ template <class S> struct Training {
     }
     void add(const Micro& micro) { window.add(loss(micro), {.weight = micro.weight}); }
 
-    // All that an update shows.
+    // All results of an update.
     struct Bits {
         std::vector<Array<S>> gradients{}, weights{};
         double loss = 0, count = 0, norm = 0;
@@ -94,10 +94,11 @@ template <class S> WindowOptions<S> drawn_options(Random& random, Sum how) {
     return options;
 }
 
-// In another order, with checkpoints, and interrupted somewhere: saved as a file and loaded elsewhere.
-template <class S> typename Training<S>::Bits otherwise(std::uint64_t seed, Random& random,
-                                                        const WindowOptions<S>& options,
-                                                        std::vector<Micro> micro_batches) {
+// Trains in another order, with checkpoints, and with an interruption: the window is saved as a file and
+// loaded into a new training.
+template <class S> typename Training<S>::Bits trained_otherwise(std::uint64_t seed, Random& random,
+                                                                const WindowOptions<S>& options,
+                                                                std::vector<Micro> micro_batches) {
     shuffle(random, micro_batches);
     const auto segments = static_cast<std::size_t>(random.whole(0, 3));
     auto training = std::make_unique<Training<S>>(seed, options, segments);
@@ -115,9 +116,9 @@ template <class S> typename Training<S>::Bits otherwise(std::uint64_t seed, Rand
     return training->finish();
 }
 
-// Shared out to several, each with a model of his own, whose sums are then merged.
+// Distributes the micro-batches to several models, each with its own sums, and merges the sums.
 template <class S>
-std::vector<Array<S>> shared_out(std::uint64_t seed, Random& random, std::vector<Micro> micro_batches) {
+std::vector<Array<S>> distributed_sums(std::uint64_t seed, Random& random, std::vector<Micro> micro_batches) {
     shuffle(random, micro_batches);
     std::vector<std::unique_ptr<Training<S>>> ranks;
     std::vector<std::unique_ptr<detail::ExactGradients<S>>> sums;
@@ -155,15 +156,15 @@ template <class S> void check_orders(std::uint64_t seed, Orders& orders) {
                  << " micro-batches");
     for (const Micro& micro : micro_batches) one.add(micro);
     const auto want = one.finish();
-    REQUIRE(same<S>(otherwise(seed, random, options, micro_batches), want));
+    REQUIRE(same<S>(trained_otherwise(seed, random, options, micro_batches), want));
 
     Training<S> added(seed, {.reduction = Reduction::sum, .sum = Sum::exact});
     for (const Micro& micro : micro_batches) added.add(micro);
     const auto sums = added.finish().gradients;
-    const auto shared = shared_out<S>(seed, random, micro_batches);
+    const auto shared = distributed_sums<S>(seed, random, micro_batches);
     for (std::size_t i = 0; i < sums.size(); ++i) REQUIRE(same_bits(shared[i], sums[i]));
 
-    // The same of a running sum is another one, now and then: the order did change.
+    // Counts the cases in which running sums differ between two orders, to prove that the order matters.
     auto running = options;
     running.sum = Sum::running;
     Training<S> in_order(seed, running), reversed(seed, running);
@@ -177,9 +178,10 @@ template <class S> void check_orders(std::uint64_t seed, Orders& orders) {
 
 }  // namespace
 
-TEST_CASE("Law: with exact sums neither order nor who computes what changes a bit", "[alone]") {
-    const char* const told = std::getenv("TALLY_LAW_SEED");
-    const std::uint64_t seed = told ? std::strtoull(told, nullptr, 10) : std::random_device()();
+TEST_CASE("Law: with exact sums neither the order nor the distribution of micro-batches changes a bit",
+          "[alone]") {
+    const char* const given = std::getenv("TALLY_LAW_SEED");
+    const std::uint64_t seed = given ? std::strtoull(given, nullptr, 10) : std::random_device()();
     WARN("seed " << seed);
     Orders orders;
     for (std::uint64_t i = 0; i < 600; ++i)
@@ -190,7 +192,8 @@ TEST_CASE("Law: with exact sums neither order nor who computes what changes a bi
 
 namespace {
 
-// x·w, whose gradient by w[i] is the sum of x[k, i] dy[k]: what (2.3) of docs/mathematics.md bounds.
+// Compares the gradient of x·w with its bound: the gradient at w[i] is the sum of x[k, i] dy[k], which (2.3)
+// of docs/mathematics.md bounds.
 template <class S> void check_bound(std::uint64_t seed) {
     Random random(seed);
     const std::int64_t items = random.whole(1, 60), width = random.whole(1, 9);
@@ -230,7 +233,7 @@ template <class S> void check_bound(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("Exact and running sums are both within their bound of the whole batch's gradient") {
+TEST_CASE("Window: exact and running sums are within their bound of the whole batch's gradient") {
     const std::uint64_t seed = std::random_device()();
     WARN("seed " << seed);
     for (std::uint64_t i = 0; i < 300; ++i) {
@@ -243,7 +246,7 @@ namespace {
 
 Var<Array<float>> one_weight(float value = 1) { return parameter(Array<float>({1}, {value})); }
 
-// Its gradient is x, and it counts 1.
+// Returns a loss of count 1 whose gradient is x.
 Loss<Array<float>> term(const Var<Array<float>>& w, float x) {
     return make_loss(w * constant(Array<float>({1}, {x})));
 }
@@ -252,14 +255,15 @@ float gradient_of(const Var<Array<float>>& w) { return w.node()->gradient.to_vec
 
 }  // namespace
 
-TEST_CASE("What is too small for a running sum counts in an exact one") {
+TEST_CASE("Sum::exact: gradients that are too small for a running sum count") {
     for (const Sum how : {Sum::running, Sum::exact}) {
         const Tensor w = one_weight();
         Sgd<float> sgd({w}, {.learning_rate = 0.1});
         Window window(sgd, {.reduction = Reduction::sum, .sum = how});
         window.add(term(w, 0x1p24f));
         window.add(term(w, 1));
-        CHECK(w.grad().item() == (how == Sum::exact ? 1 : 0x1p24f));  // exact: this micro-batch's own
+        CHECK(w.grad().item() ==
+              (how == Sum::exact ? 1 : 0x1p24f));  // exact: the gradient of this micro-batch only
         window.add(term(w, 1));
         window.add(term(w, -0x1p24f));
         CHECK(window.finish().stepped);
@@ -267,7 +271,7 @@ TEST_CASE("What is too small for a running sum counts in an exact one") {
     }
 }
 
-TEST_CASE("A micro-batch that is dropped was never in an exact sum") {
+TEST_CASE("Sum::exact: a dropped micro-batch has no effect on the sum") {
     const float inf = std::numeric_limits<float>::infinity();
     const Tensor w = one_weight();
     Sgd<float> sgd({w}, {.learning_rate = 0.1});
@@ -283,7 +287,7 @@ TEST_CASE("A micro-batch that is dropped was never in an exact sum") {
     CHECK_FALSE(window.finish().stepped);
 }
 
-TEST_CASE("Infinities of several micro-batches meet in an exact sum as in any other") {
+TEST_CASE("Sum::exact: infinities of several micro-batches add up as in a running sum") {
     const float inf = std::numeric_limits<float>::infinity();
     const Tensor w = one_weight();
     Sgd<float> sgd({w}, {.learning_rate = 0.1});
@@ -299,7 +303,7 @@ TEST_CASE("Infinities of several micro-batches meet in an exact sum as in any ot
         window.discard();
     }
     CHECK(w.item() == 1);
-    // Too large on the way, and a number in the end: a running sum would be infinite.
+    // Partial sums overflow, but the total is finite: a running sum would be infinite.
     Window window(sgd, {.reduction = Reduction::sum, .sum = Sum::exact});
     const float most = std::numeric_limits<float>::max();
     for (const float x : {most, most, -most, -most, 0.5f}) window.add(term(w, x));
@@ -307,7 +311,7 @@ TEST_CASE("Infinities of several micro-batches meet in an exact sum as in any ot
     CHECK(gradient_of(w) == 0.5f);
 }
 
-TEST_CASE("Totals, tails, terms counted once and parameters without a gradient work with exact sums") {
+TEST_CASE("Sum::exact: totals, incomplete windows, regularizers and parameters without a gradient work") {
     const Tensor w = one_weight(), other = one_weight();
     Sgd<float> sgd({w, other}, {.learning_rate = 0.1, .weight_decay = 0.5});
     Window window(sgd, {.micro_batches = 4, .total = 4, .sum = Sum::exact});
@@ -326,7 +330,7 @@ TEST_CASE("Totals, tails, terms counted once and parameters without a gradient w
     CHECK(gradient_of(w) == 2.5f);
 }
 
-TEST_CASE("The digits of an exact window are in the ledger, and gone when it is over") {
+TEST_CASE("Sum::exact: the digits are counted by the memory report and freed with the window's end") {
     const Tensor w = parameter(Array<float>::full({1000}, 1));
     Sgd<float> sgd({w}, {.learning_rate = 0.1});
     Window window(sgd, {.sum = Sum::exact});
@@ -339,7 +343,7 @@ TEST_CASE("The digits of an exact window are in the ledger, and gone when it is 
     CHECK(memory::in_use(Device::cpu) == before);
 }
 
-TEST_CASE("Whatever memory an exact window lacks, nothing is updated and discard is the way on") {
+TEST_CASE("Sum::exact: if any allocation fails, nothing is updated and discard() restores the window") {
     const auto run = [](std::uint64_t failing) {
         const Tensor w = parameter(Array<float>::full({3}, 1));
         Sgd<float> sgd({w}, {.learning_rate = 0.1, .momentum = 0.5});
@@ -369,7 +373,7 @@ TEST_CASE("Whatever memory an exact window lacks, nothing is updated and discard
     CHECK(failing > 20);
 }
 
-TEST_CASE("What exact sums cannot be is refused, and both options are named") {
+TEST_CASE("Sum::exact: combinations that are not supported throw an Error that names both options") {
     const Tensor w = one_weight();
     Sgd<float> sgd({w}, {.learning_rate = 0.1});
     Window window(sgd, {.reduction = Reduction::sum, .sum = Sum::exact});
@@ -387,7 +391,7 @@ TEST_CASE("What exact sums cannot be is refused, and both options are named") {
                       contains("[exact_batch_norm]") && contains("Sum::exact") && contains("Sum::running"));
 }
 
-TEST_CASE("Digits of an exact window that cannot be are not loaded, and change nothing") {
+TEST_CASE("Window::load: invalid digits of an exact sum throw an Error and change nothing") {
     const Tensor w = one_weight();
     Sgd<float> sgd({w}, {.learning_rate = 0.1});
     Window window(sgd, {.sum = Sum::exact});
@@ -419,7 +423,7 @@ TEST_CASE("Digits of an exact window that cannot be are not loaded, and change n
     CHECK(gradient_of(w) == 4.5f);
 }
 
-TEST_CASE("A loss of all items has the same gradient with exact sums") {
+TEST_CASE("add_cached: exact sums yield the same gradient as running sums") {
     Random random(4);
     const Array<float> x = random.array<float>({12, 3}), y = random.array<float>({12, 4});
     std::vector<Array<float>> gradients;
@@ -443,7 +447,7 @@ TEST_CASE("A loss of all items has the same gradient with exact sums") {
             CHECK(std::abs(gradients[i].span()[k] - gradients[half + i].span()[k]) < 1e-6f);
 }
 
-TEST_CASE("An exact sum that is infinite, of gradients that are finite each, is not stepped with") {
+TEST_CASE("Sum::exact: an infinite sum of finite gradients skips the step") {
     for (const NonFinite policy : {NonFinite::drop_micro, NonFinite::drop_window}) {
         const Tensor weight = parameter(Array<float>({1.0F}));
         Sgd<float> sgd({weight}, {.learning_rate = 0.1});

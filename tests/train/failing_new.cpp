@@ -1,4 +1,4 @@
-// This program's operator new and posix_memalign, which a test may let fail.
+// Replaces operator new and posix_memalign of this program, so that a test can make an allocation fail.
 #include "train/failing_new.hpp"
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace {
 
-// Of the thread that runs the test: the kernels' threads are not counted.
-thread_local std::uint64_t until = 0;  // 0: none fails
+// Thread-local, so that allocations of the kernels' threads do not count.
+thread_local std::uint64_t until = 0;  // 0: no allocation fails
 thread_local bool for_ever = false, hit = false;
 
 }  // namespace

@@ -1,5 +1,4 @@
-// FashionMNIST: its four files and what may be wrong with them; and that the generated stand-in is
-// worth training on.
+// Tests of load_fashion() and generated_fashion(): the four files, invalid files, and the generated data.
 #include "course/data/fashion.hpp"
 
 #include <zlib.h>
@@ -35,7 +34,7 @@ std::string labels_file(const std::string& labels) {
     return idx_header({static_cast<std::uint32_t>(labels.size())}) + labels;
 }
 
-// A data set of three pictures and two.
+// Writes a data set of three training pictures and two test pictures.
 void write_all(const Folder& folder) {
     write_bytes(folder / names[0], images_file(3));
     write_bytes(folder / names[1], labels_file("\3\1\11"));
@@ -51,7 +50,7 @@ template <class S> Pictures<S> part(const Pictures<S>& pictures, std::int64_t fr
     return {pictures.images.slice_rows(from, to), pictures.labels.slice_rows(from, to)};
 }
 
-// Which class has the mean picture that is closest.
+// A classifier by the class whose mean picture is closest.
 class NearestMean {
 public:
     explicit NearestMean(const Pictures<double>& pictures) {
@@ -81,7 +80,8 @@ private:
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("The four files become pictures from 0 to 1 with their labels", "", float, double) {
+TEMPLATE_TEST_CASE("load_fashion: the four files become pictures from 0 to 1 with their labels", "", float,
+                   double) {
     using S = TestType;
     const Folder folder;
     write_all(folder);
@@ -94,12 +94,12 @@ TEMPLATE_TEST_CASE("The four files become pictures from 0 to 1 with their labels
     CHECK(fashion.test.labels.to_vector() == std::vector<std::int32_t>{4, 5});
     const auto pixels = fashion.train.images.span();
     for (std::size_t i = 0; i < pixels.size(); ++i)
-        REQUIRE(pixels[i] == static_cast<S>(static_cast<int>(i % 256)) / S(255));  // what ToTensor() computes
+        REQUIRE(pixels[i] == static_cast<S>(static_cast<int>(i % 256)) / S(255));  // as ToTensor() computes
     CHECK(fashion.origin == "FashionMNIST by Zalando Research, from '" + folder / "." +
                                 "': 3 pictures to train and 2 to test with");
 }
 
-TEST_CASE("Files of FashionMNIST that do not fit together are refused and named") {
+TEST_CASE("load_fashion: files that do not match throw an Error that names the file") {
     const Folder folder;
     const auto loading = [&] { return load_fashion<float>(folder / "."); };
     const auto with = [&](int which, const std::string& bytes) {
@@ -126,7 +126,8 @@ TEST_CASE("Files of FashionMNIST that do not fit together are refused and named"
     CHECK_THROWS_WITH(loading(), contains("byte 1000: truncated"));
 }
 
-TEST_CASE("The real pictures are taken where any of their files is, and a missing one is named") {
+TEST_CASE(
+    "find_fashion: real pictures are loaded if any of their files exists, and a missing file is named") {
     const Folder folder;
     CHECK_FALSE(has_fashion(folder / "."));
     CHECK_FALSE(has_fashion(folder / "none"));
@@ -141,7 +142,7 @@ TEST_CASE("The real pictures are taken where any of their files is, and a missin
     CHECK(has_fashion(folder / "."));
 }
 
-TEST_CASE("A generated picture depends on the seed and its number, and on nothing else") {
+TEST_CASE("generated_pictures: a picture depends only on the seed and its number") {
     const Pictures<float> all = generated_pictures<float>(60, 5);
     CHECK(same(generated_pictures<float>(60, 5), all));
     CHECK(same(generated_pictures<float>(20, 5, 30), part(all, 30, 50)));
@@ -158,7 +159,9 @@ TEST_CASE("A generated picture depends on the seed and its number, and on nothin
     CHECK_THROWS_WITH(generated_pictures<float>(1, 5, -1), contains("neither may be negative"));
 }
 
-TEST_CASE("Generated pictures say what they are and have the form of the real ones") {
+TEST_CASE(
+    "generated_fashion: the origin says that the pictures are generated, and their shape is that of real "
+    "pictures") {
     const Fashion<double> fashion = generated_fashion<double>(9, 3000, 10);
     CHECK_FALSE(fashion.real);
     CHECK(fashion.origin ==
@@ -178,17 +181,17 @@ TEST_CASE("Generated pictures say what they are and have the form of the real on
                 std::round(fashion.train.images.span()[i] * 255));
 }
 
-TEST_CASE("Generated pictures have the same bits on every compiler") {
+TEST_CASE("generated_pictures: every compiler yields the same bits") {
     const Pictures<double> pictures = generated_pictures<double>(500, 1);
     std::vector<Bytef> levels;
     for (const double pixel : pictures.images.span())
         levels.push_back(static_cast<Bytef>(std::lround(pixel * 255)));
-    // Of g++ 12 and clang 14, with and without optimisation. Who changes the garments writes down
-    // the new one.
+    // Recorded with g++ 12 and clang 14, with and without optimisation. A change of the generator must update
+    // this number.
     CHECK(crc32(0, levels.data(), static_cast<uInt>(levels.size())) == 0x0d614d62);
 }
 
-TEST_CASE("Generated garments can be told apart, and those that are alike are confused") {
+TEST_CASE("generated_fashion: classes can be distinguished, and similar classes are confused") {
     const Fashion<double> fashion = generated_fashion<double>(4, 3000, 1000);
     const NearestMean nearest(fashion.train);
     const std::set<std::size_t> tops{0, 2, 3, 4, 6};  // t-shirt, pullover, dress, coat, shirt
@@ -201,7 +204,7 @@ TEST_CASE("Generated garments can be told apart, and those that are alike are co
         else
             ++(tops.count(shown) && tops.count(guess) ? among_tops : elsewhere);
     }
-    INFO(right << " of 1000 right, " << among_tops << " tops taken for one another, " << elsewhere
+    INFO(right << " of 1000 right, " << among_tops << " tops confused with each other, " << elsewhere
                << " others");
     CHECK(right > 500);
     CHECK(right < 900);

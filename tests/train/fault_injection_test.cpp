@@ -1,5 +1,5 @@
-// Memory that runs out at each place of a window in turn: the process stays usable, the ledger true, no
-// update is half made, and the next window is right.
+// Tests in which each allocation of a window fails: accounting stays correct, no update is partly done, and
+// the next window is right.
 #include <functional>
 #include <limits>
 #include <memory>
@@ -33,7 +33,7 @@ template <class S> struct Training {
           x(Random(1).array<S>(has_images() ? Shape{7, 2, 5, 5} : Shape{7, 25})),
           labels(Random(2).integers({7}, 0, 2)) {
         if (kind == Kind::checkpointed) model.checkpoint({.segments = 3});
-        if (kind == Kind::drop_micro)  // the second of three
+        if (kind == Kind::drop_micro)  // the second of three micro-batches
             x.writable()[3 * 25] = std::numeric_limits<S>::quiet_NaN();
     }
     bool has_images() const { return kind == Kind::images || kind == Kind::checkpointed; }
@@ -75,7 +75,7 @@ template <class S> struct Training {
         REQUIRE(done.dropped == (kind == Kind::drop_micro ? 1 : 0));
     }
 
-    // Parameters, buffers, averages, and what the optimizer remembers.
+    // Returns parameters, buffers, averages and the optimizer's state.
     std::vector<double> numbers() {
         std::vector<double> all;
         const auto append = [&](const auto& array) {
@@ -113,54 +113,54 @@ template <class S> struct Training {
     Array<std::int32_t> labels;
 };
 
-// Fails at the n-th allocation of the window after `windows` others, for n = 1, 2, 3, ... until it runs
-// through; returns how many places there were.
+// Lets the n-th allocation of a window fail after `windows` complete windows, for n = 1, 2, 3, ... until no
+// allocation fails. Returns the number of allocations that failed.
 template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool shared) {
     for (std::uint64_t n = 1;; ++n) {
         CAPTURE(static_cast<int>(kind), windows, shared, n);
-        Training<S> disturbed(kind), calm(kind);
-        for (Training<S>* each : {&disturbed, &calm})
+        Training<S> failing(kind), undisturbed(kind);
+        for (Training<S>* each : {&failing, &undisturbed})
             for (int i = 0; i < windows; ++i) each->run();
-        TrainingState others, of_calm;  // hold the same arrays: who writes copies first
+        TrainingState others, of_undisturbed;  // share the arrays, so that the next write must copy
         if (shared) {
-            disturbed.average.save(others, "average");
-            disturbed.adam.save(others, "adam");
-            calm.average.save(of_calm, "average");
-            calm.adam.save(of_calm, "adam");
+            failing.average.save(others, "average");
+            failing.adam.save(others, "adam");
+            undisturbed.average.save(of_undisturbed, "average");
+            undisturbed.adam.save(of_undisturbed, "adam");
         }
-        const std::vector<double> before = disturbed.numbers();
-        const memory::Report ledger = memory::report();
-        const std::size_t gradients = disturbed.gradient_bytes();
+        const std::vector<double> before = failing.numbers();
+        const memory::Report report = memory::report();
+        const std::size_t gradients = failing.gradient_bytes();
         const std::int64_t nodes = live_nodes();
 
         bool failed = false;
         memory::fail_allocation(n);
         try {
-            disturbed.run();
+            failing.run();
         } catch (const OutOfMemory&) {
             failed = true;
         }
         memory::fail_allocation(0);
         if (!failed) return n - 1;
 
-        // Half a window is not an update, and nothing but discard() is possible.
-        disturbed.window.discard();
-        CHECK((disturbed.numbers() == before));
+        // A failed window does not update, and permits only discard().
+        failing.window.discard();
+        CHECK((failing.numbers() == before));
         CHECK(live_nodes() == nodes);
         const memory::Report after = memory::report();
-        const std::size_t more = disturbed.gradient_bytes() - gradients;  // they stay, untouched
+        const std::size_t more = failing.gradient_bytes() - gradients;  // new gradient buffers remain, unused
         CHECK(after.in_use_by[std::size_t(MemoryClass::gradient)] ==
-              ledger.in_use_by[std::size_t(MemoryClass::gradient)] + more);
+              report.in_use_by[std::size_t(MemoryClass::gradient)] + more);
         CHECK(after.in_use_by[std::size_t(MemoryClass::saved)] ==
-              ledger.in_use_by[std::size_t(MemoryClass::saved)]);
+              report.in_use_by[std::size_t(MemoryClass::saved)]);
         CHECK(after.in_use_by[std::size_t(MemoryClass::parameter)] ==
-              ledger.in_use_by[std::size_t(MemoryClass::parameter)]);
-        if (!shared)  // else some have been copied already
-            CHECK(after.in_use == ledger.in_use + more);
+              report.in_use_by[std::size_t(MemoryClass::parameter)]);
+        if (!shared)  // else some shared arrays have been copied already
+            CHECK(after.in_use == report.in_use + more);
 
-        disturbed.run();
-        calm.run();
-        CHECK((disturbed.numbers() == calm.numbers()));
+        failing.run();
+        undisturbed.run();
+        CHECK((failing.numbers() == undisturbed.numbers()));
     }
 }
 
@@ -171,7 +171,8 @@ template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool sh
 #else
 #define EACH_TYPE double  // with assertions, and under the sanitizers
 #endif
-TEMPLATE_TEST_CASE("Memory that runs out anywhere in a window leaves everything as it was", "", EACH_TYPE) {
+TEMPLATE_TEST_CASE("Window: an allocation that fails anywhere in a window leaves the training unchanged", "",
+                   EACH_TYPE) {
     const Poison poison;
     const std::size_t in_use = memory::in_use();
     const std::int64_t nodes = live_nodes();
@@ -184,7 +185,8 @@ TEMPLATE_TEST_CASE("Memory that runs out anywhere in a window leaves everything 
     CHECK(live_nodes() == nodes);
 }
 
-TEST_CASE("Memory that runs out once anywhere halves the micro-batch and the update is made all the same") {
+TEST_CASE(
+    "MicroBatchSize: an allocation that fails anywhere halves the micro-batch, and the update completes") {
     struct Net {
         Sequential<double> model{Linear<double>(3, 4, {1, 0}), Tanh<double>(), Dropout<double>(0.4, 1),
                                  Linear<double>(4, 2, {1, 2})};
@@ -229,15 +231,15 @@ TEST_CASE("Memory that runs out once anywhere halves the micro-batch and the upd
     }
 }
 
-TEST_CASE("After an error in mid-window nothing but discarding is possible") {
+TEST_CASE("Window: after an error in a micro-batch only discard() is possible") {
     Training<double> training(Kind::plain);
-    const auto pass_on = [&] {
+    const auto forward = [&] {
         const auto y = training.model(constant(training.x), training.window.begin_micro_batch(7));
         return cross_entropy(y, training.labels);
     };
-    std::uint64_t refused = 0;
+    std::uint64_t failures = 0;
     for (std::uint64_t n = 1;; ++n) {
-        const auto loss = pass_on();
+        const auto loss = forward();
         memory::fail_allocation(n);
         bool failed = false;
         try {
@@ -247,16 +249,16 @@ TEST_CASE("After an error in mid-window nothing but discarding is possible") {
         }
         memory::fail_allocation(0);
         if (failed) {
-            ++refused;
+            ++failures;
             CHECK_THROWS_WITH(training.window.finish(), contains("discard() the window and start again"));
-            CHECK_THROWS_WITH(training.window.add(pass_on()),
+            CHECK_THROWS_WITH(training.window.add(forward()),
                               contains("discard() the window and start again"));
         }
         training.window.discard();
         if (!failed) break;
     }
-    CHECK(refused > 5);
-    pass_on().sum.backward();
+    CHECK(failures > 5);
+    forward().sum.backward();
     memory::fail_allocation(1);
     CHECK_THROWS_AS(training.window.after_backward(2), OutOfMemory);
     CHECK_THROWS_WITH(training.window.finish(), contains("discard() the window and start again"));

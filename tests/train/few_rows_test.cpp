@@ -1,5 +1,5 @@
-// Micro-batches of few rows, for which a window keeps weights turned and lets rows of gradients wait for more: the same
-// bits as without, and nothing stays behind.
+// Tests of micro-batches with few rows, for which a window caches transposed weights and defers weight
+// gradients: bits are as without a window, and all memory is freed.
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -26,13 +26,14 @@ namespace {
 
 using lesson::AdamA;
 
-// Weights on both sides of the size from which they are turned, and one that no optimizer steps.
+// A network with weights above and below the size from which transposes are cached, and one frozen weight.
 struct Net {
     std::vector<Tensor> parameters;
     Tensor frozen;
     Array<float> x;
     Array<std::int32_t> labels;
-    bool twice, checkpointed;  // a second operation reads the second layer's weights; its layers run again
+    bool twice;  // whether a second operation reads the second layer's weights
+    bool checkpointed;
 
     explicit Net(Random& r) : twice(r.whole(0, 3) == 0), checkpointed(r.coin()) {
         const std::int64_t rows = r.whole(2, 40), wide = r.whole(58, 72), in = r.whole(50, 70);
@@ -52,10 +53,10 @@ struct Net {
         for (const Tensor& p : other.parameters) parameters.push_back(parameter(p.value().clone()));
     }
     std::int64_t rows() const { return x.shape()[0]; }
-    std::size_t turned_bytes() const {  // of what a gradient goes through
+    std::size_t transposed_bytes() const {  // of the weight through which a gradient flows
         return parameters[2].value().storage()->bytes * 2;
     }
-    std::size_t waiting_bytes() const {  // of 16 rows of both factors of each large gradient
+    std::size_t deferred_bytes() const {  // of 16 rows of both factors of each large gradient
         std::size_t bytes = 0;
         for (const Tensor& p : parameters)
             if (p.value().size() >= 1 << 12)
@@ -81,7 +82,7 @@ private:
     }
 };
 
-// Whose large weights are turned.
+// Returns a network whose large weights have cached transposes.
 Net large_net(std::uint64_t seed) {
     for (Random r(seed);;)
         if (Net made(r); made.rows() >= 8 && !made.checkpointed && !made.twice &&
@@ -95,8 +96,8 @@ std::vector<std::int64_t> cuts(Random& r, std::int64_t rows) {
     return at;
 }
 
-// As grad(), of which somebody might keep a reference, so that no rows would wait from then on.
-const Array<float>& passing_look(const Tensor& parameter) {
+// Returns the gradient like grad(), but without marking it as escaped, so that later rows are still deferred.
+const Array<float>& gradient_without_escape(const Tensor& parameter) {
     REQUIRE(parameter.has_grad());
     return parameter.node()->gradient;
 }
@@ -104,7 +105,8 @@ const Array<float>& passing_look(const Tensor& parameter) {
 std::string differing(const Net& a, const Net& b, bool gradients) {
     for (std::size_t i = 0; i < a.parameters.size(); ++i) {
         const Tensor &p = a.parameters[i], &q = b.parameters[i];
-        if (!(gradients ? same_bits(passing_look(p), passing_look(q)) : same_bits(p.value(), q.value())))
+        if (!(gradients ? same_bits(gradient_without_escape(p), gradient_without_escape(q))
+                        : same_bits(p.value(), q.value())))
             return std::string(gradients ? "gradient " : "parameter ") + std::to_string(i);
     }
     return "";
@@ -120,25 +122,25 @@ void add_rows(Window<float>& window, const Net& net, std::int64_t count) {
     for (std::int64_t row = 0; row < count; ++row) window.add(net.loss(row, row + 1));
 }
 
-void add_pairs(Window<float>& window, const Net& net) {  // as often as it takes until weights are turned
+void add_pairs(Window<float>& window, const Net& net) {  // as many as are needed before transposes are cached
     for (std::int64_t row = 0; row < 8; row += 2) window.add(net.loss(row, row + 2));
 }
 
-void save_and_forget(const Window<float>& window) {
+void save_only(const Window<float>& window) {
     TrainingState state;
     window.save(state, "window");
 }
 
 }  // namespace
 
-TEST_CASE("Law: in a window of few rows gradients and weights have the bits of backward() alone") {
+TEST_CASE("Law: in a window of few rows gradients and weights have the bits of backward() without a window") {
     for (std::uint64_t seed = 0; seed < 150; ++seed) {
         Random r(seed);
         const Threads some(static_cast<int>(r.whole(1, 3)));
-        const Net net(r), twin = net;
+        const Net net(r), reference = net;
         const auto total = static_cast<double>(net.rows());
         Sgd<float> sgd(net.parameters, {.learning_rate = 0.1}),
-            other(twin.parameters, {.learning_rate = 0.1});
+            other(reference.parameters, {.learning_rate = 0.1});
         Window<float> window(sgd, {.total = total});
         for (int update = 0; update < 3; ++update) {
             INFO("seed " << seed << ", update " << update);
@@ -146,28 +148,31 @@ TEST_CASE("Law: in a window of few rows gradients and weights have the bits of b
             bool overwritten = false;
             for (std::size_t i = 1; i < at.size(); ++i) {
                 window.add(net.loss(at[i - 1], at[i]));
-                (twin.loss(at[i - 1], at[i]).sum / total).backward();
-                if (r.whole(0, 15) == 0) CHECK(differing(net, twin, true) == "");
+                (reference.loss(at[i - 1], at[i]).sum / total).backward();
+                if (r.whole(0, 15) == 0) CHECK(differing(net, reference, true) == "");
                 if (r.whole(0, 99) == 0)
-                    CHECK(same_bits(net.parameters[2].grad(), passing_look(twin.parameters[2])));
+                    CHECK(same_bits(net.parameters[2].grad(),
+                                    gradient_without_escape(reference.parameters[2])));
                 if (r.whole(0, 5) > 0) continue;
                 const auto numbers = r.array<float>(net.frozen.shape(), -0.1, 0.1);
-                for (const Net* each : {&net, &twin}) overwrite(each->frozen.value(), numbers);
+                for (const Net* each : {&net, &reference}) overwrite(each->frozen.value(), numbers);
                 overwritten = true;
             }
             const Net full = net;
             full.loss(0, net.rows()).mean().backward();
-            CHECK(differing(net, twin, true) == "");
+            CHECK(differing(net, reference, true) == "");
             if (!net.twice && !overwritten) CHECK(differing(full, net, true) == "");
             window.finish();
             other.step();
-            CHECK(differing(net, twin, false) == "");
+            CHECK(differing(net, reference, false) == "");
             other.zero_grad();
         }
     }
 }
 
-TEST_CASE("What a window keeps stands in the ledger, and goes with finish(), discard() and the window") {
+TEST_CASE(
+    "Window: deferred rows and cached transposes are accounted for, and freed by finish(), discard() and "
+    "~Window") {
     const Net net = large_net(4);
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
     const std::size_t without = [&] {
@@ -175,11 +180,11 @@ TEST_CASE("What a window keeps stands in the ledger, and goes with finish(), dis
         add_rows(window, net, 1);
         const std::size_t in_use = memory::in_use();
         add_rows(window, net, 1);
-        CHECK(memory::in_use() == in_use + net.waiting_bytes());
+        CHECK(memory::in_use() == in_use + net.deferred_bytes());
         add_rows(window, net, 4);
-        CHECK(memory::in_use() == in_use + net.waiting_bytes());  // a single row is faster without
+        CHECK(memory::in_use() == in_use + net.deferred_bytes());  // single rows use no cached transposes
         add_pairs(window, net);
-        CHECK(memory::in_use() == in_use + net.waiting_bytes() + net.turned_bytes());
+        CHECK(memory::in_use() == in_use + net.deferred_bytes() + net.transposed_bytes());
         window.discard();
         return memory::in_use();
     }();
@@ -189,44 +194,45 @@ TEST_CASE("What a window keeps stands in the ledger, and goes with finish(), dis
         const void* const place = net.parameters[2].value().data();
         finishes ? void(window.finish()) : window.discard();
         CHECK(memory::in_use() == without);
-        CHECK(net.parameters[2].value().data() == place);  // stepped where it lies
+        CHECK(net.parameters[2].value().data() == place);  // updated in place
     }
     CHECK(memory::in_use() < without);
 }
 
 TEST_CASE(
-    "Whoever looks at a gradient sees all its rows, and in a later window too, since none wait any more") {
-    const Net net = large_net(4), twin = net;
-    const Tensor &w = net.parameters[2], &v = twin.parameters[2];
+    "Window: a reader of a gradient sees all rows, and no rows are deferred after that, also in later "
+    "windows") {
+    const Net net = large_net(4), reference = net;
+    const Tensor &w = net.parameters[2], &v = reference.parameters[2];
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
     Window<float> window(sgd, {.total = 8});
     const auto row = [&](std::int64_t i) {
         window.add(net.loss(i, i + 1));
-        (twin.loss(i, i + 1).sum / 8.0).backward();
+        (reference.loss(i, i + 1).sum / 8.0).backward();
     };
     for (const std::int64_t i : {0, 1, 2, 3, 4}) row(i);
-    const std::size_t waiting = memory::in_use();
+    const std::size_t deferred = memory::in_use();
     const Array<float>& seen = w.grad();
     CHECK(same_bits(seen, v.grad()));
-    CHECK(memory::in_use() < waiting);
+    CHECK(memory::in_use() < deferred);
     const Array<float> copy = seen, before = v.grad().clone();
     row(5);
-    CHECK(same_bits(seen, v.grad()));  // the reference follows, the copy does not
+    CHECK(same_bits(seen, v.grad()));  // the reference sees the new row, the copy does not
     CHECK(same_bits(copy, before));
-    const std::size_t looked_at = memory::in_use();
+    const std::size_t read_in_use = memory::in_use();
     row(6);
-    CHECK(memory::in_use() == looked_at);
+    CHECK(memory::in_use() == read_in_use);
     window.discard();
-    for (const Tensor& p : twin.parameters) p.zero_grad();
+    for (const Tensor& p : reference.parameters) p.zero_grad();
     for (const std::int64_t i : {0, 1, 2}) row(i);
     CHECK(same_bits(seen, v.grad()));
 }
 
-TEST_CASE("Whoever looks in passing changes nothing: clipping, a file of the window, the next step") {
+TEST_CASE("Window: rows are still deferred after has_grad(), clipping, save() and finish()") {
     const Net net = large_net(4);
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
     Window<float> window(sgd, {.total = 8});
-    const auto wait_until = [&](const auto& looked) {
+    const auto deferred_before = [&](const auto& looked) {
         add_rows(window, net, 2);
         const std::size_t in_use = memory::in_use();
         looked();
@@ -235,18 +241,16 @@ TEST_CASE("Whoever looks in passing changes nothing: clipping, a file of the win
     const auto ask = [&] {
         for (const Tensor& p : net.parameters) p.has_grad();
     };
-    CHECK(wait_until(ask) == net.waiting_bytes());
-    CHECK(wait_until([&] { grad_norm(net.parameters); }) == net.waiting_bytes());
-    CHECK(wait_until([&] { save_and_forget(window); }) == net.waiting_bytes());
+    CHECK(deferred_before(ask) == net.deferred_bytes());
+    CHECK(deferred_before([&] { grad_norm(net.parameters); }) == net.deferred_bytes());
+    CHECK(deferred_before([&] { save_only(window); }) == net.deferred_bytes());
     add_rows(window, net, 2);
     window.finish();
-    CHECK(wait_until(ask) == net.waiting_bytes());
+    CHECK(deferred_before(ask) == net.deferred_bytes());
     window.discard();
 }
 
-TEST_CASE(
-    "Exact sums and AdamA, which read each micro-batch's gradient, keep no rows of later windows from "
-    "waiting") {
+TEST_CASE("Window: rows are still deferred in windows after an exact sum or AdamA has read each gradient") {
     const Net net = large_net(4);
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
     AdamA<float> adam(net.parameters);
@@ -261,12 +265,12 @@ TEST_CASE(
     add_rows(window, net, 2);
     const std::size_t in_use = memory::in_use();
     for (const Tensor& p : net.parameters) p.has_grad();
-    CHECK(in_use - memory::in_use() == net.waiting_bytes());
+    CHECK(in_use - memory::in_use() == net.deferred_bytes());
     window.discard();
 }
 
-TEST_CASE("A window that one thread fills is discarded by another, with all that waits") {
-    const Net net = large_net(4), twin = net;
+TEST_CASE("Window: another thread may discard a window with its deferred rows") {
+    const Net net = large_net(4), reference = net;
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
     Window<float> window(sgd, {.total = 8});
     const std::size_t before = memory::in_use();
@@ -275,15 +279,15 @@ TEST_CASE("A window that one thread fills is discarded by another, with all that
     for (const Tensor& p : net.parameters) p.free_grad();
     CHECK(memory::in_use() == before);
     add_rows(window, net, 3);
-    for (std::int64_t i = 0; i < 3; ++i) (twin.loss(i, i + 1).sum / 8.0).backward();
-    CHECK(differing(net, twin, true) == "");
+    for (std::int64_t i = 0; i < 3; ++i) (reference.loss(i, i + 1).sum / 8.0).backward();
+    CHECK(differing(net, reference, true) == "");
     window.discard();
 }
 
-TEST_CASE("Threads that look at the same time see all rows, each of which is added once") {
+TEST_CASE("Window: threads that read a gradient concurrently see all rows, each added once") {
     for (int round = 0; round < 20; ++round) {
-        const Net net = large_net(4), twin = net;
-        for (std::int64_t i = 0; i < 3; ++i) (twin.loss(i, i + 1).sum / 8.0).backward();
+        const Net net = large_net(4), reference = net;
+        for (std::int64_t i = 0; i < 3; ++i) (reference.loss(i, i + 1).sum / 8.0).backward();
         Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
         Window<float> window(sgd, {.total = 8});
         add_rows(window, net, 3);
@@ -293,7 +297,7 @@ TEST_CASE("Threads that look at the same time see all rows, each of which is add
             threads.emplace_back([&] {
                 for (++ready; ready < 3;) {
                 }
-                wrong += !same_bits(net.parameters[2].grad(), twin.parameters[2].grad());
+                wrong += !same_bits(net.parameters[2].grad(), reference.parameters[2].grad());
             });
         for (std::thread& each : threads) each.join();
         CHECK(wrong == 0);
@@ -302,8 +306,8 @@ TEST_CASE("Threads that look at the same time see all rows, each of which is add
 }
 
 TEST_CASE(
-    "No rows wait where a gradient is read after each micro-batch, bits are a library's, or memory is "
-    "counted") {
+    "Window: no rows are deferred if each gradient is read, BLAS computes, memory has a budget, or an "
+    "observer runs") {
     const auto added_by_second = [](WindowOptions<float> options) {
         const Net net = large_net(4);
         Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
@@ -332,51 +336,54 @@ TEST_CASE(
     CHECK(added_by_second({}) == 0);
 }
 
-TEST_CASE("A gradient that is asked for apart has nothing of the rows that wait, and they nothing of it") {
-    const Net net = large_net(4), twin = net;
+TEST_CASE("grad: deferred rows of a window do not mix with the returned gradient") {
+    const Net net = large_net(4), reference = net;
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
     Window<float> window(sgd, {.total = 8});
     add_rows(window, net, 3);
-    const auto apart = [](const Net& of) { return grad(of.loss(3, 6).sum, {of.parameters[2]})[0]; };
-    CHECK(same_bits(apart(net), apart(twin)));
-    for (std::int64_t i = 0; i < 3; ++i) (twin.loss(i, i + 1).sum / 8.0).backward();
-    CHECK(differing(net, twin, true) == "");
+    const auto separate_gradient = [](const Net& of) {
+        return grad(of.loss(3, 6).sum, {of.parameters[2]})[0];
+    };
+    CHECK(same_bits(separate_gradient(net), separate_gradient(reference)));
+    for (std::int64_t i = 0; i < 3; ++i) (reference.loss(i, i + 1).sum / 8.0).backward();
+    CHECK(differing(net, reference, true) == "");
     window.discard();
 }
 
-// Of one weight, which both layers read: the second one's rows could wait in the first micro-batch.
+// Returns a loss of one weight that two layers read. Rows of the second layer could be deferred in the first
+// micro-batch.
 Loss<Array<float>> twice_through(const Tensor& x, const Tensor& w) {
     return make_loss(linear(linear(x, w), w));
 }
 
-TEST_CASE("Rows wait for a window's gradient alone: a weight that is a result, read by two layers") {
+TEST_CASE("Window: rows of a weight that is a result and that two layers read are added at once") {
     Random r(3);
-    const Tensor w = parameter(r.array<float>({64, 64}, -0.1, 0.1)), twin = parameter(w.value().clone());
+    const Tensor w = parameter(r.array<float>({64, 64}, -0.1, 0.1)), reference = parameter(w.value().clone());
     const Tensor x(r.array<float>({2, 64}, -1, 1));
     Sgd<float> sgd({w}, {.learning_rate = 0.1});
     Window<float> window(sgd, {.total = 256});
     for (int micro = 0; micro < 2; ++micro) {
         window.add(twice_through(x, w * 2));
-        (twice_through(x, twin * 2).sum / 256.0).backward();
+        (twice_through(x, reference * 2).sum / 256.0).backward();
     }
-    CHECK(same_bits(w.grad(), twin.grad()));
+    CHECK(same_bits(w.grad(), reference.grad()));
     window.discard();
 }
 
-TEST_CASE("An exact sum takes in all rows of a weight that two layers read") {
+TEST_CASE("Sum::exact: the sum includes all rows of a weight that two layers read") {
     Random r(3);
-    const Tensor w = parameter(r.array<float>({64, 64}, -0.1, 0.1)), twin = parameter(w.value().clone());
+    const Tensor w = parameter(r.array<float>({64, 64}, -0.1, 0.1)), reference = parameter(w.value().clone());
     const Tensor x(r.array<float>({2, 64}, -1, 1));
-    Sgd<float> sgd({w}, {.learning_rate = 0.1}), other({twin}, {.learning_rate = 0.1});
+    Sgd<float> sgd({w}, {.learning_rate = 0.1}), other({reference}, {.learning_rate = 0.1});
     Window<float> window(sgd, {.total = 128, .sum = Sum::exact});
     window.add(twice_through(x, w));
     window.finish();
-    (twice_through(x, twin).sum / 128.0).backward();
+    (twice_through(x, reference).sum / 128.0).backward();
     other.step();
-    CHECK(same_bits(w.value(), twin.value()));
+    CHECK(same_bits(w.value(), reference.value()));
 }
 
-TEST_CASE("Another window that goes backward into rows that wait is noticed") {
+TEST_CASE("Window: a backward pass of another window into deferred rows throws an Error") {
     const Net net = large_net(4), other = large_net(9);
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1}), its(other.parameters, {.learning_rate = 0.1});
     Window<float> window(sgd, {.total = 8}), second(its, {.total = 8});
@@ -390,7 +397,9 @@ TEST_CASE("Another window that goes backward into rows that wait is noticed") {
     second.discard();
 }
 
-TEST_CASE("Where memory for waiting rows cannot be had none wait, and the bits are the same") {
+TEST_CASE(
+    "Window: if memory for deferred rows cannot be allocated, no rows are deferred and the bits are the "
+    "same") {
     const Net wanted = large_net(4);
     const auto train = [](const Net& net) {
         Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
@@ -409,21 +418,21 @@ TEST_CASE("Where memory for waiting rows cannot be had none wait, and the bits a
         } catch (const OutOfMemory&) {
             failed = true;
         }
-        bool to_come = false;  // it has not failed yet
+        bool not_reached = false;  // true if the n-th allocation has not been reached
         try {
             for (std::uint64_t i = 0; i < n; ++i) Array<float>::empty({});
         } catch (const OutOfMemory&) {
-            to_come = true;
+            not_reached = true;
         }
         memory::fail_allocation(0);
         if (!failed) CHECK(differing(net, wanted, false) == "");
-        if (to_come) break;
+        if (not_reached) break;
         went_on += failed ? 0 : 1;
     }
-    CHECK(went_on >= 6);  // two factors of two gradients, and two weights turned
+    CHECK(went_on >= 6);  // two factors of two gradients, and two transposed weights
 }
 
-TEST_CASE("Windows of several threads keep weights turned each for itself") {
+TEST_CASE("Window: windows of several threads each cache their own transposed weights") {
     using Weights = std::vector<Array<float>>;
     const auto trained = [](bool in_window) {
         const Net net = large_net(9);

@@ -1,5 +1,5 @@
-// While micro-batches are in a window it alone changes its parameters and their gradients: whatever else is
-// tried is refused and harms nothing, or is noticed at the next add() or finish().
+// Tests that an open window locks its parameters and gradients: other modifications throw an Error, or are
+// found by the next add() or finish().
 #include "tally/train/parameter_lock.hpp"
 
 #include <functional>
@@ -27,7 +27,7 @@ namespace {
 using lesson::Accumulate, lesson::AdamA;
 using A = Array<double>;
 
-// One weight of 1, whose gradient is the mean of the x that come: 3 for (1, 2) and (3, 6).
+// A model with one weight of 1, whose gradient is the mean of the items: 3 for (1, 2) and (3, 6).
 struct One {
     Tensor64 w = parameter(A({1, 1}, {1.0}));
     Sgd<double> sgd{{w}, {.learning_rate = 1}};
@@ -38,7 +38,7 @@ struct One {
 
 }  // namespace
 
-TEST_CASE("What others try on a window's parameters in its middle is refused and harms nothing") {
+TEST_CASE("Window: modifications of a window's parameters throw an Error and have no effect") {
     struct Attempt {
         const char* says;
         std::function<void(One&)> tries;
@@ -76,12 +76,11 @@ TEST_CASE("What others try on a window's parameters in its middle is refused and
         CHECK_THAT(message_of([&] { attempt.tries(one); }), contains(attempt.says));
         CHECK(window.finish().stepped);
         CHECK(one.w.item() == 1 - 3);
-        CHECK(message_of([&] { attempt.tries(one); }) ==
-              "no error");  // the window is over, and holds nothing
+        CHECK(message_of([&] { attempt.tries(one); }) == "no error");  // the window has ended
     }
 }
 
-TEST_CASE("A gradient or a value that is written to behind the window is noticed") {
+TEST_CASE("Window: writes that bypass the lock are found by add() and finish()") {
     for (const bool of_value : {false, true}) {
         One one;
         Window<double> window(one.sgd);
@@ -99,15 +98,15 @@ TEST_CASE("A gradient or a value that is written to behind the window is noticed
     }
 }
 
-TEST_CASE("Two windows on the same parameters take turns") {
+TEST_CASE("Window: two windows on the same parameters may be used alternately") {
     One one;
     Sgd<double> other({one.w}, {.learning_rate = 1});
     Window<double> a(one.sgd, {.micro_batches = 2}), b(one.sgd), c(other);
-    { const Window<double> gone(one.sgd); }  // ends nothing
+    { const Window<double> gone(one.sgd); }  // its destructor does not unlock
     a.add(one.loss({1, 2}));
     for (Window<double>* const idle : {&b, &c}) {
         CHECK_THROWS_WITH(idle->add(one.loss({3, 6})), contains("belongs to another window"));
-        CHECK_NOTHROW(idle->discard());  // nothing of its own, and nothing of the other's
+        CHECK_NOTHROW(idle->discard());  // discards nothing, since an idle window is empty
     }
     for (Sgd<double>* const sgd : {&one.sgd, &other}) {
         CHECK_THROWS_WITH(sgd->step(), contains("[step] a window is open"));
@@ -121,7 +120,7 @@ TEST_CASE("Two windows on the same parameters take turns") {
     CHECK(one.w.item() == 1 - 3 - 2);
 }
 
-TEST_CASE("Of a wrapped optimizer only what goes backward comes from outside") {
+TEST_CASE("Accumulate: only the backward pass runs outside the window") {
     One one;
     Accumulate<double> wrapped(one.sgd, 2, Reduction::sum);
     CHECK_THROWS_WITH(wrapped.step(1), contains("no gradient has arrived"));
@@ -140,7 +139,7 @@ TEST_CASE("Of a wrapped optimizer only what goes backward comes from outside") {
     CHECK_THROWS_WITH(window.after_backward(1), contains("came by add()"));
 }
 
-TEST_CASE("A window that ends with gradients in it leaves none behind and it is said") {
+TEST_CASE("~Window: a window with gradients frees them, and the optimizer's next call throws an Error") {
     One one;
     {
         Window<double> window(one.sgd, {.micro_batches = 2});
@@ -149,12 +148,12 @@ TEST_CASE("A window that ends with gradients in it leaves none behind and it is 
     CHECK_FALSE(one.w.has_grad());
     const auto says = contains("the last window of this SGD ended with 1 micro-batches in it");
     CHECK_THROWS_WITH(one.sgd.step(), says);
-    CHECK_NOTHROW(one.sgd.step());  // said once
+    CHECK_NOTHROW(one.sgd.step());  // thrown only once
     CHECK(one.w.item() == 1);
     { Window<double>(one.sgd).add(one.loss({1})); }
     CHECK_THROWS_WITH(Window<double>(one.sgd), says);
 
-    // Not where an error is on its way anyhow, nor where it can be taken up again.
+    // No Error if another exception is active, or if the window was saved.
     CHECK_THROWS_AS(([&] {
                         Window<double> window(one.sgd);
                         window.add(one.loss({1}));
@@ -172,7 +171,7 @@ TEST_CASE("A window that ends with gradients in it leaves none behind and it is 
     CHECK(one.w.item() == 1);
 }
 
-TEST_CASE("Another window that goes backward into what is held is noticed, with the parameter") {
+TEST_CASE("Window: a backward pass of another window into a locked parameter throws an Error that names it") {
     const Tensor64 generator = parameter<double>({1}), critic = parameter<double>({2}),
                    target = constant<A>({0});
     Sgd<double> of_generator({generator}, {.learning_rate = 1}), of_critic({critic}, {.learning_rate = 1});
@@ -190,7 +189,7 @@ TEST_CASE("Another window that goes backward into what is held is noticed, with 
     }
 }
 
-TEST_CASE("A loss that reaches nothing of the window is refused") {
+TEST_CASE("Window: a loss that reaches no parameter of the window throws an Error") {
     const Tensor64 w = parameter<double>({1}), elsewhere = parameter<double>({2}), target = constant<A>({0});
     Sgd<double> sgd({w}, {.learning_rate = 1});
     Window<double> window(sgd);
@@ -206,7 +205,7 @@ TEST_CASE("A loss that reaches nothing of the window is refused") {
     CHECK(w.value().item() == -1);
 }
 
-TEST_CASE("A learning rate that is set before load is refused, after load used") {
+TEST_CASE("Optimizer::load: a learning rate set before load() throws an Error, and a later one is used") {
     const Tensor64 w = parameter<double>({1});
     Sgd<double> before({w}, {.learning_rate = 0.5});
     TrainingState state;

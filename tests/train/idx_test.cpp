@@ -1,4 +1,4 @@
-// IDX files: what was written is read, plain or packed, and every way in which a file can be wrong.
+// Tests of load_idx(): plain and gzip files of all shapes, and all ways in which a file can be invalid.
 #include "tally/io/idx.hpp"
 
 #include <filesystem>
@@ -17,7 +17,7 @@ using namespace std::string_literals;
 
 namespace {
 
-// The words after "[load_idx] 'x', ".
+// Returns the message after "[load_idx] 'x', ", or "no error".
 std::string complaint(const std::string& file) {
     try {
         detail::parse_idx(bytes_of(file), "x");
@@ -38,7 +38,8 @@ std::string text_of(const Idx& idx) { return {idx.values.begin(), idx.values.end
 
 }  // namespace
 
-TEST_CASE("An IDX file comes out as it was put in, plain, packed, or packed in several pieces") {
+TEST_CASE(
+    "parse_idx: a plain file, a gzip file and a gzip file of several members yield the written values") {
     const unsigned seed = std::random_device{}();
     INFO("seed " << seed);
     std::mt19937 generator(seed);
@@ -60,7 +61,7 @@ TEST_CASE("An IDX file comes out as it was put in, plain, packed, or packed in s
     }
 }
 
-TEST_CASE("A file larger than any piece it is read in comes out whole") {
+TEST_CASE("parse_idx: a file larger than the buffer is read completely") {
     std::mt19937 generator(3);
     const std::string values = numbers(std::size_t{3001} * 1000, generator);
     const std::string file = idx_header({3001, 1000}) + values;
@@ -68,7 +69,7 @@ TEST_CASE("A file larger than any piece it is read in comes out whole") {
     CHECK(text_of(detail::parse_idx(bytes_of(gzipped(file)), "x")) == values);
 }
 
-TEST_CASE("An IDX file that is wrong is refused with its name and the byte") {
+TEST_CASE("parse_idx: an invalid file throws an Error with its name and the byte") {
     CHECK(complaint("") == "byte 0: truncated: an IDX file begins with four bytes");
     CHECK(complaint("\0\0\10"s) == "byte 3: truncated: an IDX file begins with four bytes");
     CHECK(complaint("<html>") == "byte 0: not an IDX file: it begins with 3c 68, not with two zeros");
@@ -84,18 +85,18 @@ TEST_CASE("An IDX file that is wrong is refused with its name and the byte") {
     CHECK(complaint(idx_header({0}) + "a") == "byte 8: bytes too many after (0)");
 }
 
-TEST_CASE("What an IDX file promises is believed only as far as it goes") {
+TEST_CASE("parse_idx: extents beyond the file's end throw an Error and allocate nothing") {
     CHECK_THAT(complaint(idx_header({0xffffffff})),
                contains("byte 4: [shape] an axis is too long: (4294967295)"));
     CHECK_THAT(complaint(idx_header({1u << 30, 1u << 30, 1u << 30})),
                contains("byte 4: [shape] too many elements"));
-    // 2^58 bytes: were they asked for before they are there, this would end in bad_alloc and not in an Error
+    // 2^58 bytes: an allocation of this size would throw bad_alloc instead of an Error.
     const std::string much = idx_header({1u << 30, 1u << 28});
     CHECK_THAT(complaint(much + "ab"), contains("needs 288230376151711744 bytes, but there are 2"));
     CHECK_THAT(complaint(gzipped(much + "ab")), contains("needs 288230376151711744 bytes, but there are 2"));
 }
 
-TEST_CASE("A packed IDX file that is wrong is refused with the byte before or after unpacking") {
+TEST_CASE("parse_idx: an invalid gzip file throws an Error with the byte before or after unpacking") {
     const std::string file = idx_header({2, 3}) + "abcdef", packed = gzipped(file);
     CHECK(complaint(gzipped("<html>")) ==
           "unpacked byte 0: not an IDX file: it begins with 3c 68, not with two zeros");
@@ -116,20 +117,20 @@ TEST_CASE("A packed IDX file that is wrong is refused with the byte before or af
     CHECK_THAT(complaint(broken), contains("broken gzip: unknown compression method"));
 }
 
-TEST_CASE("Any single byte changed in a packed IDX file is noticed, or changes nothing") {
+TEST_CASE("parse_idx: a changed byte of a gzip file throws an Error or has no effect") {
     const std::string file = idx_header({2, 3}) + "abcdef", packed = gzipped(file);
     for (std::size_t at = 0; at < packed.size(); ++at) {
         std::string changed = packed;
         changed[at] = static_cast<char>(changed[at] ^ 0x55);
         const std::string words = complaint(changed);
         INFO("byte " << at << ": " << words);
-        // gzip's header holds a time and the system, which nobody reads
+        // The header of gzip contains a time and the system, which have no effect.
         CHECK((words != "no error" ||
                (text_of(detail::parse_idx(bytes_of(changed), "x")) == "abcdef" && at < 10)));
     }
 }
 
-TEST_CASE("IDX files are read from disk, and one that cannot be is named") {
+TEST_CASE("load_idx: files are read from disk, and an unreadable file is named") {
     const Folder folder;
     write_bytes(folder / "plain", idx_header({3}) + "abc");
     write_bytes(folder / "packed", gzipped(idx_header({3}) + "abc"));

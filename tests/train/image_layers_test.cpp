@@ -1,5 +1,5 @@
-// Convolution, pooling, batch norm, embedding and dropout as layers: PyTorch's numbers, names and initial
-// values; what is random or counted does not depend on how a window was split.
+// Tests of Conv2d, pooling, BatchNorm, Embedding and Dropout: PyTorch's results, names and initial values,
+// and independence of random numbers and statistics from the split of a window.
 #include "tally/train/image_layers.hpp"
 
 #include <cmath>
@@ -41,7 +41,9 @@ double worst(const Array<double>& a, const Array<double>& b) {
 
 }  // namespace
 
-TEST_CASE("A network of images trains and is used as PyTorch's with its weights") {
+TEST_CASE(
+    "Sequential: an image network with PyTorch's weights yields PyTorch's results in training and "
+    "evaluation") {
     Sequential<double> model = images();
     load_weights(layer_folder + "images.safetensors", model, WeightOrder::pytorch);
     const Expected expected("images");
@@ -59,7 +61,7 @@ TEST_CASE("A network of images trains and is used as PyTorch's with its weights"
     check_pass(model, expected, "-evaluated");
 }
 
-TEST_CASE("Weights with running statistics are PyTorch's by name and go there and back") {
+TEST_CASE("load_weights: running statistics have PyTorch's names and survive saving and loading") {
     const Folder folder;
     Sequential<double> model = images(), again = images();
     load_weights(layer_folder + "images-after.safetensors", model, WeightOrder::pytorch);
@@ -84,7 +86,7 @@ TEST_CASE("Weights with running statistics are PyTorch's by name and go there an
                       contains("'1.num_batches_tracked' is not of the model's type I32 or I64"));
 }
 
-TEST_CASE("An embedding computes what PyTorch computes and spares its padding") {
+TEST_CASE("Embedding: results and gradients are PyTorch's, and the padding row gets no gradient") {
     Embedding<double> layer(5, 3, any, -2);
     for (std::size_t i = 9; i < 12; ++i) CHECK(layer.weight.value().span()[i] == 0);
     CHECK(layer.weight.value().span()[0] == random::detail::normal<double>(1, 0, 0));
@@ -99,7 +101,7 @@ TEST_CASE("An embedding computes what PyTorch computes and spares its padding") 
                       "[embedding] the padding 5 is outside the rows of (5, 3)");
 }
 
-TEST_CASE("Convolutions begin uniform within PyTorch's bound") {
+TEST_CASE("Conv2d: initial weights are uniform within PyTorch's bound") {
     const Conv2d<double> layer(2, 4, 3, {7, 2});
     const double bound = 1 / std::sqrt(18.0);
     CHECK(layer.weight.shape() == Shape{4, 2, 3, 3});
@@ -116,7 +118,7 @@ TEST_CASE("Convolutions begin uniform within PyTorch's bound") {
     CHECK(overlapping(constant(Array<double>::zeros({1, 1, 5, 6}))).shape() == Shape{1, 1, 3, 4});
 }
 
-TEST_CASE("Law: running statistics move once per update however the window was split") {
+TEST_CASE("Law: running statistics move once per update for every split of the window") {
     const std::uint64_t seed = GENERATE(range(1u, 61u));
     CAPTURE(seed);
     Random random(seed);
@@ -130,7 +132,7 @@ TEST_CASE("Law: running statistics move once per update however the window was s
         Window<double> window(sgd);
         for (int update = 0; update < 2; ++update) {
             for (std::int64_t from = 0; from < items;) {
-                // a last item alone would have no variance
+                // A last micro-batch of one item would have no variance.
                 const std::int64_t to = items - from - size < 2 ? items : from + size;
                 ForwardPass& pass = window.begin_micro_batch(to - from);
                 const Tensor64 y = (*layer)(constant(rows_of(x, from, to)), pass);
@@ -148,8 +150,8 @@ TEST_CASE("Law: running statistics move once per update however the window was s
     CHECK(worst(full->running.variance, split->running.variance) < 1e-13);
 }
 
-TEST_CASE("A micro-batch that is dropped leaves nothing in the running statistics") {
-    BatchNorm<double> layer(1), twin(1);
+TEST_CASE("BatchNorm: a dropped micro-batch has no effect on the running statistics") {
+    BatchNorm<double> layer(1), reference(1);
     Sgd<double> sgd(parameters(layer), {.learning_rate = 0.1});
     Window<double> window(sgd, {.non_finite = NonFinite::drop_micro});
     const auto feed = [&](const Array<double>& x) {
@@ -161,23 +163,23 @@ TEST_CASE("A micro-batch that is dropped leaves nothing in the running statistic
     feed(good);
     CHECK(window.finish().dropped == 1);
     ForwardPass pass{.training = true};
-    twin(constant(good), pass);
+    reference(constant(good), pass);
     pass.effects.commit();
-    CHECK(same_bits(layer.running.mean, twin.running.mean));
-    CHECK(same_bits(layer.running.variance, twin.running.variance));
+    CHECK(same_bits(layer.running.mean, reference.running.mean));
+    CHECK(same_bits(layer.running.variance, reference.running.variance));
 
     feed(Array<double>({2, 1}, {100, 300}));
-    window.discard();  // no update, so nothing moves, now or later
-    CHECK(same_bits(layer.running.mean, twin.running.mean));
+    window.discard();  // without an update the statistics do not change, now or later
+    CHECK(same_bits(layer.running.mean, reference.running.mean));
     feed(good);
     window.finish();
-    twin(constant(good), pass);
+    reference(constant(good), pass);
     pass.effects.commit();
-    CHECK(same_bits(layer.running.mean, twin.running.mean));
+    CHECK(same_bits(layer.running.mean, reference.running.mean));
     CHECK(layer.updates.item() == 2);
 }
 
-TEST_CASE("Law: dropout under a window has the full batch's bits however it was split") {
+TEST_CASE("Law: dropout under a window has the full batch's bits for every split") {
     const std::uint64_t seed = GENERATE(range(1u, 61u));
     CAPTURE(seed);
     Random random(seed);
@@ -212,7 +214,7 @@ TEST_CASE("Law: dropout under a window has the full batch's bits however it was 
         CHECK(std::abs(full.second[i] - split.second[i]) < 1e-13);
 }
 
-TEST_CASE("Dropout drops nothing when training is over and layers drop apart") {
+TEST_CASE("Dropout: evaluation drops nothing, and layers with different streams draw different masks") {
     Dropout<double> one(0.5, 1), other(0.5, 2);
     const Array<double> x = Array<double>::full({50, 4}, 1.0);
     CHECK(same_bits(one(constant(x)).value(), x));
@@ -223,7 +225,7 @@ TEST_CASE("Dropout drops nothing when training is over and layers drop apart") {
     CHECK_THROWS_WITH(Dropout<double>(1.5), contains("[dropout] the probability must be between 0 and 1"));
 }
 
-TEST_CASE("An effect that the model does not know is not lost without a word") {
+TEST_CASE("Window::save: a side effect of a layer outside the model throws an Error") {
     BatchNorm<double> inside(1), outside(1);
     Sgd<double> sgd(parameters(inside), {.learning_rate = 0.1});
     {
@@ -236,10 +238,10 @@ TEST_CASE("An effect that the model does not know is not lost without a word") {
             window.save(state, "window", &inside),
             "[window] save: an effect comes from a layer outside the model; list the layer in the model");
     }
-    CHECK_THROWS_WITH(sgd.step(), contains("ended with 1 micro-batches in it"));  // it was not saved
+    CHECK_THROWS_WITH(sgd.step(), contains("ended with 1 micro-batches in it"));  // because saving failed
 }
 
-TEST_CASE("A window saved in its middle keeps what batch norm has seen") {
+TEST_CASE("Window::save: a window in mid-update keeps the pending statistics of batch norm") {
     const std::uint64_t seed = GENERATE(range(1u, 21u));
     CAPTURE(seed);
     const auto trained = [&](bool interrupted) {

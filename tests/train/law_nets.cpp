@@ -1,4 +1,5 @@
-// The table of the random networks' layers and operations, and how a network is drawn; compiled once for all laws.
+// Defines the table of layers and operations, and how Net draws a network; compiled once for all tests of
+// laws.
 #include "law_nets.hpp"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ Net<S>::Net(std::uint64_t from, const std::vector<std::size_t>& wanted, std::int
     for (std::int64_t more = random.whole(0, 3); more-- > 0;)
         add(table_of_kinds[static_cast<std::size_t>(
             random.whole(0, static_cast<std::int64_t>(table_of_kinds.size()) - 1))]);
-    become(Form::vector);
+    reshape_to(Form::vector);
     loss_kind = static_cast<int>(random.whole(0, 3));
     const bool labelled = loss_kind == 1 || loss_kind == 2;
     const std::int64_t out = labelled ? random.whole(2, 5) : random.coin() ? 1 : size();
@@ -43,7 +44,7 @@ Net<S>::Net(std::uint64_t from, const std::vector<std::size_t>& wanted, std::int
     used.emplace_back("Linear");
     target = random.array<S>({items, out}, 0.1, 0.9);
     labels = random.integers({items}, 1, std::max<std::int64_t>(out - 1, 1));
-    if (loss_kind == 2 && items > 2) *(labels.writable() + 1) = 0;  // one item counts for nothing
+    if (loss_kind == 2 && items > 2) *(labels.writable() + 1) = 0;  // label 0 is ignored
     used.emplace_back(std::vector<const char*>{"mse", "cross_entropy",
                                                "cross_entropy, smoothed, some ignored",
                                                "binary_cross_entropy"}[static_cast<std::size_t>(loss_kind)]);
@@ -53,7 +54,7 @@ Net<S>::Net(std::uint64_t from, const std::vector<std::size_t>& wanted, std::int
 
 namespace {
 
-// x + f(x)
+// Computes x + tanh(f(x)).
 template <class S> class Residual : public Layer<S> {
 public:
     explicit Residual(Linear<S> inner) : inner_(std::move(inner)) {}
@@ -85,11 +86,13 @@ template <class S> void convolve(Net<S>& net, bool bias) {
                    (net.extents[2] + 2 * padding - side) / stride + 1};
 }
 
-// The list and every functor of the engine, whoever adds one: of an activation, and of a parameter.
+// Adds every element-wise operation of the library, applied to an activation or to a parameter.
 template <class S> std::vector<Kind<S>> with_every_formula(std::vector<Kind<S>> all) {
     using N = Net<S>;
     using V = Var<Array<S>>;
-    static const auto tame = [](const V& x) { return abs(tanh(x)) + 0.5; };  // where all of them are defined
+    static const auto tame = [](const V& x) {
+        return abs(tanh(x)) + 0.5;
+    };  // all operations are defined there
     [&]<class... F>(std::tuple<F...>*) {
         const auto kind = []<class G>(G*) {
             return Kind<S>{G::name, Form::any, [](N& n) {
@@ -245,9 +248,9 @@ template <class S> const std::vector<Kind<S>>& kinds() {
         {"rows", Form::any,
          [](N& n) {
              elementwise(n, [](const V& x) {
-                 std::vector<std::int32_t> turned(static_cast<std::size_t>(x.shape()[0]));
-                 std::iota(turned.rbegin(), turned.rend(), 0);
-                 const Array<std::int32_t> last_first({x.shape()[0]}, turned);
+                 std::vector<std::int32_t> reversed(static_cast<std::size_t>(x.shape()[0]));
+                 std::iota(reversed.rbegin(), reversed.rend(), 0);
+                 const Array<std::int32_t> last_first({x.shape()[0]}, reversed);
                  return rows(tanh(rows(x, last_first)), last_first);
              });
          }},

@@ -1,5 +1,5 @@
-// Layers: what PyTorch's compute with the same weights, forward and backward; initial values; what
-// attention may see.
+// Tests of layers: PyTorch's results with the same weights, forward and backward; initial values; causal
+// attention.
 #include "tally/train/layers.hpp"
 
 #include "autograd/support.hpp"
@@ -15,7 +15,7 @@ const RngStream any{1, 0};
 
 }  // namespace
 
-TEST_CASE("A small network computes what PyTorch computes with its weights") {
+TEST_CASE("Sequential: a small network with PyTorch's weights yields PyTorch's results and gradients") {
     Sequential<double> model{Flatten<double>(),
                              Linear<double>(6, 5, any),
                              ReLU<double>(),
@@ -28,14 +28,14 @@ TEST_CASE("A small network computes what PyTorch computes with its weights") {
     check_pass(model, Expected("mlp"));
 }
 
-TEST_CASE("Attention computes what PyTorch computes with its weights") {
+TEST_CASE("SelfAttention: results and gradients are PyTorch's with the same weights") {
     const bool causal = GENERATE(false, true);
     SelfAttention<double> model(8, 2, any, {.causal = causal});
     load_weights(layer_folder + "attention.safetensors", model, WeightOrder::pytorch);
     check_pass(model, Expected("attention"), causal ? "-causal" : "");
 }
 
-TEST_CASE("Gradients through attention agree with finite differences") {
+TEST_CASE("SelfAttention: gradients agree with finite differences") {
     const std::uint64_t seed = GENERATE(range(1u, 13u));
     CAPTURE(seed);
     Random random(seed);
@@ -48,7 +48,7 @@ TEST_CASE("Gradients through attention agree with finite differences") {
     CHECK(result.ok);
 }
 
-TEST_CASE("Causal attention at one place does not depend on later ones") {
+TEST_CASE("SelfAttention: causal attention at one place does not depend on later places") {
     const std::uint64_t seed = GENERATE(range(1u, 31u));
     CAPTURE(seed);
     Random random(seed);
@@ -64,7 +64,7 @@ TEST_CASE("Causal attention at one place does not depend on later ones") {
     CHECK_FALSE(same_bits(first(open, constant(x)), first(open, mixed)));
 }
 
-TEST_CASE("Initial values are the numbers of a stream of their own within a bound") {
+TEST_CASE("Linear, SelfAttention: initial values come from the layer's own random stream, within a bound") {
     const Linear<float> layer(16, 3, {7, 2});
     for (std::size_t i = 0; i < 48; ++i)
         CHECK(layer.weight.value().span()[i] == random::uniform<float>(7, 2, i, -0.25f, 0.25f));
@@ -75,7 +75,8 @@ TEST_CASE("Initial values are the numbers of a stream of their own within a boun
     CHECK_FALSE(Linear<float>(16, 3, {7, 2}, {.bias = false}).bias);
 
     const SelfAttention<double> attention(6, 2, {7, 2});
-    const double bound = std::sqrt(6.0 / (6 + 18)), out_bound = 1 / std::sqrt(6.0);  // Glorot's, and Linear's
+    const double bound = std::sqrt(6.0 / (6 + 18)),
+                 out_bound = 1 / std::sqrt(6.0);  // bounds of Glorot and of Linear
     for (std::size_t i = 0; i < 6 * 18; ++i)
         CHECK(attention.in_weight.value().span()[i] == random::uniform<double>(7, 2, i, -bound, bound));
     for (std::size_t i = 0; i < 36; ++i)
@@ -85,7 +86,7 @@ TEST_CASE("Initial values are the numbers of a stream of their own within a boun
     for (const double zero : attention.out_bias.value().to_vector()) CHECK(zero == 0);
 }
 
-TEST_CASE("Layers refuse what does not fit them") {
+TEST_CASE("Layers: inputs of a wrong shape throw an Error") {
     CHECK_THROWS_WITH(SelfAttention<float>(8, 3, any),
                       "[attention] a width of 8 cannot be divided among 3 heads");
     CHECK_THROWS_AS(SelfAttention<float>(8, 0, any), Error);
@@ -97,7 +98,7 @@ TEST_CASE("Layers refuse what does not fit them") {
     CHECK_THROWS_WITH(Linear<float>(4, 2, any)(constant(Array<float>::zeros({2, 3}))), contains("[linear]"));
 }
 
-TEST_CASE("A batch without items passes through") {
+TEST_CASE("Layers: a batch without items is valid") {
     Sequential<float> model{Flatten<float>(), Linear<float>(6, 2, any)};
     CHECK(model(constant(Array<float>::zeros({0, 2, 3}))).shape() == Shape{0, 2});
     SelfAttention<float> attention(4, 2, any, {.causal = true});

@@ -1,5 +1,5 @@
-// Whatever is loaded is loaded whole or not at all: at every allocation, and with every entry of the state
-// absurd, missing or too much.
+// Tests that loading is complete or has no effect: if any allocation fails, and for invalid, missing or
+// surplus entries.
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -16,9 +16,9 @@
 namespace tally::test {
 namespace {
 
-// A training in the middle of a window, with everything that has a state.
-struct World {
-    explicit World(std::uint64_t seed, double rate = 0.01)
+// A training in the middle of a window, with all parts that have a state.
+struct Training {
+    explicit Training(std::uint64_t seed, double rate = 0.01)
         : model(Linear<double>(4, 5, {seed, 0}), BatchNorm<double>(5), Tanh<double>(),
                 Dropout<double>(0.3, 7), Linear<double>(5, 4, {seed, 1})),
           adam(parameters(model), AdamOptions{.learning_rate = rate}),
@@ -45,7 +45,7 @@ struct World {
         window.save(state, "w", &model);
         return detail::state_bytes(state);
     }
-    // Somebody who holds what will be written: who writes copies first.
+    // Returns handles of all arrays that loading will write, so that loading must copy them first.
     std::vector<Array<double>> copies() {
         std::vector<Array<double>> held;
         for (const Tensor64& p : parameters(model)) {
@@ -64,28 +64,28 @@ struct World {
     Array<double> x;
 };
 
-// `load(world)` with every allocation failing: before and after a failure the bits are the same, and the next
-// try ends as if nothing had happened.
-template <class Load> void fails_whole(Load load, std::uint64_t places, bool open = false) {
+// Calls load(training) with each allocation failing. After a failure the state must be unchanged, and a later
+// call must succeed completely.
+template <class Load> void check_failed_loads(Load load, std::uint64_t places, bool open = false) {
     for (const bool held : {false, true}) {
-        World calm(2);
-        if (!open) calm.window.discard();
-        load(calm);
-        const std::string wanted = calm.bits();
+        Training undisturbed(2);
+        if (!open) undisturbed.window.discard();
+        load(undisturbed);
+        const std::string wanted = undisturbed.bits();
         for (const Scarce kind : {Scarce::once, Scarce::from_then_on, Scarce::ledger}) {
             if (TALLY_ASAN && kind != Scarce::ledger) continue;
             CAPTURE(held, static_cast<int>(kind));
-            World world(2);
-            if (!open) world.window.discard();
+            Training training(2);
+            if (!open) training.window.discard();
             std::vector<Array<double>> copies;
-            if (held) copies = world.copies();
-            std::string before = world.bits();
+            if (held) copies = training.copies();
+            std::string before = training.bits();
             REQUIRE(before != wanted);
             const std::uint64_t found = fail_each_allocation(
-                kind, [](std::uint64_t) {}, [&] { load(world); },
+                kind, [](std::uint64_t) {}, [&] { load(training); },
                 [&](bool threw) {
-                    if (!threw) before = wanted;  // also where somebody got along without that memory
-                    if (world.bits() != before) FAIL("half is loaded");
+                    if (!threw) before = wanted;  // the loader may have continued without this memory
+                    if (training.bits() != before) FAIL("half is loaded");
                 });
             if (kind == Scarce::once) CHECK(found >= places);
         }
@@ -94,47 +94,50 @@ template <class Load> void fails_whole(Load load, std::uint64_t places, bool ope
 
 }  // namespace
 
-TEST_CASE("Weights are loaded whole or not at all wherever memory runs out") {
+TEST_CASE("load_weights: weights are loaded completely or not at all if an allocation fails") {
     const WeightOrder order = GENERATE(WeightOrder::tally, WeightOrder::pytorch);
     const Folder folder;
     const std::string path = folder / "w";
-    World other(1);
+    Training other(1);
     save_weights(path, other.model, order);
-    fails_whole([&](World& world) { load_weights(path, world.model, order); }, 20);
+    check_failed_loads([&](Training& training) { load_weights(path, training.model, order); }, 20);
 }
 
-TEST_CASE("An optimizer an average and a window are loaded whole or not at all wherever memory runs out") {
-    World other(1);
+TEST_CASE(
+    "Window::load: an optimizer, average or window is loaded completely or not at all if an allocation "
+    "fails") {
+    Training other(1);
     TrainingState state;
     other.window.save(state, "w", &other.model);
-    fails_whole([&](World& world) { world.adam.load(state, "w/optimizer"); }, 20);
-    fails_whole([&](World& world) { world.average.load(state, "w/average"); }, 10);
-    fails_whole([&](World& world) { world.window.load(state, "w", &world.model); }, 60, true);
+    check_failed_loads([&](Training& training) { training.adam.load(state, "w/optimizer"); }, 20);
+    check_failed_loads([&](Training& training) { training.average.load(state, "w/average"); }, 10);
+    check_failed_loads([&](Training& training) { training.window.load(state, "w", &training.model); }, 60,
+                       true);
 }
 
-TEST_CASE("A window knows its parameters by their names in the model") {
-    World world(1);
+TEST_CASE("Window::load: parameters are identified by their names in the model") {
+    Training training(1);
     TrainingState state;
-    world.window.save(state, "w", &world.model);
-    auto reversed = parameters(world.model);
-    std::swap(reversed[1], reversed[3]);  // bias of one, bias of the other: both (5)
+    training.window.save(state, "w", &training.model);
+    auto reversed = parameters(training.model);
+    std::swap(reversed[1], reversed[3]);  // two biases, both of (5)
     Adam<double> adam(reversed, {.learning_rate = 0.01});
     MovingAverage<double> average(reversed, {.decay = 0.9});
-    world.window.discard();
-    WindowOptions<double> options = world.window.options();
+    training.window.discard();
+    WindowOptions<double> options = training.window.options();
     options.average = &average;
     Window<double> other(adam, options);
-    CHECK_THROWS_WITH(other.load(state, "w", &world.model),
+    CHECK_THROWS_WITH(other.load(state, "w", &training.model),
                       "[window] parameter 1 was saved as '0.bias', here it is '1.bias'");
 }
 
-// ---- every entry ----
+// ---- every entry of a state ----
 
 namespace {
 
 using Entry = TrainingState::Entry;
 
-// What no training has there, whatever it is.
+// Returns entries that no training has in place of this entry.
 std::vector<Entry> absurd(const std::string& name, const Entry& entry) {
     const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
     std::vector<Entry> all;
@@ -174,7 +177,8 @@ std::vector<Entry> absurd(const std::string& name, const Entry& entry) {
 
 }  // namespace
 
-TEST_CASE("A state with any entry absurd or missing or too much is refused and nothing has changed") {
+TEST_CASE(
+    "Trainer::load: a state with an invalid, missing or surplus entry throws an Error and changes nothing") {
     const Folder folder;
     const std::string path = folder / "run.state", changed = folder / "changed.state";
     TrainerOptions<double> options = SmallTraining::options();
@@ -199,19 +203,19 @@ TEST_CASE("A state with any entry absurd or missing or too much is refused and n
         return read_bytes(folder / "here.state");
     };
     const std::string before = bits();
-    int refused = 0;
-    const auto refuses = [&](const TrainingState& wrong) {
+    int rejections = 0;
+    const auto rejects = [&](const TrainingState& wrong) {
         save_state(changed, wrong);
         CHECK_THROWS_AS(here.trainer.load(changed), Error);
         CHECK((bits() == before));
-        ++refused;
+        ++rejections;
     };
     for (const auto& [name, entry] : state.entries()) {
         CAPTURE(name);
-        refuses(with(state, name, {}));
+        rejects(with(state, name, {}));
         for (const Entry& wrong : absurd(name, entry)) {
             CAPTURE(wrong.index());
-            refuses(with(state, name, wrong));
+            rejects(with(state, name, wrong));
         }
     }
     for (const char* name : {"trainer/more", "window/more", "window/parameters/6", "window/gradients/6",
@@ -219,9 +223,9 @@ TEST_CASE("A state with any entry absurd or missing or too much is refused and n
                              "window/average/average/6", "window/optimizer/options/more"}) {
         CAPTURE(name);
         const Entry more = Array<double>{1, 2, 3};
-        refuses(with(state, name, more));
+        rejects(with(state, name, more));
     }
-    CHECK(refused > 400);
+    CHECK(rejections > 400);
     here.trainer.load(path);
     here.left = -1;
     here.trainer.train();

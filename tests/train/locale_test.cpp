@@ -1,4 +1,4 @@
-// Numbers in messages and reports have a point, whatever the program's locale says.
+// Tests that numbers in messages and reports have a decimal point in every locale.
 #include <clocale>
 #include <cmath>
 #include <cstdlib>
@@ -18,16 +18,16 @@
 namespace tally::test {
 namespace {
 
-// German numbers, of a locale that is compiled for this test.
+// Sets a locale with decimal commas, which is compiled for this test.
 struct WithCommas {
     Folder folder;
-    bool there = false;
+    bool available = false;
     WithCommas() {
         const std::string compile = "localedef -c -f UTF-8 -i de_DE '" + (folder / "de_DE.UTF-8") + "' >'" +
                                     (folder / "said") + "' 2>&1";
         if (std::system(compile.c_str()) == -1) return;
         ::setenv("LOCPATH", (folder / ".").c_str(), 1);
-        there =
+        available =
             std::setlocale(LC_NUMERIC, "de_DE.UTF-8") != nullptr && *std::localeconv()->decimal_point == ',';
     }
     ~WithCommas() {
@@ -40,10 +40,10 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 }  // namespace
 
-TEST_CASE("A locale with commas changes no number in messages and reports") {
+TEST_CASE("messages and reports: numbers have a decimal point when the locale has a decimal comma") {
     const WithCommas german;
-    if (!german.there) TALLY_SKIP("localedef cannot make the locale de_DE here");
-    CHECK(std::to_string(1.5) == "1,500000");  // what is avoided
+    if (!german.available) TALLY_SKIP("localedef cannot make the locale de_DE here");
+    CHECK(std::to_string(1.5) == "1,500000");  // a function that depends on the locale
     const Tensor x = parameter({1.f, 2.f});
     CHECK(message_of([&] { (void)clamp(x, std::nan(""), 1.5); }) ==
           "[clamp] the bounds must be numbers; they are nan and 1.5");

@@ -1,5 +1,5 @@
-// The micro-batch size that memory decides: the update is that of the whole window, a failed try leaves
-// nothing behind, and what cannot be had is explained with numbers.
+// Tests of MicroBatchSize: the update is that of the undivided window, failed tries have no effect, and a
+// size that cannot fit is explained with numbers.
 #include "tally/train/micro_batch.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 [[noreturn]] void run_out() { throw OutOfMemory("none left", Device::cpu, 64, 0); }
 
-// A network with dropout on random data, of which one window is an update.
+// A network with dropout and random data. One window is an update.
 struct Net {
     Net(std::uint64_t seed, std::int64_t items, std::int64_t width)
         : model(Linear<double>(width, width, {seed, 0}), Tanh<double>(), Dropout<double>(0.3, 2),
@@ -55,7 +55,7 @@ double worst(const std::vector<double>& a, const std::vector<double>& b) {
     return most;
 }
 
-// Bytes in use at most while a window is filled and finished twice, `most` items at a time.
+// Returns the peak of the bytes in use while two windows are filled, `most` items at a time, and finished.
 std::size_t needed(std::uint64_t seed, std::int64_t items, std::int64_t width, std::int64_t most) {
     Net net(seed, items, width);
     memory::reset_peak();
@@ -68,7 +68,7 @@ std::size_t needed(std::uint64_t seed, std::int64_t items, std::int64_t width, s
 
 }  // namespace
 
-TEST_CASE("Law: within any budget that holds an item the update is that of the whole window") {
+TEST_CASE("Law: with any budget that one item fits, the update is that of the undivided window") {
     const std::uint64_t seed = GENERATE(range(1u, 25u));
     Random random(seed);
     const std::int64_t items = random.whole(16, 96), width = random.whole(8, 40);
@@ -102,10 +102,10 @@ TEST_CASE("Law: within any budget that holds an item the update is that of the w
     }
     CHECK((size.retries() > 0) == (size.now() < items));
     if (bytes < most - most / 16) CHECK(size.retries() > 0);
-    // Adam divides a gradient by its size: where it is almost nothing its rounding is seen.
+    // Adam divides a gradient by its size, so rounding errors of tiny gradients become visible.
     CHECK(worst(got, undivided) < 1e-9);
 
-    Net by_hand(seed, items, width);  // in these sizes from the start
+    Net by_hand(seed, items, width);  // uses the found sizes from the start
     for (const std::int64_t at_most : found) {
         by_hand.fill(in_order(items), at_most);
         by_hand.window.finish();
@@ -113,13 +113,13 @@ TEST_CASE("Law: within any budget that holds an item the update is that of the w
     CHECK((got == by_hand.numbers()));
 }
 
-TEST_CASE("A try that failed leaves nothing behind") {
+TEST_CASE("MicroBatchSize::update: a failed try has no effect") {
     const std::uint64_t seed = GENERATE(range(1u, 9u));
     CAPTURE(seed);
     Random random(seed);
-    Net net(seed, 24, 8), untroubled(seed, 24, 8);
-    if (random.coin()) {  // gradients have their memory already, and the optimizer its own
-        for (Net* each : {&net, &untroubled}) {
+    Net net(seed, 24, 8), undisturbed(seed, 24, 8);
+    if (random.coin()) {  // so that gradients and the optimizer's state are allocated already
+        for (Net* each : {&net, &undisturbed}) {
             each->fill(in_order(24), 24);
             each->window.finish();
         }
@@ -139,7 +139,8 @@ TEST_CASE("A try that failed leaves nothing behind") {
         CHECK(live_nodes() == nodes);
         CHECK(net.window.empty());
         for (const Tensor64& p : parameters(net.model)) CHECK_FALSE(p.has_grad());
-        net.fill(in_order(8), std::min<std::int64_t>(most, 8));  // a gradient is under way
+        net.fill(in_order(8),
+                 std::min<std::int64_t>(most, 8));  // so that gradients have arrived before the failure
         net.window.add_regularizer(sum(parameters(net.model)[0]) * 0.0);
         if (most > fits) run_out();
         net.fill(in_order(24).part(8, 24), most);
@@ -152,12 +153,12 @@ TEST_CASE("A try that failed leaves nothing behind") {
     CHECK(done.micro_batches == (8 + expected - 1) / expected + (16 + expected - 1) / expected);
     CHECK(done.count == 48);
 
-    untroubled.fill(in_order(8), expected);
-    untroubled.fill(in_order(24).part(8, 24), expected);
-    untroubled.window.add_regularizer(sum(parameters(untroubled.model)[0]) * 0.0);
-    untroubled.window.finish();
-    CHECK(net.numbers() == untroubled.numbers());
-    // A size once found stays.
+    undisturbed.fill(in_order(8), expected);
+    undisturbed.fill(in_order(24).part(8, 24), expected);
+    undisturbed.window.add_regularizer(sum(parameters(undisturbed.model)[0]) * 0.0);
+    undisturbed.window.finish();
+    CHECK(net.numbers() == undisturbed.numbers());
+    // The found size is kept for later updates.
     size.update(net.window, 24, [&](std::int64_t most) {
         CHECK(most == expected);
         net.fill(in_order(24), most);
@@ -165,7 +166,7 @@ TEST_CASE("A try that failed leaves nothing behind") {
     CHECK(size.retries() == tries - 1);
 }
 
-TEST_CASE("Fewer items than the size are halved themselves") {
+TEST_CASE("MicroBatchSize::update: a size larger than the number of items is halved from that number") {
     Net net(1, 6, 4);
     MicroBatchSize size(1000);
     std::vector<std::int64_t> tried;
@@ -177,7 +178,9 @@ TEST_CASE("Fewer items than the size are halved themselves") {
     CHECK(tried == std::vector<std::int64_t>{1000, 3, 1});
 }
 
-TEST_CASE("Where not one item fits the error tells what is fixed and what an item takes") {
+TEST_CASE(
+    "MicroBatchSize::update: if not even one item fits, the error lists the fixed memory and the memory of "
+    "an item") {
     const std::int64_t width = 64;
     const auto message = [&](std::size_t bytes, double more) -> std::string {
         const Budget budget(bytes);
@@ -185,7 +188,7 @@ TEST_CASE("Where not one item fits the error tells what is fixed and what an ite
         MicroBatchSize size(4);
         try {
             size.update(net.window, 4, [&](std::int64_t most) {
-                net.fill(in_order(4), most);  // gradients, which are no item's
+                net.fill(in_order(4), most);  // allocates gradients, which are fixed memory
                 if (more > 0) Array<double>::zeros({static_cast<std::int64_t>(more)});
             });
         } catch (const OutOfMemory& error) {
@@ -207,13 +210,13 @@ TEST_CASE("Where not one item fits the error tells what is fixed and what an ite
     CHECK_THAT(large_item, contains("[micro_batch] not even one item at a time fits. " + fixed));
     CHECK_THAT(large_item, contains("One item takes 8.0 MiB or more. The budget is " +
                                     bytes_in_words(8 * values) + "; use checkpoints or a smaller model"));
-    // parameters, gradients and activations fit, the optimizer's moments do not
+    // Parameters, gradients and activations fit, but the optimizer's moments do not.
     const std::string large_update = message(3 * values, 0);
     CHECK_THAT(large_update, contains(fixed));
     CHECK_THAT(large_update, contains("One item fits, but then the update asked for "));
 }
 
-TEST_CASE("What cannot be tried again is refused") {
+TEST_CASE("MicroBatchSize::update: windows that cannot be retried throw an Error") {
     Net net(1, 4, 4);
     MicroBatchSize size(4);
     const auto fill = [&](std::int64_t most) { net.fill(in_order(4), most); };
@@ -228,7 +231,8 @@ TEST_CASE("What cannot be tried again is refused") {
     CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("the window is not empty"));
     net.window.discard();
     CHECK(size.update(net.window, 4, fill).stepped);
-    CHECK_THROWS_AS(size.update(net.window, 4, [](std::int64_t) { throw 5; }), int);  // no matter of memory
+    CHECK_THROWS_AS(size.update(net.window, 4, [](std::int64_t) { throw 5; }),
+                    int);  // an exception other than OutOfMemory
     CHECK(size.retries() == 0);
 }
 
@@ -236,7 +240,7 @@ TEST_CASE("What cannot be tried again is refused") {
 
 namespace {
 
-// Trains with `fits` items at most; more run out of memory.
+// A training in which more than `fits` items in a micro-batch run out of memory.
 struct Fitted {
     struct Interrupted {};
 
@@ -254,7 +258,7 @@ struct Fitted {
     std::vector<double> numbers() { return net.numbers(); }
 
     Net net;
-    std::int64_t fits, left = -1;  // items; micro-batches
+    std::int64_t fits, left = -1;  // items that fit; micro-batches until Interrupted
     Sgd<double> sgd;
     std::optional<Trainer<double>> trainer;
 };
@@ -270,7 +274,7 @@ TrainerOptions<double> fitted_options() {
 
 }  // namespace
 
-TEST_CASE("The Trainer finds the batch size that fits and makes the same updates") {
+TEST_CASE("Trainer: auto_find_batch_size finds the size that fits and yields the same updates") {
     Fitted roomy(fitted_options(), 8);
     roomy.trainer->train();
     CHECK(roomy.trainer->micro_batch_size() == 8);
@@ -278,9 +282,9 @@ TEST_CASE("The Trainer finds the batch size that fits and makes the same updates
     CHECK(roomy.trainer->updates() == 2 + 2 + 4);
     TrainerOptions<double> plain = fitted_options();
     plain.auto_find_batch_size = false;
-    Fitted as_before(plain, 8);
-    as_before.trainer->train();
-    CHECK(roomy.numbers() == as_before.numbers());
+    Fitted fixed_size(plain, 8);
+    fixed_size.trainer->train();
+    CHECK(roomy.numbers() == fixed_size.numbers());
     CHECK_THROWS_AS(Fitted(plain, 7).trainer->train(), OutOfMemory);
 
     for (const std::int64_t fits : {1, 2, 3, 5, 7}) {
@@ -304,7 +308,7 @@ TEST_CASE("The Trainer finds the batch size that fits and makes the same updates
     CHECK_THROWS_WITH(Fitted(fitted_options(), 0).trainer->train(), contains("not even one item"));
 }
 
-TEST_CASE("The Trainer drops a tail that is a micro-batch short whatever size fits") {
+TEST_CASE("Trainer: Tail::drop drops a window that lacks a micro-batch for every size that fits") {
     for (const std::int64_t items : {16, 17, 24, 25, 31}) {
         const auto updates = [&](bool automatic, std::int64_t fits) {
             Net net(3, items, 4);
@@ -328,7 +332,7 @@ TEST_CASE("The Trainer drops a tail that is a micro-batch short whatever size fi
     }
 }
 
-TEST_CASE("A resumed Trainer keeps the size that was found") {
+TEST_CASE("Trainer: a resumed training keeps the found size") {
     const Folder folder;
     Fitted plain(fitted_options(), 3);
     plain.trainer->train();
@@ -337,7 +341,7 @@ TEST_CASE("A resumed Trainer keeps the size that was found") {
     options.save_steps = 1;
     {
         Fitted first(options, 3);
-        first.left = 2 + 8 + 1;  // after the first update, in the second
+        first.left = 2 + 8 + 1;  // in the second update
         CHECK_THROWS_AS(first.trainer->train(), Fitted::Interrupted);
     }
     Fitted resumed(options, 3);
@@ -348,7 +352,7 @@ TEST_CASE("A resumed Trainer keeps the size that was found") {
     CHECK(resumed.numbers() == plain.numbers());
 }
 
-TEST_CASE("A training that ran out of memory is resumed with a size that fits") {
+TEST_CASE("Trainer: a training that ran out of memory can resume with auto_find_batch_size") {
     const Folder folder;
     TrainerOptions<double> options = fitted_options();
     options.auto_find_batch_size = false;
@@ -366,15 +370,17 @@ TEST_CASE("A training that ran out of memory is resumed with a size that fits") 
     CHECK(resumed.trainer->micro_batch_size() == 4);
 }
 
-TEST_CASE("The Trainer refuses what does not go with a size that memory decides") {
-    const auto refused = [](auto change) {
+TEST_CASE("Trainer: options that auto_find_batch_size excludes throw an Error") {
+    const auto construct_with = [](auto change) {
         TrainerOptions<double> options = fitted_options();
         change(options);
         Fitted training(options, 8);
     };
-    CHECK_THROWS_WITH(refused([](auto& o) { o.tail = Tail::carry; }), contains("carried"));
-    CHECK_THROWS_WITH(refused([](auto& o) { o.weigh = Weigh::micro_batches; }), contains("weigh the same"));
-    CHECK_THROWS_WITH(refused([](auto& o) { o.save_micro_batches = 2; }), contains("choose save_steps"));
+    CHECK_THROWS_WITH(construct_with([](auto& o) { o.tail = Tail::carry; }), contains("carried"));
+    CHECK_THROWS_WITH(construct_with([](auto& o) { o.weigh = Weigh::micro_batches; }),
+                      contains("weigh the same"));
+    CHECK_THROWS_WITH(construct_with([](auto& o) { o.save_micro_batches = 2; }),
+                      contains("choose save_steps"));
 }
 
 }  // namespace tally::test

@@ -1,6 +1,6 @@
-// Every call that changes something, in every state of a window, of a graph and of a checkpoint: right,
-// refused at once or noticed later, and never wrong in silence. What must come out is written down here by
-// rule, apart from what does; docs/misuse.md shows it.
+// Tests that every call that changes a training, in every state of a window, a graph or a checkpoint, is
+// right, rejected or noticed later, and never silently wrong. rule() states the expected outcome
+// independently of the library, and docs/misuse.md shows the outcomes.
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -24,16 +24,15 @@ using namespace misuse;
 
 // ---- states of a window ----
 
-enum State { fresh, open, adding, full, broken, finished, dead, swept_open, states };
-const char* const state_names[] = {"fresh",  "open",     "in add()", "full",
-                                   "broken", "finished", "dead",     "by after_backward()"};
+enum State { fresh, open, adding, full, broken, finished, destroyed, open_after_backward, states };
+const char* const state_names[] = {"fresh",  "open",     "in add()",  "full",
+                                   "broken", "finished", "destroyed", "by after_backward()"};
 
-// What must come of a call in these states: r(ight), refused (x), n(oticed). Then the program goes on
-// with what is missing to two micro-batches, and finishes; a broken window it discards first, a dead one
-// it opens anew.
-//
-// And of a call between a forward and its backward, inside a rule of it, after it, and inside a checkpointed
-// function; - there: other operations than the first time, which checkpoint_misuse_test.cpp has.
+// The expected outcome of a call in each state: r (right), x (rejected with an Error), n (noticed later).
+// After the call the program adds micro-batches up to two and finishes. A broken window is discarded first,
+// and a destroyed window is replaced. `graph` is for a call between forward and backward, inside a backward
+// function, after backward, and inside a checkpointed function. "-" marks calls that would record other
+// operations, which checkpoint_misuse_test.cpp tests.
 struct Rule {
     std::string window, graph;
 };
@@ -42,24 +41,24 @@ const Rule& rule(Kind kind) {
     static const std::map<Kind, Rule> rules{
         {Kind::harmless, {"rrrrrrrr", "rrrrr"}},
         {Kind::asks, {"rrrrrrrr", "rrr--"}},
-        // The window's while it holds them; else there is no gradient, or the value may change. In a graph,
-        // never while it is on its way.
+        // A window rejects the call while its parameters are locked. Otherwise no gradient exists, or the
+        // value may change. During a backward pass the call is always rejected.
         {Kind::gradient, {"rxxxxrrx", "rxrrx"}},
         {Kind::steps, {"rxxxxrrx", "rxrrx"}},
-        {Kind::value, {"rxxxxrrx", "nxrrx"}},  // recorded: a rule has saved the value
-        {Kind::lends, {"nxxxxnnx", "nxrrx"}},  // no update before swap() is called again
-        // add() finds a gradient that is not its own; inside a rule it belongs to the micro-batch;
-        // after_backward() is told.
+        {Kind::value, {"rxxxxrrx", "nxrrx"}},  // recorded: a backward function has saved the value
+        {Kind::lends, {"nxxxxnnx", "nxrrx"}},  // no update may follow before swap() is called again
+        // add() finds a gradient that another pass has written. Inside a backward function, the gradient
+        // belongs to the micro-batch. With after_backward() the pass is expected.
         {Kind::sweeps, {"nxrxxnnr", "rrr--"}},
         {Kind::another_window, {"rxxxxrrx", ""}},
         {Kind::refused_always, {"xxxxxxxx", ""}},
-        {Kind::adds, {"nnxxxnrx", ""}},      // counted; but then one more comes than was planned
-        {Kind::tells, {"xxxxxxrx", ""}},     // of no backward()
-        {Kind::finishes, {"xrxnxxrr", ""}},  // full: the second finish() has nothing
+        {Kind::adds, {"nnxxxnrx", ""}},  // counts, but the window then gets one micro-batch more than planned
+        {Kind::tells, {"xxxxxxrx", ""}},     // no backward pass has run
+        {Kind::finishes, {"xrxnxxrr", ""}},  // full: the second finish() finds an empty window
         {Kind::flushes, {"rrxnxrrr", ""}},
         {Kind::discards, {"rrxnrrrr", ""}},
-        {Kind::passes, {"nrxrrnrr", ""}},  // if one micro-batch has a pass, the next one needs one, too
-        {Kind::plans, {"nnrrnnrn", ""}},   // for one, given two
+        {Kind::passes, {"nrxrrnrr", ""}},  // all micro-batches of a window need a pass if one has a pass
+        {Kind::plans, {"nnrrnnrn", ""}},   // plans one micro-batch of two
         {Kind::saves, {"rrxrxrrr", ""}},
         {Kind::loads, {"rrxnrrrr", ""}},
         {Kind::once, {"rrxrxrrr", ""}},
@@ -68,15 +67,16 @@ const Rule& rule(Kind kind) {
 }
 
 struct Outcome {
-    char what;  // r, x, n, -, or S: wrong in silence
-    std::string says;
+    char what;  // r, x, n, -, or S: silently wrong
+    std::string message;
 };
 
 std::string message_of(const std::function<void()>& attempt) {
     try {
         attempt();
     } catch (const Error& error) {
-        return std::regex_replace(error.what(), std::regex(" on cuda"), "");  // the same table everywhere
+        return std::regex_replace(error.what(), std::regex(" on cuda"),
+                                  "");  // so that all devices yield the same table
     }
     return "";
 }
@@ -88,12 +88,12 @@ bool needs_window(const Call& call) {
 
 std::string expected(const Call& call) {
     std::string all = rule(call.kind).window;
-    if (needs_window(call)) all[dead] = '-';
+    if (needs_window(call)) all[destroyed] = '-';
     return all;
 }
 
-// x, and the call from inside its rule.
-Tensor64 calling_inside(const std::function<void()>& call, const Tensor64& x) {
+// Returns x, and calls `call` inside the backward function of the copy.
+Tensor64 call_in_backward(const std::function<void()>& call, const Tensor64& x) {
     return custom(
         "calling", [](const A& value) { return value.clone(); },
         [call](GradInputs<A> to, const A& dy, const A&, const A&) {
@@ -103,21 +103,22 @@ Tensor64 calling_inside(const std::function<void()>& call, const Tensor64& x) {
         x);
 }
 
-// What these would change has not come yet of the micro-batch that an exact window is adding: like a running
-// one's first.
+// Returns true if the call finds no gradient: while an exact window adds a micro-batch, its gradient is not
+// in the parameter yet.
 bool finds_no_gradient(const Call& call, int state) {
     return Program::how == Sum::exact && state == adding &&
            std::set<std::string>{"Var::update", "sgd_step", "clip_grad_norm"}.contains(call.name);
 }
 
 Outcome observe(const Call& call, State state) {
-    if (state == dead && needs_window(call)) return {'-', ""};
-    if (state == swept_open && Program::how == Sum::exact) return {'-', ""};  // has no after_backward()
+    if (state == destroyed && needs_window(call)) return {'-', ""};
+    if (state == open_after_backward && Program::how == Sum::exact)
+        return {'-', ""};  // exact windows have no after_backward()
     Program program;
     Plain plain;
     program.open();
     const auto add = [&](const Numbers& x) {
-        if (state == swept_open) {
+        if (state == open_after_backward) {
             program.loss(x).sum.backward();
             program.window->after_backward(static_cast<double>(x.size()));
         } else {
@@ -129,32 +130,32 @@ Outcome observe(const Call& call, State state) {
         program.window->finish();
         plain.finish();
     };
-    std::string refused;
-    const auto call_it = [&] {
-        refused = message_of([&] { call.does(program); });
-        if (refused.empty() && !finds_no_gradient(call, state)) call.means(plain);
+    std::string rejected;
+    const auto run_call = [&] {
+        rejected = message_of([&] { call.does(program); });
+        if (rejected.empty() && !finds_no_gradient(call, state)) call.means(plain);
     };
     if (state != fresh) add(first_items);
     if (state == full || state == finished) add(second_items);
     if (state == finished) finish();
     if (state == broken) message_of([&] { program.window->transaction([] { throw Error("broken"); }); });
-    if (state == dead) {
+    if (state == destroyed) {
         program.window.reset();
         plain.reset();
-        message_of([&] { program.sgd.step(); });  // which says so, once
+        message_of([&] { program.sgd.step(); });  // the first call after ~Window throws
     }
 
-    if (state != adding) call_it();
-    const std::string noticed = message_of([&] {  // and the program goes on
-        if (state == dead) program.open();
+    if (state != adding) run_call();
+    const std::string noticed = message_of([&] {  // the program continues
+        if (state == destroyed) program.open();
         if (state == broken) {
             program.window->discard();
             plain.reset();
         }
-        if (state == fresh || state == broken || state == finished || state == dead) add(first_items);
+        if (state == fresh || state == broken || state == finished || state == destroyed) add(first_items);
         if (state == adding) {
             Loss<A> loss = program.loss(second_items);
-            loss.sum = calling_inside(call_it, loss.sum);
+            loss.sum = call_in_backward(run_call, loss.sum);
             program.window->add(loss);
             plain.add(second_items);
         } else if (state != full) {
@@ -163,65 +164,65 @@ Outcome observe(const Call& call, State state) {
         finish();
     });
     const bool same = program.w.item() == plain.w;
-    if (!noticed.empty()) return {refused.empty() ? 'n' : 'S', noticed};
-    if (!same) return {'S', refused};
-    return {refused.empty() ? 'r' : 'x', refused};
+    if (!noticed.empty()) return {rejected.empty() ? 'n' : 'S', noticed};
+    if (!same) return {'S', rejected};
+    return {rejected.empty() ? 'r' : 'x', rejected};
 }
 
-// ---- states of a graph, without a window ----
+// ---- states of a graph without a window ----
 
-enum Moment { recorded, in_sweep, spent, first_run, second_run, moments };
-const char* const moment_names[] = {"recorded", "being swept", "spent", "first run", "again"};
+enum Moment { recorded, in_backward, after_backward_pass, first_run, second_run, moments };
+const char* const moment_names[] = {"recorded", "in backward", "after backward", "first run", "again"};
 
-// The gradient is that of x w²/2 + 8 w, where the call may come from inside w², whose gradient comes last.
+// Computes the gradient of x w²/2 + 8 w. The call may run inside w², whose gradient is computed last.
 Outcome observe(const Call& call, Moment moment) {
     if (rule(call.kind).graph[moment] == '-') return {'-', ""};
     Program program;
     Plain plain;
-    std::string refused;
-    const auto call_it = [&] {
-        refused = message_of([&] { call.does(program); });
-        if (refused.empty()) call.means(plain);
+    std::string rejected;
+    const auto run_call = [&] {
+        rejected = message_of([&] { call.does(program); });
+        if (rejected.empty()) call.means(plain);
     };
     const auto sweep = [&](bool with_call) {
         int runs = 0;
         const auto square = [&, with_call](const Tensor64& x) {
             ++runs;
-            if (with_call && moment == first_run && runs == 1) call_it();
-            if (with_call && moment == second_run && runs == 2) call_it();
+            if (with_call && moment == first_run && runs == 1) run_call();
+            if (with_call && moment == second_run && runs == 2) run_call();
             return matmul(x, program.w * program.w);
         };
         const Tensor64 x = constant(number(4));
         Tensor64 y = moment == first_run || moment == second_run ? checkpoint(square, x) : square(x);
-        if (with_call && moment == in_sweep) y = calling_inside(call_it, y);
+        if (with_call && moment == in_backward) y = call_in_backward(run_call, y);
         y = sum(y * 0.5) + sum(program.w * 8.);
         const double w = plain.w;
-        if (with_call && moment == recorded) call_it();
+        if (with_call && moment == recorded) run_call();
         y.backward();
         plain.gradient += w * 4 + 8;
     };
     const std::string noticed = message_of([&] {
         sweep(true);
-        if (moment == spent) {
-            call_it();
+        if (moment == after_backward_pass) {
+            run_call();
             sweep(false);
         }
     });
     const auto near = [](double a, double b) { return std::abs(a - b) <= 1e-5; };  // clipping rounds
     const bool same = near(program.w.item(), plain.w) && program.w.has_grad() &&
                       near(program.w.grad().item(), plain.gradient);
-    if (!noticed.empty()) return {refused.empty() ? 'n' : 'S', noticed};
+    if (!noticed.empty()) return {rejected.empty() ? 'n' : 'S', noticed};
     if (!same)
-        return {'S', refused + " w " + std::to_string(program.w.item()) + " for " + std::to_string(plain.w) +
+        return {'S', rejected + " w " + std::to_string(program.w.item()) + " for " + std::to_string(plain.w) +
                          ", gradient for " + std::to_string(plain.gradient)};
-    return {refused.empty() ? 'r' : 'x', refused};
+    return {rejected.empty() ? 'r' : 'x', rejected};
 }
 
 }  // namespace
 
 namespace {
 
-// A table of the outcome of each call, and those that are not as expected.
+// A table of the outcomes of all calls, and a list of unexpected outcomes.
 struct Table {
     std::string text, differs;
     int cells = 0;
@@ -229,18 +230,18 @@ struct Table {
     template <class At, class Expected>
     void add(const Call& call, int columns, const char* const* names, At at, const Expected& wanted) {
         const std::map<char, std::string> words{
-            {'r', "right"}, {'x', "refused"}, {'n', "noticed"}, {'-', "-"}, {'S', "WRONG"}};
-        std::string found, line = "| `" + call.name + "` |", said;
+            {'r', "right"}, {'x', "rejected"}, {'n', "noticed"}, {'-', "-"}, {'S', "WRONG"}};
+        std::string found, line = "| `" + call.name + "` |", details;
         for (int i = 0; i < columns; ++i) {
             const Outcome outcome = at(i);
             found += outcome.what;
             cells += outcome.what != '-';
             line += " " + words.at(outcome.what) + " |";
             if (outcome.what != wanted[static_cast<std::size_t>(i)])
-                said += "\n    " + std::string(names[i]) + ": " + outcome.what + " " + outcome.says;
+                details += "\n    " + std::string(names[i]) + ": " + outcome.what + " " + outcome.message;
         }
         text += line + "\n";
-        if (found != wanted) differs += call.name + ": " + found + ", not " + wanted + said + "\n";
+        if (found != wanted) differs += call.name + ": " + found + ", not " + wanted + details + "\n";
     }
 };
 
@@ -264,11 +265,11 @@ std::string contents(const std::string& path) {
 
 namespace {
 
-// The names of a class's public functions, or of a header's functions at its outermost level.
+// Returns the names of a class's public functions, or of a header's free functions.
 std::set<std::string> functions(const std::string& header, const std::string& type) {
     std::istringstream lines(contents(TALLY_SOURCE_DIR "/src/" + header));
     std::set<std::string> names;
-    bool inside = type.empty(), open_to_all = type.empty();
+    bool inside = type.empty(), is_public = type.empty();
     const std::string indent(type.empty() ? 0 : 4, ' ');
     const std::regex heads("^(?:template <.*> )?(class|struct) (?:\\[\\[nodiscard\\]\\] )?" + type +
                            "( final)?( :.*)? \\{$"),
@@ -277,14 +278,14 @@ std::set<std::string> functions(const std::string& header, const std::string& ty
     for (std::string line; std::getline(lines, line);) {
         if (!type.empty() && std::regex_match(line, found, heads)) {
             inside = true;
-            open_to_all = found[1] == "struct";
+            is_public = found[1] == "struct";
         } else if (inside && !type.empty() && line == "};") {
             inside = false;
         } else if (line == "public:") {
-            open_to_all = true;
+            is_public = true;
         } else if (line == "private:" || line == "protected:") {
-            open_to_all = false;
-        } else if (inside && open_to_all && std::regex_match(line, found, named)) {
+            is_public = false;
+        } else if (inside && is_public && std::regex_match(line, found, named)) {
             names.insert(found[1]);
         }
     }
@@ -293,7 +294,7 @@ std::set<std::string> functions(const std::string& header, const std::string& ty
 
 }  // namespace
 
-TEST_CASE("The table of misuse knows every public function that changes something") {
+TEST_CASE("misuse table: every public function that changes something is listed") {
     std::set<std::string> known;
     for (const Call& call : calls()) {
         const std::size_t at = call.name.rfind("::");
@@ -302,7 +303,7 @@ TEST_CASE("The table of misuse knows every public function that changes somethin
     }
     struct Header {
         std::string file, type;
-        std::set<std::string> others;  // that read only, or are the library's own
+        std::set<std::string> others;  // functions that only read, or that only the library calls
     };
     const std::vector<Header> headers{
         {"autograd/var.hpp",
@@ -324,7 +325,7 @@ TEST_CASE("The table of misuse knows every public function that changes somethin
         {"autograd/sgd_step.hpp", "", {}},
         {"train/grad_cache.hpp", "", {}},
         {"train/micro_batch.hpp", "MicroBatchSize", {"now", "retries"}},
-        // They have a window of their own.
+        // These classes have their own window.
         {"../lessons/accumulate.hpp",
          "Accumulate",
          {"announcement", "step", "flush", "begin_epoch", "window"}},
@@ -344,7 +345,7 @@ TEST_CASE("The table of misuse knows every public function that changes somethin
     }
 }
 
-TEST_CASE("Misuse is refused or noticed and never wrong in silence") {
+TEST_CASE("misuse: every call is right, rejected or noticed, and never silently wrong") {
     Table windows, graphs;
     for (const Call& call : calls())
         windows.add(
@@ -370,15 +371,15 @@ TEST_CASE("Misuse is refused or noticed and never wrong in silence") {
     if (std::getenv("TALLY_WRITE_MISUSE"))
         std::ofstream(path) << now;
     else
-        CHECK((now == committed));  // else write it anew, and look at what has changed
+        CHECK((now == committed));  // else set TALLY_WRITE_MISUSE=1 and review the difference
 }
 
-TEST_CASE("Misuse of a window with exact sums comes to the same") {
+TEST_CASE("misuse: windows with exact sums have the same outcomes") {
     const detail::ScopedValue<Sum> exact(Program::how, Sum::exact);
     Table windows;
     for (const Call& call : calls()) {
         std::string wanted = expected(call);
-        wanted[swept_open] = '-';
+        wanted[open_after_backward] = '-';
         if (finds_no_gradient(call, adding)) wanted[adding] = 'r';
         windows.add(
             call, states, state_names, [&](int state) { return observe(call, static_cast<State>(state)); },

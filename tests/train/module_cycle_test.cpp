@@ -1,4 +1,4 @@
-// A module that would list itself without an end.
+// Tests of modules that list themselves, or that two modules share.
 #include "catch.hpp"
 #include "tally/train/module.hpp"
 
@@ -14,7 +14,7 @@ struct Part : Module<double> {
 
 }  // namespace
 
-TEST_CASE("A module that lists itself is refused, also through another one") {
+TEST_CASE("Module: a module that lists itself, directly or through another, throws an Error") {
     Part self;
     self.part = &self;
     CHECK_THROWS_WITH(parameters(self),
@@ -28,7 +28,7 @@ TEST_CASE("A module that lists itself is refused, also through another one") {
                       "children only the parts that it consists of");
 }
 
-TEST_CASE("A module that two others share is listed under both") {
+TEST_CASE("Module: a module that two others share is listed under both") {
     struct Pair : Module<double> {
         Part one, two, shared;
         Pair() { one.part = two.part = &shared; }

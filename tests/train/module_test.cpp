@@ -1,5 +1,5 @@
-// Members by name, a pass on its way through a model, effects that happen once, and parameters that
-// change in place.
+// Tests of Module: member names, side effects that happen once per update, and parameters that change in
+// place.
 #include "tally/train/module.hpp"
 
 #include "autograd/support.hpp"
@@ -18,8 +18,8 @@ std::string names(Module<float>& model) {
     return all;
 }
 
-// The smallest layer with a buffer and an effect: it passes everything through and remembers the mean of all
-// that was seen since the last update.
+// A minimal layer with a buffer and a side effect. It returns its input and stores the mean of all inputs
+// since the last update.
 class Mean : public Layer<double> {
 public:
     void list(Members<double>& members) override { members.buffer("running_mean", running); }
@@ -50,7 +50,7 @@ private:
     };
 };
 
-struct Residual : Layer<float> {  // a model of one's own
+struct Residual : Layer<float> {  // a user-defined model
     Sequential<float> inner{Linear<float>(3, 5, {1, 0}), ReLU<float>(),
                             Linear<float>(5, 3, {1, 1}, {.bias = false})};
     LayerNorm<float> norm{3};
@@ -64,7 +64,7 @@ struct Residual : Layer<float> {  // a model of one's own
 
 }  // namespace
 
-TEST_CASE("Parameters are named as PyTorch names them and come in a fixed order") {
+TEST_CASE("parameters: names are PyTorch's and the order is fixed") {
     Sequential<float> model{
         Flatten<float>(), Linear<float>(4, 3, any), Tanh<float>(),
         Sequential<float>{Linear<float>(3, 4, any, {.bias = false}), SelfAttention<float>(4, 2, any)}};
@@ -78,7 +78,7 @@ TEST_CASE("Parameters are named as PyTorch names them and come in a fixed order"
     CHECK(moved.size() == 4);
 }
 
-TEST_CASE("An own model is a layer like others") {
+TEST_CASE("Sequential::add: a user-defined model is a layer like others") {
     Residual block;
     const Tensor x = constant(Random(1).array<float>({2, 3}));
     const Tensor by_hand = x + block.inner(block.norm(x));
@@ -87,7 +87,7 @@ TEST_CASE("An own model is a layer like others") {
     CHECK(same_bits(stack(x).value(), by_hand.value()));
 }
 
-TEST_CASE("Two members of one name are an error and a shared parameter is there once") {
+TEST_CASE("parameters: equal names throw an Error, and a shared parameter is listed once") {
     struct Twice : Module<float> {
         Linear<float> a{2, 2, {1, 0}}, b{2, 2, {1, 1}};
         std::string second = "b";
@@ -103,7 +103,7 @@ TEST_CASE("Two members of one name are an error and a shared parameter is there 
     CHECK_THROWS_WITH(parameters(model), "[module] two members are called 'a.weight'");
 }
 
-TEST_CASE("Effects happen once per update however the window was split") {
+TEST_CASE("SideEffects: effects happen once per update for every split of the window") {
     const std::uint64_t seed = GENERATE(range(1u, 31u));
     CAPTURE(seed);
     Random random(seed);
@@ -120,7 +120,7 @@ TEST_CASE("Effects happen once per update however the window was split") {
         CHECK(mean.updates == 0);
         (one_pass ? all.effects : window).commit();
         CHECK(mean.updates == 1);
-        (one_pass ? all.effects : window).commit();  // nothing is left
+        (one_pass ? all.effects : window).commit();  // the second commit() has no effect
         CHECK(mean.updates == 1);
         return mean.running.item();
     };
@@ -130,21 +130,22 @@ TEST_CASE("Effects happen once per update however the window was split") {
         CHECK(std::abs(after(random.whole(1, x.shape()[0]), one_pass) - full) < 1e-14);
 }
 
-TEST_CASE("A parameter is given a value in place") {
+TEST_CASE("assign: a parameter gets a value in place") {
     Linear<float> layer(2, 2, any);
     const Tensor handle = layer.weight;
     const Array<float> before = handle.value();
     const std::vector<float> numbers_before = before.to_vector();
     assign(layer.weight, Array<float>({2, 2}, {1, 2, 3, 4}));
     CHECK(handle.value().to_vector() == std::vector<float>{1, 2, 3, 4});
-    CHECK(before.to_vector() == numbers_before);  // whoever else held the numbers keeps them
+    CHECK(before.to_vector() == numbers_before);  // copies keep the old numbers
 
     const Tensor y = sum(layer(parameter(Array<float>({1, 2}, {1, 1}))));
     assign(layer.weight, Array<float>({2, 2}, {5, 6, 7, 8}));
     CHECK_THROWS_WITH(y.backward(), contains("it was changed in place between forward and backward"));
 
     {
-        const Array<float> shared = handle.value();  // now the new numbers need a buffer of their own
+        const Array<float> shared =
+            handle.value();  // a second handle, so that the new numbers need another buffer
         const Tensor z = sum(layer(parameter(Array<float>({1, 2}, {1, 1}))));
         assign(layer.weight, Array<float>({2, 2}, {5, 6, 7, 8}));
         CHECK_THROWS_WITH(z.backward(), contains("it was changed in place between forward and backward"));
@@ -157,7 +158,7 @@ TEST_CASE("A parameter is given a value in place") {
     CHECK(handle.value().to_vector() == std::vector<float>{5, 6, 7, 8});
 }
 
-TEST_CASE("A model that is where it should be stays as it is") {
+TEST_CASE("to: a model that is on the device already stays unchanged") {
     Linear<float> layer(2, 2, any);
     sum(layer(constant(Array<float>({1, 2}, {1, 1})))).backward();
     const float* const place = layer.weight.value().data();
@@ -167,7 +168,8 @@ TEST_CASE("A model that is where it should be stays as it is") {
     if (!available(Device::cuda)) CHECK_THROWS_WITH(to(layer, Device::cuda), contains("[to]"));
 }
 
-TEST_CASE("A model moved to the device computes the same and its parameters stay who they are", "[alone]") {
+TEST_CASE("to: a model moved to the device computes the same, and handles of its parameters stay valid",
+          "[alone]") {
     if (!available(Device::cuda)) TALLY_SKIP("no device");
     SelfAttention<double> model(4, 2, any, {.causal = true});
     const auto handles = parameters(model);

@@ -1,5 +1,5 @@
-// The noise scale: the formula by hand for any window, its expectation and spread where the noise is known, and
-// what is refused.
+// Tests of the noise scale: the formula for random windows, expectation and variance for known noise, and
+// errors.
 #include "tally/train/noise.hpp"
 
 #include <cmath>
@@ -24,10 +24,11 @@ namespace {
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 using Numbers = std::vector<double>;
 
-// Micro-batches of a loss that is linear in its parameters: its gradients are what was drawn.
+// Random micro-batches of a loss that is linear in its parameters, so that the gradients are the drawn
+// numbers.
 template <class S> struct Drawn {
     struct Micro {
-        std::vector<Array<S>> gradients;  // of the loss's sum, by parameter
+        std::vector<Array<S>> gradients;  // of the loss's sum, one per parameter
         double count, weight;
         bool dropped = false;
     };
@@ -48,7 +49,7 @@ template <class S> struct Drawn {
         for (std::int64_t n = r.whole(1, 6); n-- > 0;) {
             micros.push_back({{}, static_cast<double>(r.whole(0, 6)), weighted ? r.between(0.1, 3) : 1});
             Micro& micro = micros.back();
-            if (n == 0 && total == 0) micro.count = 2;  // one counts
+            if (n == 0 && total == 0) micro.count = 2;  // at least one micro-batch counts
             for (const Array<S>& value : values)
                 micro.gradients.push_back(micro.count > 0 ? r.array<S>(value.shape())
                                                           : Array<S>::zeros(value.shape(), here()));
@@ -94,7 +95,7 @@ double squared(const Numbers& x) {
     return sum;
 }
 
-// The same by hand: the means, the equations, and how large what is subtracted there may be.
+// The expected estimates, and the magnitude of the terms whose difference they are.
 struct ByHand {
     double trace = 0, square = 0, first_share = 0, share = 0, size = 0;
     int counted = 0;
@@ -120,10 +121,10 @@ template <class S> ByHand by_hand(const Drawn<S>& drawn) {
     }
     for (double& each : sum) each /= shares;
     found.share = squares / (shares * shares);
-    const double apart = found.first_share - found.share;
-    found.trace = (squared(first) - squared(sum)) / apart;
-    found.square = (found.first_share * squared(sum) - found.share * squared(first)) / apart;
-    found.size = std::max(squared(first), sizes * sizes / (shares * shares)) / std::abs(apart);
+    const double difference = found.first_share - found.share;
+    found.trace = (squared(first) - squared(sum)) / difference;
+    found.square = (found.first_share * squared(sum) - found.share * squared(first)) / difference;
+    found.size = std::max(squared(first), sizes * sizes / (shares * shares)) / std::abs(difference);
     return found;
 }
 
@@ -148,9 +149,9 @@ template <class S> void check_by_hand(std::uint64_t seed) {
             CHECK(done.noise.windows + done.noise.without == noise);
             if (!noise) continue;
             CHECK(window.noise().windows + window.noise().without == update + 1);
-            const double apart = 1 - expected.share / expected.first_share;
-            if (expected.counted == 1 || apart < -1e-3) CHECK(done.noise.without == 1);
-            if (expected.counted == 1 || apart < 0.01) continue;
+            const double difference = 1 - expected.share / expected.first_share;
+            if (expected.counted == 1 || difference < -1e-3) CHECK(done.noise.without == 1);
+            if (expected.counted == 1 || difference < 0.01) continue;
             const double bound = expected.size * (sizeof(S) == 4 ? 1e-4 : 1e-12);
             CHECK(std::abs(done.noise.trace() - expected.trace) <= bound);
             CHECK(std::abs(done.noise.square() - expected.square) <= bound);
@@ -164,14 +165,15 @@ template <class S> void check_by_hand(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("The noise of a window is what two equations say, and measuring it changes no bit") {
+TEST_CASE(
+    "Window::noise: the estimates solve the two equations, and measuring changes no bit of the weights") {
     for (std::uint64_t seed = 1; seed <= 400; ++seed) {
         check_by_hand<float>(seed);
         check_by_hand<double>(seed);
     }
 }
 
-TEST_CASE("Two micro-batches of one item and of two: the formula of the literature by hand") {
+TEST_CASE("Window::noise: micro-batches of one and two items give the numbers of the literature's formula") {
     // b = 1: |(3, 4)|^2 = 25. B = 3: the mean of (3, 4), (0, 2), (0, 0) is (1, 2), so 5.
     // (3 * 5 - 1 * 25) / (3 - 1) = -5, and (25 - 5) / (1/1 - 1/3) = 30.
     const Tensor64 w = parameter(Array<double>({2}, {1, 1}).to(here()));
@@ -189,7 +191,8 @@ TEST_CASE("Two micro-batches of one item and of two: the formula of the literatu
     CHECK(std::abs(window.noise().square() + 5) < 1e-12);
     CHECK_FALSE(window.noise().scale().has_value());
 
-    // Means of more windows: twice 30 and -5, and once 0 and 4; their ratio is 20 / -2, then 15 / 0.25.
+    // Averages over windows: the first window gives a trace of 30 and a square of -5, the others give 0 and
+    // 4.
     window.add(items({2, 0}));
     window.add(items({2, 0, 2, 0}));
     window.finish();
@@ -208,7 +211,7 @@ TEST_CASE("Two micro-batches of one item and of two: the formula of the literatu
 
 namespace {
 
-// Items whose gradients are normal around G, with variance v for each of their d elements.
+// Items whose gradients have d normal elements with a known mean and variance.
 struct Known {
     std::int64_t d;
     double mean, variance;  // of each element
@@ -221,7 +224,7 @@ struct Known {
         for (const double size : sizes) all += size;
         return all;
     }
-    // Of one window's estimates (docs/mathematics.md, 8), where each item weighs the same.
+    // The variance of one window's estimates (docs/mathematics.md, 8) if every item has the same weight.
     double variance_of_trace() const {
         const double p = 1 / sizes[0], q = 1 / items();
         return (2 * variance * trace() * (p + q) + 4 * square() * variance) / (p - q);
@@ -236,7 +239,7 @@ struct Measured {
     std::vector<double> traces, squares;
     Noise noise;
 };
-// Windows of such items; the parameter does not matter, since the loss is linear.
+// Measures the noise of windows of such items. The loss is linear, so the parameter's value has no effect.
 Measured measured(const Known& known, std::uint64_t seed, std::int64_t windows) {
     const Tensor64 w = parameter(Array<double>::zeros({known.d}, here()));
     Sgd<double> sgd({w}, {.learning_rate = 0});
@@ -244,7 +247,7 @@ Measured measured(const Known& known, std::uint64_t seed, std::int64_t windows) 
     Measured found;
     std::uint64_t stream = 0;
     for (std::int64_t i = 0; i < windows; ++i) {
-        for (const double size : known.sizes) {  // a sum of so many normal numbers is normal
+        for (const double size : known.sizes) {  // the sum of normal numbers is normal
             const Array<double> sum_of_items =
                 random_normal<double>({known.d}, {.seed = seed, .stream = stream++}, size * known.mean,
                                       std::sqrt(size * known.variance));
@@ -273,9 +276,9 @@ Known drawn_noise(Random& r) {
 
 }  // namespace
 
-// A mean of 100 windows and more, of 20 elements and more each, is nearly normal: one beyond six standard deviations is
-// one in 1e8 or so, and there are 80.
-TEST_CASE("The noise of windows is not biased: known items give their known noise") {
+// A mean of at least 100 windows of at least 20 elements is nearly normal. A deviation of more than six
+// standard deviations has a probability of about 1e-8, and there are 80 means.
+TEST_CASE("Window::noise: the estimates are not biased when the noise is known") {
     constexpr double allowed = 6;
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         Random r(seed);
@@ -305,7 +308,7 @@ struct OneWeight {
 
 }  // namespace
 
-TEST_CASE("Windows that can say nothing about noise say so in words") {
+TEST_CASE("Window::noise: windows that permit no estimate throw an Error that says why") {
     OneWeight one;
     {
         Window<double> window(one.sgd, {});
@@ -318,10 +321,10 @@ TEST_CASE("Windows that can say nothing about noise say so in words") {
     CHECK(window.finish().noise.without == 1);
     CHECK_THROWS_WITH(window.noise().square(), contains("1 has been updated from one micro-batch alone"));
     window.add(linear_loss(one.w, 2, 3));
-    window.add(linear_loss(one.w, 0, 0));  // it counts nothing
+    window.add(linear_loss(one.w, 0, 0));  // counts nothing
     CHECK(window.finish().noise.without == 1);
     CHECK_THROWS_WITH(window.noise().scale(), contains("2 have been updated"));
-    // What was not updated does not count.
+    // Windows that did not update do not count.
     window.add(linear_loss(one.w, 2));
     window.add(linear_loss(one.w, std::numeric_limits<double>::quiet_NaN()));
     CHECK_FALSE(window.finish().stepped);
@@ -329,7 +332,7 @@ TEST_CASE("Windows that can say nothing about noise say so in words") {
     window.add(linear_loss(one.w, 2));
     window.discard();
     CHECK(window.noise().windows + window.noise().without == 2);
-    // A first one that counts nothing leaves it to the next.
+    // If the first micro-batch counts nothing, the next one is the first of the formula.
     window.add(linear_loss(one.w, 0, 0));
     window.add(linear_loss(one.w, 3));
     window.add(linear_loss(one.w, 1));
@@ -338,7 +341,7 @@ TEST_CASE("Windows that can say nothing about noise say so in words") {
     CHECK(std::abs(window.noise().square() + 2) < 1e-12);
 }
 
-TEST_CASE("Noise of micro-batches that others go backward through") {
+TEST_CASE("Window::noise: micro-batches of after_backward() are measured") {
     OneWeight one;
     Window<double> window(one.sgd, {.noise = true});
     linear_loss(one.w, 3).sum.backward();
@@ -349,7 +352,7 @@ TEST_CASE("Noise of micro-batches that others go backward through") {
     CHECK(std::abs(window.noise().trace() - 20) < 1e-12);
 }
 
-TEST_CASE("A window that measures noise refuses what it cannot mean") {
+TEST_CASE("Window::noise: losses of dependent items throw an Error") {
     OneWeight one;
     Window<double> window(one.sgd, {.total = 2, .noise = true});
     CHECK_THROWS_WITH(
@@ -366,10 +369,10 @@ TEST_CASE("A window that measures noise refuses what it cannot mean") {
     window.discard();
 }
 
-TEST_CASE("Noise goes on where a saved window does") {
+TEST_CASE("Window::save: a loaded window continues the noise estimate") {
     const std::vector<double> gradients{3, 1, -2, 5, 4, 4, 7, -1};
-    struct Course : OneWeight {
-        explicit Course(bool noise, Sum how)
+    struct Training : OneWeight {
+        explicit Training(bool noise, Sum how)
             : window(sgd, {.micro_batches = 4, .sum = how, .noise = noise}) {}
         void add(double gradient) {
             window.add(linear_loss(w, gradient));
@@ -377,20 +380,20 @@ TEST_CASE("Noise goes on where a saved window does") {
         }
         Window<double> window;
     };
-    const auto through_a_file = [](const Course& course) {
+    const auto save_and_parse = [](const Training& training) {
         TrainingState state;
-        course.window.save(state, "w");
+        training.window.save(state, "w");
         const std::string file = detail::state_bytes(state);
         return detail::parse_state(std::as_bytes(std::span(file)), "file");
     };
     for (const Sum how : {Sum::running, Sum::exact}) {
-        Course whole(true, how);
+        Training whole(true, how);
         for (const double gradient : gradients) whole.add(gradient);
         for (std::size_t cut = 0; cut <= gradients.size(); ++cut) {
             CAPTURE(cut, how == Sum::exact);
-            Course before(true, how), after(true, how);
+            Training before(true, how), after(true, how);
             for (std::size_t i = 0; i < cut; ++i) before.add(gradients[i]);
-            after.window.load(through_a_file(before), "w");
+            after.window.load(save_and_parse(before), "w");
             before.window.discard();
             for (std::size_t i = cut; i < gradients.size(); ++i) after.add(gradients[i]);
             CHECK(after.window.noise().windows == 2);
@@ -400,24 +403,25 @@ TEST_CASE("Noise goes on where a saved window does") {
         }
     }
 
-    // It decides nothing, so it may be another; a first gradient that nobody measured gives nothing.
-    Course whole(false, Sum::running);
+    // Measuring has no effect on the training, so the loaded option may differ. A first gradient that was not
+    // measured yields no estimate.
+    Training whole(false, Sum::running);
     for (const double gradient : gradients) whole.add(gradient);
     for (std::size_t cut = 0; cut <= 4; ++cut) {
         CAPTURE(cut);
-        Course without(false, Sum::running), with(true, Sum::running), back(false, Sum::running);
+        Training without(false, Sum::running), with(true, Sum::running), back(false, Sum::running);
         for (std::size_t i = 0; i < cut; ++i) without.add(gradients[i]);
-        with.window.load(through_a_file(without), "w");
+        with.window.load(save_and_parse(without), "w");
         without.window.discard();
         for (std::size_t i = cut; i < gradients.size(); ++i) with.add(gradients[i]);
         CHECK(with.window.noise().windows == (cut == 0 ? 2 : 1));
         CHECK(with.window.noise().without == (cut == 0 || cut == 4 ? 0 : 1));
         CHECK(same_bits(with.w.value(), whole.w.value()));
-        CHECK_NOTHROW(back.window.load(through_a_file(with), "w"));
+        CHECK_NOTHROW(back.window.load(save_and_parse(with), "w"));
     }
 }
 
-TEST_CASE("A window saved after a gradient that is no number is loaded") {
+TEST_CASE("Window::load: a window saved after a NaN gradient can be loaded") {
     const WindowOptions<double> options{.non_finite = NonFinite::drop_window, .noise = true};
     OneWeight one, other;
     Window<double> saved(one.sgd, options), loaded(other.sgd, options);
@@ -428,7 +432,7 @@ TEST_CASE("A window saved after a gradient that is no number is loaded") {
     loaded.discard();
 }
 
-TEST_CASE("Absurd numbers of saved noise are refused, and nothing has changed") {
+TEST_CASE("Window::load: invalid numbers of saved noise throw an Error and change nothing") {
     OneWeight one;
     Window<double> window(one.sgd, {.noise = true});
     window.add(linear_loss(one.w, 3));
@@ -436,16 +440,17 @@ TEST_CASE("Absurd numbers of saved noise are refused, and nothing has changed") 
     window.save(good, "w");
     const double nan = std::numeric_limits<double>::quiet_NaN(),
                  infinity = std::numeric_limits<double>::infinity();
-    const std::vector<std::pair<std::string, TrainingState::Entry>> absurd{{"windows", std::int64_t{-1}},
-                                                                           {"without", std::int64_t{-1}},
-                                                                           {"firsts", std::int64_t{1000}},
-                                                                           {"traces", nan},
-                                                                           {"squares", infinity},
-                                                                           {"first_square", -1.0},
-                                                                           {"first_share", nan},
-                                                                           {"squared_weights", -1.0},
-                                                                           {"first_square", std::int64_t{1}}};
-    for (const auto& [name, value] : absurd) {
+    const std::vector<std::pair<std::string, TrainingState::Entry>> invalid{
+        {"windows", std::int64_t{-1}},
+        {"without", std::int64_t{-1}},
+        {"firsts", std::int64_t{1000}},
+        {"traces", nan},
+        {"squares", infinity},
+        {"first_square", -1.0},
+        {"first_share", nan},
+        {"squared_weights", -1.0},
+        {"first_square", std::int64_t{1}}};
+    for (const auto& [name, value] : invalid) {
         CAPTURE(name);
         CHECK_THROWS_WITH(window.load(with(good, "w/noise/" + name, value), "w"),
                           contains("w/noise/" + name));

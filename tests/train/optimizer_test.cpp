@@ -1,5 +1,5 @@
-// What optimizers promise beside their formulas: who is stepped, what is saved, what is refused; and what
-// happens to those who step too often.
+// Tests of optimizers besides their formulas: parameters without a gradient, saving and loading, errors,
+// memory, and AdamA.
 #include "tally/train/optimizer.hpp"
 
 #include <cmath>
@@ -42,7 +42,7 @@ template <class S> std::vector<std::function<std::unique_ptr<Optimizer<S>>(Param
     };
 }
 
-// A random training: which parameters get a gradient at which step, and which.
+// A random training: each step gives random gradients to some of the parameters.
 template <class S> struct Training {
     explicit Training(unsigned number) : seed(number), dice(number) {
         for (std::size_t k = 0; k < 2 + number % 4; ++k)
@@ -58,17 +58,17 @@ template <class S> struct Training {
     bool reached(std::size_t k, std::size_t step) const {
         return random::bits(seed, 2000 + k, step) % 4 != 0;
     }
-    void give(const Parameters<S>& to, std::size_t step) const {
+    void set_gradients(const Parameters<S>& to, std::size_t step) const {
         for (std::size_t k = 0; k < to.size(); ++k) {
             to[k].zero_grad();
             if (reached(k, step))
                 to[k].backward(random_normal<S>(shapes[k], {.seed = seed, .stream = 100 * step + k}));
         }
     }
-    // What makes the middle of a window, too: AdamA takes in a gradient more.
+    // Puts AdamA into the middle of a window by folding one more gradient.
     void fold(Optimizer<S>& optimizer, std::size_t step) const {
         if (auto* const folding = dynamic_cast<AdamA<S>*>(&optimizer)) {
-            give(optimizer.parameters(), step + 500);
+            set_gradients(optimizer.parameters(), step + 500);
             folding->fold();
         }
     }
@@ -96,29 +96,31 @@ template <class S> TrainingState saved(const Optimizer<S>& optimizer) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("An optimizer of several parameters steps them as one for each would", "", float, double) {
+TEMPLATE_TEST_CASE(
+    "Optimizer::step: several parameters get the same bits as with one optimizer per parameter", "", float,
+    double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 40; ++seed)
         for (const auto& make : kinds<S>()) {
             const Training<S> training(seed);
-            const auto together = training.parameters(), apart = training.parameters();
+            const auto together = training.parameters(), separate = training.parameters();
             const auto all = make(together);
             std::vector<std::unique_ptr<Optimizer<S>>> each;
-            for (const auto& w : apart) each.push_back(make({w}));
+            for (const auto& w : separate) each.push_back(make({w}));
             INFO("seed " << seed << ", " << all->name());
             for (std::size_t step = 0; step < 6; ++step) {
-                training.give(together, step);
-                training.give(apart, step);
+                training.set_gradients(together, step);
+                training.set_gradients(separate, step);
                 all->step();
                 for (const auto& optimizer : each) optimizer->step();
             }
-            REQUIRE(same_values(together, apart));
+            REQUIRE(same_values(together, separate));
             REQUIRE_FALSE(same_values(together, training.parameters()));
         }
 }
 
-TEMPLATE_TEST_CASE("A parameter without a gradient stays, and so does what is remembered of it", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("Optimizer::step: a parameter without a gradient keeps its value and its optimizer state",
+                   "", float, double) {
     using S = TestType;
     for (const auto& make : kinds<S>()) {
         const Parameters<S> w{parameter(Array<S>{1, 2}), parameter(Array<S>{3})},
@@ -143,7 +145,7 @@ TEMPLATE_TEST_CASE("A parameter without a gradient stays, and so does what is re
     }
 }
 
-TEMPLATE_TEST_CASE("Saved and loaded at any instant a training goes on with the same bits", "", float,
+TEMPLATE_TEST_CASE("Optimizer::load: a training loaded at any step continues with the same bits", "", float,
                    double) {
     using S = TestType;
     for (unsigned seed = 0; seed < 30; ++seed)
@@ -156,7 +158,7 @@ TEMPLATE_TEST_CASE("Saved and loaded at any instant a training goes on with the 
             Parameters<S> after;
             const std::size_t cut = seed % 5;
             const auto go = [&](Optimizer<S>& optimizer, std::size_t step) {
-                training.give(optimizer.parameters(), step);
+                training.set_gradients(optimizer.parameters(), step);
                 optimizer.set_learning_rate(0.1 / static_cast<double>(1 + step / 2));
                 optimizer.step();
             };
@@ -166,7 +168,7 @@ TEMPLATE_TEST_CASE("Saved and loaded at any instant a training goes on with the 
                 if (step == cut) {  // in the middle of AdamA's window
                     const TrainingState state = saved(*first);
                     for (const auto& w : before) after.push_back(parameter(w.value().clone()));
-                    go(*first, step);  // what is saved does not change behind one's back
+                    go(*first, step);  // so that a saved state that shares memory would change
                     second = make(after);
                     second->load(state, "o");
                     CHECK(second->learning_rate() == whole->learning_rate());
@@ -180,7 +182,7 @@ TEMPLATE_TEST_CASE("Saved and loaded at any instant a training goes on with the 
         }
 }
 
-TEST_CASE("What does not fit is refused on loading, and nothing changes") {
+TEST_CASE("Optimizer::load: a state that does not fit throws an Error and changes nothing") {
     const Parameters<double> w{parameter<double>({1, 2}), parameter<double>({3})};
     Adam<double> adam(w, {.learning_rate = 0.5});
     const auto step = [&](Optimizer<double>& optimizer) {
@@ -192,7 +194,7 @@ TEST_CASE("What does not fit is refused on loading, and nothing changes") {
     step(adam);
     adam.schedule_learning_rate(0.25);
     const TrainingState now = saved(adam);
-    const auto refuses = [&](const TrainingState& wrong, const std::string& words) {
+    const auto rejects = [&](const TrainingState& wrong, const std::string& words) {
         CHECK_THROWS_WITH(adam.load(wrong, "o"), contains(words));
         const TrainingState then = saved(adam);
         CHECK(then.get<double>("o/learning_rate") == 0.25);
@@ -200,23 +202,22 @@ TEST_CASE("What does not fit is refused on loading, and nothing changes") {
         for (const char* name : {"o/m/0", "o/m/1", "o/v/0", "o/v/1"})
             CHECK(then.get<Array<double>>(name).to_vector() == now.get<Array<double>>(name).to_vector());
     };
-    refuses(TrainingState(), "there is no 'o/name'");
-    refuses(with(state, "o/v/1", {}), "there is no 'o/v/1'");
-    refuses(with(state, "o/updates/1", {}), "there is no 'o/updates/1'");
-    refuses(with(state, "o/v/1", Array<double>{1, 2}), "[Adam] 'o/v/1' is (2), its parameter (1)");
-    refuses(with(state, "o/m/1", Array<float>{1}), "'o/m/1' has another type");
-    refuses(with(state, "o/updates/1", std::int64_t{-1}),
-            "'o/updates/1' is -1, a count from 0 to 9007199254740992 expected");
-    refuses(with(state, "o/learning_rate", -1.0), "learning rate");
-    refuses(with(state, "o/parameters", std::int64_t{3}), "was saved with 3 parameters, here are 2");
-    refuses(with(state, "o/options/beta1", 0.5), "was saved with beta1 0.5, here it is 0.9");
-    refuses(with(state, "o/name", std::string("SGD")), "[Adam] 'o' was saved by SGD");
+    rejects(TrainingState(), "there is no 'o/name'");
+    rejects(with(state, "o/v/1", {}), "there is no 'o/v/1'");
+    rejects(with(state, "o/updates/1", {}), "there is no 'o/updates/1'");
+    rejects(with(state, "o/v/1", Array<double>{1, 2}), "[Adam] 'o/v/1' is (2), its parameter (1)");
+    rejects(with(state, "o/m/1", Array<float>{1}), "'o/m/1' has another type");
+    rejects(with(state, "o/updates/1", std::int64_t{-1}), "'o/updates/1' is no count: -1");
+    rejects(with(state, "o/learning_rate", -1.0), "learning rate");
+    rejects(with(state, "o/parameters", std::int64_t{3}), "was saved with 3 parameters, here are 2");
+    rejects(with(state, "o/options/beta1", 0.5), "was saved with beta1 0.5, here it is 0.9");
+    rejects(with(state, "o/name", std::string("SGD")), "[Adam] what is saved under 'o' is of SGD");
     adam.load(state, "o");
     CHECK(adam.learning_rate() == 0.5);
     CHECK(saved(adam).get<std::int64_t>("o/updates/0") == 1);
 }
 
-TEST_CASE("Options and parameters that make no sense are refused in words") {
+TEST_CASE("Optimizer: invalid options and parameters throw an Error") {
     const Tensor64 w = parameter<double>({1, 2}), c = constant<double>({1});
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const auto sgd = [&](SgdOptions options) { Sgd<double>({w}, options); };
@@ -243,12 +244,14 @@ TEST_CASE("Options and parameters that make no sense are refused in words") {
     CHECK_THROWS_WITH(Sgd<double>({w, c, w}, {}), contains("parameter 1"));
     CHECK_THROWS_WITH(Sgd<double>({w, w}, {}), contains("parameter 1 of shape (2) is listed twice"));
     CHECK_THROWS_WITH(Sgd<double>({w, Tensor64()}, {}), contains("parameter 1 is an empty variable"));
-    Sgd sgd_of_one({w}, SgdOptions{.learning_rate = 0.1});  // the type of number is found
+    Sgd sgd_of_one({w}, SgdOptions{.learning_rate = 0.1});  // deduces the element type
     CHECK_THROWS_WITH(sgd_of_one.set_learning_rate(nan), contains("learning rate"));
     CHECK(sgd_of_one.learning_rate() == 0.1);
 }
 
-TEST_CASE("A step between forward and backward is noticed, and a copy keeps what it had") {
+TEST_CASE(
+    "Optimizer::step: a step between forward and backward throws an Error in backward(), and copies keep "
+    "their values") {
     const Tensor64 w = parameter<double>({1, 2});
     for (const auto& make : kinds<double>()) {
         const auto optimizer = make({w});
@@ -265,7 +268,7 @@ TEST_CASE("A step between forward and backward is noticed, and a copy keeps what
     }
 }
 
-TEST_CASE("A steady step takes no memory") {
+TEST_CASE("Optimizer::step: later steps allocate no memory") {
     for (const auto& make : kinds<double>()) {
         const Tensor64 w = parameter(Array<double>::full({100}, 1)), b = parameter<double>({1});
         const auto optimizer = make({w, b});
@@ -285,17 +288,17 @@ TEST_CASE("A steady step takes no memory") {
     }
 }
 
-TEST_CASE("Where memory runs out a step of AdamA is made whole or not at all") {
+TEST_CASE("AdamA::step: if an allocation fails, the step is complete or has no effect") {
     const auto bytes = [](const AdamA<double>& adam) { return detail::state_bytes(saved(adam)); };
-    const auto give = [](const AdamA<double>& adam, double g) {
+    const auto set_gradients = [](const AdamA<double>& adam, double g) {
         for (const Tensor64& each : adam.parameters()) each.backward(Array<double>::full(each.shape(), g));
     };
-    const auto made = [&] {  // one micro-batch is folded, another's gradients wait
+    const auto made = [&] {  // one micro-batch is folded, the gradients of another are not
         auto adam = std::make_unique<AdamA<double>>(
             Parameters<double>{parameter<double>({0.5, 2}), parameter<double>({-1, 3, 4})});
         adam->parameters()[0].backward(Array<double>::full({2}, 0.5));
         adam->fold();
-        give(*adam, 0.25);
+        set_gradients(*adam, 0.25);
         return adam;
     };
     const auto wanted = made();
@@ -305,7 +308,7 @@ TEST_CASE("Where memory runs out a step of AdamA is made whole or not at all") {
         const auto adam = made();
         const std::string before = bytes(*adam);
         const std::size_t remembered = adam->state_size().now;
-        std::vector<Array<double>> held;  // so that values are not written where they lie
+        std::vector<Array<double>> held;  // so that values cannot be updated in place
         for (const Tensor64& each : adam->parameters()) held.push_back(each.value());
         memory::fail_allocation(n);
         bool failed = false;
@@ -328,7 +331,7 @@ TEST_CASE("Where memory runs out a step of AdamA is made whole or not at all") {
     CHECK(failures >= 4);  // two values, two moments of the second parameter
 }
 
-TEST_CASE("A fold inside a backward is refused before it takes anything in") {
+TEST_CASE("AdamA::fold: a call during backward() throws an Error before it changes anything") {
     const Tensor64 w = parameter<double>({1, 2}), x = parameter<double>({3, 4});
     AdamA<double> adam({w, x});
     w.backward(Array<double>{1, 1});
@@ -340,7 +343,7 @@ TEST_CASE("A fold inside a backward is refused before it takes anything in") {
     CHECK(w.has_grad());
 }
 
-TEST_CASE("In a window AdamA takes in one gradient, the mean, and is AdamW") {
+TEST_CASE("AdamA: in a window AdamA gets one mean gradient and equals AdamW") {
     const Tensor64 a = parameter<double>({0.5}), b = parameter<double>({0.5});
     AdamA folding({a}, {.weight_decay = 0.01});
     AdamW plain({b}, {.weight_decay = 0.01});
@@ -357,14 +360,14 @@ TEST_CASE("In a window AdamA takes in one gradient, the mean, and is AdamW") {
     CHECK(a.item() != 0.5);
 }
 
-TEST_CASE("AdamA follows its recurrence, and with one micro-batch it is AdamW") {
+TEST_CASE("AdamA: the steps follow its recurrence, and one micro-batch equals AdamW") {
     for (unsigned seed = 0; seed < 50; ++seed) {
         INFO("seed " << seed);
         const AdamOptions options{
             .learning_rate = 0.1, .beta1 = 0.8, .beta2 = 0.9, .eps = 1e-3, .weight_decay = 0.2};
         const Tensor64 a = parameter<double>({0.5}), b = parameter<double>({0.5}),
                        c = parameter<double>({0.5});
-        AdamA folded({a}, options), left({b}, options);
+        AdamA folded({a}, options), one_micro_batch({b}, options);
         AdamW plain({c},
                     {.learning_rate = 0.1, .beta1 = 0.8, .beta2 = 0.9, .eps = 1e-3, .weight_decay = 0.2});
         double w = 0.5, m = 0, v = 0;
@@ -383,10 +386,10 @@ TEST_CASE("AdamA follows its recurrence, and with one micro-batch it is AdamW") 
             REQUIRE(std::abs(a.item() - w) <= 1e-12);
             const Array<double> g{random::detail::normal<double>(seed, 3, t)};
             for (const Tensor64& each : {b, c}) each.backward(g);
-            left.step();
+            one_micro_batch.step();
             plain.step();
             REQUIRE(b.item() == c.item());
-            left.zero_grad();
+            one_micro_batch.zero_grad();
             plain.zero_grad();
         }
     }

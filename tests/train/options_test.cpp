@@ -1,5 +1,5 @@
-// Every option changed between saving and loading: refused by its name with both values, or allowed, and then
-// the bits are those of a training that was never interrupted. docs/options.md is the table of it.
+// Tests that each option that differs when a training is loaded is rejected with both values, or keeps the
+// bits of an uninterrupted training. docs/options.md shows the table.
 #include <cstdlib>
 #include <functional>
 #include <sstream>
@@ -18,7 +18,7 @@ namespace {
 
 using lesson::AdamA;
 
-// The fields of an aggregate by name: it does not compile when one is added or goes.
+// Returns the names of all fields of an aggregate. Does not compile if a field is missing or surplus.
 #define TALLY_NAMES(object, ...)                                                                  \
     [] {                                                                                          \
         [[maybe_unused]] const auto& [__VA_ARGS__] = object;                                      \
@@ -48,11 +48,12 @@ const std::vector<std::string> adam_names =
     TALLY_NAMES(adam_options, learning_rate, beta1, beta2, eps, weight_decay);
 const std::vector<std::string> average_names = TALLY_NAMES(average_options, decay, bias_correction);
 
-// One line of the table: what was changed, and what is to happen. An empty word: it may be another.
+// A row of the table: a change of an option, and the expected error or, if `words` is empty, the allowed
+// effect.
 template <class Options> struct Row {
     std::string option;
     std::function<void(Options&)> change;
-    std::string words;  // of the refusal, after "was saved with"
+    std::string words;  // of the error, after "was saved with"
     std::string note = "the same bits";
 };
 
@@ -64,7 +65,8 @@ void expect_every_option(const std::vector<Row<Options>>& rows, const std::vecto
     }
 }
 
-template <class Options> std::string told(const std::string& kind, const std::vector<Row<Options>>& rows) {
+template <class Options>
+std::string table_of(const std::string& kind, const std::vector<Row<Options>>& rows) {
     std::string table = "\n## " + kind + "\n\n| option | when resumed with another |\n|---|---|\n";
     for (const auto& row : rows)
         table +=
@@ -79,7 +81,7 @@ template <class Options> std::string told(const std::string& kind, const std::ve
 std::string bits(SmallTraining& training) {
     TrainingState state;
     training.trainer.window().save(state, "w", &training.model);
-    std::string all;  // without the options, of which some may differ
+    std::string all;  // without the options, some of which may differ
     for (const auto& [name, entry] : state.entries())
         if (const auto* array = std::get_if<Array<double>>(&entry); array && name != "w/schedule")
             for (const double number : array->to_vector()) all += as_text(number);
@@ -94,12 +96,12 @@ TrainerOptions<double> base() {
 }
 
 std::string uninterrupted(TrainerOptions<double> options) {
-    SmallTraining course(options);
-    course.trainer.train();
-    return bits(course);
+    SmallTraining training(options);
+    training.trainer.train();
+    return bits(training);
 }
 
-bool without_average = false;  // what a change cannot do to the options itself
+bool without_average = false;  // a change that the options alone cannot express
 std::ostringstream progress;
 
 std::vector<Row<TrainerOptions<double>>> trainer_rows(const Folder& folder) {
@@ -154,7 +156,7 @@ std::vector<Row<TrainerOptions<double>>> trainer_rows(const Folder& folder) {
 
 }  // namespace
 
-TEST_CASE("Every option of a Trainer that is changed is refused by its name or keeps the bits") {
+TEST_CASE("Trainer::load: each changed option is rejected by its name or keeps the bits") {
     const std::string wanted = uninterrupted(base());
     const Folder unused;
     expect_every_option(trainer_rows(unused), trainer_names);
@@ -181,15 +183,15 @@ TEST_CASE("Every option of a Trainer that is changed is refused by its name or k
                 CHECK_THROWS_WITH(SmallTraining(options), contains("in the middle of a window"));
             } else if (!row.words.empty()) {
                 const std::string words =
-                    message_of([&] { SmallTraining course(options, !without_average); });
+                    message_of([&] { SmallTraining training(options, !without_average); });
                 CHECK_THAT(words, contains(" was saved with " + row.words));
                 CHECK_THAT(words, contains("[trainer] '" + path) || contains("[window] 'window'"));
             } else {
-                SmallTraining course(options);
-                course.trainer.train();
+                SmallTraining training(options);
+                training.trainer.train();
                 options.checkpoint = "";
                 const std::string here = row.option == "num_train_epochs" ? uninterrupted(options) : wanted;
-                CHECK((bits(course) == here));
+                CHECK((bits(training) == here));
             }
         }
     without_average = false;
@@ -208,7 +210,7 @@ TEST_CASE("Every option of a Trainer that is changed is refused by its name or k
 
 namespace {
 
-const std::string way_out =
+const std::string advice =
     "; make it with what was saved, and after load() set_learning_rate(0.2) if that is what you want";
 
 std::vector<Row<WindowOptions<double>>> window_rows(MovingAverage<double>* average) {
@@ -234,7 +236,7 @@ std::vector<Row<WindowOptions<double>>> window_rows(MovingAverage<double>* avera
 
 std::vector<Row<SgdOptions>> sgd_rows() {
     return {{"learning_rate", [](SgdOptions& o) { o.learning_rate = 0.2; },
-             "learning_rate 0.1, here it is 0.2" + way_out},
+             "learning_rate 0.1, here it is 0.2" + advice},
             {"momentum", [](SgdOptions& o) { o.momentum = 0.8; }, "momentum 0.9, here it is 0.8"},
             {"dampening", [](SgdOptions& o) { o.dampening = 0.5; }, "dampening 0, here it is 0.5"},
             {"nesterov", [](SgdOptions& o) { o.nesterov = true; }, "nesterov 0, here it is 1"},
@@ -243,7 +245,7 @@ std::vector<Row<SgdOptions>> sgd_rows() {
 
 std::vector<Row<AdamOptions>> adam_rows() {
     return {{"learning_rate", [](AdamOptions& o) { o.learning_rate = 0.2; },
-             "learning_rate 0.1, here it is 0.2" + way_out},
+             "learning_rate 0.1, here it is 0.2" + advice},
             {"beta1", [](AdamOptions& o) { o.beta1 = 0.8; }, "beta1 0.9, here it is 0.8"},
             {"beta2", [](AdamOptions& o) { o.beta2 = 0.99; }, "beta2 0.999, here it is 0.99"},
             {"eps", [](AdamOptions& o) { o.eps = 1e-6; }, "eps 1e-08, here it is 1e-06"},
@@ -256,7 +258,7 @@ std::vector<Row<AverageOptions>> average_rows() {
              "bias_correction 0, here it is 1"}};
 }
 
-// What is saved by `make(options)` in mid-window and loaded into `make(changed options)`.
+// Saves the state of `make(options)` in mid-window and loads it into `make(changed options)`.
 template <class Options, class Make> void check_rows(const std::string& kind, const Options& options,
                                                      const std::vector<Row<Options>>& rows,
                                                      const std::vector<std::string>& names, Make make) {
@@ -294,7 +296,8 @@ template <class O, class Use> void with_optimizer(O& optimizer, Use use) {
 
 }  // namespace
 
-TEST_CASE("Every option of a window or an optimizer or an average that is changed is refused by its name") {
+TEST_CASE(
+    "Window::load: each changed option of a window, an optimizer or an average is rejected by its name") {
     using W = WindowOptions<double>;
     const Tensor64 w = parameter({1.0, 2.0});
     MovingAverage<double> average({w});
@@ -337,8 +340,8 @@ TEST_CASE("Every option of a window or an optimizer or an average that is change
                });
 }
 
-// AdamA takes in micro-batches by itself, without a window.
-TEST_CASE("Every option of AdamA that is changed is refused by its name") {
+// AdamA accumulates micro-batches without a window.
+TEST_CASE("AdamA::load: each changed option is rejected by its name") {
     const Tensor64 w = parameter({1.0, 2.0});
     TrainingState state;
     AdamA<double>({w}, {.learning_rate = 0.1}).save(state, "o");
@@ -353,8 +356,8 @@ TEST_CASE("Every option of AdamA that is changed is refused by its name") {
     CHECK_THAT(words({.learning_rate = 0.1, .weight_decay = 1}), contains("weight_decay 0, here it is 1"));
 }
 
-// TALLY_UPDATE_GOLDEN=1 writes it anew; look at it before you commit it.
-TEST_CASE("docs/options.md is the table that these tests go through") {
+// TALLY_UPDATE_GOLDEN=1 writes the file again. Review the difference before you commit.
+TEST_CASE("docs/options.md: the file is the table of these tests") {
     const std::string path = TALLY_SOURCE_DIR "/docs/options.md";
     const Folder unused;
     const std::string table =
@@ -364,7 +367,7 @@ TEST_CASE("docs/options.md is the table that these tests go through") {
         "\n"
         "A resumed training has the bits of one that was never interrupted, or says why it cannot "
         "continue. So an option that\n"
-        "determines its course must be what it was when the state was saved. A refusal names the option "
+        "determines its training must be what it was when the state was saved. A refusal names the option "
         "and both values, and\n"
         "then nothing has changed. The values below are those of the tests, which go through every "
         "option there is.\n"
@@ -377,9 +380,9 @@ TEST_CASE("docs/options.md is the table that these tests go through") {
         "... and the last one\n"
         "made, so it may change from now on, but not for the past (a change between these updates is not "
         "noticed).\n" +
-        told("TrainerOptions", trainer_rows(unused)) + told("WindowOptions", window_rows(nullptr)) +
-        told("SgdOptions", sgd_rows()) + told("AdamOptions: Adam, AdamW", adam_rows()) +
-        told("AverageOptions", average_rows()) +
+        table_of("TrainerOptions", trainer_rows(unused)) + table_of("WindowOptions", window_rows(nullptr)) +
+        table_of("SgdOptions", sgd_rows()) + table_of("AdamOptions: Adam, AdamW", adam_rows()) +
+        table_of("AverageOptions", average_rows()) +
         "\n"
         "The number of items, the type of the optimizer, the number and shapes of its parameters and, if "
         "the model is given,\n"

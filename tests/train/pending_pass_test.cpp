@@ -1,4 +1,4 @@
-// A pass has no effect until its loss is added: what was looked at and left out, or threw, leaves nothing.
+// Tests that a forward pass has no effect until its loss is added to a window.
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -26,7 +26,7 @@ Array<S> data(std::uint64_t stream, S scale = 1) {
     return random_normal<S>({4, 3}, {.seed = 5, .stream = stream}, 0, scale);
 }
 
-// Batch norm leaves statistics, dropout asks for the number of the item.
+// A network in which batch norm collects statistics and dropout needs the item numbers.
 struct Net {
     Sequential<S> model{Linear<S>(3, 4, {1, 1}), BatchNorm<S>(4), Dropout<S>(0.5, 7),
                         Linear<S>(4, 1, {1, 2})};
@@ -42,7 +42,7 @@ struct Net {
     }
 };
 
-// Two micro-batches, with something else before each.
+// Trains on two micro-batches per update, and calls `before` before each.
 std::vector<S> after(const std::function<void(Net&, Window<S>&)>& before) {
     Net net;
     Window<S> window(net.sgd, {.micro_batches = 2, .seed = 3});
@@ -62,13 +62,13 @@ struct Stop : std::runtime_error {
 
 }  // namespace
 
-TEST_CASE("A pass whose loss is not added leaves nothing") {
+TEST_CASE("begin_micro_batch: a pass whose loss is not added has no effect") {
     const auto plain = after([](Net&, Window<S>&) {});
     CHECK(after([](Net&, Window<S>& window) { window.begin_micro_batch(9); }) == plain);
     CHECK(after([](Net& net, Window<S>& window) {  // a probing forward
               net.loss(data(9, 10), window.begin_micro_batch(4));
           }) == plain);
-    CHECK(after([](Net& net, Window<S>& window) {  // looked at and left out
+    CHECK(after([](Net& net, Window<S>& window) {  // a loss that is not finite is not added
               Array<S> x = data(9);
               *x.writable() = NAN;
               REQUIRE_FALSE(std::isfinite(net.loss(x, window.begin_micro_batch(4)).mean().item()));
@@ -80,21 +80,20 @@ TEST_CASE("A pass whose loss is not added leaves nothing") {
               };
               CHECK_THROWS_AS(thrown(), Stop);
           }) == plain);
-    CHECK(
-        after([](Net& net, Window<S>& window) {  // the forward runs out of memory, at one place after another
-            for (std::uint64_t n = 1; n < 12; n += 3) {
-                memory::fail_allocation(n);
-                CHECK_THROWS_AS(net.loss(data(9), window.begin_micro_batch(4)), OutOfMemory);
-                memory::fail_allocation(0);
-            }
-        }) == plain);
-    CHECK(after([](Net& net, Window<S>& window) {  // refused before anything of it was counted
+    CHECK(after([](Net& net, Window<S>& window) {  // allocations of the forward pass fail at several places
+              for (std::uint64_t n = 1; n < 12; n += 3) {
+                  memory::fail_allocation(n);
+                  CHECK_THROWS_AS(net.loss(data(9), window.begin_micro_batch(4)), OutOfMemory);
+                  memory::fail_allocation(0);
+              }
+          }) == plain);
+    CHECK(after([](Net& net, Window<S>& window) {  // the window rejects the loss
               const auto loss = net.loss(data(9), window.begin_micro_batch(4));
               CHECK_THROWS_WITH(window.add(loss, {.weight = -1}), contains("cannot weigh -1"));
           }) == plain);
 }
 
-TEST_CASE("A window can be saved while a pass is pending") {
+TEST_CASE("Window::save: a window can be saved while a pass is pending") {
     const auto saved = [](bool pending) {
         Net net;
         Window<S> window(net.sgd);
@@ -102,30 +101,30 @@ TEST_CASE("A window can be saved while a pass is pending") {
         if (pending) net.loss(data(9), window.begin_micro_batch(4));
         TrainingState state;
         window.save(state, "window", &net.model);
-        Net twin;
-        Window<S> resumed(twin.sgd);
-        resumed.load(state, "window", &twin.model);
-        resumed.add(twin.loss(data(2), resumed.begin_micro_batch(4)));
+        Net other;
+        Window<S> resumed(other.sgd);
+        resumed.load(state, "window", &other.model);
+        resumed.add(other.loss(data(2), resumed.begin_micro_batch(4)));
         resumed.finish();
-        return twin.all();
+        return other.all();
     };
     CHECK(saved(true) == saved(false));
 }
 
-TEST_CASE("A loss is booked on the pass that it went forward in or not at all") {
-    const auto refused =
+TEST_CASE("Window::add: a loss belongs to the pass in which it was recorded") {
+    const auto stale_loss =
         contains("recorded before the last begin_micro_batch() began, or in a window that is over");
     Net net;
     Window<S> window(net.sgd);
     const auto a = net.loss(data(1), window.begin_micro_batch(4));
     const auto b = net.loss(data(2), window.begin_micro_batch(4));
-    CHECK_THROWS_WITH(window.add(a), refused);
+    CHECK_THROWS_WITH(window.add(a), stale_loss);
     CHECK_NOTHROW(window.add(b));
     const auto c = net.loss(data(3), window.begin_micro_batch(4));
-    window.finish();  // ends the pass, too
-    CHECK_THROWS_WITH(window.add(c), refused);
+    window.finish();  // also ends the pass
+    CHECK_THROWS_WITH(window.add(c), stale_loss);
 
-    // One pass for two forwards: the second would have the first one's masks.
+    // Two forward passes with one ForwardPass would have the same masks, so the window rejects the second.
     ForwardPass& pass = window.begin_micro_batch(4);
     window.add(net.loss(data(1), pass));
     CHECK_THROWS_WITH(window.add(net.loss(data(2), pass)), contains("has no begin_micro_batch() of its own"));
@@ -135,7 +134,7 @@ TEST_CASE("A loss is booked on the pass that it went forward in or not at all") 
     window.discard();
 }
 
-TEST_CASE("Items are numbered by what was added") {
+TEST_CASE("begin_micro_batch: items are numbered by the micro-batches that were added") {
     Net net;
     Window<S> window(net.sgd);
     CHECK(window.begin_micro_batch(4).first_item == 0);
@@ -149,7 +148,7 @@ TEST_CASE("Items are numbered by what was added") {
 
 namespace {
 
-// Trains 2 epochs; the loss throws at one of its calls, and then training goes on as it may.
+// Trains for 2 epochs. The loss throws at one of its calls, and the training continues as `then` says.
 enum class Then { never, train_again, save_and_resume };
 
 std::vector<S> trained(int at, Then then, bool auto_size) {
@@ -193,7 +192,7 @@ std::vector<S> trained(int at, Then then, bool auto_size) {
 
 }  // namespace
 
-TEST_CASE("After a loss that threw training goes on with the same bits") {
+TEST_CASE("Trainer: after a loss that threw, the training continues with the same bits") {
     for (const bool auto_size : {false, true}) {
         const auto reference = trained(0, Then::never, auto_size);
         for (int at = 0; at < 20; ++at)
@@ -204,7 +203,7 @@ TEST_CASE("After a loss that threw training goes on with the same bits") {
     }
 }
 
-TEST_CASE("A full window takes no more and a total that has not come is no window") {
+TEST_CASE("Window: a full window rejects more micro-batches, and an incomplete total rejects finish()") {
     const Tensor64 w = parameter({1.0});
     Sgd<double> sgd({w}, {.learning_rate = 1});
     const auto loss = [&](std::vector<double> x) {
@@ -215,23 +214,21 @@ TEST_CASE("A full window takes no more and a total that has not come is no windo
     CHECK_THROWS_WITH(window.finish(),
                       "[window] finish: a total of 4 was announced, but 2 came in 1 micro-batches; add() the "
                       "rest, or flush() it as a tail");
-    window.add(loss({3, 6}));  // the error has left the window as it was
+    window.add(loss({3, 6}));  // after the error the window is unchanged
     CHECK_THROWS_WITH(window.add(loss({5})),
                       "[window] add: it is full with its 2 micro-batches; finish() it first");
     CHECK_THROWS_WITH(window.after_backward(1), contains("came by add()"));
     CHECK(window.finish().stepped);
     CHECK(w.item() == 1 - 3);
     window.add(loss({5, 7}));
-    CHECK(window.flush().stepped);  // a tail
+    CHECK(window.flush().stepped);  // an incomplete window
     CHECK(w.item() == 1 - 3 - 6);
 }
 
-TEST_CASE("A loss that is no number is seen though its gradients are finite") {
+TEST_CASE("NonFinite: a NaN loss with finite gradients is found") {
     const Tensor64 w = parameter({1.0});
     Sgd<double> sgd({w}, {.learning_rate = 1});
-    const auto loss = [&](double beside) {
-        return make_loss(w * 2 + constant(Array<double>({1}, {beside})));
-    };
+    const auto loss = [&](double shift) { return make_loss(w * 2 + constant(Array<double>({1}, {shift}))); };
     const auto with = [&](NonFinite policy, auto then) {
         Window<double> window(sgd, {.non_finite = policy});
         window.add(loss(0));
@@ -248,7 +245,7 @@ TEST_CASE("A loss that is no number is seen though its gradients are finite") {
     CHECK(w.item() == 1 - 2);
 }
 
-TEST_CASE("A count that nothing can be divided by is refused in the right words") {
+TEST_CASE("Window::add: an invalid count throws an Error") {
     const Tensor64 w = parameter({1.0});
     Sgd<double> sgd({w}, {.learning_rate = 1});
     Window<double> window(sgd, {.max_norm = 1.0});
@@ -266,25 +263,26 @@ TEST_CASE("A count that nothing can be divided by is refused in the right words"
                       contains("the norm is inf, though each element is finite"));
 }
 
-TEST_CASE("A wrapped optimizer takes no mean of unequal means") {
+TEST_CASE("Accumulate: a mean of micro-batches of unequal sizes throws an Error") {
     const Tensor64 w = parameter({1.0});
     Sgd<double> sgd({w}, {.learning_rate = 1});
-    const auto swept = [&](Accumulate<double>& wrapped, std::int64_t items) {
+    const auto run_micro_batch = [&](Accumulate<double>& wrapped, std::int64_t items) {
         (w * 2).backward();
         return wrapped.step(items);
     };
     Accumulate<double> mean(sgd, 2, Reduction::mean);
-    swept(mean, 4);
-    CHECK_THROWS_WITH(swept(mean, 2), contains("this micro-batch has 2 items, those before 4"));
+    run_micro_batch(mean, 4);
+    CHECK_THROWS_WITH(run_micro_batch(mean, 2), contains("this micro-batch has 2 items, those before 4"));
     mean.window().discard();
     Accumulate<double> sum(sgd, 2, Reduction::sum);
-    swept(sum, 4);
-    CHECK(swept(sum, 2));
+    run_micro_batch(sum, 4);
+    CHECK(run_micro_batch(sum, 2));
     CHECK(w.item() == 1 - 4);
-    CHECK_THROWS_WITH(swept(sum, 0), contains("of 0 items"));
-    CHECK_THROWS_WITH(sum.flush(), contains("discard()"));  // its gradient is there
+    CHECK_THROWS_WITH(run_micro_batch(sum, 0), contains("of 0 items"));
+    CHECK_THROWS_WITH(sum.flush(),
+                      contains("discard()"));  // a gradient has arrived that step() did not count
     sum.window().discard();
-    swept(sum, 4);
+    run_micro_batch(sum, 4);
     (w * 2).backward();
     CHECK_THROWS_WITH(sum.flush(), contains("since the last micro-batch without after_backward()"));
     sum.step(4);

@@ -1,4 +1,4 @@
-// What a model keeps, layer by layer: the reports agree with the ledger and name the layers.
+// Tests that SavedValues agrees with the memory report and names the layers of a model.
 #include <set>
 #include <string>
 
@@ -48,7 +48,7 @@ Sequential<float> random_model(Random& random, std::int64_t& width, std::uint64_
 
 }  // namespace
 
-TEST_CASE("What random models keep is what the ledger calls saved") {
+TEST_CASE("SavedValues: the bytes of random models equal the saved bytes of the memory report") {
     const std::uint64_t seed = GENERATE(range(1u, 101u));
     CAPTURE(seed);
     Random random(seed);
@@ -68,7 +68,7 @@ TEST_CASE("What random models keep is what the ledger calls saved") {
     CHECK(kept.bytes() == 0);
 }
 
-TEST_CASE("Layers of a Sequential are named by number and kind") {
+TEST_CASE("SavedValues: layers of a Sequential are named by number and type") {
     Sequential<float> model{Linear<float>(4, 4, {1, 0}), ReLU<float>(),
                             Sequential<float>{Linear<float>(4, 3, {1, 1}), Tanh<float>()}};
     const SavedValues kept;

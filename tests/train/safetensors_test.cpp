@@ -1,5 +1,5 @@
-// safetensors files: what others write is read and written again byte for byte, what we write others read,
-// and whatever is wrong is refused by name and byte.
+// Tests of safetensors files: exchange with the safetensors library in both directions, and invalid files,
+// which throw an Error with the name and the byte.
 #include "tally/io/safetensors.hpp"
 
 #include <cstdlib>
@@ -92,7 +92,7 @@ Safetensors strange_content() {
 
 }  // namespace
 
-TEST_CASE("What the safetensors library wrote is read and written again byte for byte") {
+TEST_CASE("load_safetensors: files of the safetensors library are read and written again byte by byte") {
     CHECK(same(load_safetensors(layers + "types.safetensors"), strange_content()));
     for (const char* name : {"types", "mlp", "mlp-pass", "attention", "attention-pass"}) {
         const std::string bytes = read_bytes(layers + name + ".safetensors");
@@ -101,7 +101,7 @@ TEST_CASE("What the safetensors library wrote is read and written again byte for
     }
 }
 
-TEST_CASE("Saved tensors are loaded bit for bit") {
+TEST_CASE("save_safetensors: saved arrays are loaded bit by bit") {
     const std::uint64_t seed = GENERATE(range(1u, 200u));
     CAPTURE(seed);
     Random random(seed);
@@ -112,7 +112,7 @@ TEST_CASE("Saved tensors are loaded bit for bit") {
     CHECK(read_bytes(folder / "a.safetensors") == detail::safetensors_bytes(content));
 }
 
-TEST_CASE("Wide integers are read where they fit") {
+TEST_CASE("load_safetensors: I64 numbers are read if they fit into int32") {
     const Safetensors wide = load_safetensors(layers + "wide.safetensors");
     CHECK(std::get<Array<std::int32_t>>(wide.tensors.at("labels")).to_vector() ==
           std::vector<std::int32_t>{3, std::numeric_limits<std::int32_t>::min(), 0});
@@ -123,7 +123,7 @@ TEST_CASE("Wide integers are read where they fit") {
 
 namespace {
 
-// What a Python reader says about strange_content(), a tensor a line.
+// Compares the arrays that a Python reader reads from strange_content() with the expected lines.
 void check_reading(const std::string& way) {
     const Folder folder;
     const Safetensors content = strange_content();
@@ -147,17 +147,17 @@ bool python_can(const std::string& statement) {
 
 }  // namespace
 
-TEST_CASE("A reader that knows nothing but the description reads what we write", "[alone]") {
+TEST_CASE("save_safetensors: a reader written from the format description reads the file", "[alone]") {
     if (!python_can("")) TALLY_SKIP("no python3");
     check_reading("--description");
 }
 
-TEST_CASE("The safetensors library reads what we write", "[alone]") {
+TEST_CASE("save_safetensors: the safetensors library reads the file", "[alone]") {
     if (!python_can("import safetensors, numpy")) TALLY_SKIP("no safetensors library");
     check_reading("--library");
 }
 
-TEST_CASE("The header may be laid out as JSON allows") {
+TEST_CASE("parse_safetensors: every layout of the header that JSON allows is valid") {
     const std::string numbers = as_text(1.0f) + as_text(2.0f);
     for (const char* header : {
              R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
@@ -176,7 +176,7 @@ TEST_CASE("The header may be laid out as JSON allows") {
     CHECK(detail::parse_safetensors(as_bytes(file_of("{}", "")), "a").tensors.empty());
 }
 
-TEST_CASE("A safetensors file that is wrong is refused with its name and the byte") {
+TEST_CASE("parse_safetensors: an invalid file throws an Error with its name and the byte") {
     CHECK(complaint("") == "byte 0: truncated: the length of the header needs 8 bytes, but 0 are left");
     CHECK(complaint("1234567") ==
           "byte 0: truncated: the length of the header needs 8 bytes, but 7 are left");
@@ -218,7 +218,7 @@ TEST_CASE("A safetensors file that is wrong is refused with its name and the byt
     CHECK(header("{\"w\":" + std::string(100'000, '{')) == "byte 14: '\"' expected");
 }
 
-TEST_CASE("Places of numbers that overlap or gape or lie outside are refused") {
+TEST_CASE("parse_safetensors: data offsets that overlap, have gaps or exceed the file throw an Error") {
     const auto two = [](const std::string& a, const std::string& b) {
         return complaint(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":)" + a +
                                      R"(},"b":{"dtype":"F32","shape":[1],"data_offsets":)" + b + "}}",
@@ -245,7 +245,7 @@ TEST_CASE("Places of numbers that overlap or gape or lie outside are refused") {
     CHECK(memory::report().allocations == before);
 }
 
-TEST_CASE("Names are there once and in good UTF-8") {
+TEST_CASE("parse_safetensors: names must be unique and valid UTF-8") {
     const auto name = [](const std::string& text) { return complaint(file_of("{\"" + text + "\":", "")); };
     const std::string entry = R"({"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
     CHECK(complaint(file_of("{\"w\":" + entry + ",\"\\u0077\":" + entry + "}", "")) ==
@@ -274,28 +274,28 @@ TEST_CASE("Names are there once and in good UTF-8") {
                       "[save_safetensors] the name '__metadata__' is reserved; use another name");
 }
 
-TEST_CASE("A safetensors file cut off anywhere is refused and a flipped bit never crashes") {
+TEST_CASE("parse_safetensors: a truncated file throws an Error, and a flipped bit never crashes") {
     const std::string whole = detail::safetensors_bytes(strange_content());
     for (std::size_t length = 0; length < whole.size(); ++length) {
         CAPTURE(length);
         CHECK_THAT(complaint(whole.substr(0, length)), contains("byte "));
     }
     CHECK_THAT(complaint(whole + "x"), contains("1 bytes too many"));
-    int refused = 0, accepted = 0;
+    int rejected = 0, accepted = 0;
     for (std::size_t at = 0; at < whole.size(); ++at) {
         for (int bit = 0; bit < 8; ++bit) {
             std::string damaged = whole;
             damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
-            const std::string said = complaint(damaged);
-            REQUIRE((said == "(no place) no error" || said.rfind("byte ", 0) == 0));
-            ++(said[0] == 'b' ? refused : accepted);
+            const std::string answer = complaint(damaged);
+            REQUIRE((answer == "(no place) no error" || answer.rfind("byte ", 0) == 0));
+            ++(answer[0] == 'b' ? rejected : accepted);
         }
     }
-    CHECK(refused > 1000);
-    CHECK(accepted > 0);  // other numbers, another name
+    CHECK(rejected > 1000);
+    CHECK(accepted > 0);  // numbers or names may differ
 }
 
-TEST_CASE("A safetensors file that cannot be read or written is named") {
+TEST_CASE("load_safetensors: a file that cannot be read or written is named") {
     const Folder folder;
     CHECK_THROWS_WITH(load_safetensors(folder / "none"),
                       "[load_safetensors] cannot read '" + folder / "none" + "': No such file or directory");

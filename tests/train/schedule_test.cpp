@@ -1,4 +1,4 @@
-// Schedules beside PyTorch's numbers: the ends, what follows a warm-up, and what is refused.
+// Tests of Schedule besides PyTorch's numbers: the ends, a warm-up's continuation, and errors.
 #include "tally/train/schedule.hpp"
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace tally::test {
 
-TEST_CASE("Schedules begin and end where they say") {
+TEST_CASE("Schedule: values at the start, the middle and the end are as given") {
     const Schedule cosine = Schedule::cosine(0.5, 100, 0.125);
     CHECK(cosine.at(0) == 0.5);
     CHECK(std::abs(cosine.at(50) - 0.3125) < 1e-15);
@@ -25,7 +25,7 @@ TEST_CASE("Schedules begin and end where they say") {
     CHECK(Schedule([](std::int64_t update) { return 1.0 / static_cast<double>(1 + update); }).at(3) == 0.25);
 }
 
-TEST_CASE("Schedules that make no sense are refused in words") {
+TEST_CASE("Schedule: invalid arguments throw an Error") {
     CHECK_THROWS_WITH(Schedule::constant(-1),
                       "[constant] a rate must be a finite number from 0 on; -1 is not");
     CHECK_THROWS_WITH(Schedule::step(0.1, 0), contains("[step] the number of updates must be from 1 on"));

@@ -1,4 +1,4 @@
-// Plausible programs with averages, batch norm and modules that must not train wrongly: each is right, or an Error.
+// Tests that plausible programs with averages, batch norm and modules train correctly or throw an Error.
 #include <limits>
 #include <memory>
 #include <sstream>
@@ -54,7 +54,7 @@ TEST_CASE("a window rejects negative and NaN bounds, and batch norm rejects a mo
                           contains("[batch_norm] eps must be a finite number from 0 on"));
 }
 
-TEST_CASE("an average that a window updates follows its parameters and takes no other update") {
+TEST_CASE("an average that a window updates follows its parameters and rejects other updates") {
     const Tensor w = parameter({1.f}), v = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1});
     MovingAverage<float> of_other({v}, {.decay = 0.5}), average({w, v}, {.decay = 0.5});
@@ -77,7 +77,7 @@ TEST_CASE("an average that a window updates follows its parameters and takes no 
     MovingAverage<float> of_one({w}, {.decay = 0.5});
     Window<float> window(both, {.average = &of_one});
     window.add(make_loss(w * 2));
-    CHECK(window.finish().stepped);  // `rare` had no gradient, and is not replaced
+    CHECK(window.finish().stepped);  // `rare` had no gradient, so its average is unchanged
 }
 
 TEST_CASE("a step while averages are swapped in is an Error and changes nothing") {
@@ -172,7 +172,7 @@ TEST_CASE("batch norm whose running statistics were moved away is an Error of th
     CHECK(norm.bias.item() == 0);
 }
 
-TEST_CASE("a term of add_regularizer() that is another model's is an Error") {
+TEST_CASE("a term of add_regularizer() that belongs to another model is an Error") {
     const Tensor w = parameter({1.f}), other = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1});
     Window<float> window(sgd);
@@ -250,9 +250,9 @@ TEST_CASE("dropout rejects micro-batches whose items have different numbers of r
                  "items would drop the same; keep the items as the first axis"));
     pass_rows(3);
     window.finish();
-    pass_rows(5);  // another window draws other numbers
+    pass_rows(5);  // another window may have another number of rows
     window.finish();
-    for (int micro = 0; micro < 2; ++micro) {  // one layer at two places
+    for (int micro = 0; micro < 2; ++micro) {  // one layer called twice in a pass
         ForwardPass& pass = window.begin_micro_batch(2);
         (void)dropout(ones({2, 4}), pass);
         (void)dropout(ones({6, 4}), pass);
@@ -265,7 +265,7 @@ TEST_CASE("an Accumulate rejects two backward() calls before one step()") {
     const Tensor w = parameter({1.f}), v = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1}), other({v}, {.learning_rate = 1});
     Accumulate<float> accumulate(sgd, 2, Reduction::mean), of_other(other, 2, Reduction::mean);
-    const auto expect_refused = [&] {
+    const auto expect_error = [&] {
         CHECK_THROWS_WITH(
             accumulate.step(1),
             contains("[accumulate] 2 backward() calls have reached the parameters since the last step()"));
@@ -273,12 +273,12 @@ TEST_CASE("an Accumulate rejects two backward() calls before one step()") {
     };
     sum(w * 2).backward();
     sum(w * 4).backward();
-    expect_refused();
-    sum(w * 2 + w * w).backward();  // one call, however often it uses the parameter
+    expect_error();
+    sum(w * 2 + w * w).backward();  // one call, although it uses the parameter twice
     accumulate.step(1);
     sum(w * 2).backward();
     sum(w * 4).backward();
-    expect_refused();
+    expect_error();
     for (int update = 0; update < 2; ++update) {
         for (int micro = 0; micro < 2; ++micro) {
             sum(w * 2).backward();
@@ -291,9 +291,9 @@ TEST_CASE("an Accumulate rejects two backward() calls before one step()") {
     }
     sum(w * 2).backward();
     sum(w * 2).backward();
-    expect_refused();
+    expect_error();
     sum(w * 2).backward();
-    sgd.zero_grad();  // was only looked at
+    sgd.zero_grad();  // gradients that step() has not counted are dropped
     sum(w * 2).backward();
     CHECK_NOTHROW(accumulate.step(1));
     accumulate.flush();
@@ -303,30 +303,30 @@ TEST_CASE("an Accumulate rejects two backward() calls before one step()") {
     accumulate.window().save(state, "w");
     accumulate.window().load(state, "w");
     sum(w * 2).backward();
-    CHECK(accumulate.step(1));  // the loaded gradient was no backward()
+    CHECK(accumulate.step(1));  // a loaded gradient does not count as a backward()
     const auto encode = [&](std::size_t part) { return reshape(w * static_cast<double>(part), {1, 1}); };
     cached_backward<float>(3, {encode},
                            [](const detail::Representations<float>& all) { return sum(all[0]); });
-    CHECK_NOTHROW(accumulate.step(3));  // all parts are one micro-batch
+    CHECK_NOTHROW(accumulate.step(3));  // all parts form one micro-batch
     accumulate.flush();
     const Tensor x = parameter({1.f});
-    grad(sum(w * x), {x});  // gives nothing to w
+    grad(sum(w * x), {x});  // has no effect on w's gradient
     sum(w * 2).backward();
-    grad(sum(w * w), {w});  // nor this, but to its caller
+    grad(sum(w * w), {w});  // returns the gradient to the caller only
     grad(sum(w * w * x), {x});
     CHECK_NOTHROW(accumulate.step(1));
     sum(w * 2).backward();
-    sum(checkpoint([](const Tensor& y) { return y * y; }, w)).backward();  // sweeps again within
-    expect_refused();
+    sum(checkpoint([](const Tensor& y) { return y * y; }, w)).backward();  // runs a nested backward pass
+    expect_error();
     sum(checkpoint([](const Tensor& y) { return y * y; }, w)).backward();
     CHECK_NOTHROW(accumulate.step(1));
     accumulate.flush();
     sum(w * 2).backward();
     sum(w * 2).backward();
-    expect_refused();  // after flush(), too
+    expect_error();  // also after flush()
 }
 
-TEST_CASE("an Accumulate that replaces another of the same parameters counts on") {
+TEST_CASE("an Accumulate that replaces another of the same parameters continues its count") {
     const Tensor w = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1});
     auto accumulate = std::make_unique<Accumulate<float>>(sgd, 2, Reduction::mean);
@@ -336,7 +336,7 @@ TEST_CASE("an Accumulate that replaces another of the same parameters counts on"
     CHECK_THROWS_WITH(accumulate->step(1), contains("2 backward() calls have reached the parameters"));
 }
 
-template <class S> class Forgets : public Layer<S> {};
+template <class S> class ListsNothing : public Layer<S> {};
 template <class S> class Lists : public Layer<S> {
 public:
     void list(Members<S>& members) override { members.child("first", first); }
@@ -349,7 +349,7 @@ protected:
 };
 
 TEST_CASE("a layer must list its members, and a Trainer rejects a loss with a parameter that is not listed") {
-    STATIC_REQUIRE(std::is_abstract_v<Forgets<float>>);
+    STATIC_REQUIRE(std::is_abstract_v<ListsNothing<float>>);
     Lists<float> model;
     Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
     const auto train = [&](bool frozen) {
