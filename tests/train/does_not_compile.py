@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# What the compiler refuses, and with which words: a mean added to a window, numbers assigned to a parameter, an array of bool.
+# Checks the programs that must not compile, and the messages of the compiler: a mean added to a window, numbers
+# assigned to a parameter, an array of bool.
 #
 #     does_not_compile.py COMPILER INCLUDE_PATH
 import subprocess
@@ -25,7 +26,7 @@ COMPILES = ["window.add(mse(y, y)); window.add({sum(y), sum(y)}); layer.bias = p
             "assign(layer.bias, numbers); Tensor x = numbers; (void)x;",
             "sum(y); sum(y, 0); sum(y, {0, 1}); sum(y, {}, {.keepdims = true}); var(y, 0, {.unbiased = false, .keepdims = true});"
             "matmul(y, y, {.transpose_b = true}); squeeze(y); argmax(y, -1);"]
-REFUSED = {
+REJECTED = {
     "window.add(mse(y, y).mean());": "window.add() requires a Loss, which contains its count",
     "window.add(sum(y), 2);": "window.add() requires a Loss, which contains its count",
     "Tensor x = y; x += y;": "a variable is not changed in place",
@@ -58,7 +59,7 @@ REFUSED = {
 }
 COMPILES_WITH_XTENSOR = ["array_of(as_xtensor(others)); array_of<float>(as_xtensor(others) > 0); as_writable_xtensor(numbers) = as_xtensor(others);"]
 WRITE_ARRAY_OF = "of elements of another type write array_of<float>(expression) or array_of<double>(expression)"
-REFUSED_WITH_XTENSOR = {
+REJECTED_WITH_XTENSOR = {
     "array_of(as_xtensor(others) > 0);": WRITE_ARRAY_OF,
     "array_of(xt::cast<long>(as_xtensor(others)));": WRITE_ARRAY_OF,
     "array_of<bool>(as_xtensor(others));": WRITE_ARRAY_OF,
@@ -77,16 +78,16 @@ def compiled(compiler, path, program, statement, *options):
 
 def main(compiler, path):
     wrong = []
-    for program, compiles, refused in [(PROGRAM, COMPILES, REFUSED), (WITH_XTENSOR, COMPILES_WITH_XTENSOR, REFUSED_WITH_XTENSOR)]:
+    for program, compiles, rejected in [(PROGRAM, COMPILES, REJECTED), (WITH_XTENSOR, COMPILES_WITH_XTENSOR, REJECTED_WITH_XTENSOR)]:
         for statement in compiles:
-            good, said = compiled(compiler, path, program, statement)
+            good, output = compiled(compiler, path, program, statement)
             if not good:
-                wrong.append(f"does not compile: {statement}\n{said}")
-        for statement, sentence in refused.items():
-            good, said = compiled(compiler, path, program, statement, "-Werror=unused-result")
-            if good or sentence not in said:
-                wrong.append(f"{'compiles' if good else 'refused in other words'}: {statement}\n{said}")
-    print("\n".join(wrong) or f"{len(REFUSED) + len(REFUSED_WITH_XTENSOR)} refused, each with its sentence")
+                wrong.append(f"does not compile: {statement}\n{output}")
+        for statement, sentence in rejected.items():
+            good, output = compiled(compiler, path, program, statement, "-Werror=unused-result")
+            if good or sentence not in output:
+                wrong.append(f"{'compiles' if good else 'rejected with another message'}: {statement}\n{output}")
+    print("\n".join(wrong) or f"{len(REJECTED) + len(REJECTED_WITH_XTENSOR)} rejected, each with its message")
     return 1 if wrong else 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/get-fashion-mnist against a server of its own: what is right gets its name, and what is not leaves nothing."""
+"""Tests tools/get-fashion-mnist with a local server: valid files get their names, and failed downloads leave nothing."""
 import hashlib
 import http.server
 import os
@@ -24,8 +24,8 @@ SUMS = "\n".join(f"{name} {hashlib.md5(content).hexdigest()}" for name, content 
 class Server(http.server.ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.files, self.asked, self.cut, self.stalled = dict(FILES), [], set(), threading.Event()
-        self.let_go = threading.Event()
+        self.files, self.requested, self.cut, self.stalled = dict(FILES), [], set(), threading.Event()
+        self.release = threading.Event()
         threading.Thread(target=self.serve_forever, args=[0.01], daemon=True).start()
 
     @property
@@ -33,7 +33,7 @@ class Server(http.server.ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/fashion/"
 
     def end(self):
-        self.let_go.set()
+        self.release.set()
         self.shutdown()
         self.server_close()
 
@@ -41,7 +41,7 @@ class Server(http.server.ThreadingHTTPServer):
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         name = self.path.removeprefix("/fashion/")
-        self.server.asked.append(name)
+        self.server.requested.append(name)
         content = self.server.files.get(name)
         if content is None:
             self.send_error(404)
@@ -49,11 +49,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        if name in self.server.cut:  # half of it, and then nothing until the test has seen enough
+        if name in self.server.cut:  # sends one half, and waits for the end of the test
             self.wfile.write(content[:len(content) // 2])
             self.wfile.flush()
             self.server.stalled.set()
-            self.server.let_go.wait(60)
+            self.server.release.wait(60)
             return
         self.wfile.write(content)
 
@@ -90,31 +90,31 @@ class GetFashion(unittest.TestCase):
     def present(self):
         return {path.name: path.read_bytes() for path in self.target.iterdir()} if self.target.exists() else {}
 
-    def test_all_four_files_arrive_and_are_not_asked_for_again(self):
+    def test_all_four_files_arrive_and_are_requested_once(self):
         done = self.get()
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.present(), FILES)
-        self.assertEqual(self.server.asked, NAMES)
+        self.assertEqual(self.server.requested, NAMES)
         self.assertEqual(self.get().returncode, 0)
-        self.assertEqual(self.server.asked, NAMES)
+        self.assertEqual(self.server.requested, NAMES)
 
     def test_a_wrong_or_missing_file_is_replaced_and_the_others_stay(self):
         self.get()
         (self.target / NAMES[1]).write_bytes(b"half a fi")
         (self.target / NAMES[2]).unlink()
-        self.server.asked.clear()
+        self.server.requested.clear()
         self.assertEqual(self.get().returncode, 0)
-        self.assertEqual(self.server.asked, NAMES[1:3])
+        self.assertEqual(self.server.requested, NAMES[1:3])
         self.assertEqual(self.present(), FILES)
 
-    def test_what_is_not_the_file_gets_no_name_and_leaves_nothing(self):
+    def test_a_file_with_a_wrong_checksum_leaves_nothing(self):
         self.server.files[NAMES[1]] = b"<html>welcome to this network</html>"
         done = self.get()
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"{NAMES[1]} is not the file it should be: its MD5 is", done.stderr)
         self.assertEqual(self.present(), {NAMES[0]: FILES[NAMES[0]]})
 
-    def test_a_wrong_download_leaves_the_file_that_was_there(self):
+    def test_a_wrong_download_keeps_the_existing_file(self):
         self.get()
         (self.target / NAMES[0]).write_bytes(b"old")
         self.server.files[NAMES[0]] = b"wrong"
@@ -128,7 +128,7 @@ class GetFashion(unittest.TestCase):
         self.assertIn(f"cannot download {self.server.url}{NAMES[2]}", done.stderr)
         self.assertEqual(sorted(self.present()), sorted(NAMES[:2]))
 
-    def test_a_server_that_is_not_there_is_an_error(self):
+    def test_an_unreachable_server_is_an_error(self):
         done = self.get(self.target, "http://127.0.0.1:9")
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"cannot download http://127.0.0.1:9/{NAMES[0]}", done.stderr)
@@ -141,13 +141,13 @@ class GetFashion(unittest.TestCase):
             running = subprocess.Popen(self.command(self.target), env=self.environment, stdin=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL, start_new_session=True)
             self.assertTrue(self.server.stalled.wait(60))
-            os.killpg(running.pid, sent)  # as a terminal does
+            os.killpg(running.pid, sent)  # as a terminal would
             self.assertNotEqual(running.wait(60), 0)
             self.assertEqual(self.present(), {})
 
     def test_a_connection_that_breaks_leaves_nothing(self):
         self.server.cut = {NAMES[0]}
-        self.server.let_go.set()
+        self.server.release.set()
         done = self.get()
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.present(), {})
@@ -157,13 +157,13 @@ class GetFashion(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.present(), FILES)
 
-    def test_a_folder_that_cannot_be_made_is_an_error(self):
+    def test_a_folder_that_cannot_be_created_is_an_error(self):
         (self.top / "file").write_text("")
         done = self.get(self.top / "file" / "folder")
         self.assertEqual(done.returncode, 1)
         self.assertIn("cannot make the folder", done.stderr)
 
-    def test_without_a_loader_it_says_what_to_install(self):
+    def test_without_curl_and_wget_the_error_says_what_to_install(self):
         (self.top / "bin" / self.loader).unlink()
         done = self.get()
         self.assertEqual(done.returncode, 1)

@@ -69,10 +69,10 @@ template <class Options>
 std::string table_of(const std::string& kind, const std::vector<Row<Options>>& rows) {
     std::string table = "\n## " + kind + "\n\n| option | when resumed with another |\n|---|---|\n";
     for (const auto& row : rows)
-        table +=
-            "| `" + row.option + "` | " +
-            (row.words.empty() ? "allowed: " + row.note : "refused: `... was saved with " + row.words + "`") +
-            " |\n";
+        table += "| `" + row.option + "` | " +
+                 (row.words.empty() ? "allowed: " + row.note
+                                    : "rejected: `... was saved with " + row.words + "`") +
+                 " |\n";
     return table;
 }
 
@@ -110,8 +110,8 @@ std::vector<Row<TrainerOptions<double>>> trainer_rows(const Folder& folder) {
         {"per_device_batch_size", [](O& o) { o.per_device_batch_size = 2; },
          "per_device_batch_size 4, here it is 2"},
         {"auto_find_batch_size", [](O& o) { o.auto_find_batch_size = true; }, "",
-         "the same items per update; smaller micro-batches if memory runs out. Refused in the middle of a "
-         "window"},
+         "the same items per update; smaller micro-batches if memory runs out. Rejected in the middle of "
+         "a window"},
         {"gradient_accumulation_steps",
          [](O& o) {
              o.gradient_accumulation_steps = {{0, 3}, {2, 4}};
@@ -143,7 +143,7 @@ std::vector<Row<TrainerOptions<double>>> trainer_rows(const Folder& folder) {
         {"save_steps", [](O& o) { o.save_steps = 2; }, ""},
         {"save_micro_batches", [](O& o) { o.save_micro_batches = 3; }, ""},
         {"resume_from_checkpoint", [](O& o) { o.resume_from_checkpoint = false; }, "",
-         "training begins anew, and ends with the same bits"},
+         "training starts from the beginning, and ends with the same bits"},
         {"logging_steps", [](O& o) { o.logging_steps = 2; }, ""},
         {"metrics_csv", [&](O& o) { o.metrics_csv = folder / "m.csv"; }, ""},
         {"metrics_jsonl", [&](O& o) { o.metrics_jsonl = folder / "m.jsonl"; }, ""},
@@ -231,7 +231,7 @@ std::vector<Row<WindowOptions<double>>> window_rows(MovingAverage<double>* avera
         {"average", [=](W& o) { o.average = average; }, "average none, here it is given"},
         {"seed", [](W& o) { o.seed = 1; }, "seed 0, here it is 1"},
         {"noise", [](W& o) { o.noise = true; }, "",
-         "the same bits. Switched on in the middle of a window, that one gives no estimate"}};
+         "the same bits. A window in which it is switched on gives no estimate"}};
 }
 
 std::vector<Row<SgdOptions>> sgd_rows() {
@@ -365,21 +365,21 @@ TEST_CASE("docs/options.md: the file is the table of these tests") {
         "-->\n"
         "# Options of a resumed training\n"
         "\n"
-        "A resumed training has the bits of one that was never interrupted, or says why it cannot "
-        "continue. So an option that\n"
-        "determines its training must be what it was when the state was saved. A refusal names the option "
-        "and both values, and\n"
-        "then nothing has changed. The values below are those of the tests, which go through every "
-        "option there is.\n"
+        "A resumed training has the bits of one that was never interrupted, or throws an Error that says why "
+        "it cannot continue. An\n"
+        "option that determines the weights must be what it was when the state was saved. Otherwise the "
+        "Error names the option\n"
+        "and both values, and nothing has changed. The tables below cover all options, with values from the "
+        "tests.\n"
         "\n"
         "To change such an option on purpose, start again from the weights: `save_weights()`, and "
         "`load_weights()` into a model\n"
-        "with a new optimizer and a new Trainer. Only the learning rate can be changed on the way, with "
+        "with a new optimizer and a new Trainer. Only the learning rate can be changed during training, with "
         "`set_learning_rate()`\n"
-        "after loading. A schedule is a function: its values are compared at the updates 0, 1, 2, 4, 8, "
-        "... and the last one\n"
-        "made, so it may change from now on, but not for the past (a change between these updates is not "
-        "noticed).\n" +
+        "after loading. A schedule is a function: its values are compared at the updates 0, 1, 2, 4, 8, ... "
+        "and the last one\n"
+        "made, so it may change for later updates, but not for past ones (a change between these updates is "
+        "not noticed).\n" +
         table_of("TrainerOptions", trainer_rows(unused)) + table_of("WindowOptions", window_rows(nullptr)) +
         table_of("SgdOptions", sgd_rows()) + table_of("AdamOptions: Adam, AdamW", adam_rows()) +
         table_of("AverageOptions", average_rows()) +

@@ -1,5 +1,5 @@
-"""Prints what a safetensors file holds, one tensor a line: name, type, shape, the bytes. Written from the format's public
-description, with nothing of tally in it; with --library the safetensors library reads instead.
+"""Prints the tensors of a safetensors file, one per line: name, type, shape, bytes. Follows the format's public description,
+independent of tally. With --library the safetensors library reads the file.
 """
 import json
 import struct
@@ -13,7 +13,7 @@ def no_duplicates(pairs):
     return dict(pairs)
 
 
-def by_the_description(path):
+def read_by_description(path):
     with open(path, "rb") as file:
         data = file.read()
     (length,) = struct.unpack("<Q", data[:8])
@@ -36,7 +36,7 @@ def by_the_description(path):
         yield f"metadata {key}", value, [], b""
 
 
-def by_the_library(path):
+def read_by_library(path):
     import numpy
     from safetensors import safe_open
     names = {"float32": "F32", "float64": "F64", "int32": "I32", "int64": "I64"}
@@ -49,6 +49,6 @@ def by_the_library(path):
 
 
 if __name__ == "__main__":
-    read = by_the_library if sys.argv[1] == "--library" else by_the_description
+    read = read_by_library if sys.argv[1] == "--library" else read_by_description
     for line in sorted(f"{ascii(name)} {ascii(kind)} {shape} {data.hex()}" for name, kind, shape, data in read(sys.argv[-1])):
         print(line)

@@ -389,7 +389,7 @@ TEST_CASE("a layer must list its members, and a Trainer rejects a loss with a pa
         CHECK_THROWS_WITH(checkpointed.train(), contains("that the model does not list"));
 }
 
-TEST_CASE("a Trainer writes a line for the last updates, too") {
+TEST_CASE("Trainer: the last updates have a line, too") {
     Linear<float> model(1, 1, {.seed = 1});
     Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
     std::ostringstream progress;
@@ -408,7 +408,7 @@ TEST_CASE("a Trainer writes a line for the last updates, too") {
 }
 
 TEST_CASE(
-    "a Sequential names a layer that it has not, and cuts its segments anew for a layer that is added") {
+    "Sequential: a missing layer is named, and a new layer changes the segments") {
     Sequential<float> model{Linear<float>(1, 1, {.seed = 1}), Linear<float>(1, 1, {.seed = 2})};
     CHECK_THROWS_WITH(model.layer(2),
                       "[module] layer(2) of a Sequential of 2 layers; they are numbered from 0");
@@ -419,7 +419,7 @@ TEST_CASE(
     CHECK(model(items_of(2)).value().to_vector() == plain(items_of(2)).value().to_vector());
 }
 
-TEST_CASE("a window saved without its model is not loaded with it") {
+TEST_CASE("Window::load: a window saved without its model is rejected with a model") {
     Linear<float> model(1, 1, {.seed = 1});
     Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
     Window<float> window(sgd);

@@ -1,4 +1,4 @@
-// Plausible programs that a window must not train wrongly: each is right, or an Error that says what to do.
+// Tests that plausible programs with windows train correctly or throw an Error with advice.
 #include "catch.hpp"
 #include "tally/io/training_state.hpp"
 #include "tally/train/average.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 using V = std::vector<float>;
 
-// The elements of a dropout's output over all micro-batches of a window.
+// Returns the elements of a dropout layer's output over all micro-batches of a window.
 V dropped(std::int64_t size, std::int64_t rows_per_item) {
     Dropout<float> dropout(0.5, 3);
     const Tensor w = parameter({1.f});
@@ -30,13 +30,13 @@ V dropped(std::int64_t size, std::int64_t rows_per_item) {
     return all;
 }
 
-TEST_CASE("Dropout on flattened tokens drops the same however a window is split") {
+TEST_CASE("Dropout: masks of flattened tokens are equal for every split of a window") {
     for (const std::int64_t rows_per_item : {1, 2, 3}) {
         const V whole = dropped(4, rows_per_item);
         CHECK(dropped(2, rows_per_item) == whole);
         CHECK(dropped(1, rows_per_item) == whole);
         CHECK(dropped(3, rows_per_item) == whole);
-        for (std::size_t row = 1; row < whole.size() / 16; ++row)  // and each row has a mask of its own
+        for (std::size_t row = 1; row < whole.size() / 16; ++row)  // each row has its own mask
             CHECK(V(whole.begin(), whole.begin() + 16) !=
                   V(whole.begin() + std::ptrdiff_t(row) * 16, whole.begin() + std::ptrdiff_t(row + 1) * 16));
     }
@@ -76,7 +76,7 @@ TEST_CASE("a model called without the pass that window.begin_micro_batch() retur
     const Tensor normed = norm(model(ones({1, 2}), pass));
     CHECK_THROWS_WITH(window.add(make_loss(normed)), "[window] add: batch norm" + why);
     const Tensor dropped =
-        head(model(ones({1, 2}), window.begin_micro_batch(1)));  // the second part was forgotten
+        head(model(ones({1, 2}), window.begin_micro_batch(1)));  // the head was called without the pass
     CHECK_THROWS_WITH(window.add(make_loss(dropped)), "[window] add: dropout" + why);
     ForwardPass evaluation;
     CHECK_NOTHROW(model(ones({1, 2}), evaluation));
@@ -87,11 +87,11 @@ TEST_CASE("a model called without the pass that window.begin_micro_batch() retur
     }
     window.add(make_loss(right));
     window.finish();
-    const Tensor early = model(ones({1, 2}));  // before its pass
+    const Tensor early = model(ones({1, 2}));  // before begin_micro_batch()
     ForwardPass& late = window.begin_micro_batch(1);
     CHECK_THROWS_WITH(window.add(make_loss(early)), "[window] add: dropout" + why);
     const Tensor student = model(ones({1, 2}), late), teacher = detach(model(ones({1, 2})));
-    CHECK_NOTHROW(window.add(mse(student, teacher)));  // is only looked at
+    CHECK_NOTHROW(window.add(mse(student, teacher)));  // a teacher without a gradient needs no pass
     window.finish();
     CHECK_THROWS_WITH(
         add_cached<float>(window, split(in_order(2), 1), {[&](const Items& items, ForwardPass&) {
@@ -126,24 +126,24 @@ TEST_CASE("a window with batch norm is not saved without the model") {
     Sgd<float> optimizer(parameters(model), {.learning_rate = 0.1});
     Window<float> window(optimizer);
     TrainingState state;
-    CHECK_NOTHROW(window.save(state, "new"));  // nothing has moved yet
+    CHECK_NOTHROW(window.save(state, "new"));  // no buffer has changed yet
     window.add(make_loss(model(reshape(arange(4), {4, 1}), window.begin_micro_batch(4))));
     window.finish();
-    const std::string refused =
+    const std::string message =
         "[window] save: updates have changed buffers of the model, such as batch norm's running statistics, "
         "and this "
         "call would not save them; write save(state, \"w\", &model)";
-    CHECK_THROWS_WITH(window.save(state, "w"), refused);
+    CHECK_THROWS_WITH(window.save(state, "w"), message);
     window.save(state, "w", &model);
     window.discard();
-    CHECK_THROWS_WITH(Window<float>(optimizer).save(state, "w"), refused);  // of another window, too
+    CHECK_THROWS_WITH(Window<float>(optimizer).save(state, "w"), message);  // also by another window
 
     auto resumed = make();
     Sgd<float> other(parameters(resumed), {.learning_rate = 0.1});
     Window<float> again(other);
     again.load(state, "w", &resumed);
     CHECK(resumed(ones({1, 1})).item() == model(ones({1, 1})).item());
-    CHECK_THROWS_WITH(again.save(state, "w"), refused);  // loaded statistics count, too
+    CHECK_THROWS_WITH(again.save(state, "w"), message);  // also after a loaded window
 }
 
 TEST_CASE("a micro-batch whose loss is another model's is an Error at the next call") {
@@ -152,21 +152,22 @@ TEST_CASE("a micro-batch whose loss is another model's is an Error at the next c
     Window<float> window(optimizer);
     window.add(make_loss(w * 2));
     window.add(make_loss(other * 2));
-    const std::string refused =
+    const std::string message =
         "the loss of micro-batch 2 has reached none of the 1 parameters; discard() the window, and add a "
         "loss of this "
         "model";
-    CHECK_THROWS_WITH(window.add(make_loss(w * 2)), "[window] add: " + refused);
+    CHECK_THROWS_WITH(window.add(make_loss(w * 2)), "[window] add: " + message);
     TrainingState state;
-    CHECK_THROWS_WITH(window.save(state, "w"), "[window] save: " + refused);
-    CHECK_THROWS_WITH(window.finish(), "[window] finish: " + refused);
+    CHECK_THROWS_WITH(window.save(state, "w"), "[window] save: " + message);
+    CHECK_THROWS_WITH(window.finish(), "[window] finish: " + message);
     window.discard();
     window.add(make_loss(w * 2));
     window.finish();
     CHECK(w.item() == -2);
 }
 
-TEST_CASE("add_regularizer() beside each micro-batch is an Error, and several terms at one place are not") {
+TEST_CASE(
+    "Window::add_regularizer: a call for each micro-batch is an Error, several calls at one place are not") {
     const Tensor w = parameter({1.f});
     Sgd<float> optimizer({w}, {.learning_rate = 1});
     Window<float> window(optimizer);
@@ -180,20 +181,20 @@ TEST_CASE("add_regularizer() beside each micro-batch is an Error, and several te
     CHECK(std::abs(w.item() - 0.6f) < 1e-6f);
     window.add(make_loss(w * 0));
     window.add(make_loss(w * 0));
-    CHECK_NOTHROW(window.add_regularizer(sum(w)));  // the next window
+    CHECK_NOTHROW(window.add_regularizer(sum(w)));  // in the next window
 }
 
 TEST_CASE("a variable replaced after the optimizer was made is an Error of the step") {
     Tensor w = parameter({1.f}), v = parameter({1.f});
     Sgd<float> optimizer({w, v}, {.learning_rate = 0.1});
     sum(v * v).backward();
-    CHECK_NOTHROW(optimizer.step());  // w is not reached, but it is still there
+    CHECK_NOTHROW(optimizer.step());  // w is not reached, but it is without_decay there
     optimizer.zero_grad();
     w = parameter({2.f});
     sum(w * w + v).backward();
-    const std::string refused =
+    const std::string message =
         "[SGD] no variable refers to parameter 0 of (1) any more; if the variable was replaced";
-    CHECK_THROWS_WITH(optimizer.step(), contains(refused));
+    CHECK_THROWS_WITH(optimizer.step(), contains(message));
 
     Tensor a = parameter({1.f}), b = parameter({1.f});
     Sgd<float> other({a, b}, {.learning_rate = 0.1});
@@ -204,25 +205,25 @@ TEST_CASE("a variable replaced after the optimizer was made is an Error of the s
     CHECK_THROWS_WITH(window.finish(), contains("no variable refers to parameter 0 of (1) any more"));
     window.discard();
     a.zero_grad();
-    Sgd<float> anew({a, b}, {.learning_rate = 0.1});
-    Window<float> in_the_middle(anew);
-    in_the_middle.add(make_loss(a * b));
+    Sgd<float> restarted({a, b}, {.learning_rate = 0.1});
+    Window<float> mid_window(restarted);
+    mid_window.add(make_loss(a * b));
     a = parameter({3.f});
-    in_the_middle.add(make_loss(a * b));
-    CHECK_THROWS_WITH(in_the_middle.finish(), contains("no variable refers to parameter 0 of (1) any more"));
-    in_the_middle.discard();
-    Sgd<float> alone({parameter({1.f})}, {.learning_rate = 0.5});  // no other variable, ever
+    mid_window.add(make_loss(a * b));
+    CHECK_THROWS_WITH(mid_window.finish(), contains("no variable refers to parameter 0 of (1) any more"));
+    mid_window.discard();
+    Sgd<float> alone({parameter({1.f})}, {.learning_rate = 0.5});  // no variable besides the optimizer's
     sum(alone.parameters()[0] * 2).backward();
     CHECK_NOTHROW(alone.step());
 }
 
-TEST_CASE("AdamW decays weights by 0.01 unless told otherwise") {
-    const Tensor w = parameter({1.f}), still = parameter({1.f});
-    sum(w * 0 + still * 0).backward();
+TEST_CASE("AdamW: weights decay by 0.01 by default") {
+    const Tensor w = parameter({1.f}), without_decay = parameter({1.f});
+    sum(w * 0 + without_decay * 0).backward();
     AdamW<float>({w}, {.learning_rate = 0.1}).step();
-    AdamW<float>({still}, {.learning_rate = 0.1, .weight_decay = 0}).step();
+    AdamW<float>({without_decay}, {.learning_rate = 0.1, .weight_decay = 0}).step();
     CHECK(w.item() == 0.999f);
-    CHECK(still.item() == 1);
+    CHECK(without_decay.item() == 1);
 }
 
 }  // namespace

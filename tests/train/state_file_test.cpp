@@ -1,5 +1,5 @@
-// State files: what is saved is loaded, whatever is wrong is refused by name and byte, and a killed process
-// leaves the old file or the new one.
+// Tests of state files: saved states are loaded, invalid files throw an Error with the name and the byte, and
+// a killed process leaves the old or the new file.
 #include "tally/io/state_file.hpp"
 
 #include <cerrno>
@@ -75,7 +75,7 @@ TrainingState random_state(Random& random) {
     return state;
 }
 
-// ---- files that are wrong on purpose ----
+// ---- invalid files ----
 
 const std::string head = std::string("tally\r\n\0\1\0\0\0\0\0\0\0", 16);
 
@@ -94,14 +94,14 @@ std::string complaint(const std::string& bytes) {
     return words.rfind(start, 0) == 0 ? words.substr(start.size()) : "(no place) " + words;
 }
 
-// Changed in one place and sealed again, so that the checksum does not notice.
+// Returns a file with an invalid array and a valid checksum.
 std::string array_file(const std::string& axes_and_extents, const std::string& numbers) {
     return sealed(entry("w", 4, axes_and_extents + numbers));
 }
 
 }  // namespace
 
-TEST_CASE("A saved state is loaded bit for bit") {
+TEST_CASE("save_state: a saved state is loaded bit by bit") {
     const std::uint64_t seed = GENERATE(range(1u, 200u));
     CAPTURE(seed);
     Random random(seed);
@@ -112,7 +112,7 @@ TEST_CASE("A saved state is loaded bit for bit") {
     CHECK(detail::state_bytes(load_state(folder / "run.state")) == read_bytes(folder / "run.state"));
 }
 
-TEST_CASE("What is no number survives in a state") {
+TEST_CASE("save_state: NaN and infinity are preserved") {
     TrainingState state;
     const double nan = std::numeric_limits<double>::quiet_NaN(),
                  inf = std::numeric_limits<double>::infinity();
@@ -121,28 +121,28 @@ TEST_CASE("What is no number survives in a state") {
     CHECK(same(detail::parse_state(as_bytes(detail::state_bytes(state)), "run.state"), state));
 }
 
-TEST_CASE("The checksum is CRC-64 as others compute it") {
+TEST_CASE("crc64: the checksum is CRC-64/XZ") {
     CHECK(crc64(as_bytes("123456789")) == 0x995DC9BBDF1939FA);  // the check value of CRC-64/XZ
     CHECK(crc64({}) == 0);
     CHECK(crc64(as_bytes("12345678abcdefghXYZ")) != crc64(as_bytes("abcdefgh12345678XYZ")));
 }
 
-TEST_CASE("A state file with any byte or bit changed is refused") {
+TEST_CASE("parse_state: a file with any byte changed throws an Error") {
     const std::string whole = detail::state_bytes(small_state());
     REQUIRE(same(detail::parse_state(as_bytes(whole), "whole"), small_state()));
-    std::size_t refused = 0;
+    std::size_t rejected = 0;
     for (std::size_t at = 0; at < whole.size(); ++at) {
         for (int change = 1; change < 256; ++change) {
             std::string damaged = whole;
             damaged[at] = static_cast<char>(damaged[at] ^ change);
             if (complaint(damaged).rfind("byte ", 0) != 0) FAIL("byte " << at << " xor " << change);
-            ++refused;
+            ++rejected;
         }
     }
-    CHECK(refused == 255 * whole.size());
+    CHECK(rejected == 255 * whole.size());
 }
 
-TEST_CASE("A state file cut off or prolonged anywhere is refused") {
+TEST_CASE("parse_state: a truncated or extended file throws an Error") {
     const std::string whole = detail::state_bytes(small_state());
     for (std::size_t length = 0; length < whole.size(); ++length) {
         CAPTURE(length);
@@ -153,7 +153,7 @@ TEST_CASE("A state file cut off or prolonged anywhere is refused") {
                                         std::to_string(whole.size()));
 }
 
-TEST_CASE("A state file that is wrong is refused with its name and the byte") {
+TEST_CASE("parse_state: an invalid file throws an Error with its name and the byte") {
     CHECK(complaint("") == "byte 0: not a training state: the magic word is missing");
     CHECK(complaint("PK\3\4 this is a zip file") ==
           "byte 0: not a training state: the magic word is missing");
@@ -188,7 +188,7 @@ TEST_CASE("A state file that is wrong is refused with its name and the byte") {
                contains("truncated: a text needs 18446744073709551615 bytes, but 3 are left"));
 }
 
-TEST_CASE("Absurd sizes in a state file are refused before anything is allocated") {
+TEST_CASE("parse_state: extreme sizes throw an Error before any allocation") {
     const std::size_t before = memory::report().allocations;
     const auto extent = [](std::int32_t n) { return as_text(n); };
     CHECK_THAT(complaint(array_file("\2" + extent(1 << 30) + extent(1 << 28), "abcd")),
@@ -202,7 +202,7 @@ TEST_CASE("Absurd sizes in a state file are refused before anything is allocated
     CHECK(memory::report().allocations == before);
 }
 
-TEST_CASE("A state file that cannot be read or written is named") {
+TEST_CASE("load_state: a file that cannot be read or written is named") {
     const Folder folder;
     CHECK_THROWS_WITH(load_state(folder / "none"),
                       "[load_state] cannot read '" + folder / "none" + "': No such file or directory");
@@ -214,11 +214,11 @@ TEST_CASE("A state file that cannot be read or written is named") {
         "[load_state] '" + folder / "text" + "', byte 0: not a training state: the magic word is missing");
 }
 
-// ---- killed while saving ----
+// ---- processes killed during saving ----
 
 namespace {
 
-// Of generation g: everything in it says so, and it is longer the later it is.
+// Returns a state of generation g: all its numbers are g, and its length depends on g.
 TrainingState generation(std::int64_t g) {
     TrainingState state;
     state.put("generation", g);
@@ -228,7 +228,7 @@ TrainingState generation(std::int64_t g) {
 
 }  // namespace
 
-TEST_CASE("Killed at any call of the file system the old state or the new one is there and it is whole") {
+TEST_CASE("save_state: a process killed at any file system call leaves a complete old or new state") {
     int killed = 0;
     for (std::int64_t n = 1;; ++n) {
         CAPTURE(n);
@@ -249,15 +249,15 @@ TEST_CASE("Killed at any call of the file system the old state or the new one is
         ++killed;
         save_state(path, generation(3));
         CHECK(same(load_state(path), generation(3)));
-        CHECK(folder.files() <= 2);  // a temporary of the killed process may stay
+        CHECK(folder.files() <= 2);  // the killed process may leave a temporary file
     }
     CHECK(killed > 8);
 }
 
-TEST_CASE("Where any call of the file system fails saving says so or has done its work") {
+TEST_CASE("save_state: a failing file system call throws an Error, or the state is saved") {
     const Fault kind = GENERATE(Fault::once, Fault::from_then_on);
     const int reason = GENERATE(EIO, ENOSPC, EACCES, EROFS, EMFILE);
-    std::string said;
+    std::string messages;
     for (std::int64_t n = 1;; ++n) {
         CAPTURE(n, static_cast<int>(kind), reason);
         const Folder folder;
@@ -276,22 +276,23 @@ TEST_CASE("Where any call of the file system fails saving says so or has done it
         CHECK(same(found, generation(g)));
         if (words == "no error") {
             CHECK(g == 2);
-        } else {  // nothing changed, or the words say what did
+        } else {  // nothing changed, or the message says that the file is written
             CHECK(g == (words.find("is written, but its folder could not be synced") != words.npos ? 2 : 1));
             CHECK_THAT(words, contains("[write_file] "));
             CHECK_THAT(words, contains("'" + path + "'"));
-            said += words;
+            messages += words;
         }
         save_state(path, generation(3));
         CHECK(same(load_state(path), generation(3)));
-        CHECK(folder.files() <= (kind == Fault::once ? 1 : 2));  // the temporary, where it cannot be deleted
+        CHECK(folder.files() <=
+              (kind == Fault::once ? 1 : 2));  // the temporary file, if it cannot be deleted
         if (call.empty()) break;
     }
-    if (kind == Fault::once) CHECK_THAT(said, contains("its folder could not be synced"));
-    CHECK_THAT(said, contains(std::generic_category().message(reason)));
+    if (kind == Fault::once) CHECK_THAT(messages, contains("its folder could not be synced"));
+    CHECK_THAT(messages, contains(std::generic_category().message(reason)));
 }
 
-TEST_CASE("A temporary's name that is taken is left alone, and the next one is tried") {
+TEST_CASE("save_state: an existing temporary file is kept, and another name is tried") {
     int taken = 0;
     for (std::int64_t n = 1;; ++n) {
         const Folder folder;
@@ -306,10 +307,10 @@ TEST_CASE("A temporary's name that is taken is left alone, and the next one is t
         if (words == "no error") ++taken;
         CHECK(same(load_state(path), generation(1)));
     }
-    CHECK(taken == 1);  // the other file that is opened is the folder, which nobody makes
+    CHECK(taken == 1);  // the only other open() is that of the folder
 }
 
-TEST_CASE("Where any call of the file system fails loading says so or has the state") {
+TEST_CASE("load_state: a failing file system call throws an Error, or the state is loaded") {
     const Fault kind = GENERATE(Fault::once, Fault::from_then_on);
     const Folder folder;
     const std::string path = folder / "run.state";
@@ -325,7 +326,8 @@ TEST_CASE("Where any call of the file system fails loading says so or has the st
     }
 }
 
-TEST_CASE("Processes that save to one file at once leave a whole state and no temporary") {
+TEST_CASE(
+    "save_state: processes that save to one file concurrently leave a complete state and no temporary file") {
     const Folder folder;
     const std::string path = folder / "run.state";
     std::vector<pid_t> children;
@@ -351,7 +353,7 @@ TEST_CASE("Processes that save to one file at once leave a whole state and no te
     CHECK(folder.files() == 1);
 }
 
-TEST_CASE("What a killed process of the same number left behind does not stop the next one") {
+TEST_CASE("save_state: temporary files of a killed process with the same number do not prevent saving") {
     const Folder folder;
     const int status = in_child([&] {
         const std::string temporary = folder / "run.state.tmp-" + std::to_string(::getpid()) + "-";
@@ -362,7 +364,7 @@ TEST_CASE("What a killed process of the same number left behind does not stop th
     CHECK(same(load_state(folder / "run.state"), generation(3)));
 }
 
-TEST_CASE("Killed at random instants while saving in a loop the state is always whole") {
+TEST_CASE("save_state: a process killed at random times leaves a complete state") {
     const std::uint64_t seed = std::random_device()();
     CAPTURE(seed);
     Random random(seed);
@@ -387,12 +389,13 @@ TEST_CASE("Killed at random instants while saving in a loop the state is always 
     }
 }
 
-TEST_CASE("A file that is larger than memory is an Error", "[alone]") {
+TEST_CASE("load_state: a file larger than memory throws an Error", "[alone]") {
     const Folder folder;
     const std::string path = folder / "huge";
     write_bytes(path, "");
     std::error_code failed;
-    std::filesystem::resize_file(path, std::uintmax_t{1} << 42, failed);  // a hole: it takes no room
+    std::filesystem::resize_file(path, std::uintmax_t{1} << 42,
+                                 failed);  // a sparse file, which needs no disk space
     if (failed) TALLY_SKIP("this file system has no files of 4 TB");
     CHECK_THROWS_WITH(load_state(path), "[load_state] cannot read '" + path +
                                             "': its 4398046511104 bytes are more than this machine's memory");

@@ -1,5 +1,5 @@
-// Memory that runs out anywhere in an update, once or from then on: the update is made whole or not at all,
-// and the next try is right.
+// Tests in which each allocation of an update fails, once or from then on: the update is complete or has no
+// effect, and the next try is right.
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,7 +27,7 @@ template <class S> struct Training {
                                                  SgdOptions{.learning_rate = 0.1, .momentum = 0.9});
         else
             optimizer = std::make_unique<AdamW<S>>(parameters(model), AdamWOptions{.learning_rate = 0.01});
-        if (way == Way::many_numbers) {  // parameters at different updates go in lists of their own
+        if (way == Way::many_numbers) {  // so that parameters have different numbers of updates
             for (const Var<Array<S>>& p : {parameters(model)[0], parameters(model)[1]})
                 p.backward(Array<S>::full(p.shape(), S(1)));
             optimizer->step();
@@ -64,22 +64,22 @@ template <class S> struct Training {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("An update is made whole or not at all wherever memory runs out", "[alone]", float,
+TEMPLATE_TEST_CASE("Window: an update is complete or has no effect if any allocation fails", "[alone]", float,
                    double) {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     const std::int64_t nodes = live_nodes();
     for (const Way way : {Way::plain, Way::checkpointed, Way::sgd, Way::many_numbers}) {
         std::string before, wanted;
         {
-            Training<TestType> calm(way);
-            calm.update();
-            before = calm.bits();
-            calm.update();
-            wanted = calm.bits();
+            Training<TestType> undisturbed(way);
+            undisturbed.update();
+            before = undisturbed.bits();
+            undisturbed.update();
+            wanted = undisturbed.bits();
         }
         for (const Scarce kind : {Scarce::once, Scarce::from_then_on}) {
             std::unique_ptr<Training<TestType>> training;
-            std::uint64_t half = 0;
+            std::uint64_t partial = 0;
             const std::uint64_t places = fail_each_allocation(
                 kind,
                 [&](std::uint64_t) {
@@ -91,29 +91,29 @@ TEMPLATE_TEST_CASE("An update is made whole or not at all wherever memory runs o
                     if (threw) {
                         training->window->discard();
                         if (training->bits() != before) {
-                            ++half;
+                            ++partial;
                             return;
                         }
                         training->update();
                     }
-                    if (training->bits() != wanted) ++half;
+                    if (training->bits() != wanted) ++partial;
                 });
             CAPTURE(static_cast<int>(way), static_cast<int>(kind), places);
-            CHECK(half == 0);
+            CHECK(partial == 0);
             CHECK(places > 70);
         }
     }
     CHECK(live_nodes() == nodes);
 }
 
-TEST_CASE("A backward that finds no memory for what waits leaves nothing behind") {
+TEST_CASE("backward: an allocation that fails leaves no nodes behind") {
     const std::int64_t nodes = live_nodes();
     const Scalar x = parameter(1.0);
     std::unique_ptr<Scalar> y;
     const std::uint64_t places = fail_each_allocation(
         Scarce::once,
         [&](std::uint64_t) {
-            std::vector<Scalar> terms;  // all wait at once
+            std::vector<Scalar> terms;  // all are pending at once
             for (int i = 0; i < 100; ++i) terms.push_back(x * double(i));
             Scalar total = terms[0];
             for (const Scalar& term : terms) total = total + term;

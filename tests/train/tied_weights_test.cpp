@@ -1,4 +1,4 @@
-// Weights files that a model with tied weights must not load.
+// Tests of weights files that a model with tied weights must not load.
 #include "catch.hpp"
 #include "folder.hpp"
 #include "io/file_testing.hpp"
@@ -19,12 +19,12 @@ struct Two : Module<double> {
 
 }  // namespace
 
-TEST_CASE("Tied weights take no two values from a file") {
+TEST_CASE("load_weights: two different values for tied weights throw an Error") {
     const Folder folder;
-    Two apart, tied;
+    Two untied, tied;
     tied.b = tied.a;
-    save_weights(folder / "apart", apart, WeightOrder::tally);
-    CHECK_THROWS_WITH(load_weights(folder / "apart", tied), contains("gives 'a' and 'b' different numbers"));
+    save_weights(folder / "untied", untied, WeightOrder::tally);
+    CHECK_THROWS_WITH(load_weights(folder / "untied", tied), contains("gives 'a' and 'b' different numbers"));
     CHECK(tied.a.value().to_vector() == std::vector<double>{1, 2});
     save_weights(folder / "tied", tied, WeightOrder::tally);
     load_weights(folder / "tied", tied);

@@ -1,5 +1,5 @@
-// Training that is killed again and again, and resumed each time, ends with the same bits; the state file is
-// never anything but whole.
+// Tests of a training that is repeatedly killed and resumed: it ends with the same bits, and the state file
+// is always complete.
 #include <chrono>
 #include <filesystem>
 #include <random>
@@ -21,7 +21,7 @@ TrainerOptions<double> saving(const std::string& checkpoint, std::int64_t save_m
     return options;
 }
 
-// In a child, as if the machine lost power: true when it went through to the end.
+// Trains in a child process, which `before` may arrange to kill. Returns true if the training ended.
 template <class BeforeHand> bool train_in_child(const TrainerOptions<double>& options, BeforeHand before) {
     const int status = in_child([&] {
         before();
@@ -37,7 +37,7 @@ std::vector<double> uninterrupted() {
     return training.numbers();
 }
 
-// What a training that goes on from the file ends with; from its end it does nothing.
+// Resumes the training from the file, if it has not ended, and returns its numbers.
 std::vector<double> end_of(const TrainerOptions<double>& options) {
     SmallTraining training(options);
     training.trainer.train();
@@ -50,7 +50,7 @@ void check_whole(const std::string& checkpoint) {
 
 }  // namespace
 
-TEST_CASE("Training killed at 50 random instants ends with the bits of the uninterrupted one") {
+TEST_CASE("Trainer: a training killed at 50 random times ends with the bits of an uninterrupted training") {
     const std::uint64_t seed = std::random_device()();
     CAPTURE(seed);
     Random random(seed);
@@ -76,7 +76,7 @@ TEST_CASE("Training killed at 50 random instants ends with the bits of the unint
     CHECK(resumed > 10);
 }
 
-TEST_CASE("Training killed at any call of the file system ends with the same bits") {
+TEST_CASE("Trainer: a training killed at any file system call ends with the same bits") {
     const std::vector<double> wanted = uninterrupted();
     TrainerOptions<double> options = saving("", 3);
     const auto files = [&](const Folder& folder) {
@@ -85,12 +85,12 @@ TEST_CASE("Training killed at any call of the file system ends with the same bit
         options.loss_curve = folder / "run.svg";
     };
     int killed = 0;
-    for (std::int64_t n = 1;; n += 7) {  // and then at every seventh
+    for (std::int64_t n = 1;; n += 7) {  // and then at every seventh call
         CAPTURE(n);
         const Folder folder;
         files(folder);
         bool ended = false;
-        for (std::int64_t at = n; !ended; at += 7) {  // further on each time: a run must come forward
+        for (std::int64_t at = n; !ended; at += 7) {  // later each time, so that the training makes progress
             ended = train_in_child(options, [&] { static const FileFault fault(Fault::kill, at); });
             killed += !ended;
             check_whole(options.checkpoint);
@@ -104,7 +104,8 @@ TEST_CASE("Training killed at any call of the file system ends with the same bit
     CHECK(killed > 30);
 }
 
-TEST_CASE("Training in which any call of the file system fails says so and goes on with the same bits") {
+TEST_CASE(
+    "Trainer: a failing file system call throws an Error, and the resumed training ends with the same bits") {
     const Fault kind = GENERATE(Fault::once, Fault::from_then_on);
     const std::vector<double> wanted = uninterrupted();
     int failed = 0;
@@ -128,7 +129,7 @@ TEST_CASE("Training in which any call of the file system fails says so and goes 
         failed += !ended;
         check_whole(options.checkpoint);
         CHECK(end_of(options) == wanted);
-        CHECK(folder.files() <= 2);  // the temporary stays where unlink fails
+        CHECK(folder.files() <= 2);  // the temporary file remains if unlink fails
         if (!reached) break;
     }
     CHECK(failed > 20);

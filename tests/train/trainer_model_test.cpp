@@ -1,4 +1,4 @@
-// Models, optimizers and files that do not fit together: the Trainer refuses them when it is made.
+// Tests that a Trainer's constructor rejects models, optimizers and files that do not match.
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +25,7 @@ void make(Module<double>& model, Optimizer<double>& optimizer, TrainerOptions<do
 
 }  // namespace
 
-TEST_CASE("A Trainer that is to save and has no file for it is refused") {
+TEST_CASE("Trainer: saving without a checkpoint file throws an Error") {
     auto model = chain();
     Sgd<double> sgd(parameters(model), {.learning_rate = 0.1});
     CHECK_THROWS_WITH(make(model, sgd, {.save_steps = 3}),
@@ -36,7 +36,7 @@ TEST_CASE("A Trainer that is to save and has no file for it is refused") {
                       ".checkpoint = \"run.state\"");
 }
 
-TEST_CASE("A Trainer writes each of its files under a name of its own") {
+TEST_CASE("Trainer: two files of the same name throw an Error") {
     auto model = chain();
     Sgd<double> sgd(parameters(model), {.learning_rate = 0.1});
     const Folder folder;
@@ -59,7 +59,7 @@ TEST_CASE("A Trainer writes each of its files under a name of its own") {
     CHECK_NOTHROW(make(model, sgd, {.checkpoint = folder / "a", .metrics_csv = folder / "b"}));
 }
 
-TEST_CASE("A Trainer refuses an optimizer that leaves parameters of its model unless they are frozen") {
+TEST_CASE("Trainer: an optimizer that omits parameters of the model throws an Error unless they are frozen") {
     auto model = chain(), other = chain();
     Sgd<double> sgd(parameters(model), {.learning_rate = 0.1});
     for (const bool frozen : {false, true})

@@ -1,5 +1,4 @@
-// The Trainer: the windows that one would write by hand, in the same order and with the same bits; resumed
-// anywhere; what it writes and shows.
+// Tests of Trainer: the same windows and bits as a hand-written loop, resuming, and output.
 #include "tally/train/trainer.hpp"
 
 #include <cmath>
@@ -16,9 +15,9 @@
 namespace tally::test {
 namespace {
 
-// w moves by the mean of what it sees: loss = w * x, so the gradient of an item is x.
-struct Straight {
-    explicit Straight(std::vector<double> numbers) : x(Array<double>{0}) {
+// A model with one weight w. The loss of an item x is w * x, so the gradient of w is the mean of the items.
+struct OneWeight {
+    explicit OneWeight(std::vector<double> numbers) : x(Array<double>{0}) {
         const auto count = static_cast<std::int64_t>(numbers.size());
         x = Array<double>({count, 1}, numbers);
     }
@@ -41,13 +40,13 @@ std::vector<std::string> lines(const std::string& text) {
     return all;
 }
 
-// A line of metrics without its last column, which tells how fast the machine was.
+// Removes the last column of a line of metrics, which depends on the speed of the machine.
 std::string untimed(const std::string& line) { return line.substr(0, line.rfind(',')); }
 
 std::vector<std::string> untimed(const std::vector<std::string>& all) {
-    std::vector<std::string> short_ones;
-    for (const std::string& line : all) short_ones.push_back(untimed(line));
-    return short_ones;
+    std::vector<std::string> all_untimed;
+    for (const std::string& line : all) all_untimed.push_back(untimed(line));
+    return all_untimed;
 }
 
 UpdateRecord record(std::int64_t update, double loss) {
@@ -56,7 +55,7 @@ UpdateRecord record(std::int64_t update, double loss) {
 
 }  // namespace
 
-TEST_CASE("The Trainer makes the windows that one would write by hand") {
+TEST_CASE("Trainer: the windows are those of a hand-written loop") {
     SmallTraining by_trainer(SmallTraining::options()), by_hand(SmallTraining::options());
     by_trainer.trainer.train();
     CHECK(by_trainer.trainer.updates() == 2 + 2 + 3 + 3);
@@ -77,7 +76,7 @@ TEST_CASE("The Trainer makes the windows that one would write by hand") {
     CHECK(by_trainer.numbers() == by_hand.numbers());
 }
 
-TEST_CASE("Law: micro-batches and accumulation that make the same window train alike") {
+TEST_CASE("Law: micro-batch sizes and accumulation steps with the same windows yield the same training") {
     const std::uint64_t seed = GENERATE(range(1u, 31u));
     CAPTURE(seed);
     Random random(seed);
@@ -111,24 +110,24 @@ TEST_CASE("Law: micro-batches and accumulation that make the same window train a
     CHECK(trained(size, steps, Checkpointing{.bytes = 1 << 20}) == split);
 }
 
-TEST_CASE("What an epoch leaves over is scaled or dropped or carried into the next") {
+TEST_CASE("Tail: an incomplete window at the end of an epoch is scaled, dropped or carried into the next") {
     const auto trained = [](Tail tail, std::int64_t epochs) {
-        Straight straight({1, 2, 3, 4, 6});
-        Trainer<double> trainer(straight.model, straight.sgd, 5, straight.loss,
+        OneWeight one({1, 2, 3, 4, 6});
+        Trainer<double> trainer(one.model, one.sgd, 5, one.loss,
                                 {.per_device_batch_size = 1,
                                  .gradient_accumulation_steps = 2,
                                  .num_train_epochs = epochs,
                                  .shuffle = false,
                                  .tail = tail});
         trainer.train();
-        return std::tuple(-straight.w(), trainer.updates(), trainer.summary().dropped_micro_batches);
+        return std::tuple(-one.w(), trainer.updates(), trainer.summary().dropped_micro_batches);
     };
     CHECK(trained(Tail::scale, 2) == std::tuple(2 * (1.5 + 3.5 + 6), 6, 0));
     CHECK(trained(Tail::drop, 2) == std::tuple(2 * (1.5 + 3.5), 4, 2));
     CHECK(trained(Tail::carry, 2) == std::tuple(1.5 + 3.5 + 3.5 + 2.5 + 5, 5, 0));
 }
 
-TEST_CASE("A loss that is no number stops training or is left out and told of") {
+TEST_CASE("NonFinite: a loss that is not finite throws an Error or is dropped and counted") {
     const auto options = [](NonFinite policy) {
         return TrainerOptions<double>{.per_device_batch_size = 1,
                                       .gradient_accumulation_steps = 2,
@@ -137,33 +136,33 @@ TEST_CASE("A loss that is no number stops training or is left out and told of") 
     };
     const double inf = std::numeric_limits<double>::infinity();
     for (const NonFinite policy : {NonFinite::drop_micro, NonFinite::drop_window}) {
-        Straight straight({1, inf, 3, 5});
-        Trainer<double> trainer(straight.model, straight.sgd, 4, straight.loss, options(policy));
+        OneWeight one({1, inf, 3, 5});
+        Trainer<double> trainer(one.model, one.sgd, 4, one.loss, options(policy));
         trainer.train();
-        CHECK(-straight.w() == (policy == NonFinite::drop_micro ? 1 + 4 : 4));
+        CHECK(-one.w() == (policy == NonFinite::drop_micro ? 1 + 4 : 4));
         CHECK(trainer.summary().dropped_micro_batches == (policy == NonFinite::drop_micro ? 1 : 2));
     }
-    Straight straight({1, inf, 3, 5});
-    Trainer<double> trainer(straight.model, straight.sgd, 4, straight.loss, options(NonFinite::raise));
+    OneWeight one({1, inf, 3, 5});
+    Trainer<double> trainer(one.model, one.sgd, 4, one.loss, options(NonFinite::raise));
     CHECK_THROWS_WITH(trainer.train(), contains("infinite or NaN; nothing was updated"));
     trainer.window().discard();
-    trainer.train();  // from the next micro-batch on
-    CHECK(-straight.w() == 4);
+    trainer.train();  // continues with the next micro-batch
+    CHECK(-one.w() == 4);
 }
 
-TEST_CASE("A parameter of the model that was replaced is noticed at the next epoch") {
-    Straight straight({1, 2});
-    Trainer<double> trainer(straight.model, straight.sgd, 2, straight.loss, {.num_train_epochs = 3});
+TEST_CASE("Trainer: a parameter that was replaced in the model throws an Error in the next epoch") {
+    OneWeight one({1, 2});
+    Trainer<double> trainer(one.model, one.sgd, 2, one.loss, {.num_train_epochs = 3});
     CHECK(trainer.train_epoch());
-    const Tensor64 old = straight.model.w;
-    straight.model.w = parameter({0.0});
+    const Tensor64 old = one.model.w;
+    one.model.w = parameter({0.0});
     CHECK_THROWS_WITH(trainer.train_epoch(),
-                      contains("the model's parameter 'w' is not the one that the optimizer steps"));
-    straight.model.w = old;
+                      contains("the model's parameter 'w' is no longer the one that the optimizer steps"));
+    one.model.w = old;
     CHECK(trainer.train_epoch());
 }
 
-TEST_CASE("Training resumed anywhere goes on with the same bits and the same lines") {
+TEST_CASE("Trainer: a training resumed anywhere continues with the same bits and the same lines") {
     const std::uint64_t seed = GENERATE(range(1u, 9u));
     CAPTURE(seed);
     Random random(seed);
@@ -197,30 +196,30 @@ TEST_CASE("Training resumed anywhere goes on with the same bits and the same lin
           lines(read_bytes(folder / "plain.csv")).size());
 }
 
-TEST_CASE("A checkpoint of another training is refused and named") {
+TEST_CASE("Trainer: a checkpoint of another training throws an Error with its name") {
     const Folder folder;
     const std::string path = folder / "run.state";
     const auto make = [&](std::int64_t items, TrainerOptions<double> options) {
-        Straight straight(std::vector<double>(9, 1.0));
+        OneWeight one(std::vector<double>(9, 1.0));
         options.checkpoint = path;
-        Trainer<double>(straight.model, straight.sgd, items, straight.loss, options).train();
+        Trainer<double>(one.model, one.sgd, items, one.loss, options).train();
     };
     make(8, {});
     const std::string start = "[trainer] '" + path + "' was saved with ";
     CHECK_THROWS_WITH(make(9, {}), start + "items 8, here it is 9");
 }
 
-TEST_CASE("The state is saved after every so many updates and at the end of an epoch") {
+TEST_CASE("save_steps: the state is saved after the given number of updates and at the end of an epoch") {
     const Folder folder;
     std::vector<std::int64_t> saved_updates;
-    Straight straight(std::vector<double>(7, 1.0));
+    OneWeight one(std::vector<double>(7, 1.0));
     const std::string path = folder / "run.state";
     Trainer<double> trainer(
-        straight.model, straight.sgd, 7,
+        one.model, one.sgd, 7,
         [&](const Items& items, ForwardPass& pass) {
             const bool there = std::filesystem::exists(path);
             saved_updates.push_back(there ? load_state(path).get<std::int64_t>("window/updates") : -1);
-            return straight.loss(items, pass);
+            return one.loss(items, pass);
         },
         {.per_device_batch_size = 1, .num_train_epochs = 2, .checkpoint = path, .save_steps = 3});
     trainer.train();
@@ -228,10 +227,10 @@ TEST_CASE("The state is saved after every so many updates and at the end of an e
     CHECK(load_state(path).get<std::int64_t>("window/updates") == 14);
 }
 
-TEST_CASE("Metrics are a line for every so many updates") {
+TEST_CASE("logging_steps: metrics have a line for the given number of updates") {
     const Folder folder;
-    Straight straight({1, 2, 3, 4, 5, 6, 7, 8});
-    Trainer<double> trainer(straight.model, straight.sgd, 8, straight.loss,
+    OneWeight one({1, 2, 3, 4, 5, 6, 7, 8});
+    Trainer<double> trainer(one.model, one.sgd, 8, one.loss,
                             {.per_device_batch_size = 1,
                              .gradient_accumulation_steps = 2,
                              .shuffle = false,
@@ -254,7 +253,7 @@ TEST_CASE("Metrics are a line for every so many updates") {
     CHECK(read_bytes(folder / "m.svg") == detail::loss_curve_svg(trainer.records()));
 }
 
-TEST_CASE("What is no number is empty in CSV or said so and null in JSON") {
+TEST_CASE("csv_line, json_line: NaN is nan in CSV and null in JSON, and a missing norm is empty or null") {
     UpdateRecord odd = record(3, std::nan(""));
     CHECK(detail::csv_line(odd) == "3,0.5,nan,4,,0.1,0\n");
     CHECK(detail::json_line(odd) ==
@@ -264,7 +263,7 @@ TEST_CASE("What is no number is empty in CSV or said so and null in JSON") {
     CHECK(detail::csv_line(odd) == "3,0.5,nan,4,2,0.1,0\n");
 }
 
-TEST_CASE("The line of progress tells rate and time left and the loss as sum over count") {
+TEST_CASE("progress_line: the line shows the rate, the time left, and the loss as sum over count") {
     detail::Progress progress{.epoch = 2,
                               .epochs = 3,
                               .done = 0.45,
@@ -280,11 +279,11 @@ TEST_CASE("The line of progress tells rate and time left and the loss as sum ove
     CHECK_THAT(detail::progress_line(progress), contains(", 0.5/s, 1:01:01 left"));
 }
 
-TEST_CASE("Progress goes where it is asked for and over itself at a terminal only") {
+TEST_CASE("progress: lines go to the given stream, and are overwritten only at a terminal") {
     const auto shown = [](bool terminal) {
         std::ostringstream out;
-        Straight straight({1, 2, 3, 4});
-        Trainer<double> trainer(straight.model, straight.sgd, 4, straight.loss,
+        OneWeight one({1, 2, 3, 4});
+        Trainer<double> trainer(one.model, one.sgd, 4, one.loss,
                                 {.per_device_batch_size = 1,
                                  .gradient_accumulation_steps = 2,
                                  .num_train_epochs = 2,
@@ -298,10 +297,10 @@ TEST_CASE("Progress goes where it is asked for and over itself at a terminal onl
     CHECK(lines(plain).size() == 4);
     CHECK(lines(plain)[2].rfind("epoch 2/2 [#######...] update 3, loss ", 0) == 0);
     CHECK(std::count(over.begin(), over.end(), '\r') == 4);
-    CHECK(lines(over).size() == 2);  // one an epoch
+    CHECK(lines(over).size() == 2);  // one per epoch
 }
 
-TEST_CASE("The summary tells what was trained and what the ledger held") {
+TEST_CASE("TrainingSummary: it has the numbers of the training and of the memory report") {
     SmallTraining training(SmallTraining::options());
     const std::size_t before = memory::report().in_use;
     training.trainer.train();
@@ -330,7 +329,7 @@ TEST_CASE("The summary tells what was trained and what the ledger held") {
           "at most, 1.0 KiB of it beyond parameters and gradients; saved for backward 512 B at most\n");
 }
 
-TEST_CASE("The loss curve is a picture that stands alone with text that can be read") {
+TEST_CASE("loss_curve_svg: the picture is complete and its text is readable") {
     const std::uint64_t seed = GENERATE(range(1u, 41u));
     CAPTURE(seed);
     Random random(seed);
@@ -365,18 +364,18 @@ TEST_CASE("The loss curve is a picture that stands alone with text that can be r
     CHECK((ticks >= 2 && ticks <= 10));
 }
 
-TEST_CASE("Where there is no loss there is no curve") {
-    CHECK_THROWS_WITH(detail::loss_curve_svg({}), "[loss_curve] no record has a finite loss to draw");
+TEST_CASE("loss_curve_svg: records without a loss throw an Error") {
+    CHECK_THROWS_WITH(detail::loss_curve_svg({}), "[loss_curve] there is no loss to draw");
     CHECK_THROWS_WITH(detail::loss_curve_svg(std::vector{record(1, std::nan(""))}),
                       "[loss_curve] no record has a finite loss to draw");
 }
 
-TEST_CASE("Law: an evaluation weighs items whatever the batches") {
+TEST_CASE("Law: evaluate() weighs items equally for every batch size") {
     const std::uint64_t seed = GENERATE(range(1u, 31u));
     CAPTURE(seed);
     Random random(seed);
     const std::int64_t items = random.whole(1, 20), classes = random.whole(2, 4);
-    const std::int32_t ignored = random.coin() ? -100 : 0;  // a class may be what does not count
+    const std::int32_t ignored = random.coin() ? -100 : 0;  // a class may be ignored
     Sequential<double> model{Linear<double>(3, classes, {seed, 0}), Dropout<double>(0.5)};
     const Array<double> x = random.array<double>({items, 3});
     std::vector<std::int32_t> wanted;
@@ -410,33 +409,30 @@ TEST_CASE("Law: an evaluation weighs items whatever the batches") {
     CHECK(std::abs(loss - found.loss) < 1e-13);
 }
 
-TEST_CASE("A Trainer says in words what it cannot do") {
-    Straight straight({1, 2});
-    const auto said = [&](std::int64_t items, TrainerOptions<double> options) {
-        return message_of(
-            [&] { Trainer<double>(straight.model, straight.sgd, items, straight.loss, options); });
+TEST_CASE("Trainer: invalid options throw an Error") {
+    OneWeight one({1, 2});
+    const auto message = [&](std::int64_t items, TrainerOptions<double> options) {
+        return message_of([&] { Trainer<double>(one.model, one.sgd, items, one.loss, options); });
     };
-    CHECK(said(0, {}) == "[trainer] the number of items must be at least 1; 0 is not");
-    CHECK(said(2, {.per_device_batch_size = 0}) ==
+    CHECK(message(0, {}) == "[trainer] the number of items must be at least 1; 0 is not");
+    CHECK(message(2, {.per_device_batch_size = 0}) ==
           "[trainer] per_device_batch_size must be at least 1; 0 is not");
-    CHECK(said(2, {.num_train_epochs = -1}) == "[trainer] num_train_epochs must be at least 0; -1 is not");
-    CHECK(said(2, {.save_steps = -1}) == "[trainer] save_steps must be at least 0; -1 is not");
-    CHECK(said(2, {.save_micro_batches = -1}) ==
+    CHECK(message(2, {.num_train_epochs = -1}) == "[trainer] num_train_epochs must be at least 0; -1 is not");
+    CHECK(message(2, {.save_steps = -1}) == "[trainer] save_steps must be at least 0; -1 is not");
+    CHECK(message(2, {.save_micro_batches = -1}) ==
           "[trainer] save_micro_batches must be at least 0; -1 is not");
-    CHECK(said(2, {.logging_steps = 0}) == "[trainer] logging_steps must be at least 1; 0 is not");
-    CHECK_THROWS_WITH(Trainer<double>(straight.model, straight.sgd, 2, {}),
-                      "[trainer] the loss is an empty function; give one that returns a Loss");
+    CHECK(message(2, {.logging_steps = 0}) == "[trainer] logging_steps must be at least 1; 0 is not");
+    CHECK_THROWS_WITH(Trainer<double>(one.model, one.sgd, 2, {}),
+                      "[trainer] there is no loss to go backward from");
     Linear<double> no_chain(1, 1, {1, 1});
     CHECK_THROWS_WITH(
-        Trainer<double>(no_chain, straight.sgd, 2, straight.loss,
-                        {.gradient_checkpointing = Checkpointing()}),
+        Trainer<double>(no_chain, one.sgd, 2, one.loss, {.gradient_checkpointing = Checkpointing()}),
         "[trainer] gradient_checkpointing: the model has no Sequential that could be cut into segments");
-    CHECK_THROWS_WITH(evaluate<double>(0, 2, straight.loss),
-                      "[evaluate] the data set has no items; give at least one");
+    CHECK_THROWS_WITH(evaluate<double>(0, 2, one.loss), "[evaluate] there is nothing to evaluate");
 }
 
-TEST_CASE("What a Trainer could not write is an Error when it is made and not after an epoch") {
-    Straight straight({1, 2});
+TEST_CASE("Trainer: a file that cannot be written throws an Error in the constructor") {
+    OneWeight one({1, 2});
     const Folder folder;
     std::filesystem::create_symlink(folder / "loop", folder / "loop");
     std::filesystem::create_directory(folder / "taken");
@@ -448,13 +444,13 @@ TEST_CASE("What a Trainer could not write is an Error when it is made and not af
               std::pair("loop", "Too many levels of symbolic links")}) {
             Options options;
             options.*file = folder / name;
-            CHECK_THROWS_WITH(Trainer<double>(straight.model, straight.sgd, 2, straight.loss, options),
+            CHECK_THROWS_WITH(Trainer<double>(one.model, one.sgd, 2, one.loss, options),
                               "[write_file] cannot write '" + folder / name + "': " + reason);
         }
     CHECK(folder.files() == 2);
     Options options;
     options.checkpoint = folder / "run.state";
-    Trainer<double>(straight.model, straight.sgd, 2, straight.loss, options);
+    Trainer<double>(one.model, one.sgd, 2, one.loss, options);
     CHECK(folder.files() == 2);
 }
 

@@ -1,11 +1,11 @@
-// TrainingState: what was put in comes out, and what is not there is an error with its name.
+// Tests of TrainingState::put() and get().
 #include "tally/io/training_state.hpp"
 
 #include "catch.hpp"
 
 namespace tally::test {
 
-TEST_CASE("A state gives back what was put in and names what it lacks") {
+TEST_CASE("TrainingState: get() returns the values of put(), and a missing entry is named") {
     TrainingState state;
     state.put("steps", std::int64_t{7});
     state.put("words", std::string("cosine"));

@@ -1,5 +1,5 @@
-// Optimizers, clips, averages and schedules against PyTorch's trajectories of
-// 50 updates (tools/make-trajectories).
+// Compares optimizers, clipping, averages and schedules with PyTorch's results of 50 updates
+// (tools/make-trajectories).
 #include <cmath>
 #include <memory>
 
@@ -16,7 +16,7 @@ using lesson::AdamA;
 
 const std::vector<Shape> shapes{{3}, {2, 2}, {}};
 
-// The rule that the tool states; the numbers are exact in float.
+// Returns the numbers of the rule in tools/make-trajectories, which are exact in float.
 template <class S, class Rule> Array<S> by_rule(std::size_t tensor, Rule rule) {
     std::vector<S> numbers;
     for (std::int64_t e = 0; e < static_cast<std::int64_t>(shapes[tensor].size()); ++e)
@@ -57,15 +57,15 @@ std::unique_ptr<Optimizer<S>> optimizer_of(const Fixture& f, const std::vector<V
     throw std::runtime_error(f.name + " has no optimizer");
 }
 
-// Where the numbers that go together leave PyTorch's: the worst |difference| / max(1, |number|).
+// Compares numbers with PyTorch's, in order, and stores the worst |difference| / max(1, |number|).
 template <class S> struct Compared {
     const std::vector<double>& wanted;
     std::size_t at = 0;
     double worst = 0;
     void operator()(S got) {
         const double want = wanted.at(at++);
-        const double apart = std::abs(static_cast<double>(got) - want) / std::max(1.0, std::abs(want));
-        if (!std::isnan(worst) && !(apart <= worst)) worst = apart;  // NaN is the worst of all
+        const double difference = std::abs(static_cast<double>(got) - want) / std::max(1.0, std::abs(want));
+        if (!std::isnan(worst) && !(difference <= worst)) worst = difference;  // NaN counts as the worst
     }
     void all(const std::vector<S>& some) {
         for (S each : some) (*this)(each);
@@ -95,7 +95,7 @@ template <class S> Worst follow(const Fixture& f) {
                 for (S& each : std::span(g.writable(), g.size())) each /= static_cast<S>(micro_batches);
                 parameters[k].backward(g);
             }
-            if (folding && micro + 1 < micro_batches) folding->fold();  // the last is left to step
+            if (folding && micro + 1 < micro_batches) folding->fold();  // step() takes the last gradient
         }
         if (f.has("clip_norm")) norms(clip_grad_norm(parameters, f.number("clip_norm", 0)));
         if (f.has("clip_value")) clip_grad_value(parameters, f.number("clip_value", 0));
@@ -119,7 +119,7 @@ std::vector<Fixture> all_but_schedules() {
 
 }  // namespace
 
-TEST_CASE("fifty updates in double are those of PyTorch") {
+TEST_CASE("optimizers: fifty updates in double equal PyTorch's") {
     const auto cases = all_but_schedules();
     REQUIRE(cases.size() >= 22);
     for (const Fixture& f : cases) {
@@ -131,9 +131,9 @@ TEST_CASE("fifty updates in double are those of PyTorch") {
     }
 }
 
-// One rounding to a float's 24 bits an update is allowed; the worst, AdamA with weight decay, needs
-// half of it.
-TEST_CASE("fifty updates in float stay within a rounding an update of PyTorch in double") {
+// Each update may add one rounding to 24 bits. The worst case, AdamA with weight decay, needs half of that.
+TEST_CASE(
+    "optimizers: fifty updates in float differ from PyTorch's in double by at most one rounding per update") {
     for (const Fixture& f : all_but_schedules()) {
         INFO(f.name);
         const Worst worst = follow<float>(f);
@@ -142,7 +142,7 @@ TEST_CASE("fifty updates in float stay within a rounding an update of PyTorch in
     }
 }
 
-TEST_CASE("schedules are those of PyTorch") {
+TEST_CASE("Schedule: rates equal PyTorch's") {
     const auto cases = read_fixtures(TALLY_SOURCE_DIR "/tests/fixtures-train").at("schedule");
     REQUIRE(cases.size() >= 6);
     for (const Fixture& f : cases) {

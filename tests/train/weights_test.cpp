@@ -1,5 +1,5 @@
-// Weights as files: PyTorch's files are loaded and written again byte for byte; what does not fit is named,
-// and the model is then as it was.
+// Tests of save_weights() and load_weights(): PyTorch's files are loaded and written byte by byte, and errors
+// name the weights and leave the model unchanged.
 #include "tally/train/weights.hpp"
 
 #include "autograd/support.hpp"
@@ -42,7 +42,7 @@ template <class S> bool same_values(const std::vector<Array<S>>& a, const std::v
 
 }  // namespace
 
-TEST_CASE("Weights from PyTorch are loaded and written again byte for byte but for the checksum") {
+TEST_CASE("load_weights: PyTorch's weights are loaded and written byte by byte, except for the checksum") {
     const Folder folder;
     Sequential<double> mlp = network<double>(1);
     SelfAttention<double> attention(8, 2, {1, 0});
@@ -57,7 +57,7 @@ TEST_CASE("Weights from PyTorch are loaded and written again byte for byte but f
     check(attention, "attention.safetensors");
 }
 
-TEMPLATE_TEST_CASE("Saved weights are loaded bit for bit in either order", "", float, double) {
+TEMPLATE_TEST_CASE("save_weights: weights are loaded bit by bit in either order", "", float, double) {
     const WeightOrder order = GENERATE(WeightOrder::tally, WeightOrder::pytorch);
     const Folder folder;
     Sequential<TestType> saved = network<TestType>(1), loaded = network<TestType>(2);
@@ -73,18 +73,18 @@ TEMPLATE_TEST_CASE("Saved weights are loaded bit for bit in either order", "", f
           (order == WeightOrder::pytorch ? Shape{5, 6} : Shape{6, 5}));
 }
 
-TEST_CASE("Weights that do not fit are all named and the model is as it was") {
+TEST_CASE("load_weights: the error lists all weights that do not fit, and the model is unchanged") {
     const Folder folder;
     const std::string path = folder / "w";
     Sequential<double> model = network<double>(1);
     const auto before = values(model);
     save_weights(path, model);
     Safetensors good = load_safetensors(path);
-    for (auto& [name, tensor] : good.tensors) {  // other numbers, to see that none of them arrives
+    for (auto& [name, tensor] : good.tensors) {  // other numbers, so that a loaded number would show
         auto& array = std::get<Array<double>>(tensor);
         array = Array<double>::full(array.shape(), 9);
     }
-    const auto said = [&](const std::map<std::string, AnyArray>& tensors) {
+    const auto message = [&](const std::map<std::string, AnyArray>& tensors) {
         save_safetensors(path, tensors, good.metadata);
         const std::string words = message_of([&] { load_weights(path, model); });
         CHECK(same_values(values(model), before));
@@ -95,36 +95,35 @@ TEST_CASE("Weights that do not fit are all named and the model is as it was") {
     auto missing = good.tensors;
     missing.erase("1.bias");
     missing.erase("5.weight");
-    CHECK(said(missing) == "'1.bias' is missing; '5.weight' is missing");
+    CHECK(message(missing) == "'1.bias' is missing; '5.weight' is missing");
 
     auto extra = good.tensors;
     extra.emplace("6.bias", Array<double>{1, 2, 3});
     extra.emplace("lr", Array<double>({}, {0.1}));
-    CHECK(said(extra) == "the model has no '6.bias'; the model has no 'lr'");
+    CHECK(message(extra) == "the model has no '6.bias'; the model has no 'lr'");
 
     auto shaped = good.tensors;
     shaped.at("3.weight") = Array<double>::zeros({4, 5});
     shaped.at("3.bias") = Array<double>::zeros({4, 1});
-    CHECK(said(shaped) ==
-          "'3.weight' is (4, 5), the model requires (5, 4); '3.bias' is (4, 1), the model requires (4)");
+    CHECK(message(shaped) ==
+          "'3.weight' is (4, 5), the model wants (5, 4); '3.bias' is (4, 1), the model wants (4)");
 
     auto typed = good.tensors;
     typed.at("6.weight") = Array<float>::zeros({4, 3});
-    CHECK(said(typed) == "'6.weight' is not of the model's type F64");
+    CHECK(message(typed) == "'6.weight' is not of the model's type F64");
 
     auto everything = missing;
     everything.emplace("lr", Array<double>({}, {0.1}));
     everything.at("6.weight") = Array<double>::zeros({4, 3, 1});
-    CHECK(
-        said(everything) ==
-        "'1.bias' is missing; '5.weight' is missing; '6.weight' is (4, 3, 1), the model requires (4, 3); the "
-        "model has "
-        "no 'lr'");
+    CHECK(message(everything) ==
+          "'1.bias' is missing; '5.weight' is missing; '6.weight' is (4, 3, 1), the model wants (4, 3); the "
+          "model has "
+          "no 'lr'");
     save_safetensors(path, good.tensors, good.metadata);
     CHECK_NOTHROW(load_weights(path, model));
 }
 
-TEST_CASE("Weights in the other order are refused even where they are square") {
+TEST_CASE("load_weights: weights in the other order throw an Error, even if the matrices are square") {
     const Folder folder;
     const std::string path = folder / "w";
     Linear<float> model(3, 3, {1, 0});
@@ -146,9 +145,9 @@ TEST_CASE("Weights in the other order are refused even where they are square") {
     }
 }
 
-// What safetensors.torch.save_file(model.state_dict(), path) writes: no metadata, and a square matrix is then
-// transposed without a word.
-TEST_CASE("Weights of PyTorch without metadata are loaded only in an order that is named") {
+// safetensors.torch.save_file(model.state_dict(), path) writes no metadata, so a square matrix could be
+// transposed unnoticed.
+TEST_CASE("load_weights: PyTorch's weights without metadata require an explicit order") {
     const Folder folder;
     const std::string path = folder / "square";
     const Array<float> as_pytorch({2, 2}, {1, 2, 3, 4});
@@ -166,13 +165,15 @@ TEST_CASE("Weights of PyTorch without metadata are loaded only in an order that 
     load_weights(path, model, WeightOrder::tally);
     CHECK(model(constant(Array<float>({1, 2}, {1, 10}))).value().to_vector() == std::vector<float>{31, 42});
 
-    save_safetensors(path, {{"0.weight", Array<float>({3, 2}, {1, 2, 3, 4, 5, 6})}});  // not square: neither
+    save_safetensors(
+        path,
+        {{"0.weight", Array<float>({3, 2}, {1, 2, 3, 4, 5, 6})}});  // also for a matrix that is not square
     Sequential<float> wide(Linear<float>(2, 3, {1, 0}, {.bias = false}));
     CHECK_THROWS_WITH(load_weights(path, wide), contains("name it: WeightOrder::pytorch"));
     CHECK_NOTHROW(load_weights(path, wide, WeightOrder::pytorch));
 }
 
-TEST_CASE("Weights with any bit changed or cut off anywhere are refused") {
+TEST_CASE("load_weights: a file with any bit changed, or truncated anywhere, throws an Error") {
     const WeightOrder order = GENERATE(WeightOrder::tally, WeightOrder::pytorch);
     const Folder folder;
     const std::string path = folder / "w";
@@ -197,7 +198,7 @@ TEST_CASE("Weights with any bit changed or cut off anywhere are refused") {
         if (accepted(whole.substr(0, length))) FAIL("cut off at " << length);
     CHECK(crc64(as_bytes("56789"), crc64(as_bytes("1234"))) == crc64(as_bytes("123456789")));
 
-    // Whoever writes the file anew without tally's words is taken at his word.
+    // A file that another program has written without tally's metadata is loaded without a checksum.
     Safetensors file = load_safetensors(path);
     file.metadata.erase("tally.crc64");
     CHECK_THROWS_WITH(detail::parse_safetensors(as_bytes(detail::safetensors_bytes(file)), "w"),

@@ -1,5 +1,5 @@
-// The window: whatever the split, the full batch's gradient; one gate; policies for tails and for what
-// is no number.
+// Tests of Window: for every split the gradient of the full batch, incomplete windows, non-finite values, and
+// errors.
 #include "tally/train/window.hpp"
 
 #include <algorithm>
@@ -23,22 +23,22 @@ namespace {
 
 using lesson::Accumulate;
 
-// A network of random sizes on random data, and a loss over some of its rows, of random kind.
-struct Drawn {
+// Draws a two-layer network, its data and a kind of loss, which loss() computes over some rows.
+struct RandomProblem {
     std::vector<Tensor64> parameters;
     Array<double> x, target, weights;
     Array<std::int32_t> labels;
     std::int64_t rows;
-    int kind;  // 0: mean of squares; 1: cross-entropy, some rows masked; 2: squares, each item weighted
+    int kind;  // 0: mean squares; 1: masked cross-entropy; 2: weighted squares
 
-    explicit Drawn(Random& r) : rows(r.whole(1, 12)), kind(static_cast<int>(r.whole(0, 2))) {
+    explicit RandomProblem(Random& r) : rows(r.whole(1, 12)), kind(static_cast<int>(r.whole(0, 2))) {
         const std::int64_t in = r.whole(1, 5), hidden = r.whole(1, 6), out = r.whole(2, 4);
         parameters = {parameter(r.array<double>({in, hidden})), parameter(r.array<double>({hidden})),
                       parameter(r.array<double>({hidden, out})), parameter(r.array<double>({out}))};
         x = r.array<double>({rows, in});
         target = r.array<double>({rows, out});
         weights = r.array<double>({rows, 1}, 0.1, 3);
-        std::vector<std::int32_t> all{0};  // one row counts
+        std::vector<std::int32_t> all{0};  // the first row is never masked, so the count is not 0
         while (static_cast<std::int64_t>(all.size()) < rows)
             all.push_back(r.whole(0, 2) == 0 ? -100 : static_cast<std::int32_t>(r.whole(0, out - 1)));
         labels = Array<std::int32_t>({rows}, all);
@@ -57,8 +57,8 @@ struct Drawn {
     }
 };
 
-// Cuts of [0, rows]: equal, unequal, with empty parts.
-std::vector<std::int64_t> cuts(Random& r, std::int64_t rows) {
+// Returns the boundaries of consecutive micro-batches, which may be unequal or empty.
+std::vector<std::int64_t> random_split(Random& r, std::int64_t rows) {
     std::vector<std::int64_t> at{0, rows};
     for (std::int64_t more = r.whole(0, 5); more-- > 0;) at.push_back(r.whole(0, rows));
     std::sort(at.begin(), at.end());
@@ -71,7 +71,7 @@ double largest(const std::vector<double>& x) {
     return most;
 }
 
-std::string differs(const std::vector<double>& got, const std::vector<double>& want) {
+std::string first_difference(const std::vector<double>& got, const std::vector<double>& want) {
     const double bound = 1e-12 * (1 + largest(want));
     for (std::size_t i = 0; i < want.size(); ++i)
         if (!(std::abs(got[i] - want[i]) <= bound))
@@ -82,81 +82,82 @@ std::string differs(const std::vector<double>& got, const std::vector<double>& w
 
 }  // namespace
 
-TEST_CASE("invariant 12: whatever the split the window's gradient is the full batch's") {
+TEST_CASE("invariant 12: the window's gradient equals the full batch's gradient for every split") {
     for (std::uint64_t seed = 0; seed < 1200; ++seed) {
         Random r(seed);
-        const Drawn drawn(r);
-        const auto at = cuts(r, drawn.rows);
+        const RandomProblem problem(r);
+        const auto at = random_split(r, problem.rows);
         const std::size_t parts = at.size() - 1;
         const Reduction reduction = r.whole(0, 3) == 0 ? Reduction::sum : Reduction::mean;
-        std::vector<double> weights(parts, 1);  // of the micro-batches' items
+        std::vector<double> weights(parts, 1);  // of the items of each micro-batch
         if (r.whole(0, 3) == 0)
             for (double& weight : weights) weight = r.between(0.1, 3);
-        // The truth, as one graph: all items together, each with the weight of its part.
-        Tensor64 sum = drawn.loss(0, 0).sum * 0;
+        // The reference is one graph over all items, in which each part has its weight.
+        Tensor64 sum = problem.loss(0, 0).sum * 0;
         double total = 0;
         for (std::size_t i = 0; i < parts; ++i) {
-            const auto part = drawn.loss(at[i], at[i + 1]);
+            const auto part = problem.loss(at[i], at[i + 1]);
             sum = sum + part.sum * weights[i];
             total += part.count.item() * weights[i];
         }
         if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 1; }))
-            sum = drawn.loss(0, drawn.rows).sum;  // not cut at all
+            sum = problem.loss(0, problem.rows).sum;  // without weights the reference needs no split
         std::vector<std::vector<double>> want, before;
         for (const Array<double>& each :
-             grad(reduction == Reduction::sum ? sum : sum / total, drawn.parameters))
+             grad(reduction == Reduction::sum ? sum : sum / total, problem.parameters))
             want.push_back(each.to_vector());
-        for (const Tensor64& p : drawn.parameters) before.push_back(p.value().to_vector());
+        for (const Tensor64& p : problem.parameters) before.push_back(p.value().to_vector());
 
         const bool known = reduction == Reduction::mean && r.coin();
-        INFO("seed " << seed << ", kind " << drawn.kind << ", " << drawn.rows << " rows in " << parts
+        INFO("seed " << seed << ", kind " << problem.kind << ", " << problem.rows << " rows in " << parts
                      << " parts" << (known ? ", total known" : "")
                      << (reduction == Reduction::sum ? ", sum" : ""));
-        Sgd<double> optimizer(drawn.parameters, {.learning_rate = 1});
+        Sgd<double> optimizer(problem.parameters, {.learning_rate = 1});
         Window<double> window(optimizer, {.micro_batches = static_cast<std::int64_t>(parts),
                                           .total = known ? total : 0,
                                           .reduction = reduction});
         for (std::size_t i = 0; i < parts; ++i)
-            window.add(drawn.loss(at[i], at[i + 1]), {.weight = weights[i]});
+            window.add(problem.loss(at[i], at[i + 1]), {.weight = weights[i]});
         REQUIRE(window.full());
         const auto done = window.finish();
         REQUIRE(done.stepped);
         CHECK(std::abs(done.loss() - sum.item() / total) <= 1e-12 * (1 + std::abs(done.loss())));
         for (std::size_t p = 0; p < want.size(); ++p) {
             for (std::size_t i = 0; i < want[p].size(); ++i)
-                want[p][i] = before[p][i] - want[p][i];  // one step of 1
-            REQUIRE(differs(drawn.parameters[p].value().to_vector(), want[p]) == "");
+                want[p][i] = before[p][i] - want[p][i];  // the learning rate is 1
+            REQUIRE(first_difference(problem.parameters[p].value().to_vector(), want[p]) == "");
         }
     }
 }
 
-TEST_CASE("invariant 12: trajectories of windows follow the full batch whatever the split") {
+TEST_CASE("invariant 12: trajectories of windows follow the full batch for every split") {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         Random r(seed);
-        const Drawn drawn(r);
-        std::vector<Tensor64> twins;
-        for (const Tensor64& p : drawn.parameters) twins.push_back(parameter(p.value().clone()));
-        Drawn twin = drawn;
-        twin.parameters = twins;
+        const RandomProblem problem(r);
+        std::vector<Tensor64> cut_parameters;
+        for (const Tensor64& p : problem.parameters) cut_parameters.push_back(parameter(p.value().clone()));
+        RandomProblem cut_problem = problem;
+        cut_problem.parameters = cut_parameters;
         const SgdOptions options{.learning_rate = 0.05, .momentum = 0.9, .weight_decay = 0.01};
-        Sgd<double> whole(drawn.parameters, options), cut(twins, options);
+        Sgd<double> whole(problem.parameters, options), cut(cut_parameters, options);
         Window<double> one(whole, {.max_norm = 1.0}), many(cut, {.max_norm = 1.0});
         for (int update = 0; update < 12; ++update) {
-            one.add(drawn.loss(0, drawn.rows));
-            const auto at = cuts(r, drawn.rows);
-            for (std::size_t i = 1; i < at.size(); ++i) many.add(twin.loss(at[i - 1], at[i]));
+            one.add(problem.loss(0, problem.rows));
+            const auto at = random_split(r, problem.rows);
+            for (std::size_t i = 1; i < at.size(); ++i) many.add(cut_problem.loss(at[i - 1], at[i]));
             const auto a = one.finish(), b = many.finish();
             CHECK(std::abs(a.loss() - b.loss()) <= 1e-12 * (1 + std::abs(a.loss())));
         }
         INFO("seed " << seed);
-        for (std::size_t p = 0; p < twins.size(); ++p)
-            REQUIRE(differs(twins[p].value().to_vector(), drawn.parameters[p].value().to_vector()) == "");
+        for (std::size_t p = 0; p < cut_parameters.size(); ++p)
+            REQUIRE(first_difference(cut_parameters[p].value().to_vector(),
+                                     problem.parameters[p].value().to_vector()) == "");
     }
 }
 
 namespace {
 
-// One weight, whose gradient is the mean of the x that come.
+// A model with one weight, whose gradient is the mean of the items.
 struct One {
     Tensor64 w = parameter({1.0});
     Sgd<double> sgd{{w}, {.learning_rate = 1}};
@@ -169,23 +170,24 @@ struct One {
 
 }  // namespace
 
-TEST_CASE("A total known beforehand gives the full batch's bits on the ordered kernel") {
+TEST_CASE("Window: with an announced total the gradient has the full batch's bits on the ordered kernel") {
     Random r(3);
     for (const std::int64_t b : {1, 2, 4, 8, 16}) {
         const Array<float> x = r.array<float>({16, 5});
-        const Tensor w = parameter(Array<float>::full({5, 3}, 0.25f)), twin = parameter(w.value().clone());
+        const Tensor w = parameter(Array<float>::full({5, 3}, 0.25f)),
+                     cut_problem = parameter(w.value().clone());
         const auto loss = [](const Tensor& data, const Tensor& weights) {
             return make_loss(matmul(data, weights));
         };
-        loss(x, twin).mean().backward();
+        loss(x, cut_problem).mean().backward();
         Sgd<float> sgd({w}, {.learning_rate = 1});
         Window<float> window(sgd, {.micro_batches = 16 / b, .total = 48});
         for (const Tensor& micro : split(Tensor(x), b)) window.add(loss(micro, w));
-        CHECK(same_bits(w.grad(), twin.grad()));
+        CHECK(same_bits(w.grad(), cut_problem.grad()));
     }
 }
 
-TEST_CASE("A count that misses the total by its rounding scales nothing") {
+TEST_CASE("Window: a count that first_difference from the total by rounding does not scale the gradient") {
     const Tensor w = parameter<float>({0.3f, -0.7f, 1.1f}), same = parameter<float>({0.3f, -0.7f, 1.1f});
     Sgd<float> sgd({w}, {.learning_rate = 0.1});
     Window<float> window(sgd, {.total = 0.3});
@@ -199,7 +201,7 @@ TEST_CASE("A count that misses the total by its rounding scales nothing") {
     CHECK(w.value().to_vector() == same.value().to_vector());
 }
 
-TEST_CASE("A tail is scaled or dropped or carried") {
+TEST_CASE("Tail: an incomplete window is scaled, dropped or carried") {
     for (const bool known : {false, true}) {
         const auto after_tail = [&](Tail tail) {
             One one;
@@ -209,11 +211,11 @@ TEST_CASE("A tail is scaled or dropped or carried") {
             const auto done = window.flush();
             CHECK(done.stepped == (tail == Tail::scale));
             CHECK(window.micro_batches() == (tail == Tail::carry ? 2 : 0));
-            if (tail == Tail::carry) {  // the next epoch fills it
+            if (tail == Tail::carry) {  // the next epoch completes the window
                 window.add(one.loss({0, 0}));
                 CHECK(window.finish().stepped);
             }
-            CHECK_FALSE(window.flush().stepped);  // nothing has come
+            CHECK_FALSE(window.flush().stepped);  // the window is empty
             return one.gradient_of_step();
         };
         CHECK(after_tail(Tail::scale) == 3);
@@ -222,13 +224,13 @@ TEST_CASE("A tail is scaled or dropped or carried") {
     }
 }
 
-TEST_CASE("Each micro-batch may weigh the same instead and sums are divided by nothing") {
+TEST_CASE("Weigh, Reduction: micro-batches may have equal weights, and sums are not divided") {
     const auto step = [](WindowOptions<double> options) {
         One one;
         Window<double> window(one.sgd, options);
         window.add(one.loss({1, 2, 3, 6}));
         window.add(one.loss({9}));
-        window.add(one.loss({}));  // nothing in it
+        window.add(one.loss({}));  // an empty micro-batch
         window.finish();
         return one.gradient_of_step();
     };
@@ -243,7 +245,7 @@ TEST_CASE("Each micro-batch may weigh the same instead and sums are divided by n
     CHECK(std::abs(one.gradient_of_step() - (3 * 3 + 5.0) / 7) < 1e-15);
 }
 
-TEST_CASE("A term that belongs to the update is counted once") {
+TEST_CASE("Window::add_regularizer: the term counts once per update") {
     for (const double total : {0.0, 4.0}) {
         One one;
         Window<double> window(one.sgd, {.total = total});
@@ -251,11 +253,11 @@ TEST_CASE("A term that belongs to the update is counted once") {
         window.add(one.loss({1, 2}));
         window.add(one.loss({3, 6}));
         window.finish();
-        CHECK(one.gradient_of_step() == 3 + 1);  // the penalty's gradient is w
+        CHECK(one.gradient_of_step() == 3 + 1);  // the gradient of the regularizer is w
     }
 }
 
-TEST_CASE("What is no number is refused or dropped with its micro-batch or with its window") {
+TEST_CASE("NonFinite: a non-finite gradient throws an Error, or drops its micro-batch or its window") {
     const double inf = std::numeric_limits<double>::infinity();
     const auto run = [&](NonFinite policy, double total, auto then) {
         One one;
@@ -290,7 +292,7 @@ TEST_CASE("What is no number is refused or dropped with its micro-batch or with 
     }
 }
 
-TEST_CASE("A window whose norm is too large for a number does not step, though each element is one") {
+TEST_CASE("Window: an infinite norm of finite gradients skips the step") {
     One one;
     Window<double> window(one.sgd, {.non_finite = NonFinite::drop_window, .max_norm = 1});
     window.add(one.loss({1e200}));
@@ -301,7 +303,7 @@ TEST_CASE("A window whose norm is too large for a number does not step, though e
     CHECK(one.gradient_of_step() == 1);
 }
 
-TEST_CASE("A dropped first micro-batch leaves the gradient untouched") {
+TEST_CASE("NonFinite: a dropped first micro-batch leaves no gradient") {
     One one;
     Window<double> window(one.sgd, {.non_finite = NonFinite::drop_micro});
     window.add(one.loss({std::nan("")}));
@@ -310,12 +312,12 @@ TEST_CASE("A dropped first micro-batch leaves the gradient untouched") {
     CHECK(window.finish().count == 1);
     CHECK(one.gradient_of_step() == 4);
     window.add(one.loss({std::nan("")}));
-    const auto done = window.finish();  // nothing is left
+    const auto done = window.finish();  // all micro-batches were dropped
     CHECK_FALSE(done.stepped);
     CHECK(done.dropped == 1);
 }
 
-TEST_CASE("A window says in words what it cannot do") {
+TEST_CASE("Window: invalid options and calls throw an Error") {
     One one;
     (one.w * 2).backward();
     CHECK_THROWS_WITH(
@@ -336,7 +338,7 @@ TEST_CASE("A window says in words what it cannot do") {
     CHECK_THROWS_WITH(window.finish(),
                       "[window] finish: a total of 4 was announced, but 3 came in 2 micro-batches");
     window.discard();
-    CHECK_NOTHROW(one.sgd.step());  // nothing has come
+    CHECK_NOTHROW(one.sgd.step());  // the window is empty
     (one.w * 2).backward();
     CHECK_THROWS_WITH(window.add(one.loss({1})), contains("before the window was opened"));
     one.w.zero_grad();
@@ -348,7 +350,7 @@ TEST_CASE("A window says in words what it cannot do") {
     unknown.discard();
 }
 
-TEST_CASE("The gate does each thing once per update") {
+TEST_CASE("Window::finish: clipping, schedule and average are applied once per update") {
     One one;
     std::vector<double> rates;
     MovingAverage<double> average({one.w}, {.decay = 0.5});
@@ -368,7 +370,7 @@ TEST_CASE("The gate does each thing once per update") {
     CHECK(window.updates() == 2);
 }
 
-TEST_CASE("An average that is swapped in refuses the update before anything has changed") {
+TEST_CASE("Window: averages that are swapped in throw an Error before anything changes") {
     const Tensor64 w = parameter<double>({1, -2});
     Adam<double> adam({w}, {.learning_rate = 0.1});
     MovingAverage<double> average({w}, {.decay = 0.5});
@@ -401,7 +403,7 @@ TEST_CASE("An average that is swapped in refuses the update before anything has 
     CHECK(average.updates() == 2);
 }
 
-TEST_CASE("The wrapper steps at every N-th call and says whether it takes the mean or the sum") {
+TEST_CASE("Accumulate: it steps at every N-th call, with the mean or the sum of the gradients") {
     for (const Reduction reduction : {Reduction::mean, Reduction::sum}) {
         One one;
         Accumulate<double> wrapped(one.sgd, 4, reduction);
@@ -419,7 +421,7 @@ TEST_CASE("The wrapper steps at every N-th call and says whether it takes the me
     }
 }
 
-TEST_CASE("How many micro-batches make an update may change with the epoch") {
+TEST_CASE("AccumulationSteps: the number of micro-batches may change with the epoch") {
     const AccumulationSteps steps({{0, 8}, {4, 2}});
     std::vector<std::int64_t> each;
     for (int epoch = 0; epoch < 5; ++epoch) each.push_back(steps.at(epoch));
