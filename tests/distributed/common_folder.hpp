@@ -1,4 +1,4 @@
-// A folder of files that all processes see.
+// CommonFolder is a temporary folder that all processes of a test share.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace tally::test {
 
-// Until the last of them has looked.
+// The folder exists until all processes have destroyed their object.
 class CommonFolder {
 public:
     CommonFolder() {

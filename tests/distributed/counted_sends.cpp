@@ -1,4 +1,4 @@
-// Stands before MPI's own MPI_Isend, by MPI's profiling interface, and counts what it is handed.
+// Counts calls of MPI_Isend by MPI's profiling interface, which permits a program to replace MPI functions.
 #include "distributed/counted_sends.hpp"
 
 #if TALLY_HAS_MPI

@@ -1,4 +1,5 @@
-// What this process has handed to MPI to send, as MPI itself is called: tally's own counters do not count here.
+// counted_sends() counts the messages and bytes that this process passes to MPI_Isend, independent of tally's
+// counters.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,6 @@ struct CountedSends {
     bool operator==(const CountedSends&) const = default;
 };
 
-CountedSends counted_sends();  // since the program began
+CountedSends counted_sends();  // since the start of the program
 
 }  // namespace tally::test

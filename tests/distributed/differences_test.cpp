@@ -1,5 +1,5 @@
-// What differs between processes and used to train something else without a word: shares, the Trainer's options, weights
-// written by hand, terms, and a pipe's window that knows its own stage only.
+// Tests of differences between processes that would train wrongly without an Error: shares, options of the
+// Trainer, weights written by hand, regularizers, and a pipe's window that covers only its own stage.
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,12 +24,12 @@ struct One {
     Window<float> window{sgd, {}, &across};
 
     void add() { window.add({sum(w), constant(Array<float>::full({}, 1))}); }
-    std::string said() {
+    std::string error() {
         return message_of([&] { window.finish(); });
     }
 };
 
-// A pipe of one weight for each process, and a window that knows this one's only.
+// A pipe with one weight per process, and a window that covers only the weight of this process.
 struct Alone {
     Tensor w = parameter(Array<float>::full({2, 2}, 1));
     Sgd<float> sgd{{w}, {.learning_rate = 0.1}};
@@ -37,7 +37,7 @@ struct Alone {
     Pipe<float> pipe{world(), {[this](const Tensor& x, int) { return matmul(x, w); }}};
 
     explicit Alone(WindowOptions<float> options) : window(sgd, options) {}
-    std::string said() {
+    std::string error() {
         pipe.run(
             2,
             [](int) {
@@ -50,29 +50,29 @@ struct Alone {
 
 }  // namespace
 
-TEST_CASE("A pipe's window that looks at gradients as a whole is refused without PipelineParallel") {
-    const auto said = [](WindowOptions<float> options) { return Alone(options).said(); };
-    const auto refused = [](const std::string& option) {
+TEST_CASE("Pipe: a window with options on the whole gradient throws an Error without PipelineParallel") {
+    const auto error = [](WindowOptions<float> options) { return Alone(options).error(); };
+    const auto rejection = [](const std::string& option) {
         return ranks() == 1 ? ""
                             : "[window] after_backward: a pipe of " + std::to_string(ranks()) +
                                   " processes went backward, and " + option + " would look at";
     };
-    CHECK_THAT(said({.max_norm = 0.5}), contains(refused("max_norm 0.5")));
-    CHECK_THAT(said({.max_value = 0.25}), contains(refused("max_value 0.25")));
-    CHECK_THAT(said({.non_finite = NonFinite::drop_window}),
-               contains(refused("a non_finite policy other than raise")));
+    CHECK_THAT(error({.max_norm = 0.5}), contains(rejection("max_norm 0.5")));
+    CHECK_THAT(error({.max_value = 0.25}), contains(rejection("max_value 0.25")));
+    CHECK_THAT(error({.non_finite = NonFinite::drop_window}),
+               contains(rejection("a non_finite policy other than raise")));
     Alone plain({});
-    CHECK(plain.said() == "no error");
+    CHECK(plain.error() == "no error");
     CHECK(plain.window.finish().stepped);
     Alone clipped({.max_norm = 0.5});
-    (void)clipped.said();
+    (void)clipped.error();
     clipped.window.discard();
-    sum(clipped.w).backward();  // no pipe's
+    sum(clipped.w).backward();  // a backward pass outside the pipe
     clipped.window.after_backward(1);
     CHECK(clipped.window.finish().stepped);
 }
 
-TEST_CASE("Processes that number no items draw dropout each for itself") {
+TEST_CASE("Dropout: processes whose items are not numbered draw different masks") {
     const Tensor w = parameter(Array<float>::full({8, 64}, 1));
     Sgd<float> sgd({w}, {.learning_rate = 0.1});
     DataParallel<float> across(world());
@@ -83,41 +83,41 @@ TEST_CASE("Processes that number no items draw dropout each for itself") {
     for (std::size_t rank = 1; rank < ranks(); ++rank) CHECK(sums[rank] != sums[0]);
     window.add({sum(dropped), constant(Array<float>::full({}, 8))});
     CHECK(window.finish().stepped);
-    across.share(split(in_order(16), 2));  // from now on numbered, so the seed is one
+    across.share(split(in_order(16), 2));  // from here on items are numbered, so all processes use one seed
     const auto seeds = world().all_gather("seeds", std::to_string(window.begin_micro_batch(2).seed));
     for (const std::string& seed : seeds) CHECK(seed == seeds[0]);
 }
 
-TEST_CASE("Shares of different micro-batches are an Error that says what each process gave") {
+TEST_CASE("DataParallel::share: different micro-batches throw an Error that lists them by process") {
     if (ranks() == 1) return;
     const Items order = shuffled(40, 1, 0);
     One one;
-    const auto said = [&](const std::vector<Items>& parts) {
+    const auto error = [&](const std::vector<Items>& parts) {
         one.across.share(parts);
         one.add();
-        std::string words = one.said();
+        std::string words = one.error();
         one.window.discard();
         return words;
     };
-    const std::string other = said(split(last() ? shuffled(40, 2, 0) : order, 8));
+    const std::string other = error(split(last() ? shuffled(40, 2, 0) : order, 8));
     CHECK_THAT(other, contains("[processes] finish of window 0: " + last_rank() +
                                " passed 5 micro-batches of 40 items with checksum "));
     CHECK_THAT(other, contains(" to share(), rank 0 passed 5 micro-batches of 40 items with checksum "));
-    CHECK_THAT(said(split(order, last() ? 4 : 8)),
+    CHECK_THAT(error(split(order, last() ? 4 : 8)),
                contains(last_rank() + " passed 10 micro-batches of 40 items"));
-    CHECK_THAT(said(split(last() ? order.part(0, 39) : order, 8)),
+    CHECK_THAT(error(split(last() ? order.part(0, 39) : order, 8)),
                contains(last_rank() + " passed 5 micro-batches of 39 items"));
-    CHECK(said(split(order, 8)) == "no error");
-    // A process that cuts in another way has nothing to compare.
+    CHECK(error(split(order, 8)) == "no error");
+    // A process that does not call share() has nothing to compare.
     if (last())
         one.across.begin_at(40);
     else
         one.across.share(split(order, 4));
     one.add();
-    CHECK(one.said() == "no error");
+    CHECK(one.error() == "no error");
 }
 
-TEST_CASE("Trainers that differ in an option, or in the number of items, are not made") {
+TEST_CASE("Trainer: different options or numbers of items on the processes throw an Error") {
     if (ranks() == 1) return;
     const auto made = [](std::int64_t items, TrainerOptions<float> options) {
         Linear<float> model(2, 1, {1, 0});
@@ -130,22 +130,24 @@ TEST_CASE("Trainers that differ in an option, or in the number of items, are not
                 &across);
         });
     };
-    const std::string who = "[processes] the opening of a window: " + last_rank() + " has option ",
-                      way_out = "; make them equal on all processes";
-    CHECK(made(48, {.shuffle = !last()}) == who + "shuffle no, rank 0 has yes" + way_out);
-    CHECK(made(last() ? 41 : 48, {}) == who + "items 41, rank 0 has 48" + way_out);
+    const std::string start = "[processes] the opening of a window: " + last_rank() + " has option ",
+                      advice = "; make them equal on all processes";
+    CHECK(made(48, {.shuffle = !last()}) == start + "shuffle no, rank 0 has yes" + advice);
+    CHECK(made(last() ? 41 : 48, {}) == start + "items 41, rank 0 has 48" + advice);
     CHECK(made(48, {.per_device_batch_size = last() ? 4 : 8}) ==
-          who + "per_device_batch_size 4, rank 0 has 8" + way_out);
+          start + "per_device_batch_size 4, rank 0 has 8" + advice);
     CHECK(made(48, {}) == "no error");
 }
 
-TEST_CASE("Weights that one process has written between windows are compared at the next window's end") {
+TEST_CASE(
+    "DataParallel: weights that one process writes between windows are compared at the end of the next "
+    "window") {
     if (ranks() == 1) return;
     One one;
     one.add();
-    CHECK(one.said() == "no error");
+    CHECK(one.error() == "no error");
     const auto differs = [&](const std::string& number) {
-        const std::string words = one.said();
+        const std::string words = one.error();
         CHECK_THAT(words, contains("[processes] the weights, written since the last update by " +
                                    last_rank() + ", at the finish of window " + number + ": " + last_rank() +
                                    " has parameter 0 with checksum "));
@@ -155,32 +157,32 @@ TEST_CASE("Weights that one process has written between windows are compared at 
     one.add();
     differs("1");
     one.add();
-    differs("2");  // again, until it is mended
+    differs("2");  // again, until the weights are equal
     assign(one.w, Array<float>::full({3}, 5));
     one.add();
-    CHECK(one.said() == "no error");
-    if (last()) assign(one.w, one.w.value().clone());  // the same bits: all go on
+    CHECK(one.error() == "no error");
+    if (last()) assign(one.w, one.w.value().clone());  // the same bits, so all processes continue
     one.add();
-    CHECK(one.said() == "no error");
-    // And before the first step.
+    CHECK(one.error() == "no error");
+    // The weights are also compared before the first step.
     One fresh;
     if (last()) assign(fresh.w, Array<float>::full({3}, 7));
     fresh.add();
-    CHECK_THAT(fresh.said(), contains("written since the last update by " + last_rank()));
+    CHECK_THAT(fresh.error(), contains("written since the last update by " + last_rank()));
     fresh.window.discard();
 }
 
-TEST_CASE("Terms that are counted once are compared by what they are") {
+TEST_CASE("Window::add_regularizer: the sums of the processes' terms are compared") {
     if (ranks() == 1) return;
     One one;
     one.add();
     one.window.add_regularizer(sum(one.w) * (last() ? 2.F : 1.F));
-    CHECK_THAT(one.said(), contains("[processes] finish of window 0: " + last_rank() +
-                                    " has terms of add_regularizer() with the sum 6, rank 0 has 3"));
+    CHECK_THAT(one.error(), contains("[processes] finish of window 0: " + last_rank() +
+                                     " has terms of add_regularizer() with the sum 6, rank 0 has 3"));
     one.window.discard();
     one.add();
     one.window.add_regularizer(sum(one.w));
-    CHECK(one.said() == "no error");
+    CHECK(one.error() == "no error");
 }
 
 }  // namespace tally::test

@@ -1,6 +1,7 @@
-# Tests of src/distributed: each file of cases is run by 1, 2, 3 and 5 processes (messages_test.cpp by 4, too), started by mpirun where MPI was found.
+# Tests of src/distributed. Processes started by mpirun run each file of cases: 1, 2, 3 and 5, and for
+# messages_test.cpp also 4.
 tally_glob(sources distributed/*.cpp)
-set(study "${PROJECT_SOURCE_DIR}/bench/scaling/collectives.cpp") # whose messages are compared with those of MPI
+set(study "${PROJECT_SOURCE_DIR}/bench/scaling/collectives.cpp")  # its messages are compared with those of MPI
 list(REMOVE_ITEM sources "${CMAKE_CURRENT_SOURCE_DIR}/distributed/scenes.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/distributed/training.cpp")
 add_executable(test_distributed ${sources} "${study}")
 target_include_directories(test_distributed PRIVATE "${PROJECT_SOURCE_DIR}")
@@ -12,7 +13,8 @@ endif()
 target_precompile_headers(test_distributed REUSE_FROM tally_test_main)
 add_dependencies(test_distributed tally_pretend)
 
-# On one machine, by its loopback, more processes than cores: they yield while they wait. As root, too, as in a container.
+# More processes than cores run on one machine by its loopback, so they yield while they wait. Containers run them as
+# root.
 set(on_one_machine OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=self,vader,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
     OMPI_MCA_hwloc_base_binding_policy=none OPENBLAS_NUM_THREADS=1)
@@ -35,7 +37,7 @@ foreach(file IN LISTS sources)
         else()
             continue()
         endif()
-        math(EXPR cores "(${ranks} + 1) / 2") # most of the time they wait for each other
+        math(EXPR cores "(${ranks} + 1) / 2")  # they mostly wait for each other
         set_tests_properties(${test} PROPERTIES LABELS distributed TIMEOUT 120 PROCESSORS ${cores} ENVIRONMENT "${on_one_machine}")
     endforeach()
 endforeach()
@@ -53,14 +55,14 @@ else()
     tally_add_script(distributed/scenes distributed/scenes_test.py $<TARGET_FILE:distributed_scenes>)
 endif()
 set_property(TEST distributed/scenes APPEND PROPERTY ENVIRONMENT "${on_one_machine}")
-set_tests_properties(distributed/scenes PROPERTIES TIMEOUT 120 COST 30 PROCESSORS 2)  # it mostly waits
+set_tests_properties(distributed/scenes PROPERTIES TIMEOUT 120 COST 30 PROCESSORS 2)  # mostly waits
 
-# Lessons on several ranks, which start the launcher themselves.
+# Lessons on several ranks start the launcher themselves.
 if(TALLY_COURSE)
     foreach(lesson IN ITEMS 24_across_processes 25_the_pipe)
         foreach(ranks IN ITEMS 1 2 3 5)
             if(lesson STREQUAL "25_the_pipe" AND ranks EQUAL 1)
-                continue()  # a pipe of one stage shows nothing
+                continue()  # a pipe of one stage has nothing to show
             endif()
             set(test distributed/lesson_${lesson}_${ranks})
             add_test(NAME ${test} COMMAND lesson_${lesson} --plain --ranks ${ranks})
@@ -75,7 +77,7 @@ if(TALLY_COURSE)
     set_tests_properties(distributed/lesson PROPERTIES TIMEOUT 120 PROCESSORS 2)
 endif()
 
-# A training that is killed and stopped.
+# Runs a training that is killed and stopped.
 add_executable(distributed_training distributed/training.cpp)
 target_link_libraries(distributed_training PRIVATE tally_distributed tally_flags)
 tally_add_script(distributed/kills distributed/kills_test.py $<TARGET_FILE:distributed_training> "$<$<BOOL:${tally_has_mpi}>:${MPIEXEC_EXECUTABLE}>")

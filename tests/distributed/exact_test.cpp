@@ -1,4 +1,4 @@
-// Windows of Sum::exact over processes: the bits of one process, whoever has which micro-batches.
+// Tests of Sum::exact over processes: for every distribution of the micro-batches, the bits of one process.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,7 +20,8 @@ namespace {
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 const std::string no_error = "no error";
 
-// Numbers of all magnitudes, zeros of both signs, denormal ones, and such as cancel another that was drawn.
+// Draws numbers of all magnitudes, zeros of both signs, denormal numbers, and the negatives of numbers drawn
+// before.
 template <class S> class Wild {
 public:
     Wild(Random& r, bool special, bool zeros = false) : r_(r), special_(special), zeros_(zeros) {}
@@ -55,7 +56,7 @@ public:
     }
     Array<S> array(const Shape& shape) {
         std::vector<S> numbers(shape.size());
-        const bool one_by_one = r_.coin();  // where they are not, -0 meets -0
+        const bool one_by_one = r_.coin();  // if false, several -0 are added
         S all = number();
         for (S& each : numbers) each = one_by_one ? number() : all;
         return Array<S>(shape, numbers);
@@ -70,14 +71,14 @@ private:
     std::vector<S> drawn_;
 };
 
-// All that an update shows.
-template <class S> struct Shown {
+// The results of an update.
+template <class S> struct Results {
     std::vector<Array<S>> arrays;  // gradients and weights
     std::vector<double> numbers;
     std::vector<std::string> errors;
 
-    // What they first differ in, or nothing.
-    std::string difference(const Shown& other) const {
+    // Returns the first difference, or an empty string.
+    std::string difference(const Results& other) const {
         for (std::size_t i = 0; i < errors.size(); ++i)
             if (errors[i] != other.errors[i]) return errors[i] + ", alone " + other.errors[i];
         for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -90,12 +91,12 @@ template <class S> struct Shown {
     }
 };
 
-// Parameters of one linear model, the micro-batches of a window, and how it goes on.
-template <class S> struct Drawn {
+// Draws parameters of a linear model, the micro-batches of a window, and its options.
+template <class S> struct RandomWindow {
     std::vector<Array<S>> values;
     struct Micro {
-        std::vector<Array<S>> with;  // for each parameter, or empty: it is not read
-        S apart;                     // the part of its loss that depends on none
+        std::vector<Array<S>> with;  // for each parameter; empty: not read
+        S apart;                     // the part of the loss that depends on no parameter
         double count, weight;
     };
     std::vector<Micro> micros;
@@ -103,7 +104,7 @@ template <class S> struct Drawn {
     std::size_t bucket;
     bool adam;
 
-    explicit Drawn(Random& r) {
+    explicit RandomWindow(Random& r) {
         Wild<S> wild(r, r.whole(0, 3) == 0);
         for (std::int64_t n = r.whole(1, 3); n-- > 0;) values.push_back(r.array<S>(r.shape(2, 4)));
         double total = 0;
@@ -143,8 +144,8 @@ template <class S> struct Drawn {
         return {all, constant(Array<S>::full({}, static_cast<S>(micro.count)))};
     }
 
-    // Two updates by this process's `mine`, or by one process that has all of them.
-    Shown<S> updated(const std::vector<std::size_t>& mine, detail::GradientReducer<S>* across) const {
+    // Returns the results of two updates, by the micro-batches `mine` of this process or by all of them.
+    Results<S> updated(const std::vector<std::size_t>& mine, detail::GradientReducer<S>* across) const {
         const Leaves<S> own = leaves();
         std::unique_ptr<Optimizer<S>> optimizer;
         if (adam)
@@ -152,32 +153,32 @@ template <class S> struct Drawn {
         else
             optimizer = std::make_unique<Sgd<S>>(own, SgdOptions{.learning_rate = 0.25});
         Window<S> window(*optimizer, options, across);
-        Shown<S> shown;
+        Results<S> results;
         for (int update = 0; update < 2; ++update) {
             for (const std::size_t i : mine) window.add(loss(own, micros[i]), {.weight = micros[i].weight});
-            bool all_came = false;  // else a gradient's place may hold what has not counted
+            bool complete = false;  // if false, the gradient may contain dropped micro-batches
             const std::string error = message_of([&] {
                 const UpdateResult<S> done = window.finish();
                 for (const double number :
                      {double(done.stepped), double(done.micro_batches), double(done.dropped), done.count,
                       done.norm.value_or(-1), static_cast<double>(done.sum.item())})
-                    shown.numbers.push_back(number);
-                all_came = done.stepped && done.dropped == 0;
+                    results.numbers.push_back(number);
+                complete = done.stepped && done.dropped == 0;
             });
             if (error != no_error) window.discard();
-            shown.errors.push_back(error);
+            results.errors.push_back(error);
             for (std::size_t i = 0; i < own.size(); ++i) {
                 const auto reads = [i](const Micro& micro) { return micro.with[i].storage() != nullptr; };
-                if (all_came && std::ranges::any_of(micros, reads))
-                    shown.arrays.push_back(own[i].node()->gradient.clone());
-                shown.arrays.push_back(own[i].value().clone());
+                if (complete && std::ranges::any_of(micros, reads))
+                    results.arrays.push_back(own[i].node()->gradient.clone());
+                results.arrays.push_back(own[i].value().clone());
             }
         }
-        return shown;
+        return results;
     }
 };
 
-// Each micro-batch to somebody: to any, to few, or all to one.
+// Returns this process's share of the micro-batches: random, few processes, or all on one.
 std::vector<std::size_t> drawn_share(Random& r, std::size_t micros) {
     const auto last = static_cast<std::int64_t>(ranks()) - 1, few = r.whole(0, last);
     std::vector<std::size_t> mine;
@@ -187,31 +188,31 @@ std::vector<std::size_t> drawn_share(Random& r, std::size_t micros) {
     return mine;
 }
 
-// How often micro-batches were left out, windows refused or dropped: the law has met these cases, too.
-struct Met {
-    int stepped = 0, refused = 0, dropped = 0, without = 0;
+// Counts the outcomes, to prove that all kinds of cases occur.
+struct Outcomes {
+    int stepped = 0, rejected = 0, dropped = 0, without = 0;
 };
 
-template <class S> void an_update_is_exact(std::uint64_t seed, Met& met) {
+template <class S> void check_update(std::uint64_t seed, Outcomes& outcomes) {
     Random r(seed);
-    const Drawn<S> drawn(r);
+    const RandomWindow<S> drawn(r);
     CAPTURE(seed, world().size(), drawn.bucket, drawn.micros.size());
     std::vector<std::size_t> all(drawn.micros.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-    const Shown<S> alone = drawn.updated(all, nullptr);
+    const Results<S> alone = drawn.updated(all, nullptr);
     for (int share = 0; share < 2; ++share) {
         const std::vector<std::size_t> mine = drawn_share(r, drawn.micros.size());
         DataParallel<S> across(world(), {.bucket = drawn.bucket});
         CHECK(drawn.updated(mine, &across).difference(alone) == "");
-        met.without += mine.empty();
+        outcomes.without += mine.empty();
     }
     if (alone.errors[0] == no_error)
-        met.stepped += alone.numbers[0] == 1, met.dropped += alone.numbers[2] > 0;
+        outcomes.stepped += alone.numbers[0] == 1, outcomes.dropped += alone.numbers[2] > 0;
     else
-        ++met.refused;
+        ++outcomes.rejected;
 }
 
-// Sums of some numbers each, of many, or of none, on each rank: of two parameters, of losses and of counts.
+// Each rank has sums of several, many, or no numbers: for two parameters, the loss and the count.
 template <class S> using Sums = std::vector<ExactSum<S>>;
 const std::vector<Shape> summed_shapes{{3}, {2, 7}, {}, {}};
 
@@ -221,7 +222,7 @@ template <class S> Sums<S> drawn_sums(Random& r, bool zeros) {
     for (const Shape& shape : summed_shapes) {
         ExactSum<S> sum(shape);
         for (std::int64_t n = r.whole(0, 4); n-- > 0;) sum.add(wild.array(shape));
-        if (r.whole(0, 3) == 0) {  // nearly as many additions as a sum may have
+        if (r.whole(0, 3) == 0) {  // nearly the maximum number of additions
             ExactSum<S> other(shape);
             other.add(wild.array(shape));
             other.add(wild.array(shape));
@@ -235,7 +236,7 @@ template <class S> Sums<S> drawn_sums(Random& r, bool zeros) {
     return sums;
 }
 
-template <class S> void sums_of_all_are_exact(std::uint64_t seed) {
+template <class S> void check_sums(std::uint64_t seed) {
     Random r(seed);
     const Leaves<S> leaves{parameter(Array<S>::zeros(summed_shapes[0])),
                            parameter(Array<S>::zeros(summed_shapes[1]))};
@@ -243,7 +244,7 @@ template <class S> void sums_of_all_are_exact(std::uint64_t seed) {
     DataParallel<S> across(world(), {.bucket = static_cast<std::size_t>(r.whole(1, 300))});
     across.open(sgd, {});
     CAPTURE(seed, world().size());
-    const bool zeros = r.whole(0, 3) == 0;  // nothing but -0 is -0
+    const bool zeros = r.whole(0, 3) == 0;  // only sums of -0 are -0
     Sums<S> expected, mine;
     for (const Shape& shape : summed_shapes) expected.emplace_back(shape);
     for (std::size_t rank = 0; rank < ranks(); ++rank) {
@@ -253,23 +254,23 @@ template <class S> void sums_of_all_are_exact(std::uint64_t seed) {
     }
     const Array<S> own_loss = mine[2].rounded();
     const detail::WindowTotals all = across.gather(sgd, "finish", 0, {}, mine);
-    const auto said = [](double number) { return Array<S>::full({}, static_cast<S>(number)); };
-    CHECK(same_bits(said(all.sum), expected[2].rounded()));
-    CHECK(same_bits(said(all.count), expected[3].rounded()));
+    const auto as_scalar = [](double number) { return Array<S>::full({}, static_cast<S>(number)); };
+    CHECK(same_bits(as_scalar(all.sum), expected[2].rounded()));
+    CHECK(same_bits(as_scalar(all.count), expected[3].rounded()));
     CHECK(same_bits(mine[2].rounded(), own_loss));
     SideEffects none;
     across.reduce(none, mine);
     for (std::size_t i = 0; i < mine.size(); ++i) {
         CHECK(mine[i].empty() == expected[i].empty());
         CHECK(same_bits(mine[i].rounded(), expected[i].rounded()));
-        mine[i].add(Array<S>::full(summed_shapes[i], S(-0.0)));  // it can be added to
+        mine[i].add(Array<S>::full(summed_shapes[i], S(-0.0)));  // the sum accepts more additions
         expected[i].add(Array<S>::full(summed_shapes[i], S(-0.0)));
         CHECK(same_bits(mine[i].rounded(), expected[i].rounded()));
     }
     across.barrier_before_step();
 }
 
-// One weight, and losses whose gradients and counts are chosen.
+// A model with one weight, whose gradients, losses and counts a test chooses.
 struct One {
     Tensor weight;
     Sgd<float> sgd;
@@ -291,32 +292,34 @@ bool last() { return me() + 1 == ranks(); }
 
 }  // namespace
 
-TEST_CASE("An exact update has the bits of one process, whoever has which micro-batches") {
+TEST_CASE(
+    "Sum::exact: an update over processes has the bits of one process for every distribution of the "
+    "micro-batches") {
     const std::uint64_t seed = common_seed("exact updates");
     CAPTURE(seed);
-    Met met;
+    Outcomes outcomes;
     const std::uint64_t cases = ranks() == 1   ? 100
                                 : ranks() == 2 ? 90
                                 : ranks() == 3 ? 60
                                                : 40;  // 580 of both types
     for (std::uint64_t i = 0; i < cases; ++i) {
-        an_update_is_exact<float>(seed + 2 * i, met);
-        an_update_is_exact<double>(seed + 2 * i + 1, met);
+        check_update<float>(seed + 2 * i, outcomes);
+        check_update<double>(seed + 2 * i + 1, outcomes);
     }
-    CHECK(met.stepped > static_cast<int>(cases));
-    CHECK(met.refused + met.dropped > 0);
-    CHECK((met.without > 0 || ranks() == 1));
+    CHECK(outcomes.stepped > static_cast<int>(cases));
+    CHECK(outcomes.rejected + outcomes.dropped > 0);
+    CHECK((outcomes.without > 0 || ranks() == 1));
 }
 
-TEST_CASE("Exact sums of all are what one that took in everything is, however much each has taken in") {
+TEST_CASE("Sum::exact: sums over processes equal one sum of all numbers, for any number of additions") {
     const std::uint64_t seed = common_seed("exact sums");
     for (std::uint64_t i = 0; i < 40; ++i) {
-        sums_of_all_are_exact<float>(seed + 2 * i);
-        sums_of_all_are_exact<double>(seed + 2 * i + 1);
+        check_sums<float>(seed + 2 * i);
+        check_sums<double>(seed + 2 * i + 1);
     }
 }
 
-TEST_CASE("Infinities that each have come a million times are one, and both are no number") {
+TEST_CASE("Sum::exact: a million infinities of one sign are an infinity, and of both signs NaN") {
     constexpr float inf = std::numeric_limits<float>::infinity();
     for (const bool both : {false, true}) {
         One one(0, {});
@@ -340,8 +343,8 @@ TEST_CASE("Infinities that each have come a million times are one, and both are 
     }
 }
 
-TEST_CASE("Losses, counts and gradients of which one process alone would round everything away") {
-    // By each: 2^30 or -2^30, and 1 behind it; there is one 2^30 more than there are of -2^30, or none.
+TEST_CASE("Sum::exact: losses, counts and gradients that one process would round away are kept") {
+    // Each process adds 2^30 or -2^30, and then 1. The powers cancel, or one 2^30 remains.
     One one(0, {.reduction = Reduction::sum, .sum = Sum::exact});
     const float sign = me() % 2 == 0 ? 1 : -1;
     one.add(sign * 0x1p30F, sign * 0x1p30F, 0x1p24F);
@@ -353,14 +356,14 @@ TEST_CASE("Losses, counts and gradients of which one process alone would round e
     CHECK(done.count == static_cast<double>(static_cast<float>(n * 0x1p24 + n)));
 }
 
-TEST_CASE("What is sent of exact sums is 8 bytes a digit, once, and micro-batches send nothing") {
+TEST_CASE("Sum::exact: a window sends 8 bytes per digit once, and micro-batches send nothing") {
     for (const int micros : {1, 6}) {
         Linear<float> model(7, 3, {1, 0});
         Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
         DataParallel<float> across(world());
         Window<float> window(sgd, {.sum = Sum::exact}, &across);
         const detail::CommStats before = world().sent();
-        for (int micro = 0; micro < micros; ++micro)  // gradients of 1 and of 2, and two numbers of scalars
+        for (int micro = 0; micro < micros; ++micro)  // gradients 1 and 2, and two scalars
             window.add({sum(model.weight) + sum(model.bias) * 2, constant(Array<float>::full({}, 1))});
         CHECK(world().sent().numbers == before.numbers);
         CHECK(world().sent().words == before.words);
@@ -380,7 +383,8 @@ TEST_CASE("What is sent of exact sums is 8 bytes a digit, once, and micro-batche
     }
 }
 
-TEST_CASE("A tail of exact sums is dropped, or stays each process's own and is finished later") {
+TEST_CASE(
+    "Tail: an incomplete window of exact sums is dropped, or kept by each process and completed later") {
     const auto options = [](Tail tail) {
         return WindowOptions<float>{
             .micro_batches = 2, .reduction = Reduction::sum, .sum = Sum::exact, .tail = tail};
@@ -392,7 +396,7 @@ TEST_CASE("A tail of exact sums is dropped, or stays each process's own and is f
     CHECK(dropped.weight.value().item() == 1);
 
     One carried(0, options(Tail::carry));
-    // A loss of 2^30 by each but the last is taken back by what comes later: nothing but an exact sum knows the 1.
+    // Later losses cancel the 2^30 of each process except the last, and only an exact sum still has the 1.
     carried.add(1, 1);
     if (!last()) carried.add(0x1p-30F, 0x1p30F);
     for (int tries = 0; tries < 2; ++tries) {
@@ -409,42 +413,42 @@ TEST_CASE("A tail of exact sums is dropped, or stays each process's own and is f
     CHECK(done.sum.item() == static_cast<float>(n + (n - 2) * 0x1p30));
 }
 
-TEST_CASE("A window of exact sums and one of running sums are not opened together, which is said by name") {
+TEST_CASE("Window: exact and running sums on different processes throw an Error that names the option") {
     if (ranks() == 1) return;
-    const std::string said = message_of([] { One one(0, {.sum = last() ? Sum::exact : Sum::running}); });
-    CHECK(said == "[processes] the opening of a window: rank " + std::to_string(ranks() - 1) +
-                      " has option sum exact, rank 0 has running; make them equal on all processes");
-    One together(0, {.sum = Sum::exact});  // all go on
+    const std::string error = message_of([] { One one(0, {.sum = last() ? Sum::exact : Sum::running}); });
+    CHECK(error == "[processes] the opening of a window: rank " + std::to_string(ranks() - 1) +
+                       " has option sum exact, rank 0 has running; make them equal on all processes");
+    One together(0, {.sum = Sum::exact});  // all processes continue
     together.add(1);
     CHECK(together.window.finish().stepped);
 }
 
-TEST_CASE("Where one process fails amid exact sums all say so, and nothing is updated on any") {
+TEST_CASE("Sum::exact: if an allocation fails on one process, all throw an Error and none updates") {
     if (ranks() == 1) return;
-    int refused = 0;
+    int rejected = 0;
     bool finished = false;
     for (std::uint64_t nth = 1; !finished && nth < 100; ++nth) {
         One one(1, {.sum = Sum::exact});
         if (!last()) one.add(0.5F, 3);
         if (last()) memory::fail_allocation(nth);
-        const std::string said = message_of([&] { one.window.finish(); });
+        const std::string error = message_of([&] { one.window.finish(); });
         memory::fail_allocation(0);
-        const bool stepped = said == no_error;
+        const bool stepped = error == no_error;
         const auto all = world().all_gather("whether it stepped", stepped ? "yes" : "no");
         CHECK(std::ranges::count(all, all[0]) == std::ssize(all));
-        refused += !stepped;
+        rejected += !stepped;
         finished = stepped;
         if (stepped) continue;
         CHECK(one.weight.value().item() == 1);
         if (!last())
-            CHECK_THAT(said,
+            CHECK_THAT(error,
                        contains("rank " + std::to_string(ranks() - 1) + " has failed at finish of window 0"));
         one.window.discard();
-        one.add(0.5F);  // all go on
+        one.add(0.5F);  // all processes continue
         CHECK(one.window.finish().stepped);
         one.across.expect_same_weights();
     }
-    CHECK(refused > 2);
+    CHECK(rejected > 2);
     CHECK(finished);
 }
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A training of processes is killed at 50 random instants and started again, by as many or one fewer: no hang, no half file, the same bits.
+"""Kills a training of processes at 50 random times and resumes it by as many processes or one fewer: no hang, a complete file, the same bits.
 
     kills_test.py PROGRAM [MPIEXEC]     without mpiexec tally was built without MPI: one process is killed
-    TALLY_TEST_SEED says which instants.
+    TALLY_TEST_SEED determines the times.
 
-And a process that is stopped (SIGSTOP): the run ends in time, and names it. The instants are numbers of events of the process (a micro-batch begun or
-added, a file, an update), and up to two milliseconds after them. A file from the middle of a window is resumed by as many as had saved it.
+Also stops a process (SIGSTOP): the run ends in time with an Error that names it. A time is a number of events of the process (a micro-batch begun or
+added, a file, an update), and up to two milliseconds after that. A file from the middle of a window requires as many processes as have saved it.
 """
 import os
 import random
@@ -19,8 +19,8 @@ from pathlib import Path
 PROGRAM, MPIEXEC = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
 SEED = int(os.environ.get("TALLY_TEST_SEED", random.SystemRandom().randrange(2**32)))
 KILLS, UPDATES, ROUND = 50, 8, 2
-IN_TIME = 10  # seconds: no run is longer, or it hangs
-os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "0"  # or Open MPI's launcher lets a second pass before it ends the others
+IN_TIME = 10  # seconds; a longer run counts as a hang
+os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "0"  # otherwise Open MPI's launcher waits a second before it ends the other processes
 draw = random.Random(SEED)
 faults = []
 
@@ -31,9 +31,9 @@ def expect(holds, what):
         faults.append(what)
 
 
-def run(ranks, path, timeout=8, fate=()):
-    """What it printed, and how long it took; ranks 0: not by mpirun."""
-    command = ([MPIEXEC, "-n", str(ranks)] if ranks and MPIEXEC else []) + [PROGRAM, str(path), UPDATES, ROUND, timeout, *fate]
+def run(ranks, path, timeout=8, fault=()):
+    """Returns the output and the duration. With ranks 0, the program runs without mpirun."""
+    command = ([MPIEXEC, "-n", str(ranks)] if ranks and MPIEXEC else []) + [PROGRAM, str(path), UPDATES, ROUND, timeout, *fault]
     begun = time.monotonic()
     try:
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=4 * IN_TIME)
@@ -44,25 +44,25 @@ def run(ranks, path, timeout=8, fate=()):
 
 
 def bits(out, ranks):
-    """What all of so many have in the end; None if they did not come there."""
+    """Returns the final bits of the weights if all ranks have printed the same bits, else None."""
     found = re.findall(r"^rank \d of (\d) has (.*)$", out, re.M)
     return found[0][1] if len(found) == ranks and len(set(found)) == 1 and found[0][0] == str(ranks) else None
 
 
-def resume(ranks, path, timeout=8, fate=()):
-    """By as many as had saved it where another number is refused; by how many, what it printed, and how long it took."""
-    out, took = run(ranks, path, timeout, fate)
-    refused = re.search(r"was saved in the middle of a window by (\d) process(?:es)?, but this run has (\d)", out)
-    if not refused:
+def resume(ranks, path, timeout=8, fault=()):
+    """Resumes, if necessary by as many ranks as saved the file. Returns their number, the output and the duration."""
+    out, took = run(ranks, path, timeout, fault)
+    rejected = re.search(r"was saved in the middle of a window by (\d) process(?:es)?, but this run has (\d)", out)
+    if not rejected:
         return ranks, out, took
-    saved, here = int(refused[1]), int(refused[2])
-    expect(saved != ranks and here == ranks and not bits(out, ranks), f"{ranks} do not resume what as many had saved: {out}")
-    print(f"{here} resume no window of {saved}")
-    return saved, *run(saved, path, timeout, fate)
+    saved, here = int(rejected[1]), int(rejected[2])
+    expect(saved != ranks and here == ranks and not bits(out, ranks), f"{ranks} do not resume a window that as many had saved: {out}")
+    print(f"{here} do not resume a window of {saved}")
+    return saved, *run(saved, path, timeout, fault)
 
 
 def files(folder):
-    """By name; without the temporaries that killed processes leave."""
+    """Returns the names of all files except temporary files of killed processes."""
     return sorted(path.name for path in folder.iterdir() if ".tmp-" not in path.name)
 
 
@@ -70,36 +70,36 @@ def kills(folder, undisturbed):
     most, killed, ended, longest, path = (3 if MPIEXEC else 1), 0, 0, 0, folder / "killed.state"
     while killed < KILLS:
         ranks = draw.randint(min(2, most), most)
-        while True:  # one training, to its end
-            fate = (draw.randrange(ranks), draw.randint(1, 100 // ranks), "kill", draw.choice([0, draw.randint(1, 2000)])) if killed < KILLS else ()
-            ranks, out, took = resume(ranks, path, fate=fate)
+        while True:  # trains until the end
+            fault = (draw.randrange(ranks), draw.randint(1, 100 // ranks), "kill", draw.choice([0, draw.randint(1, 2000)])) if killed < KILLS else ()
+            ranks, out, took = resume(ranks, path, fault=fault)
             longest = max(longest, took)
-            expect(took < IN_TIME, f"a run of {ranks} with {fate} ends in {took:.1f} s")
+            expect(took < IN_TIME, f"a run of {ranks} with {fault} ends in {took:.1f} s")
             if bits(out, ranks):
                 expect(bits(out, ranks) == undisturbed, f"after {killed} kills {ranks} have the bits of an undisturbed training: {out}")
                 break
-            expect(fate and not re.search(r"^\[(?!processes\])", out, re.M), f"{ranks} with {fate} were killed, and say nothing else: {out}")
-            if not fate or len(faults) > 3:
+            expect(fault and not re.search(r"^\[(?!processes\])", out, re.M), f"{ranks} with {fault} were killed, and print no other error: {out}")
+            if not fault or len(faults) > 3:
                 return
             killed += 1
             ranks = max(1, ranks - draw.randint(0, 1))
         ended += 1
-        expect(files(folder) == ["killed.state"], f"nothing else is left than the file: {files(folder)}")
+        expect(files(folder) == ["killed.state"], f"only the file remains: {files(folder)}")
         path.unlink()
     print(f"{killed} kills, {ended} trainings, no run longer than {longest:.1f} s")
-    expect(ended > 1, "some trainings come to their end")
+    expect(ended > 1, "some trainings end")
 
 
 def stops(folder, undisturbed):
-    fates = [(1, 2), (2, 3), (0, 3)] + [(draw.randrange(3), 3) for _ in range(4)]
-    for number, (rank, ranks) in enumerate(fates):
+    faults_to_test = [(1, 2), (2, 3), (0, 3)] + [(draw.randrange(3), 3) for _ in range(4)]
+    for number, (rank, ranks) in enumerate(faults_to_test):
         path = folder / f"stopped{number}.state"
-        fate = (rank, 1, "stop", 0) if number < 3 else (rank, draw.randint(1, 30), "stop", draw.randint(0, 2000))
-        out, took = run(ranks, path, 2, fate)
-        expect(took < IN_TIME, f"{ranks} with {fate} end in {took:.1f} s")
-        expect(re.search(rf"^\[processes\] .*rank {rank} (did not answer within|began to send)", out, re.M), f"{ranks} with {fate} end in words: {out}")
+        fault = (rank, 1, "stop", 0) if number < 3 else (rank, draw.randint(1, 30), "stop", draw.randint(0, 2000))
+        out, took = run(ranks, path, 2, fault)
+        expect(took < IN_TIME, f"{ranks} with {fault} end in {took:.1f} s")
+        expect(re.search(rf"^\[processes\] .*rank {rank} (did not answer within|began to send)", out, re.M), f"{ranks} with {fault} end with a message: {out}")
         _, out, _ = resume(max(2, ranks - draw.randint(0, 1)), path)
-        expect(undisturbed in (bits(out, 2), bits(out, 3)), f"{ranks} with {fate} resume to the same bits: {out}")
+        expect(undisturbed in (bits(out, 2), bits(out, 3)), f"{ranks} with {fault} resume to the same bits: {out}")
 
 
 def main():
@@ -108,10 +108,10 @@ def main():
         folder = Path(name)
         out, _ = run(0, folder / "alone.state")
         undisturbed = bits(out, 1)
-        expect(undisturbed, f"alone it trains: {out}")
+        expect(undisturbed, f"one process trains: {out}")
         for ranks in (1, 2, 3) if MPIEXEC else ():
             out, _ = run(ranks, folder / f"{ranks}.state")
-            expect(bits(out, ranks) == undisturbed, f"{ranks} have the bits of one: {out}")
+            expect(bits(out, ranks) == undisturbed, f"{ranks} have the bits of one process: {out}")
         for path in folder.iterdir():
             path.unlink()
         kills(folder, undisturbed)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lessons on several ranks: what is refused, and how it ends where ranks cannot start, die, or are given up.
+"""Tests lessons on several ranks: invalid numbers, and ranks that cannot start, die, or are interrupted.
 
     lesson_test.py LESSON [MPIEXEC]     without mpiexec tally was built without MPI
 """
@@ -15,35 +15,35 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lesson"))
 from terminal_driver import Terminal, clean_environment, have_terminals, run_tests  # noqa: E402
 
-IN_TIME = 10  # seconds until nobody is left
+IN_TIME = 10  # seconds until all processes have ended
 
 
 class Stage:
-    """A folder for temporary files, and a mark by which everybody started here is known."""
+    """A folder for temporary files, and an environment variable that marks all processes started here."""
 
     def __init__(self, lesson):
         self.lesson, self.folder = lesson, tempfile.TemporaryDirectory(prefix="tally-on-ranks-")
         self.path = Path(self.folder.name)
         (self.path / "tmp").mkdir()
-        self.surroundings = {"TMPDIR": str(self.path / "tmp"), "TALLY_MARK": self.folder.name}
+        self.environment = {"TMPDIR": str(self.path / "tmp"), "TALLY_MARK": self.folder.name}
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        for process in self.left():
+        for process in self.running():
             os.kill(process, signal.SIGKILL)
         self.folder.cleanup()
 
     def launcher(self, script):
-        """Stands in for mpiexec; $MPIEXEC is the real one."""
+        """Replaces mpiexec by a script; $MPIEXEC is the real program."""
         program = self.path / "launcher"
         program.write_text("#!/bin/sh\n" + script)
         program.chmod(0o755)
-        self.surroundings |= {"TALLY_MPIEXEC": str(program), "MPIEXEC": MPIEXEC or "/bin/false"}
+        self.environment |= {"TALLY_MPIEXEC": str(program), "MPIEXEC": MPIEXEC or "/bin/false"}
 
     def each_rank(self, script):
-        """Is run by each rank in place of the lesson, whose command is "$@"; $rank is its number."""
+        """Lets each rank run a script instead of the lesson. In the script, "$@" is the lesson's command and $rank the number."""
         program = self.path / "rank"
         program.write_text('#!/bin/sh\nrank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\nfor file; do :; done; file=${file#--rank-says=}\n' + script)
         program.chmod(0o755)
@@ -51,14 +51,14 @@ class Stage:
 
     def run(self, *words):
         return subprocess.run([self.lesson, "--plain", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                              timeout=60, env=clean_environment(**self.surroundings))
+                              timeout=60, env=clean_environment(**self.environment))
 
     def start(self):
         return subprocess.Popen([self.lesson, "--plain"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                env=clean_environment(**self.surroundings))
+                                env=clean_environment(**self.environment))
 
-    def left(self):
-        """Processes that were started here and live, other than zombies."""
+    def running(self):
+        """Returns the running processes that were started here, without zombies."""
         mark, found = f"TALLY_MARK={self.folder.name}".encode(), []
         for process in Path("/proc").iterdir():
             try:
@@ -71,20 +71,20 @@ class Stage:
     def wait_for(self, what):
         until = time.monotonic() + IN_TIME
         while not (result := what()):
-            assert time.monotonic() < until, f"not within {IN_TIME} s; alive: {self.left()}"
+            assert time.monotonic() < until, f"not within {IN_TIME} s; alive: {self.running()}"
             time.sleep(0.02)
         return result
 
     def expect_nothing_left(self):
-        self.wait_for(lambda: not self.left())
-        assert not list((self.path / "tmp").glob("tally-ranks-*")), "a file was left behind"
+        self.wait_for(lambda: not self.running())
+        assert not list((self.path / "tmp").glob("tally-ranks-*")), "a file has not been removed"
 
 
 def in_one_line(text):
     return " ".join(text.split())
 
 
-def test_numbers_that_are_none(lesson):
+def test_invalid_numbers_of_ranks(lesson):
     with Stage(lesson) as stage:
         for number in ("0", "7", "-1", "2.5", "three", "1,2", ""):
             done = stage.run(f"--ranks={number}")
@@ -92,10 +92,10 @@ def test_numbers_that_are_none(lesson):
             assert f"--ranks {number}" in done.stderr and "it must be a whole number from 1 to 6" in done.stderr or number == "", done.stderr
 
 
-def test_no_launcher_is_no_failure(lesson):
+def test_a_missing_launcher_skips(lesson):
     with Stage(lesson) as stage:
         for launcher, words in (("/nowhere/mpirun", "/nowhere/mpirun, which would start them, cannot be run"), ("", "built without an MPI")):
-            stage.surroundings["TALLY_MPIEXEC"] = launcher
+            stage.environment["TALLY_MPIEXEC"] = launcher
             done = stage.run()
             assert done.returncode == 77 and "[skip]" in done.stdout and words in in_one_line(done.stdout), done
             assert done.stderr == "", done.stderr
@@ -116,7 +116,7 @@ def test_every_number_of_ranks(lesson):
     with Stage(lesson) as stage:
         for ranks in (1, 2, 3, 5):
             done = stage.run("--json", f"--ranks={ranks}")
-            events = [json.loads(line) for line in done.stdout.splitlines()]  # of the program that shows, and of nobody else
+            events = [json.loads(line) for line in done.stdout.splitlines()]  # of the displaying program only
             assert done.returncode == 0 and done.stderr == "" and events[-1]["outcome"] == "ok", done
         stage.expect_nothing_left()
 
@@ -132,7 +132,7 @@ def test_a_rank_that_never_begins(lesson):
 
 
 def test_a_rank_that_is_killed_in_the_middle(lesson):
-    """When the first results are written, so that some steps are shown; then it fails, in words."""
+    """Kills a rank when the first results are written, so that some steps are shown before the error message."""
     if not MPIEXEC:
         return
     with Stage(lesson) as stage:
@@ -146,37 +146,37 @@ def test_a_rank_that_throws_is_quoted(lesson):
     if not MPIEXEC:
         return
     with Stage(lesson) as stage:
-        stage.each_rank('if [ "$rank" = 2 ]; then exec "$@" --dtype=float64; fi\nexec "$@"\n')  # it sums doubles, the others floats
+        stage.each_rank('if [ "$rank" = 2 ]; then exec "$@" --dtype=float64; fi\nexec "$@"\n')  # sums doubles, while the others sum floats
         done = stage.run()
         assert done.returncode == 1 and "rank 0 calls" in in_one_line(done.stdout) and "double" in done.stdout, done
         stage.expect_nothing_left()
 
 
-def test_given_up_by_a_signal(lesson):
+def test_a_signal_ends_all_ranks(lesson):
     if not MPIEXEC:
         return
-    for asked, code in ((signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)):
+    for sent, code in ((signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)):
         with Stage(lesson) as stage:
             stage.each_rank('echo >>"$0.here"\nexec sleep 1000\n')
             shown = stage.start()
             stage.wait_for(lambda: (stage.path / "rank.here").exists() and len((stage.path / "rank.here").read_text()) == 3)
-            shown.send_signal(asked)
+            shown.send_signal(sent)
             out, _ = shown.communicate(timeout=IN_TIME)
-            assert shown.returncode == code, (asked, shown.returncode, out)
-            if asked == signal.SIGKILL:
-                stage.wait_for(lambda: not stage.left())
+            assert shown.returncode == code, (sent, shown.returncode, out)
+            if sent == signal.SIGKILL:
+                stage.wait_for(lambda: not stage.running())
             else:
                 stage.expect_nothing_left()
 
 
-def test_a_learner_takes_his_time(lesson):
-    """At a terminal nobody of the ranks is left while the first step waits for a key."""
+def test_ranks_end_before_the_first_key(lesson):
+    """At a terminal, all ranks have ended while the first step waits for a key."""
     if not MPIEXEC or not have_terminals():
         return
-    with Stage(lesson) as stage, Terminal([lesson], **stage.surroundings) as terminal:
+    with Stage(lesson) as stage, Terminal([lesson], **stage.environment) as terminal:
         terminal.expect("[1/")
         terminal.expect("q quit")
-        assert stage.left() == [terminal.process.pid], stage.left()
+        assert stage.running() == [terminal.process.pid], stage.running()
         terminal.type(" ")
         terminal.expect("[2/")
         terminal.expect("skip) > ")

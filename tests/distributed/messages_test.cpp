@@ -1,4 +1,5 @@
-// The messages of a sum in rank order, counted where MPI is called: those of the study of scaling, and those that Sent counts.
+// Compares the messages of sums in rank order, counted at MPI's functions, with the study of scaling and with
+// CommStats.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -16,7 +17,7 @@ namespace tally::test {
 
 namespace {
 
-// What the study says that all processes together send, to sum so many bytes in one go.
+// Returns the messages and bytes of the study, for all processes together, of one sum of `bytes` bytes.
 CountedSends of_the_study(std::size_t bytes) {
     const scaling::Reduced sum =
         scaling::all_reduce(scaling::AllReduce::rank_order, std::vector<double>(ranks(), 0.0),
@@ -24,7 +25,7 @@ CountedSends of_the_study(std::size_t bytes) {
     return {static_cast<std::uint64_t>(sum.messages), static_cast<std::uint64_t>(std::llround(sum.bytes))};
 }
 
-// A number of each process, added up.
+// Returns the sum of a number over all processes.
 std::uint64_t of_all(std::uint64_t mine) {
     std::uint64_t sum = 0;
     for (const std::string& one : world().all_gather("a number of all", std::to_string(mine)))
@@ -33,25 +34,25 @@ std::uint64_t of_all(std::uint64_t mine) {
 }
 CountedSends of_all(const CountedSends& mine) { return {of_all(mine.messages), of_all(mine.bytes)}; }
 
-// Sends of nothing but one sum, and what tally says of it.
+// Returns the sends of a single sum, and compares them with tally's counters.
 template <class S> CountedSends sends_of_a_sum(std::size_t size) {
     std::vector<S> numbers(size, S(1)), scratch(size + ranks());
     world().all_gather("a sum of " + std::to_string(size));
     const CountedSends before = counted_sends();
-    const detail::CommStats said = world().sent();
+    const detail::CommStats counters = world().sent();
     world().template sum<S>(AllReduce::rank_order, numbers, scratch);
     const CountedSends sends = counted_sends() - before;
-    CHECK(sends ==
-          CountedSends{world().sent().messages - said.messages, world().sent().numbers - said.numbers});
+    CHECK(sends == CountedSends{world().sent().messages - counters.messages,
+                                world().sent().numbers - counters.numbers});
     CHECK(std::all_of(numbers.begin(), numbers.end(), [](S n) { return n == static_cast<S>(ranks()); }));
     return sends;
 }
 
-template <class S> void a_sum_sends_what_the_study_says(std::size_t size) {
+template <class S> void check_sends(std::size_t size) {
     CAPTURE(size, sizeof(S), ranks());
     const CountedSends mine = sends_of_a_sum<S>(size), study = of_the_study(size * sizeof(S));
     CHECK(of_all(mine) == study);
-    if (size % ranks() == 0)  // each has an equal share, and so each sends as much
+    if (size % ranks() == 0)  // all shares are equal, so all processes send the same amount
         CHECK(mine == CountedSends{study.messages / ranks(), study.bytes / ranks()});
     else
         CHECK(mine.messages == study.messages / ranks());
@@ -59,21 +60,19 @@ template <class S> void a_sum_sends_what_the_study_says(std::size_t size) {
 
 }  // namespace
 
-TEST_CASE(
-    "A sum in rank order sends the messages and bytes that the study of scaling says, on each process and in "
-    "all") {
+TEST_CASE("AllReduce::rank_order: a sum sends the study's messages and bytes, on each process and in total") {
     const std::uint64_t seed = common_seed("sizes of sums");
     Random r(seed);
     CAPTURE(seed);
     for (int i = 0; i < 60; ++i) {
-        a_sum_sends_what_the_study_says<float>(ranks() * static_cast<std::size_t>(r.whole(1, 400)));
-        a_sum_sends_what_the_study_says<float>(ranks() + static_cast<std::size_t>(r.whole(0, 400)));
-        a_sum_sends_what_the_study_says<double>(ranks() + static_cast<std::size_t>(r.whole(0, 400)));
+        check_sends<float>(ranks() * static_cast<std::size_t>(r.whole(1, 400)));
+        check_sends<float>(ranks() + static_cast<std::size_t>(r.whole(0, 400)));
+        check_sends<double>(ranks() + static_cast<std::size_t>(r.whole(0, 400)));
     }
 }
 
 TEST_CASE(
-    "Fewer numbers than processes go in fewer messages: who has no share is sent none, and gives none away") {
+    "AllReduce::rank_order: processes without a share send and receive no message when the numbers are few") {
     for (std::size_t size = 1; size < ranks(); ++size) {
         CAPTURE(size, ranks());
         const CountedSends all = of_all(sends_of_a_sum<float>(size));
@@ -81,8 +80,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE(
-    "A window sends for each of its buckets what the study says of one, after however many micro-batches") {
+TEST_CASE("Window: each bucket sends the messages of one sum, for any number of micro-batches") {
     Random r(common_seed("windows"));
     for (int i = 0; i < 12; ++i) {
         const std::int64_t in = r.whole(1, 30), out = r.whole(1, 30);
@@ -94,7 +92,7 @@ TEST_CASE(
         DataParallel<float> across(world(), {.bucket = bucket});
         Window<float> window(sgd, {}, &across);
         const CountedSends before = counted_sends();
-        const detail::CommStats said = world().sent();
+        const detail::CommStats counters = world().sent();
         for (std::int64_t micro = r.whole(1, 3); micro-- > 0;)
             window.add(mse(model(constant(Array<float>::full({2, in}, 1))),
                            constant(Array<float>::zeros({2, out}))));
@@ -107,8 +105,8 @@ TEST_CASE(
             expected.messages += size < ranks() ? 2 * size * (ranks() - 1) : one.messages;
             expected.bytes += one.bytes;
         }
-        CHECK(of_all(world().sent().messages - said.messages) == expected.messages);
-        CHECK(of_all(world().sent().numbers - said.numbers) == expected.bytes);
+        CHECK(of_all(world().sent().messages - counters.messages) == expected.messages);
+        CHECK(of_all(world().sent().numbers - counters.numbers) == expected.bytes);
     }
 }
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Processes on machines of their own, as nearly as one machine can: each in a network namespace with an address, joined by a
-bridge, started by Open MPI's mpirun through an agent in ssh's place, speaking TCP. Run by hand, as root:
+"""Runs processes as on different machines: each in a network namespace with its own address, joined by a bridge, started by
+Open MPI's mpirun with an agent instead of ssh, and connected by TCP. Run this by hand, as root:
 
-    tests/distributed/namespaces.py [BUILD]        BUILD is build/release unless said
+    tests/distributed/namespaces.py [BUILD]        BUILD is build/release by default
 
-It compares what the examples and the tests of src/distributed print there with one process that knows no network, and tells how many
-bytes have passed through each address. Nothing of the machine's own network is touched, and what it makes is gone afterwards.
+It compares the output of the examples with that of one process without a network, runs tests of src/distributed, and prints how many
+bytes each address has sent. It does not change the machine's own network, and removes the namespaces afterwards.
 """
 import os
 import re
@@ -50,12 +50,12 @@ def remove_network():
 
 
 def passed(name):
-    """Bytes that this address has sent."""
+    """Returns the number of bytes that this address has sent."""
     return int(call(*inside(name, "cat", "/sys/class/net/eth0/statistics/tx_bytes")))
 
 
 def write_start(folder):
-    """The agent that mpirun calls in ssh's place, as `agent ADDRESS WORD...`; and the hosts."""
+    """Writes the agent that mpirun calls instead of ssh, as `agent ADDRESS WORD...`, and the list of hosts."""
     cases = "\n".join(f'    {ADDRESS.format(node + 1)}) name={name} ;;' for node, name in enumerate(NAMES))
     (folder / "agent").write_text(f'#!/bin/sh\ncase "$1" in\n{cases}\n    *) echo "no such host: $1" >&2; exit 1 ;;\nesac\nshift\n'
                                   'exec ip netns exec "$name" unshare --uts sh -c "hostname $name; $*"\n')
@@ -74,10 +74,10 @@ def together(mpirun, folder, *command):
 
 
 def compare(mpirun, folder):
-    print("where they are:")
+    print("places of the ranks:")
     where = together(mpirun, folder, "sh", "-c", 'echo "rank $OMPI_COMM_WORLD_RANK on $(hostname), $(ip -brief -4 address show eth0)"')
     print("".join(f"    {re.sub('tally[0-9]+', 'tally', line)}\n" for line in sorted(where.splitlines())), end="")
-    assert len(set(re.findall(r"10\.77\.0\.\d+", where))) == NODES, "they do not have addresses of their own"
+    assert len(set(re.findall(r"10\.77\.0\.\d+", where))) == NODES, "the ranks do not have different addresses"
     for example in ("conv", "text"):
         program = BUILD / "examples" / f"example_{example}"
         words = [program, 20, "", "float", "exact"]
@@ -88,13 +88,13 @@ def compare(mpirun, folder):
         seconds = time.monotonic() - begun
         sent = [(passed(name) - earlier) / 1e6 for name, earlier in zip(NAMES, before)]
         assert shared == alone, f"{shared}\n{alone}"
-        print(f"example_{example}, 20 updates with exact sums: the losses of one process, to the last digit; {seconds:.1f} s, "
+        print(f"example_{example}, 20 updates with exact sums: all digits of the losses equal those of one process; {seconds:.1f} s, "
               f"MB sent by each address: {', '.join(f'{each:.1f}' for each in sent)}")
-        assert min(sent) > 0.1, "the network has carried next to nothing"
+        assert min(sent) > 0.1, "almost nothing was sent over the network"
     for name in ("sums", "exact", "window", "pipe"):
-        said = together(mpirun, folder, BUILD / "tests" / "test_distributed", "-#", f"[#{name}_test]")
-        ended = re.findall(r"All tests passed \(.*\)", re.sub(r"\x1b\[[0-9;]*m", "", said))
-        assert len(ended) == NODES, said
+        output = together(mpirun, folder, BUILD / "tests" / "test_distributed", "-#", f"[#{name}_test]")
+        ended = re.findall(r"All tests passed \(.*\)", re.sub(r"\x1b\[[0-9;]*m", "", output))
+        assert len(ended) == NODES, output
         print(f"test_distributed [#{name}_test]: passes on each of the {len(ended)}")
 
 
@@ -103,14 +103,14 @@ def main():
         sys.exit(f"{BUILD} has no tests/test_distributed: build it first, and the examples")
     mpirun = re.search(r"^MPIEXEC_EXECUTABLE:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.M)
     if not mpirun or "open-mpi.org" not in call(mpirun[1], "--version"):
-        print("skipped: the build has no Open MPI, whose mpirun this is about")
+        print("skipped: the build has no Open MPI, whose mpirun this program requires")
         return 77
     try:
         build_network()
     except (OSError, subprocess.CalledProcessError) as error:
         remove_network()
         why = str(getattr(error, "output", None) or error).strip()
-        print(f"skipped: no network namespaces can be made here ({why})")
+        print(f"skipped: no network namespaces can be created ({why})")
         return 77
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,5 @@
-// The noise of a window that processes share: of each its first micro-batch, against the sum of all.
+// Tests of the noise estimate of a shared window, which uses the first micro-batch of each process and the
+// total gradient.
 #include <cmath>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace tally::test {
 namespace {
 
 struct Micro {
-    std::vector<double> gradient;  // of its loss's sum
+    std::vector<double> gradient;  // of the loss's sum
     double count;
 };
 
@@ -25,7 +26,8 @@ double squared(const std::vector<double>& x, double divisor) {
 
 }  // namespace
 
-TEST_CASE("The noise of processes is the same everywhere, and what two equations of all say") {
+TEST_CASE(
+    "Window::noise: all processes have the same estimates, which solve the equations of all micro-batches") {
     Random r(common_seed("noise"));
     for (int i = 0; i < 30; ++i) {
         const std::int64_t d = r.whole(1, 30);
@@ -69,14 +71,14 @@ TEST_CASE("The noise of processes is the same everywhere, and what two equations
     }
 }
 
-TEST_CASE("Processes of which only some measure noise are not opened") {
+TEST_CASE("Window: measuring noise on only some processes throws an Error") {
     if (ranks() == 1) return;
     const Tensor64 w = parameter(Array<double>::zeros({2}));
     Sgd<double> sgd({w}, {.learning_rate = 0.1});
     DataParallel<double> across(world());
-    const std::string said =
+    const std::string error =
         message_of([&] { Window<double>(sgd, {.noise = me() + 1 == ranks()}, &across); });
-    CHECK_THAT(said, contains("has option noise yes, rank 0 has no"));
+    CHECK_THAT(error, contains("has option noise yes, rank 0 has no"));
 }
 
 }  // namespace tally::test

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The programs of docs/processes.md, by 1, 2, 3 and 5 processes, print what the page says.
+"""Tests that the programs of docs/processes.md print the results of the page with 1, 2, 3 and 5 processes.
 
     page_test.py MPIEXEC "COMPILER FLAGS..." INCLUDE_PATH LIBRARY...
 """
@@ -16,7 +16,7 @@ faults = 0 if len(programs) == 3 else 1
 
 
 def printed(program):
-    """What it prints, by the number of processes."""
+    """Returns the output of a program by the number of processes."""
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder, "program.cpp"), Path(folder, "program")
         source.write_text(program)
@@ -28,9 +28,9 @@ def printed(program):
 for number, program in enumerate(programs, 1):
     expected = re.findall(r'<< "\\n"; +// (.*)', program)
     faults += not expected
-    for ranks, said in printed(program).items():
-        right = said.splitlines() == expected
-        print(f"program {number}, {ranks} processes: {'as the page says' if right else said}")
+    for ranks, output in printed(program).items():
+        right = output.splitlines() == expected
+        print(f"program {number}, {ranks} processes: {'as on the page' if right else output}")
         faults += not right
 others = set(printed(programs[1].replace("Sum::exact", "Sum::running")).values())
 print(f"with running sums: {others}")

@@ -1,4 +1,4 @@
-// A pipe over processes: the gradients of one process, what is kept and sent, and what all hear when one fails.
+// Tests of Pipe over processes: the gradients of one process, memory, messages, and errors on all processes.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -21,8 +21,8 @@ constexpr PipeSchedule both[] = {PipeSchedule::gpipe, PipeSchedule::one_forward_
 
 std::string last_rank() { return "rank " + std::to_string(ranks() - 1); }
 
-// A model in stages, and micro-batches of any sizes; all processes draw the same.
-template <class S> struct Drawn {
+// Draws a model in stages and micro-batches of any sizes, equal on all processes.
+template <class S> struct RandomPipe {
     using V = Var<Array<S>>;
     enum Kind { dense, twice, bare, same };
     struct Layer {
@@ -30,11 +30,11 @@ template <class S> struct Drawn {
         std::vector<Array<S>> values;
     };
     std::vector<Layer> layers;
-    std::vector<std::size_t> begin;  // of each process's stages, and their number
+    std::vector<std::size_t> begin;  // first stage of each process, and the number of stages
     std::vector<Array<S>> inputs, targets;
     PipeSchedule schedule;
 
-    explicit Drawn(Random& r) : schedule(both[r.whole(0, 1)]) {
+    explicit RandomPipe(Random& r) : schedule(both[r.whole(0, 1)]) {
         begin.push_back(0);
         for (std::size_t rank = 0; rank < ranks(); ++rank)
             begin.push_back(begin.back() + static_cast<std::size_t>(r.whole(1, 2)));
@@ -50,7 +50,8 @@ template <class S> struct Drawn {
             width = next;
         }
         for (std::int64_t m = r.whole(1, 8); m-- > 0;) {
-            const std::int64_t items = r.whole(0, 9) == 0 ? 3000 : r.whole(1, 4);  // more than goes at once
+            const std::int64_t items =
+                r.whole(0, 9) == 0 ? 3000 : r.whole(1, 4);  // more bytes than one message has
             inputs.push_back(r.array<S>({items, first}));
             targets.push_back(r.array<S>({items, width}));
         }
@@ -81,7 +82,7 @@ template <class S> struct Drawn {
     V loss(const V& y, int k) const {
         return sum(squared_difference(y, constant(targets[static_cast<std::size_t>(k)]))) / 7;
     }
-    // One process: one micro-batch after the other, through all stages.
+    // Trains on one process: each micro-batch passes all stages before the next one.
     double alone(const std::vector<std::vector<V>>& leaves) const {
         double sum = 0;
         for (int k = 0; k < micro_batches(); ++k) {
@@ -93,7 +94,7 @@ template <class S> struct Drawn {
         }
         return sum;
     }
-    std::uint64_t passed() const {  // numbers between processes: each forward, and its gradient back
+    std::uint64_t passed() const {  // numbers sent between processes: each forward result and its gradient
         std::uint64_t numbers = 0;
         for (std::size_t rank = 1; rank < ranks(); ++rank)
             for (const Array<S>& input : inputs) {
@@ -104,7 +105,7 @@ template <class S> struct Drawn {
             }
         return numbers;
     }
-    // This process's part; `before` is called at each of its forwards.
+    // Returns the stages of this process. `before` is called in each forward pass.
     using Before = std::function<void(std::size_t stage, int k)>;
     Pipe<S> pipe(const std::vector<std::vector<V>>& leaves, const Before& before = {}) const {
         std::vector<typename Pipe<S>::Stage> own;
@@ -140,16 +141,16 @@ template <class V> bool same_gradients(const std::vector<std::vector<V>>& mine,
     return same;
 }
 
-template <class S> void a_run_is_right(std::uint64_t seed) {
+template <class S> void check_run(std::uint64_t seed) {
     Random r(seed);
-    const Drawn<S> drawn(r);
+    const RandomPipe<S> drawn(r);
     const int m = drawn.micro_batches(), stages = static_cast<int>(drawn.layers.size());
     CAPTURE(seed, world().size(), stages, m, to_string(drawn.schedule));
     const auto mine = drawn.leaves(), theirs = drawn.leaves();
     Pipe<S> pipe = drawn.pipe(mine);
     REQUIRE(pipe.stages() == stages);
     const Timetable table = timetable(drawn.schedule, stages, m);
-    for (int run = 0; run < 2; ++run) {  // the second adds to what the first has left
+    for (int run = 0; run < 2; ++run) {  // the second run adds to the gradients of the first
         const std::uint64_t before = passed_by_all();
         const PipelineResult done = drawn.run(pipe);
         CHECK(passed_by_all() - before == drawn.passed() * sizeof(S));
@@ -159,7 +160,7 @@ template <class S> void a_run_is_right(std::uint64_t seed) {
         double now = 0;
         for (const PipeStep& step : done.steps) {
             steps[step.stage].push_back(step);
-            CHECK(step.begin >= now);  // one after the other
+            CHECK(step.begin >= now);  // steps do not overlap
             now = step.end;
         }
         REQUIRE(done.live.size() == drawn.begin[me() + 1] - drawn.begin[me()]);
@@ -174,10 +175,10 @@ template <class S> void a_run_is_right(std::uint64_t seed) {
     }
 }
 
-// Somewhere a stage fails, and all hear it; then the pipe runs as if nothing had been.
-template <class S> void a_failure_is_heard(std::uint64_t seed) {
+// Lets a stage fail, checks the Error on all processes, and runs the pipe again.
+template <class S> void check_failure(std::uint64_t seed) {
     Random r(seed);
-    const Drawn<S> drawn(r);
+    const RandomPipe<S> drawn(r);
     CAPTURE(seed, world().size(), to_string(drawn.schedule));
     const auto stage =
         static_cast<std::size_t>(r.whole(0, static_cast<std::int64_t>(drawn.layers.size()) - 1));
@@ -195,15 +196,16 @@ template <class S> void a_failure_is_heard(std::uint64_t seed) {
             return custom("broken", first, fail, drawn.forward(s, mine[s], x), parameter(Array<S>({0})));
         });
     Pipe<S> pipe(world(), own, {.schedule = drawn.schedule});
-    const std::string said = message_of([&] { drawn.run(pipe); });
-    const std::size_t who = static_cast<std::size_t>(
+    const std::string error = message_of([&] { drawn.run(pipe); });
+    const std::size_t failing = static_cast<std::size_t>(
         std::upper_bound(drawn.begin.begin(), drawn.begin.end(), stage) - drawn.begin.begin() - 1);
-    CHECK_THAT(said, contains("the disk is full"));
-    if (who != me())
-        CHECK_THAT(said, contains("rank " + std::to_string(who) + " has failed at run 0 of the pipe, of " +
-                                  std::to_string(drawn.micro_batches()) + " micro-batches, " +
-                                  (back ? "backward" : "forward") + " of micro-batch " + std::to_string(k) +
-                                  " in stage " + std::to_string(stage) + ": "));
+    CHECK_THAT(error, contains("the disk is full"));
+    if (failing != me())
+        CHECK_THAT(error,
+                   contains("rank " + std::to_string(failing) + " has failed at run 0 of the pipe, of " +
+                            std::to_string(drawn.micro_batches()) + " micro-batches, " +
+                            (back ? "backward" : "forward") + " of micro-batch " + std::to_string(k) +
+                            " in stage " + std::to_string(stage) + ": "));
     fails = false;
     for (const auto& leaves : mine)
         for (const auto& leaf : leaves) leaf.zero_grad();
@@ -217,31 +219,33 @@ Array<float> any(const Shape& shape, int seed) {
 
 Tensor square(std::int64_t width, int seed) { return parameter(any({width, width}, seed)); }
 
-// Stages of matmul and tanh, one for each process.
+// A pipe with one stage of matmul and tanh per process.
 Pipe<float> chain(const Tensor& weight, PipeOptions options = {}) {
     return Pipe<float>(world(), {[weight](const Tensor& x, int) { return tanh(matmul(x, weight)); }},
                        options);
 }
 
-// What all hear when the last process does otherwise.
-template <class F> std::string heard(F run) {
-    const std::string said = message_of([&] { run(me() + 1 == ranks()); });
-    for (const std::string& other : world().all_gather("what was heard", said)) CHECK(other == said);
-    return said;
+// Returns the Error that all processes get when the last process differs.
+template <class F> std::string error_on_all(F run) {
+    const std::string error = message_of([&] { run(me() + 1 == ranks()); });
+    for (const std::string& other : world().all_gather("the errors", error)) CHECK(other == error);
+    return error;
 }
 
 }  // namespace
 
 TEST_CASE(
-    "A pipe's gradients are one process's, bit for bit, and it keeps and sends what its timetable says") {
+    "Pipe: gradients are bit by bit those of one process, and memory and messages follow the timetable") {
     const std::uint64_t seed = common_seed("pipes");
     for (std::uint64_t i = 0; i < 60; ++i) {
-        a_run_is_right<float>(seed + i);
-        a_run_is_right<double>(seed + i);
+        check_run<float>(seed + i);
+        check_run<double>(seed + i);
     }
 }
 
-TEST_CASE("Every stage is one process's, neighbours are together, and no process has two more than another") {
+TEST_CASE(
+    "own_stages: each stage has one process, a process has neighbouring stages, and the numbers differ by at "
+    "most one") {
     for (int stages = world().size(); stages <= 3 * world().size() + 1; ++stages) {
         std::string own;
         for (const int stage : own_stages(world(), stages)) own += std::to_string(stage) + " ";
@@ -259,12 +263,12 @@ TEST_CASE("Every stage is one process's, neighbours are together, and no process
     }
 }
 
-TEST_CASE("What fails in a stage is said on each process, and nothing of that run meets the next one") {
+TEST_CASE("Pipe: an error in a stage is thrown on all processes, and the next run is right") {
     const std::uint64_t seed = common_seed("failing pipes");
-    for (std::uint64_t i = 0; i < 60; ++i) a_failure_is_heard<float>(seed + i);
+    for (std::uint64_t i = 0; i < 60; ++i) check_failure<float>(seed + i);
 }
 
-TEST_CASE("1F1B keeps p - s micro-batches in memory where GPipe keeps all") {
+TEST_CASE("PipeSchedule: 1F1B holds p - s micro-batches in memory where GPipe holds all") {
     constexpr int m = 12;
     constexpr std::int64_t items = 256, width = 16;
     const std::size_t array = items * width * sizeof(float);
@@ -281,16 +285,16 @@ TEST_CASE("1F1B keeps p - s micro-batches in memory where GPipe keeps all") {
             },
             [](const Tensor& y, int) { return sum(y); });
         peak[schedule] = memory::peak() - before;
-        CHECK(memory::in_use() - before <= array);  // the weight's gradient, and nothing of the run
+        CHECK(memory::in_use() - before <= array);  // only the weight's gradient remains
     }
-    // Of each the input and the result; a few arrays more are on their way at a time.
+    // Each micro-batch holds an input and a result, and a few more arrays exist temporarily.
     const std::size_t kept = std::min<std::size_t>(m, ranks() - me());
     CAPTURE(peak[both[0]] / array, peak[both[1]] / array, kept);
     CHECK(peak[both[0]] >= 2 * m * array);
     CHECK(peak[both[1]] <= (2 * kept + 6) * array);
 }
 
-TEST_CASE("With a window the update is that of one process") {
+TEST_CASE("Pipe: with a window the update is that of one process") {
     constexpr int m = 6;
     const auto input = [](int k) { return any({4, 3}, k); };
     std::vector<Tensor> weights, all;
@@ -305,7 +309,7 @@ TEST_CASE("With a window the update is that of one process") {
                         m, [&](int k) { return k == 3 ? throw Error("the disk is full") : input(k); },
                         [](const Tensor& y, int) { return sum(y * y); }),
                     Error);
-    window.discard();  // what micro-batches 0 to 2 have left
+    window.discard();  // gradients of micro-batches 0 to 2
     for (int update = 0; update < 3; ++update) {
         pipe.run(m, input, [](const Tensor& y, int) { return sum(y * y); });
         window.after_backward(4 * m);
@@ -321,13 +325,13 @@ TEST_CASE("With a window the update is that of one process") {
     }
 }
 
-TEST_CASE("Pipes that differ, and runs of other numbers of micro-batches, are refused on each process") {
+TEST_CASE("Pipe: different pipes, or different numbers of micro-batches, throw an Error on all processes") {
     const auto stage = [](const Tensor& x, int) { return x; };
     const auto make = [&](int own, PipeSchedule schedule = PipeSchedule::gpipe) {
         return Pipe<float>(world(), std::vector<Pipe<float>::Stage>(static_cast<std::size_t>(own), stage),
                            {.schedule = schedule});
     };
-    CHECK(heard([&](bool last) { make(last ? 0 : 1); }) ==
+    CHECK(error_on_all([&](bool last) { make(last ? 0 : 1); }) ==
           "[pipe] " + last_rank() + " has no stage; give each of " + std::to_string(ranks()) +
               " processes at least one");
     const Tensor weight = square(2, 1);
@@ -340,7 +344,7 @@ TEST_CASE("Pipes that differ, and runs of other numbers of micro-batches, are re
             },
             [](const Tensor& y, int) { return sum(y); });
     };
-    CHECK(heard([&](bool) { run(0); }) == "[pipe] 0 micro-batches; pass at least 1");
+    CHECK(error_on_all([&](bool) { run(0); }) == "[pipe] 0 micro-batches; pass at least 1");
     const std::string shapes = message_of([&] { run(3, 5); });
     CHECK_THAT(shapes, contains("(3, 5)"));
     if (me() > 0)
@@ -369,7 +373,7 @@ TEST_CASE("Pipes that differ, and runs of other numbers of micro-batches, are re
     }
     Pipe<float> one = chain(weight), another = chain(weight);
     if (ranks() > 1)
-        CHECK_THAT(heard([&](bool last) {
+        CHECK_THAT(error_on_all([&](bool last) {
                        (last ? another : one)
                            .run(
                                2,
@@ -380,10 +384,10 @@ TEST_CASE("Pipes that differ, and runs of other numbers of micro-batches, are re
                    }),
                    contains("[pipe] run 0 of the pipe, of 2 micro-batches: rank 0 runs pipe ") &&
                        contains(", and " + last_rank() + " runs pipe "));
-    run(2);  // and it goes on
+    run(2);  // the pipe continues
 }
 
-TEST_CASE("What comes from another process is put on the stage's device") {
+TEST_CASE("Pipe: received values are put on the device of the stage") {
     setenv("TALLY_GPU_MODULE", "pretend", 1);
     const Device device = (me() + ranks()) % 2 == 1 ? Device::cuda : Device::cpu;
     const auto input = [](int k) { return any({4, 3}, k); };
@@ -402,14 +406,14 @@ TEST_CASE("What comes from another process is put on the stage's device") {
     CHECK(same_bits(weight.grad(), all[me()].grad()));
 }
 
-TEST_CASE("Where memory runs out on one process all hear it, and go on") {
+TEST_CASE("Pipe: if an allocation fails on one process, all throw an Error and continue") {
     const Tensor weight = square(3, 1);
     Pipe<float> pipe = chain(weight);
-    int refused = 0;
+    int failed_runs = 0;
     for (std::uint64_t nth = 1; nth < 40; nth += 3) {
         if (me() + 1 == ranks()) memory::fail_allocation(nth);
         bool ran = false;
-        const std::string said = message_of([&] {
+        const std::string error = message_of([&] {
             pipe.run(
                 4,
                 [](int) {
@@ -421,9 +425,9 @@ TEST_CASE("Where memory runs out on one process all hear it, and go on") {
         memory::fail_allocation(0);
         const auto all = world().all_gather("whether it ran", ran ? "yes" : "no");
         CHECK(std::count(all.begin(), all.end(), all[0]) == static_cast<std::ptrdiff_t>(ranks()));
-        refused += ran ? 0 : 1;
+        failed_runs += ran ? 0 : 1;
     }
-    CHECK(refused > 0);
+    CHECK(failed_runs > 0);
 }
 
 }  // namespace tally::test

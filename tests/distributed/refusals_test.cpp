@@ -1,4 +1,5 @@
-// What processes refuse of each other: named by the rank and by what differs, on each of them.
+// Tests of errors that processes detect in each other: the Error names the rank and the difference on all of
+// them.
 #include <string>
 #include <vector>
 
@@ -20,22 +21,23 @@ std::vector<Tensor> two(bool swapped = false, float first = 1) {
     return swapped ? std::vector<Tensor>{b, a} : std::vector<Tensor>{a, b};
 }
 
-// What all hear when the last one opens its window otherwise.
-template <class F> std::string heard(F open) {
-    const std::string said = message_of([&] { open(last()); });
-    for (const std::string& other : world().all_gather("what was heard", said)) CHECK(other == said);
-    return said;
+// Returns the Error that all processes get when the last process opens another window.
+template <class F> std::string error_on_all(F open) {
+    const std::string error = message_of([&] { open(last()); });
+    for (const std::string& other : world().all_gather("the errors", error)) CHECK(other == error);
+    return error;
 }
 
 }  // namespace
 
-TEST_CASE("A patience that is none is refused") {
-    const auto said = [](double timeout) { return message_of([&] { ProcessGroup({.timeout = timeout}); }); };
-    CHECK(said(0) == "[processes] the timeout is 0 s; pass a positive number of seconds");
-    CHECK(said(-0.25) == "[processes] the timeout is -0.25 s; pass a positive number of seconds");
+TEST_CASE("ProcessGroup: a timeout that is not positive throws an Error") {
+    const auto error = [](double timeout) { return message_of([&] { ProcessGroup({.timeout = timeout}); }); };
+    CHECK(error(0) == "[processes] the timeout is 0 s; pass a positive number of seconds");
+    CHECK(error(-0.25) == "[processes] the timeout is -0.25 s; pass a positive number of seconds");
 }
 
-TEST_CASE("Windows that differ are not opened, and all hear which rank has what") {
+TEST_CASE(
+    "Window: windows that differ between processes throw an Error that names the rank and the difference") {
     if (ranks() == 1) return;
     const auto open = [](const std::vector<Tensor>& parameters, WindowOptions<float> options = {},
                          double rate = 0.1, DataParallelOptions<float> how = {}) {
@@ -43,24 +45,24 @@ TEST_CASE("Windows that differ are not opened, and all hear which rank has what"
         DataParallel<float> across(world(), how);
         Window<float> window(sgd, options, &across);
     };
-    const std::string who = "[processes] the opening of a window: " + last_rank() + " has ",
-                      way_out = "; make them equal on all processes";
-    CHECK(heard([&](bool other) { open(other ? std::vector<Tensor>{two()[0]} : two()); }) ==
-          who + "parameters: 1, rank 0 has 2" + way_out);
-    CHECK(heard([&](bool other) { open(two(other)); }) ==
-          who + "parameter 0 of (3), rank 0 has (2, 3)" + way_out);
-    CHECK(heard([&](bool other) { open(two(), {.seed = other ? 7U : 0U}); }) ==
-          who + "option seed 7, rank 0 has 0" + way_out);
-    CHECK(heard([&](bool other) { open(two(), {.total = other ? 4.0 : 2}); }) ==
-          who + "option total 4, rank 0 has 2" + way_out);
-    CHECK(heard([&](bool other) { open(two(), {}, other ? 0.5 : 0.25); }) ==
-          who + "optimizer/learning_rate 0.5, rank 0 has 0.25" + way_out);
-    CHECK(heard([&](bool other) {
+    const std::string start = "[processes] the opening of a window: " + last_rank() + " has ",
+                      advice = "; make them equal on all processes";
+    CHECK(error_on_all([&](bool other) { open(other ? std::vector<Tensor>{two()[0]} : two()); }) ==
+          start + "parameters: 1, rank 0 has 2" + advice);
+    CHECK(error_on_all([&](bool other) { open(two(other)); }) ==
+          start + "parameter 0 of (3), rank 0 has (2, 3)" + advice);
+    CHECK(error_on_all([&](bool other) { open(two(), {.seed = other ? 7U : 0U}); }) ==
+          start + "option seed 7, rank 0 has 0" + advice);
+    CHECK(error_on_all([&](bool other) { open(two(), {.total = other ? 4.0 : 2}); }) ==
+          start + "option total 4, rank 0 has 2" + advice);
+    CHECK(error_on_all([&](bool other) { open(two(), {}, other ? 0.5 : 0.25); }) ==
+          start + "optimizer/learning_rate 0.5, rank 0 has 0.25" + advice);
+    CHECK(error_on_all([&](bool other) {
               open(two(), {}, 0.1, {.reduce = other ? AllReduce::fast : AllReduce::rank_order});
-          }) == who + "reduce fast, rank 0 has rank_order" + way_out);
-    CHECK_THAT(heard([&](bool other) { open(two(false, other ? 3.0F : 1.0F)); }),
-               contains(who + "parameter 0 with checksum "));
-    CHECK_THAT(heard([&](bool other) {
+          }) == start + "reduce fast, rank 0 has rank_order" + advice);
+    CHECK_THAT(error_on_all([&](bool other) { open(two(false, other ? 3.0F : 1.0F)); }),
+               contains(start + "parameter 0 with checksum "));
+    CHECK_THAT(error_on_all([&](bool other) {
                    const auto parameters = two();
                    Sgd<float> sgd(parameters, {.learning_rate = 0.1});
                    Adam<float> adam(parameters, {.learning_rate = 0.1});
@@ -68,24 +70,24 @@ TEST_CASE("Windows that differ are not opened, and all hear which rank has what"
                    Window<float> window(other ? static_cast<Optimizer<float>&>(adam) : sgd, {}, &across);
                }),
                contains(last_rank() + " has "));
-    open(two());  // all go on
+    open(two());  // all processes continue
 }
 
-TEST_CASE("Names of a model's parameters are compared, too") {
+TEST_CASE("DataParallel: the names of a model's parameters are compared") {
     if (ranks() == 1) return;
-    const std::string said = heard([](bool other) {
+    const std::string error = error_on_all([](bool other) {
         Sequential<float> model(Linear<float>(2, 2, {1, 0}), Linear<float>(2, 2, {1, 0}));
         std::vector<Tensor> all = parameters(model);
-        if (other) std::swap(all[0], all[2]);  // two of one shape, and of one value
+        if (other) std::swap(all[0], all[2]);  // two parameters of the same shape and value
         Sgd<float> sgd(all, {.learning_rate = 0.1});
         DataParallel<float> across(world(), {.model = &model});
         Window<float> window(sgd, {}, &across);
     });
-    CHECK_THAT(said, contains("parameter "));
-    CHECK_THAT(said, contains("called"));
+    CHECK_THAT(error, contains("parameter "));
+    CHECK_THAT(error, contains("called"));
 }
 
-TEST_CASE("Who comes to another call, or window, is named on each process, and after discard() all go on") {
+TEST_CASE("Window: different calls or windows are named on all processes, which continue after discard()") {
     const auto parameters = two();
     Sgd<float> sgd(parameters, {.learning_rate = 0.1});
     DataParallel<float> across(world());
@@ -101,7 +103,7 @@ TEST_CASE("Who comes to another call, or window, is named on each process, and a
                                      last_rank() + " calls flush of window 0, after 2 micro-batches"));
         window.discard();
         add();
-        if (last()) window.discard(), add();  // one window more than the others
+        if (last()) window.discard(), add();  // the last process ends one window more
         CHECK_THAT(message_of([&] { window.finish(); }), contains(last_rank() + " calls finish of window 2"));
         window.discard();
         if (!last()) window.discard();
@@ -111,8 +113,7 @@ TEST_CASE("Who comes to another call, or window, is named on each process, and a
     across.expect_same_weights();
 }
 
-TEST_CASE(
-    "What fails on one process before the step is said on all of them, and nothing is updated anywhere") {
+TEST_CASE("Window::finish: an error of one process before the step is thrown on all, and none updates") {
     if (ranks() == 1) return;
     const auto parameters = two();
     Adam<float> adam(parameters);
@@ -120,16 +121,16 @@ TEST_CASE(
     Window<float> window(adam, {}, &across);
     const auto add = [&] { window.add({sum(parameters[0]), constant(Array<float>::full({}, 2))}); };
     add();
-    if (last()) parameters[0].node()->gradient.writable()[0] = 7;  // behind the window's back
-    const std::string said = message_of([&] { window.finish(); });
+    if (last()) parameters[0].node()->gradient.writable()[0] = 7;  // bypasses the window's lock
+    const std::string error = message_of([&] { window.finish(); });
     if (last())
-        CHECK_THAT(said, contains("changed in place"));
+        CHECK_THAT(error, contains("changed in place"));
     else
-        CHECK_THAT(
-            said, contains(last_rank() + " has failed at finish of window 0: [window] finish: the gradient"));
+        CHECK_THAT(error, contains(last_rank() +
+                                   " has failed at finish of window 0: [window] finish: the gradient"));
     window.discard();
     CHECK(parameters[0].value().data()[0] == 1);
-    // Terms counted once are everybody's or nobody's.
+    // Either all processes or none have regularizers.
     add();
     if (last()) window.add_regularizer(sum(parameters[0]));
     CHECK_THAT(message_of([&] { window.finish(); }),
@@ -148,7 +149,7 @@ TEST_CASE(
     }
     CHECK_THAT(message_of([&] { across.expect_same_weights(); }),
                contains("expect_same_weights: " + last_rank() + " has parameter 1 with checksum"));
-    // Which all know; what fails after it has to be told again.
+    // All processes have this error. A later error is reported again.
     add();
     if (last()) parameters[0].node()->gradient.writable()[0] = 7;
     CHECK_THAT(message_of([&] { window.finish(); }),
@@ -156,9 +157,9 @@ TEST_CASE(
     window.discard();
 }
 
-TEST_CASE("Where memory runs out on one process nothing is updated on any") {
+TEST_CASE("Window::finish: if an allocation fails on one process, none updates") {
     if (ranks() == 1) return;
-    int refused = 0;
+    int failures = 0;
     for (std::uint64_t nth = 1; nth < 20; ++nth) {
         const auto parameters = two();
         Adam<float> adam(parameters, {.learning_rate = 0.1});
@@ -166,15 +167,14 @@ TEST_CASE("Where memory runs out on one process nothing is updated on any") {
         DataParallel<float> across(world());
         Window<float> window(adam, {.average = &average}, &across);
         if (!last()) window.add({sum(parameters[0]), constant(Array<float>::full({}, 2))});
-        const Array<float> held =
-            parameters[0].value();  // so that the step needs memory for what becomes of it
+        const Array<float> held = parameters[0].value();  // so that the step must copy
         if (last()) memory::fail_allocation(nth);
         bool stepped = false;
-        const std::string said = message_of([&] { stepped = window.finish().stepped; });
+        const std::string error = message_of([&] { stepped = window.finish().stepped; });
         memory::fail_allocation(0);
         const auto all = world().all_gather("whether it stepped", stepped ? "yes" : "no");
         CHECK(std::count(all.begin(), all.end(), all[0]) == static_cast<std::ptrdiff_t>(ranks()));
-        refused += stepped ? 0 : 1;
+        failures += stepped ? 0 : 1;
         if (!stepped) {
             CHECK(parameters[0].value().data()[0] == 1);
             CHECK(adam.state_size().now == 0);
@@ -183,11 +183,11 @@ TEST_CASE("Where memory runs out on one process nothing is updated on any") {
         CHECK(held.data()[0] == 1);
         across.expect_same_weights();
     }
-    CHECK(refused > 3);  // of Adam's memory, too
-    CHECK(refused < 19);
+    CHECK(failures > 3);  // also allocations of Adam's state
+    CHECK(failures < 19);
 }
 
-TEST_CASE("Memory that the sums need is had before the first of them") {
+TEST_CASE("Window::finish: memory for the sums is allocated before the first sum") {
     if (ranks() == 1) return;
     for (std::uint64_t nth = 1; nth < 4; ++nth) {
         const auto parameters = two();
@@ -195,20 +195,21 @@ TEST_CASE("Memory that the sums need is had before the first of them") {
         DataParallel<float> across(world(), {.bucket = 2});
         Window<float> window(sgd, {}, &across);
         window.add({sum(parameters[0]) + sum(parameters[1]), constant(Array<float>::full({}, 2))});
-        const Array<float> held = parameters[1].grad();  // what the last of the buckets brings
+        const Array<float> held = parameters[1].grad();  // the gradient of the last bucket
         if (last()) memory::fail_allocation(nth);
         bool stepped = false;
-        const std::string said = message_of([&] { stepped = window.finish().stepped; });
+        const std::string error = message_of([&] { stepped = window.finish().stepped; });
         memory::fail_allocation(0);
         if (!stepped && !last())
-            CHECK_THAT(said, contains(last_rank() + " has failed at finish of window 0"));
+            CHECK_THAT(error, contains(last_rank() + " has failed at finish of window 0"));
         if (!stepped) window.discard();
         CHECK(held.data()[0] == 1);
         across.expect_same_weights();
     }
 }
 
-TEST_CASE("Who ends another window than the others, which shares one DataParallel with it, is named") {
+TEST_CASE(
+    "DataParallel: ending different windows of one DataParallel on different processes throws an Error") {
     if (ranks() == 1) return;
     const auto parameters = two(), more = two();
     Sgd<float> first({parameters[0]}, {.learning_rate = 0.1}),
@@ -217,21 +218,23 @@ TEST_CASE("Who ends another window than the others, which shares one DataParalle
     Window<float> one(first, {}, &across), other(second, {}, &across);
     one.add({sum(parameters[0]), constant(Array<float>::full({}, 1))});
     other.add({sum(more[0]), constant(Array<float>::full({}, 1))});
-    const std::string said = message_of([&] { (last() ? other : one).finish(); });
-    CHECK_THAT(said, contains(last_rank() + " has the window number "));
-    CHECK_THAT(said, contains(", rank 0 has "));
+    const std::string error = message_of([&] { (last() ? other : one).finish(); });
+    CHECK_THAT(error, contains(last_rank() + " has the window number "));
+    CHECK_THAT(error, contains(", rank 0 has "));
 }
 
-TEST_CASE("What is done when a letter is seen was done before it: the letter is heard at the next meeting") {
+TEST_CASE(
+    "ProcessGroup::wait_or_fail: a condition that is true when an error arrives ends the wait, and the next "
+    "call throws") {
     if (ranks() == 1) return;
     if (last()) {
         world().fail("its own call", "it cannot go on");
     } else {
         const int failing = world().size() - 1;
         REQUIRE(world().wire().wait(8, [&] { return world().wire().next(failing) != nullptr; }));
-        int asked = 0;  // not done at first; done once the letter has been seen
-        world().wait_or_fail("a wait", "", "it is not done", [&] { return ++asked == 2; });
-        CHECK(asked == 2);
+        int calls = 0;  // false at first, and true when the error has been seen
+        world().wait_or_fail("a wait", "", "it is not done", [&] { return ++calls == 2; });
+        CHECK(calls == 2);
         CHECK_THAT(message_of([] { world().all_gather("a meeting"); }), contains("it cannot go on"));
     }
     world().all_gather("all go on");

@@ -1,4 +1,5 @@
-// A window saved by some processes, and resumed by as many in its middle, by any number between two: the bits of one process that nothing has stopped.
+// Tests of windows that processes save and resume, by the same number in mid-window or by any number between
+// windows: the bits of one process without interruption.
 #include <algorithm>
 #include <bit>
 #include <filesystem>
@@ -29,10 +30,10 @@ std::int64_t drawn_size(Random& r) {
     return sizes[static_cast<std::size_t>(r.whole(0, std::ssize(sizes) - 1))];
 }
 
-// A linear model with numbers of many magnitudes, and micro-batches that differ in count and weight.
-template <class S> struct Drawn {
+// Draws a linear model with numbers of many magnitudes, and micro-batches with different counts and weights.
+template <class S> struct RandomWindow {
     struct Micro {
-        std::vector<Array<S>> with;  // for each parameter, or empty: it is not read
+        std::vector<Array<S>> with;  // for each parameter; empty: not read
         double count, weight;
     };
     std::vector<Array<S>> values;
@@ -40,7 +41,7 @@ template <class S> struct Drawn {
     WindowOptions<S> options{.sum = Sum::exact};
     bool adam, averages;
 
-    explicit Drawn(Random& r) {
+    explicit RandomWindow(Random& r) {
         for (std::int64_t n = r.whole(1, 3); n-- > 0;) values.push_back(r.array<S>(r.shape(2, 4)));
         double total = 0;
         for (std::int64_t m = r.whole(2, 9); m-- > 0;) {
@@ -77,19 +78,19 @@ template <class S> struct Drawn {
     }
 };
 
-// A training of it: what a process has, and what it shows in the end.
+// A training of the window by one process or one group of processes.
 template <class S> struct Training {
-    const Drawn<S>& drawn;
+    const RandomWindow<S>& drawn;
     std::vector<Var<Array<S>>> leaves;
     std::unique_ptr<Optimizer<S>> optimizer;
     std::unique_ptr<MovingAverage<S>> average;
     std::unique_ptr<DataParallel<S>> across;
     std::unique_ptr<Window<S>> window;
 
-    // `far`: its weights are others, and will be those of a file.
-    Training(const Drawn<S>& of, ProcessGroup* processes, bool far = false) : drawn(of) {
+    // With `other_weights`, the weights differ until a file is loaded.
+    Training(const RandomWindow<S>& of, ProcessGroup* processes, bool other_weights = false) : drawn(of) {
         for (const Array<S>& value : drawn.values)
-            leaves.push_back(parameter(far ? Array<S>::full(value.shape(), 7) : value.clone()));
+            leaves.push_back(parameter(other_weights ? Array<S>::full(value.shape(), 7) : value.clone()));
         if (drawn.adam)
             optimizer = std::make_unique<Adam<S>>(leaves);
         else
@@ -110,7 +111,7 @@ template <class S> struct Training {
         window->add({all, constant(Array<S>::full({}, static_cast<S>(micro.count)))},
                     {.weight = micro.weight});
     }
-    // Everything that a later update could depend on, and what the window was; bit for bit.
+    // Returns the results of the update and the state on which later updates depend, bit by bit.
     std::string finished() {
         const UpdateResult<S> done = window->finish();
         std::string shown = std::to_string(done.stepped) + " " + std::to_string(done.micro_batches) + " " +
@@ -119,13 +120,13 @@ template <class S> struct Training {
         TrainingState state;
         window->save(state, "window");
         for (const auto& [name, entry] : state.entries())
-            if (!name.starts_with("window/noise/")) shown += "\n" + name + " " + words(entry);
+            if (!name.starts_with("window/noise/")) shown += "\n" + name + " " + entry_text(entry);
         return shown;
     }
 
 private:
     static std::string bits(double number) { return std::to_string(std::bit_cast<std::uint64_t>(number)); }
-    static std::string words(const TrainingState::Entry& entry) {
+    static std::string entry_text(const TrainingState::Entry& entry) {
         return std::visit(
             []<class T>(const T& value) -> std::string {
                 if constexpr (std::is_same_v<T, std::string>)
@@ -139,16 +140,16 @@ private:
     }
 };
 
-std::vector<std::int64_t> upto(std::int64_t count) {
+std::vector<std::int64_t> numbers_below(std::int64_t count) {
     std::vector<std::int64_t> all;
     for (std::int64_t i = 0; i < count; ++i) all.push_back(i);
     return all;
 }
 
-template <class S> void a_resumed_window_is_exact(std::uint64_t seed, const CommonFolder& folder) {
+template <class S> void check_resumed_window(std::uint64_t seed, const CommonFolder& folder) {
     Random r(seed);
-    const Drawn<S> drawn(r);
-    const auto all = upto(std::ssize(drawn.micros));
+    const RandomWindow<S> drawn(r);
+    const auto all = numbers_below(std::ssize(drawn.micros));
     Training<S> alone(drawn, nullptr);
     for (const std::int64_t number : all) alone.add(number);
     alone.finished();
@@ -157,16 +158,17 @@ template <class S> void a_resumed_window_is_exact(std::uint64_t seed, const Comm
     alone.add(0);
     alone.window->flush();
 
-    // The first window by some. The second one by others, who save it once or more on its way.
+    // The first window is trained by `first` processes. The second is trained by `second` processes, which
+    // save it one or more times in mid-window.
     const std::string between = folder / "between.state", middle = folder / "middle.state";
-    const auto dealt = [&](std::int64_t size) {  // to whom each micro-batch goes
+    const auto random_owners = [&](std::int64_t size) {  // the process of each micro-batch
         std::vector<std::int64_t> to;
         while (to.size() < all.size()) to.push_back(r.whole(0, size - 1));
         return to;
     };
     const std::int64_t first = drawn_size(r), second = drawn_size(r);
-    const auto to_first = dealt(first), to_second = dealt(second);
-    std::vector<std::int64_t> parts;  // in which of its parts each micro-batch comes
+    const auto to_first = random_owners(first), to_second = random_owners(second);
+    std::vector<std::int64_t> parts;  // the part of the window in which each micro-batch is added
     const std::int64_t hops = r.whole(1, 3);
     while (parts.size() < all.size()) parts.push_back(r.whole(0, hops));
     const auto add = [&](Training<S>& training, const std::vector<std::int64_t>& to, int me,
@@ -187,7 +189,7 @@ template <class S> void a_resumed_window_is_exact(std::uint64_t seed, const Comm
         add(training, to_first, group->rank(), -1);
         training.window->finish();
         training.across->save(between, *training.window, loop(7));
-        if (group->rank() == 0) {  // it is a window like any other's
+        if (group->rank() == 0) {  // Window can load it, too
             Training<S> other(drawn, nullptr, true);
             other.window->load(load_state(between), "window");
             CHECK(other.window->updates() == 1);
@@ -217,7 +219,7 @@ template <class S> void a_resumed_window_is_exact(std::uint64_t seed, const Comm
     }
 }
 
-// One weight.
+// A model with one weight.
 struct One {
     Tensor weight = parameter(Array<float>({1}));
     Sgd<float> sgd{{weight}, {.learning_rate = 1}};
@@ -228,28 +230,30 @@ struct One {
         : across(processes), window(sgd, options, &across) {}
     void add(float gradient) { window.add({sum(weight) * gradient, constant(Array<float>::full({}, 1))}); }
     std::string message(const std::string& path) {
-        const std::string said = message_of([&] { across.load(path, window); });
+        const std::string error = message_of([&] { across.load(path, window); });
         CHECK(weight.value().item() == 1);
         CHECK(window.empty());
-        return said;
+        return error;
     }
 };
 
 }  // namespace
 
 TEST_CASE(
-    "A window resumed by any number of processes before it, and by as many amid it, has the bits of one that "
-    "nothing has stopped") {
+    "DataParallel::load: windows resumed by any number of processes between windows, or the same in "
+    "mid-window, have the bits of one process") {
     const std::uint64_t seed = common_seed("resumed windows");
     const CommonFolder folder;
-    const std::uint64_t cases = ranks() == 5 ? 60 : 20;  // of both types
+    const std::uint64_t cases = ranks() == 5 ? 60 : 20;  // with float and with double
     for (std::uint64_t i = 0; i < cases; ++i) {
-        a_resumed_window_is_exact<float>(seed + 2 * i, folder);
-        a_resumed_window_is_exact<double>(seed + 2 * i + 1, folder);
+        check_resumed_window<float>(seed + 2 * i, folder);
+        check_resumed_window<double>(seed + 2 * i + 1, folder);
     }
 }
 
-TEST_CASE("As many processes resume in mid-window, and any number between two windows") {
+TEST_CASE(
+    "DataParallel::load: a window in mid-update requires the same number of processes, a complete one does "
+    "not") {
     const CommonFolder folder;
     for (const Sum sum : {Sum::running, Sum::exact}) {
         const std::string middle = folder / "middle.state", between = folder / "between.state";
@@ -285,7 +289,9 @@ TEST_CASE("As many processes resume in mid-window, and any number between two wi
     }
 }
 
-TEST_CASE("What one process has saved in mid-window more do not resume, nor what an old version has joined") {
+TEST_CASE(
+    "DataParallel::load: a window saved in mid-update by one process, or by an earlier version, throws an "
+    "Error") {
     const CommonFolder folder;
     const std::string path = folder / "window.state", joined = folder / "joined.state";
     if (const auto alone = first_processes(1, false)) {
@@ -294,7 +300,7 @@ TEST_CASE("What one process has saved in mid-window more do not resume, nor what
         one.across.save(path, one.window);
         TrainingState plain;
         one.window.save(plain, "window");
-        save_state(joined, plain);  // a window of one process, as Window saves it
+        save_state(joined, plain);  // a window of one process in the format of Window::save
         One other(*alone, {.sum = Sum::exact});
         other.across.load(joined, other.window);
         CHECK(other.window.micro_batches() == 1);
@@ -310,7 +316,8 @@ TEST_CASE("What one process has saved in mid-window more do not resume, nor what
                                              " processes with joined exact sums, by an earlier version"));
 }
 
-TEST_CASE("A file that does not fit is refused on all processes, which have then changed nothing and go on") {
+TEST_CASE(
+    "DataParallel::load: a file that does not fit throws an Error on all processes and changes nothing") {
     const CommonFolder folder;
     const std::string path = folder / "window.state", exact = folder / "exact.state";
     {
@@ -318,23 +325,23 @@ TEST_CASE("A file that does not fit is refused on all processes, which have then
         saved.add(1);
         saved.across.save(exact, saved.window);
     }
-    const auto on_all = [](const std::string& said, const std::string& what) {
-        for (const std::string& one : world().all_gather("what was said", said))
+    const auto check_on_all = [](const std::string& error, const std::string& what) {
+        for (const std::string& one : world().all_gather("the errors", error))
             CHECK_THAT(one, contains(what));
     };
     One one(world(), {.total = 4, .sum = Sum::exact});
-    on_all(one.message(folder / "none.state"), "none.state");
+    check_on_all(one.message(folder / "none.state"), "none.state");
     One other(world(), {.total = 5, .sum = Sum::exact});
-    on_all(other.message(exact), "was saved with total 4, here it is 5");
+    check_on_all(other.message(exact), "was saved with total 4, here it is 5");
     One running(world(), {.total = 4});
-    on_all(running.message(exact), "was saved with sum exact, here it is running");
+    check_on_all(running.message(exact), "was saved with sum exact, here it is running");
     if (me() == 0) {
         const auto size = std::filesystem::file_size(exact);
         std::filesystem::copy_file(exact, path);
         std::filesystem::resize_file(path, size - 1);
     }
-    on_all(one.message(path), "truncated");
-    // What is saved must fit together, too, and else no file is written.
+    check_on_all(one.message(path), "truncated");
+    // The states to be saved must match, or no file is written.
     const std::string never = folder / "never.state";
     const bool last = me() + 1 == ranks();
     const auto save = [&](TrainingState state) {
@@ -343,26 +350,27 @@ TEST_CASE("A file that does not fit is refused on all processes, which have then
     one.add(1);
     TrainingState state;
     state.put("window/x", std::int64_t{1});
-    on_all(save(state), "the name 'window/x' is reserved");
+    check_on_all(save(state), "the name 'window/x' is reserved");
     if (ranks() > 1) {
         TrainingState epoch;
         epoch.put("epoch", std::int64_t{last});
-        const std::string who = "rank " + std::to_string(ranks() - 1) + " has ";
-        on_all(save(epoch), who + "epoch 1, rank 0 has 0");
+        const std::string start = "rank " + std::to_string(ranks() - 1) + " has ";
+        check_on_all(save(epoch), start + "epoch 1, rank 0 has 0");
         TrainingState none, one_more;
-        one_more.put("zest", std::int64_t{7});  // comes last
-        on_all(save(last ? one_more : none), who + "zest 7, rank 0 has none");
-        on_all(save(last ? none : one_more), who + "no zest, rank 0 has 7");
+        one_more.put("zest", std::int64_t{7});  // last in the order of names
+        check_on_all(save(last ? one_more : none), start + "zest 7, rank 0 has none");
+        check_on_all(save(last ? none : one_more), start + "no zest, rank 0 has 7");
     }
-    on_all(message_of([&] { one.across.save(folder / "no/folder.state", one.window); }), "no/folder.state");
+    check_on_all(message_of([&] { one.across.save(folder / "no/folder.state", one.window); }),
+                 "no/folder.state");
     CHECK(!std::filesystem::exists(never));
     one.window.discard();
-    one.across.load(exact, one.window);  // all go on
+    one.across.load(exact, one.window);  // all processes continue
     CHECK(one.window.micro_batches() == 1);
     one.window.discard();
 }
 
-TEST_CASE("What a save that fails has left on its way is in no later sum, and in no later file") {
+TEST_CASE("DataParallel::save: messages of a failed save have no effect on later sums and files") {
     if (ranks() == 1) return;
     const CommonFolder folder;
     const Tensor weight = parameter(Array<float>::zeros({3000}));
@@ -370,11 +378,11 @@ TEST_CASE("What a save that fails has left on its way is in no later sum, and in
     DataParallel<float> across(world(), {.reduce = AllReduce::rank_order});
     Window<float> window(sgd, {.reduction = Reduction::sum}, &across);
     const auto add = [&] { window.add({sum(weight), constant(Array<float>::full({}, 1))}); };
-    int refused = 0, updates = 0;
+    int failures = 0, updates = 0;
     for (std::uint64_t nth = 1; nth < 16; ++nth) {
         for (std::uint64_t i = 0; i < nth; ++i) add();
-        if (me() == 0) memory::fail_allocation(nth);  // also while it reads what the others have sent
-        refused += message_of([&] { across.save(folder / "window.state", window); }) == no_error ? 0 : 1;
+        if (me() == 0) memory::fail_allocation(nth);  // also while it receives the others' data
+        failures += message_of([&] { across.save(folder / "window.state", window); }) == no_error ? 0 : 1;
         memory::fail_allocation(0);
         window.discard();
         add();
@@ -383,8 +391,8 @@ TEST_CASE("What a save that fails has left on its way is in no later sum, and in
                                  -static_cast<float>(updates) * static_cast<float>(ranks())) == 3000);
     }
     CHECK(updates == 15);
-    CHECK(refused > 2);
-    CHECK(refused < 15);
+    CHECK(failures > 2);
+    CHECK(failures < 15);
     add();
     across.save(folder / "window.state", window);
     window.discard();
@@ -393,7 +401,7 @@ TEST_CASE("What a save that fails has left on its way is in no later sum, and in
     window.discard();
 }
 
-TEST_CASE("Where memory runs out on one process nobody resumes") {
+TEST_CASE("DataParallel::load: if an allocation fails on one process, none resumes") {
     const CommonFolder folder;
     const std::string path = folder / "window.state";
     {
@@ -402,24 +410,24 @@ TEST_CASE("Where memory runs out on one process nobody resumes") {
         saved.across.save(path, saved.window);
         saved.window.discard();
     }
-    int refused = 0;
+    int failures = 0;
     for (std::uint64_t nth = 1; nth < 20; ++nth) {
         One one(world(), {.sum = Sum::exact});
         if (me() + 1 == ranks()) memory::fail_allocation(nth);
-        const std::string said = message_of([&] { one.across.load(path, one.window); });
+        const std::string error = message_of([&] { one.across.load(path, one.window); });
         memory::fail_allocation(0);
-        const bool resumed = said == no_error;
+        const bool resumed = error == no_error;
         const auto all = world().all_gather("whether it resumed", resumed ? "yes" : "no");
         CHECK(std::count(all.begin(), all.end(), all[0]) == static_cast<std::ptrdiff_t>(ranks()));
         CHECK(one.window.micro_batches() == (resumed ? 1 : 0));
-        refused += resumed ? 0 : 1;
+        failures += resumed ? 0 : 1;
         one.window.discard();
     }
-    CHECK(refused > 0);
-    CHECK(refused < 19);
+    CHECK(failures > 0);
+    CHECK(failures < 19);
 }
 
-TEST_CASE("Running statistics that have not happened yet are saved, and each process has its own again") {
+TEST_CASE("DataParallel::save: pending running statistics are saved, and each process gets its own back") {
     const CommonFolder folder;
     const std::string path = folder / "window.state";
     const auto make = [] { return Sequential<double>(BatchNorm<double>(3), Linear<double>(3, 2, {1, 1})); };

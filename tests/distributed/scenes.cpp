@@ -1,4 +1,4 @@
-// What happens when a process does not do as the others: each scene is a program of its own for scenes_test.py.
+// Scenes in which a process fails, stops or makes other calls than the others, for scenes_test.py.
 #include <unistd.h>
 #include <chrono>
 #include <csignal>
@@ -23,7 +23,7 @@ using namespace tally;
 
 namespace {
 
-// A training of three windows of two micro-batches. In window 1, after its first one, the last process does
+// Trains three windows of two micro-batches. After the first micro-batch of window 1, the last process does
 // what the scene says.
 void train(ProcessGroup& processes, const std::string& scene) {
     const bool last = processes.rank() + 1 == processes.size();
@@ -31,7 +31,7 @@ void train(ProcessGroup& processes, const std::string& scene) {
     Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
     DataParallel<float> ranks(processes);
     WindowOptions<float> options;
-    if (scene == "late")  // asked after the sums, just before all are ready
+    if (scene == "late")  // called after the sums, just before barrier_before_step()
         options.schedule = Schedule([&](std::int64_t update) {
             if (last && update == 1) std::this_thread::sleep_for(std::chrono::seconds(4));
             return 0.1;
@@ -71,7 +71,8 @@ void train(ProcessGroup& processes, const std::string& scene) {
               << std::flush;
 }
 
-// A pipe of one stage each, whose last one does what the scene says at its third micro-batch of the second run.
+// Runs a pipe with one stage per process. In the third micro-batch of run 1, the last process does what the
+// scene says.
 void pipe(ProcessGroup& processes, const std::string& scene) {
     const Tensor weight = parameter(Array<float>::full({2, 2}, 0.5F));
     const bool last = processes.rank() + 1 == processes.size();
@@ -91,11 +92,11 @@ void pipe(ProcessGroup& processes, const std::string& scene) {
                 return Array<float>::full({3, 2}, 1);
             },
             [](const Tensor& y, int) { return sum(y); });
-    std::cout << "rank " + std::to_string(processes.rank()) + " has come through\n" << std::flush;
+    std::cout << "rank " + std::to_string(processes.rank()) + " has run the pipe\n" << std::flush;
 }
 
-// The last process meets the others for a sum of exact gradients, and then does not come to it.
-void lose_one_amid_a_sum(ProcessGroup& processes) {
+// The last process takes part in the first calls of a sum of exact gradients, and then stops.
+void stop_during_a_sum(ProcessGroup& processes) {
     const auto weight = parameter(Array<float>({1, 2}));
     Sgd<float> sgd({weight}, {.learning_rate = 0.1});
     DataParallel<float> ranks(processes);
@@ -113,33 +114,34 @@ void lose_one_amid_a_sum(ProcessGroup& processes) {
 }
 
 int run(const std::string& scene) try {
-    const char* const timeout = std::getenv("TALLY_PATIENCE");
+    const char* const timeout = std::getenv("TALLY_TIMEOUT");
     ProcessGroup processes(timeout ? ProcessGroupOptions{.timeout = std::atof(timeout)}
                                    : ProcessGroupOptions{});
     try {
         if (scene == "lost in a sum")
-            lose_one_amid_a_sum(processes);
+            stop_during_a_sum(processes);
         else if (scene.ends_with("in a pipe"))
             pipe(processes, scene);
         else
             train(processes, scene);
-    } catch (const Error& error) {  // said before the process ends, which a launcher answers by ending all
+    } catch (
+        const Error& error) {  // printed before the process ends, because a launcher then ends all processes
         std::cout << std::string(error.what()) + "\n" << std::flush;
         if (scene == "leaves") {
-            std::this_thread::sleep_for(std::chrono::seconds(4));  // as if it saved
+            std::this_thread::sleep_for(std::chrono::seconds(4));  // longer than the others need to save
             std::cout << "rank " + std::to_string(processes.rank()) + " has saved\n" << std::flush;
         }
         return 1;
     }
     return 0;
-} catch (const Error& error) {  // there are no processes
+} catch (const Error& error) {  // no ProcessGroup could be made
     std::cout << error.what() << "\n";
     return 1;
 }
 
 #if TALLY_HAS_MPI
-// A program that ends MPI before its processes end, which are then not to call it any more.
-int run_beyond_mpi() {
+// Ends MPI before the ProcessGroup ends, which must not call MPI after that.
+int run_after_mpi_finalize() {
     ProcessGroup processes;
     MPI_Finalize();
     try {
@@ -150,7 +152,7 @@ int run_beyond_mpi() {
     return 0;
 }
 
-// A program that has MPI already, and goes on with it: halves of the world, each with processes of its own.
+// Initializes MPI itself, and uses it after two ProcessGroups that have one half of the processes each.
 int run_in_halves() {
     MPI_Init(nullptr, nullptr);
     int rank = 0, sum = 0;
@@ -162,7 +164,7 @@ int run_in_halves() {
         train(processes, "in halves");
     }
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    std::cout << "MPI goes on: " + std::to_string(sum) + "\n" << std::flush;
+    std::cout << "MPI continues: " + std::to_string(sum) + "\n" << std::flush;
     MPI_Finalize();
     return 0;
 }
@@ -174,7 +176,7 @@ int main(int argc, char** argv) {
     const std::string scene = argc > 1 ? argv[1] : "";
 #if TALLY_HAS_MPI
     if (scene == "in halves") return run_in_halves();
-    if (scene == "beyond MPI") return run_beyond_mpi();
+    if (scene == "after MPI_Finalize") return run_after_mpi_finalize();
 #endif
     return run(scene);
 }

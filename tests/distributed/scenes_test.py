@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A process that stops, is killed, throws, leaves out a call or makes one too many: the run ends in words, and in time.
+"""Tests processes that stop, are killed, throw, omit a call or make an additional call: the run ends with a message and in time.
 
     scenes_test.py PROGRAM [MPIEXEC]     without mpiexec tally was built without MPI
 """
@@ -11,12 +11,12 @@ import sys
 import time
 
 PROGRAM, MPIEXEC = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
-IN_TIME = 10  # seconds from the moment that a process is missing, as promised
-SOON = 7  # less than their timeout of 8
+IN_TIME = 10  # seconds after a process is missing, as documented
+SOON = 7  # seconds; less than the default timeout of 8
 
 
 class Scene:
-    """One run after the other, and what is expected of each."""
+    """Runs of a scene, and the results of their checks."""
 
     def __init__(self, play):
         self.lines, self.failed = [], False
@@ -28,7 +28,7 @@ class Scene:
 
     def run(self, ranks, scene, timeout=None, **variables):
         if timeout:
-            variables["TALLY_PATIENCE"] = str(timeout)
+            variables["TALLY_TIMEOUT"] = str(timeout)
         command = ([MPIEXEC, "-n", str(ranks)] if ranks else []) + [PROGRAM, scene]
         begun = time.monotonic()
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | variables, timeout=60)
@@ -43,72 +43,72 @@ def trained(out):
 
 def alone(scene):
     code, out, _ = scene.run(0, "")
-    scene.expect(code == 0 and "rank 0 of 1 has trained" in out, "a program that nobody has started so trains alone")
+    scene.expect(code == 0 and "rank 0 of 1 has trained" in out, "a program without a launcher trains on one process")
 
 
 def started_without_mpi(scene):
     code, out, _ = scene.run(0, "", OMPI_COMM_WORLD_SIZE="3")
-    scene.expect(code == 1 and "started 3 times" in out and "built without MPI" in out, "started three times without MPI, it says so")
+    scene.expect(code == 1 and "started 3 times" in out and "built without MPI" in out, "started three times without MPI, it throws an Error")
 
 
 def started_by_another_mpi(scene):
-    code, out, _ = scene.run(0, "", MPI_LOCALNRANKS="3")  # as another MPI's launcher says it
-    scene.expect(code == 1 and "started 3 times (MPI_LOCALNRANKS), but its MPI library found only one process" in out, "by a launcher of another MPI it says so")
+    code, out, _ = scene.run(0, "", MPI_LOCALNRANKS="3")  # the variable of another MPI's launcher
+    scene.expect(code == 1 and "started 3 times (MPI_LOCALNRANKS), but its MPI library found only one process" in out, "started by another MPI's launcher, it throws an Error")
 
 
 def together(scene):
     code, out, _ = scene.run(3, "")
-    scene.expect(code == 0 and len(trained(out)) == 3 and len({sums for *_, sums in trained(out)}) == 1, "three train together")
+    scene.expect(code == 0 and len(trained(out)) == 3 and len({sums for *_, sums in trained(out)}) == 1, "three processes train together")
     code, out, _ = scene.run(5, "in halves")
-    scene.expect(code == 0 and out.count("MPI goes on: 10") == 5 and sorted(of for _, of, _ in trained(out)) == ["2", "2", "3", "3", "3"],
-                 "a program's own communicators: of two and of three, and MPI goes on after them")
-    code, out, _ = scene.run(2, "beyond MPI")
-    scene.expect(code == 0 and out.count("[processes] MPI was finalized before the ProcessGroup") == 2, "MPI that is over is not called")
+    scene.expect(code == 0 and out.count("MPI continues: 10") == 5 and sorted(of for _, of, _ in trained(out)) == ["2", "2", "3", "3", "3"],
+                 "a program's own communicators: of two and of three, and MPI continues after them")
+    code, out, _ = scene.run(2, "after MPI_Finalize")
+    scene.expect(code == 0 and out.count("[processes] MPI was finalized before the ProcessGroup") == 2, "MPI is not called after MPI_Finalize")
 
 
-WHO = r"\[processes\] finish of window 1, after 2 micro-batches: rank 2 "
+START = r"\[processes\] finish of window 1, after 2 micro-batches: rank 2 "
 
 
 def stops(scene):
-    code, out, took = scene.run(3, "stops")  # with the timeout that a program has if it says nothing
+    code, out, took = scene.run(3, "stops")  # with the default timeout
     scene.expect(code != 0 and took < IN_TIME + 2, f"a process that stops ends all within {IN_TIME} s, and 2 to start and end")
-    scene.expect(re.search("^" + WHO + r"did not answer within 8 s \(last heard from at the step, finish of window 0, after 2 micro-batches\)", out, re.M),
-                 "the message says who has not come, where they are, and where it was last")
+    scene.expect(re.search("^" + START + r"did not answer within 8 s \(last heard from at the step, finish of window 0, after 2 micro-batches\)", out, re.M),
+                 "the message names the missing process, the current call, and its last call")
 
 
 def leaves(scene):
     code, out, took = scene.run(3, "throws")
-    scene.expect(code != 0 and took < SOON and len(re.findall(WHO + "has left", out)) == 2 and "a file has not been found" in out,
-                 "one that throws has left, which both others hear at once, not after their timeout")
+    scene.expect(code != 0 and took < SOON and len(re.findall(START + "has left", out)) == 2 and "a file has not been found" in out,
+                 "a process that throws is reported by both others before their timeout")
     code, out, took = scene.run(3, "leaves")
-    scene.expect(len(re.findall(WHO + "has left", out)) == 2 and out.count("has saved") == 2,
-                 "who has left waits for those whom that is an error, and who save")
+    scene.expect(len(re.findall(START + "has left", out)) == 2 and out.count("has saved") == 2,
+                 "a process that leaves waits for the others, which throw and save")
 
 
 def comes_late(scene):
     code, out, took = scene.run(3, "late", timeout=2)
     scene.expect(code != 0 and took < IN_TIME and out.count("has made update 0") == 3 and "has made update 1" not in out,
-                 "one that comes to the step after the others' timeout makes no update, either")
+                 "a process that reaches the step after the others' timeout does not update")
     scene.expect(re.search(r"^\[processes\] the step, finish of window 1, .*: rank 2 did not answer within 2 s", out, re.M), "and the message names it")
 
 
 def calls_differ(scene):
     code, out, took = scene.run(3, "skips", timeout=3)
     scene.expect(code != 0 and took < IN_TIME and len(re.findall(r"rank 0 calls finish of window 1, after 2 micro-batches, and rank 2 calls "
-                 r"finish of window 2, after 2 micro-batches", out)) == 3, "a window that one leaves out is named on all three")
+                 r"finish of window 2, after 2 micro-batches", out)) == 3, "an omitted window is named on all three processes")
     code, out, took = scene.run(3, "extra", timeout=3)
     scene.expect(code != 0 and took < IN_TIME and len(re.findall(r"^\[processes\] ", out, re.M)) >= 3,
-                 "a call too many is an error on all three")
+                 "an additional call is an error on all three processes")
 
 
 def is_lost(scene):
     code, out, took = scene.run(3, "lost in a sum", timeout=2)
     scene.expect(code != 0 and took < IN_TIME and re.search(r"^\[processes\] sum: the numbers of other processes did not arrive within 2 s, and rank 2 did not answer within 1 s", out, re.M),
-                 "one that is lost amid a sum of exact gradients is named")
+                 "a process that stops during a sum of exact gradients is named")
     for how in ("exits", "killed"):
         code, out, took = scene.run(3, how, timeout=3)
-        scene.expect((code != 0 or how == "exits") and took < IN_TIME, f"one that {how} ends all")  # MPICH's launcher then says 0
-        scene.expect(not trained(out), "and none of them says that it has trained")
+        scene.expect((code != 0 or how == "exits") and took < IN_TIME, f"'{how}' ends all processes")  # MPICH's launcher then returns 0
+        scene.expect(not trained(out), "no process completes the training")
 
 
 AT = r"run 1 of the pipe, of 4 micro-batches, (?:forward|backward) of micro-batch \d in stage "
@@ -116,22 +116,22 @@ AT = r"run 1 of the pipe, of 4 micro-batches, (?:forward|backward) of micro-batc
 
 def in_a_pipe(scene):
     code, out, _ = scene.run(3, "in a pipe")
-    scene.expect(code == 0 and out.count("has come through") == 3, "three come through a pipe together")
+    scene.expect(code == 0 and out.count("has run the pipe") == 3, "three processes run a pipe together")
     code, out, took = scene.run(3, "throws in a pipe")
     scene.expect(code != 0 and took < SOON and len(re.findall(AT + r"\d: rank 2 has failed at " + AT + "2: a file has not been found", out)) == 2,
-                 "a stage that throws is heard by both others at once, not after their timeout")
+                 "a stage that throws is reported by both others before their timeout")
     code, out, took = scene.run(3, "killed in a pipe", timeout=3)
-    scene.expect(code != 0 and took < IN_TIME and "has come through" not in out, "one that is killed in a pipe ends all")
+    scene.expect(code != 0 and took < IN_TIME and "has run the pipe" not in out, "a process killed in a pipe ends all")
 
 
 def stops_in_a_pipe(scene):
     code, out, took = scene.run(3, "stops in a pipe", timeout=6)
-    scene.expect(code != 0 and took < IN_TIME + 2, f"a stage that stops ends all within {IN_TIME} s, and 2 to start and end")
+    scene.expect(code != 0 and took < IN_TIME + 2, f"a stage that stops ends all processes within {IN_TIME} s, and 2 to start and end")
     scene.expect(re.search(r"^\[processes\] " + AT + r"[01]: .*rank 2 did not answer within 1 s \(last heard from at run 1 of the pipe, of 4 micro-batches\); ", out, re.M),
-                 "the message says who has not come, where they wait, and where it was last")
+                 "the message names the missing process, the current call, and its last call")
 
 
-# The longest first. Most of the time they wait.
+# The longest scenes come first. They mostly wait.
 WITH_MPI = [stops, stops_in_a_pipe, comes_late, calls_differ, is_lost, leaves, in_a_pipe, together, alone, started_by_another_mpi]
 WITHOUT = [alone, started_without_mpi]
 

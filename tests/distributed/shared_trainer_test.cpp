@@ -1,4 +1,4 @@
-// A Trainer over processes: the bits of one process, whoever saves and whoever resumes.
+// Tests of a Trainer over processes: the bits of one process, also after saving and resuming.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@ namespace tally::test {
 
 namespace {
 
-// A training of a random size. Its model draws masks, so that it matters which item a process begins with.
+// A random training. Its model has dropout, so that the first item number of each process matters.
 struct Training {
     explicit Training(Random& r)
         : items(r.whole(5, 25)),
@@ -49,7 +49,7 @@ struct Trained {
     }
 };
 
-// As many epochs as are left, by all processes or by each alone.
+// Trains the remaining epochs, on all processes together or on each process separately.
 Trained trained(const Training& t, const TrainerOptions<float>& options, DataParallel<float>* ranks) {
     Sequential<float> model(Linear<float>(4, 6, {t.seed, 0}), Tanh<float>(), Dropout<float>(0.3, 7),
                             Linear<float>(6, 2, {t.seed, 1}));
@@ -73,7 +73,7 @@ Trained trained(const Training& t, const TrainerOptions<float>& options, DataPar
 
 }  // namespace
 
-TEST_CASE("A Trainer over processes has the weights and losses of one, bit for bit") {
+TEST_CASE("Trainer: over processes the weights and losses are bit by bit those of one process") {
     const std::uint64_t seed = common_seed("trainers");
     INFO("TALLY_TEST_SEED=" << seed);
     Random r(seed);
@@ -90,7 +90,7 @@ TEST_CASE("A Trainer over processes has the weights and losses of one, bit for b
     CHECK(updates > 0);
 }
 
-TEST_CASE("A Trainer's checkpoint is written by one process, and resumed by all of them or by one") {
+TEST_CASE("Trainer: one process writes the checkpoint, and all processes or one process can resume") {
     const std::uint64_t seed = common_seed("checkpoints of trainers");
     INFO("TALLY_TEST_SEED=" << seed);
     Random r(seed);
@@ -123,19 +123,19 @@ TEST_CASE("A Trainer's checkpoint is written by one process, and resumed by all 
     }
 }
 
-TEST_CASE("A Trainer over processes refuses what is not one whole window, before it begins") {
+TEST_CASE("Trainer: options that need a window per process throw an Error in the constructor") {
     Random r(1);
     Training t(r);
-    const auto said = [&](auto change) {
+    const auto error = [&](auto change) {
         TrainerOptions<float> options = t.options;
         change(options);
         DataParallel<float> ranks(world());
         return message_of([&] { trained(t, options, &ranks); });
     };
-    CHECK_THAT(said([](auto& o) { o.tail = Tail::carry; }),
+    CHECK_THAT(error([](auto& o) { o.tail = Tail::carry; }),
                contains("[trainer] across processes a window is shared as a whole: none is carried"));
-    CHECK_THAT(said([](auto& o) { o.save_micro_batches = 1; }), contains("it is not saved in its middle"));
-    CHECK_THAT(said([](auto& o) {
+    CHECK_THAT(error([](auto& o) { o.save_micro_batches = 1; }), contains("it is not saved in its middle"));
+    CHECK_THAT(error([](auto& o) {
                    o.auto_find_batch_size = true;
                    o.weigh = Weigh::counted;
                    o.tail = Tail::scale;

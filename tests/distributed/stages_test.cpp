@@ -1,4 +1,5 @@
-// The windows of a pipe's processes as one: clipped by the norm of all gradients, stepped together or not at all.
+// Tests of PipelineParallel: the windows of a pipe's processes clip by the norm of all gradients, and step
+// together or not at all.
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -20,10 +21,10 @@ using V = Var<Numbers>;
 
 bool last() { return me() + 1 == ranks(); }
 
-// A chain of matrices, one stage each, and micro-batches that all processes draw alike.
+// A chain of matrices, one per stage, and micro-batches, equal on all processes.
 struct Chain {
     std::vector<Numbers> values, inputs;
-    std::vector<std::size_t> begin;  // of each process's stages, and their number
+    std::vector<std::size_t> begin;  // first stage of each process, and the number of stages
     WindowOptions<double> options;
 
     explicit Chain(Random& r) {
@@ -48,7 +49,7 @@ struct Chain {
     }
 };
 
-// This process's part of a training.
+// The stages of this process in a training.
 struct Part {
     const Chain& chain;
     std::vector<V> leaves;
@@ -81,7 +82,7 @@ struct Part {
 
 }  // namespace
 
-TEST_CASE("Stages are clipped by the norm of all gradients, as one process with all stages is") {
+TEST_CASE("PipelineParallel: gradients are clipped by the norm of all stages, as on one process") {
     const std::uint64_t seed = common_seed("stages");
     for (std::uint64_t i = 0; i < 60; ++i) {
         Random r(seed + i);
@@ -113,7 +114,9 @@ TEST_CASE("Stages are clipped by the norm of all gradients, as one process with 
     }
 }
 
-TEST_CASE("A gradient of one stage that is no number keeps all stages from stepping, and then all go on") {
+TEST_CASE(
+    "PipelineParallel: a non-finite gradient in one stage keeps all stages from stepping, and training "
+    "continues") {
     Random r(common_seed("infinite stages"));
     for (const bool norm : {true, false})
         for (const NonFinite way : {NonFinite::drop_window, NonFinite::raise}) {
@@ -123,7 +126,7 @@ TEST_CASE("A gradient of one stage that is no number keeps all stages from stepp
             Part part(chain);
             const Numbers before = part.leaves[0].value().clone();
             part.run();
-            if (last()) {  // behind the pipe's back, and no other stage's
+            if (last()) {  // bypasses the pipe, in one stage only
                 part.leaves[0].modify_grad([](Numbers& gradient) {
                     gradient.writable()[0] = std::numeric_limits<double>::infinity();
                 });
@@ -143,8 +146,8 @@ TEST_CASE("A gradient of one stage that is no number keeps all stages from stepp
         }
 }
 
-TEST_CASE("A loss that is no number on the last stage alone keeps all stages from stepping") {
-    Random r(common_seed("a loss that is no number"));
+TEST_CASE("PipelineParallel: a NaN loss on the last stage keeps all stages from stepping") {
+    Random r(common_seed("a NaN loss"));
     const Chain chain = [&r] {
         Chain made(r);
         made.options.non_finite = NonFinite::drop_window;
@@ -152,9 +155,9 @@ TEST_CASE("A loss that is no number on the last stage alone keeps all stages fro
     }();
     Part part(chain);
     const Numbers before = part.leaves[0].value().clone();
-    const V no_number = constant(Numbers::full({}, std::numeric_limits<double>::quiet_NaN()));
-    if (last()) {  // where gradients are finite all the same
-        part.window.add({sum(part.leaves[0]) + no_number, constant(Numbers::full({}, chain.items()))});
+    const V nan_loss = constant(Numbers::full({}, std::numeric_limits<double>::quiet_NaN()));
+    if (last()) {  // its gradients are finite
+        part.window.add({sum(part.leaves[0]) + nan_loss, constant(Numbers::full({}, chain.items()))});
     } else {
         sum(part.leaves[0]).backward();
         part.window.after_backward(chain.items());
@@ -163,34 +166,34 @@ TEST_CASE("A loss that is no number on the last stage alone keeps all stages fro
     CHECK(same_bits(part.leaves[0].value(), before));
 }
 
-TEST_CASE("Stages whose windows differ are named, and none of them steps") {
+TEST_CASE("PipelineParallel: windows that differ throw an Error that names the rank, and no stage steps") {
     if (ranks() == 1) return;
     Random r(common_seed("stages that differ"));
     const Chain chain(r);
-    const std::string who = "rank " + std::to_string(ranks() - 1) + " has ";
+    const std::string start = "rank " + std::to_string(ranks() - 1) + " has ";
     Chain other = chain;
     if (last()) other.options.max_norm = 17;
-    CHECK_THAT(message_of([&] { Part part(other); }), contains(who + "the options"));
+    CHECK_THAT(message_of([&] { Part part(other); }), contains(start + "the options"));
     Part part(chain);
     const Numbers before = part.leaves[0].value().clone();
     part.run();
     part.window.after_backward(chain.items() + (last() ? 1 : 0));
     CHECK_THAT(message_of([&] { part.window.finish(); }),
-               contains("finish of window 0 of stages: " + who + "a count of "));
+               contains("finish of window 0 of stages: " + start + "a count of "));
     part.window.discard();
     part.run();
     part.window.after_backward(chain.items());
     if (last()) part.sgd.set_learning_rate(0.5);
-    CHECK_THAT(message_of([&] { part.window.finish(); }), contains(who + "the learning rate 0.5"));
+    CHECK_THAT(message_of([&] { part.window.finish(); }), contains(start + "the learning rate 0.5"));
     part.window.discard();
     part.sgd.set_learning_rate(0.1);
     CHECK(same_bits(part.leaves[0].value(), before));
     part.run();
     part.window.after_backward(chain.items());
     if (last()) memory::fail_allocation(1);
-    const std::string said = message_of([&] { part.window.finish(); });
+    const std::string error = message_of([&] { part.window.finish(); });
     memory::fail_allocation(0);
-    CHECK_THAT(said, last() ? contains("memory") : contains("has failed at finish of window 2"));
+    CHECK_THAT(error, last() ? contains("memory") : contains("has failed at finish of window 2"));
     part.window.discard();
     CHECK(same_bits(part.leaves[0].value(), before));
     part.run();

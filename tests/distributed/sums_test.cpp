@@ -1,4 +1,4 @@
-// Sums over processes: in which order, within which bound, with how many bytes.
+// Tests of sum_of_all(): the order of additions, the error bound, and the number of bytes.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,8 +17,8 @@ template <class S> bool same(S a, S b) {
     return std::memcmp(&a, &b, sizeof(S)) == 0 || (std::isnan(a) && std::isnan(b));
 }
 
-// What each rank brings, known to all: numbers of all magnitudes, and now and then what is special.
-template <class S> std::vector<Array<S>> brought(Random& r, const Shape& shape) {
+// Returns the numbers of all ranks, of all magnitudes and sometimes with special values.
+template <class S> std::vector<Array<S>> random_operands(Random& r, const Shape& shape) {
     constexpr S special[] = {S(0), S(-0.0), std::numeric_limits<S>::infinity(),
                              std::numeric_limits<S>::denorm_min(), std::numeric_limits<S>::quiet_NaN()};
     const bool any = r.whole(0, 3) == 0;
@@ -35,10 +35,10 @@ template <class S> std::vector<Array<S>> brought(Random& r, const Shape& shape) 
     return all;
 }
 
-template <class S> void sums_are_right(std::uint64_t seed) {
+template <class S> void check_sums(std::uint64_t seed) {
     Random r(seed);
     const Shape shape = r.shape(3, 12);
-    const std::vector<Array<S>> all = brought<S>(r, shape);
+    const std::vector<Array<S>> all = random_operands<S>(r, shape);
     CAPTURE(seed, shape.size(), world().size());
     const std::uint64_t before = numbers_of_all();
     const Array<S> ordered = sum_of_all(world(), all[me()], AllReduce::rank_order);
@@ -55,7 +55,7 @@ template <class S> void sums_are_right(std::uint64_t seed) {
             size += std::abs(all[rank].data()[i]);
         }
         bits = bits && same(sum, ordered.data()[i]);
-        // Whatever the order, P - 1 additions: gamma of the sum of magnitudes.
+        // For every order of P - 1 additions, the error is at most gamma times the sum of magnitudes.
         const long double u = std::numeric_limits<S>::epsilon() / 2,
                           n = static_cast<long double>(ranks() - 1);
         const long double bound = n * u / (1 - n * u) * size + std::numeric_limits<S>::denorm_min();
@@ -70,16 +70,16 @@ template <class S> void sums_are_right(std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE(
-    "A sum in rank order has the bits of that order on each process, and its bytes are 2(P-1) times the "
-    "numbers") {
+    "sum_of_all: rank_order has the bits of the rank order on each process, and sends 2(P-1) times the "
+    "bytes") {
     const std::uint64_t seed = common_seed("sums");
     for (std::uint64_t i = 0; i < 100; ++i) {
-        sums_are_right<float>(seed + i);
-        sums_are_right<double>(seed + i);
+        check_sums<float>(seed + i);
+        check_sums<double>(seed + i);
     }
 }
 
-TEST_CASE("Sums of other shapes or in another way do not meet") {
+TEST_CASE("sum_of_all: different shapes or algorithms throw an Error on all processes") {
     if (ranks() == 1) return;
     const bool last = me() + 1 == ranks();
     const std::string other = message_of([&] { sum_of_all(world(), Array<float>::zeros({last ? 3 : 2})); });
@@ -91,7 +91,7 @@ TEST_CASE("Sums of other shapes or in another way do not meet") {
     });
     CHECK_THAT(way, contains("calls sum_of_all of double (2), fast"));
     CHECK(sum_of_all(world(), Array<float>({1, 2})).to_vector()[1] ==
-          2.0F * static_cast<float>(ranks()));  // and it goes on
+          2.0F * static_cast<float>(ranks()));  // the next call succeeds
 }
 
 }  // namespace tally::test

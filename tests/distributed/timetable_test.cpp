@@ -1,4 +1,4 @@
-// The timetable of a pipe: closed forms, and what must not happen in any of them.
+// Tests of timetable(): durations by closed forms, and the order of steps.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -17,7 +17,7 @@ constexpr PipeSchedule schedules[] = {PipeSchedule::gpipe, PipeSchedule::one_for
 
 }  // namespace
 
-TEST_CASE("schedules of the pipe take what their closed forms say, and keep no more than they may") {
+TEST_CASE("timetable: the duration, bubble and number of live micro-batches follow closed forms") {
     const std::uint64_t seed = common_seed("timetables");
     Random r(seed);
     for (int p = 1; p <= 6; ++p)
@@ -26,7 +26,7 @@ TEST_CASE("schedules of the pipe take what their closed forms say, and keep no m
             std::map<PipeSchedule, Timetable> of;
             for (const PipeSchedule schedule : schedules) of[schedule] = timetable(schedule, p, m);
             const double bubble = static_cast<double>(p - 1) / (m + p - 1);
-            // Forward and backward may take any time, as long as it is the same in each stage.
+            // Forward and backward may take any time that is equal in all stages.
             const detail::StageSeconds any{r.between(0.1, 2), r.between(0.1, 2), r.between(0.1, 2)};
             for (const PipeSchedule schedule : schedules) {
                 CHECK(of[schedule].seconds == 3 * (m + p - 1));
@@ -44,7 +44,7 @@ TEST_CASE("schedules of the pipe take what their closed forms say, and keep no m
         }
 }
 
-TEST_CASE("in no schedule does a stage do two things at once, or anything before its input is there") {
+TEST_CASE("timetable: a stage never does two steps at once, nor a step before its input has arrived") {
     const std::uint64_t seed = common_seed("stages of different speeds");
     Random r(seed);
     for (int round = 0; round < 60; ++round) {
@@ -70,7 +70,7 @@ TEST_CASE("in no schedule does a stage do two things at once, or anything before
                 done[{steps[i].what, s, steps[i].micro}] = steps[i];
             }
         }
-        REQUIRE(done.size() == (split ? 3U : 2U) * static_cast<std::size_t>(p * m));  // each once
+        REQUIRE(done.size() == (split ? 3U : 2U) * static_cast<std::size_t>(p * m));  // each step once
         for (const auto& [key, step] : done) {
             const auto [what, s, k] = key;
             if (what == 'F' && s > 0) CHECK(step.begin >= done.at({'F', s - 1, k}).end);
@@ -81,7 +81,7 @@ TEST_CASE("in no schedule does a stage do two things at once, or anything before
     }
 }
 
-TEST_CASE("a timetable of no stages, or of no micro-batches, is refused") {
+TEST_CASE("timetable: no stages or no micro-batches throw an Error") {
     CHECK(message_of([] { timetable(PipeSchedule::gpipe, 0, 3); }) ==
           "[pipe] a timetable of 0 stages; pass at least 1");
     CHECK(message_of([] { timetable(PipeSchedule::gpipe, 2, 0); }) ==

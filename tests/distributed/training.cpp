@@ -1,10 +1,9 @@
-// A training that is saved in the middle of its windows and between them, for kills_test.py: started again, it goes
-// on where it was.
+// A training that saves in mid-window and between windows and resumes from its file, for kills_test.py.
 //
-//     distributed_training FILE UPDATES ROUND [PATIENCE [RANK EVENT WHAT MICROSECONDS]]
+//     distributed_training FILE UPDATES ROUND [TIMEOUT [RANK EVENT WHAT MICROSECONDS]]
 //
-// At its EVENT-th event (a micro-batch begun or added, a file, an update) process RANK is to be killed or stopped
-// after so many microseconds. At its end each process prints the bits of its weights.
+// An event is a micro-batch begun or added, a file, or an update. MICROSECONDS after its event EVENT, process
+// RANK is killed or stopped. At the end each process prints the bits of its weights.
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -23,37 +22,37 @@ using namespace tally;
 
 namespace {
 
-struct Fate {
+struct Fault {
     int rank = -1;
     long event = 0;
     std::string what;
     long microseconds = 0;
 };
 
-// Counts what this process does, until its fate is due.
+// Counts the events of this process, and kills or stops the process at its event.
 class Events {
 public:
-    Events(const Fate& fate, int rank) : fate_(fate), mine_(fate.rank == rank) {}
+    Events(const Fault& fault, int rank) : fault_(fault), mine_(fault.rank == rank) {}
     void one() {
-        if (!mine_ || ++count_ != fate_.event) return;
-        const bool kills = fate_.what == "kill";
+        if (!mine_ || ++count_ != fault_.event) return;
+        const bool kills = fault_.what == "kill";
         signal(
             SIGALRM, kills ? [](int) { kill(getpid(), SIGKILL); } : [](int) { kill(getpid(), SIGSTOP); });
-        if (fate_.microseconds == 0) raise(SIGALRM);
+        if (fault_.microseconds == 0) raise(SIGALRM);
         itimerval timer{};
-        timer.it_value = {fate_.microseconds / 1'000'000, fate_.microseconds % 1'000'000};
+        timer.it_value = {fault_.microseconds / 1'000'000, fault_.microseconds % 1'000'000};
         setitimer(ITIMER_REAL, &timer, nullptr);
     }
 
 private:
-    Fate fate_;
+    Fault fault_;
     bool mine_;
     long count_ = 0;
 };
 
 void train(ProcessGroup& processes, const std::string& path, std::int64_t updates, std::int64_t round,
-           const Fate& fate) {
-    Events events(fate, processes.rank());
+           const Fault& fault) {
+    Events events(fault, processes.rank());
     const Array<float> x = random_uniform<float>({48, 6}, {.seed = 1, .stream = 0}, -1, 1),
                        y = random_uniform<float>({48, 3}, {.seed = 1, .stream = 1}, -1, 1);
     Sequential<float> model{Linear<float>(6, 16, {.seed = 1, .number = 0}), Tanh<float>(),
@@ -66,7 +65,7 @@ void train(ProcessGroup& processes, const std::string& path, std::int64_t update
         ranks.load(path, window);
     while (window.updates() < updates) {
         const std::vector<Items> parts = split(shuffled(48, 5, window.updates()), 4);
-        // Dealt out like cards. All have as many, so all save in the middle of the window at the same places.
+        // All processes have the same number of micro-batches, so all save at the same places of a window.
         for (std::int64_t k = processes.rank() + processes.size() * window.micro_batches();
              k < std::ssize(parts); k += processes.size()) {
             events.one();
@@ -95,11 +94,11 @@ void train(ProcessGroup& processes, const std::string& path, std::int64_t update
 
 int main(int argc, char** argv) try {
     const std::vector<std::string> words(argv + 1, argv + argc);
-    Fate fate;
-    if (words.size() > 4) fate = {std::stoi(words[4]), std::stol(words[5]), words[6], std::stol(words[7])};
+    Fault fault;
+    if (words.size() > 4) fault = {std::stoi(words[4]), std::stol(words[5]), words[6], std::stol(words[7])};
     ProcessGroup processes({.timeout = words.size() > 3 ? std::stod(words[3]) : 8});
     try {
-        train(processes, words.at(0), std::stoll(words.at(1)), std::stoll(words.at(2)), fate);
+        train(processes, words.at(0), std::stoll(words.at(1)), std::stoll(words.at(2)), fault);
     } catch (const Error& error) {
         std::cout << std::string(error.what()) + "\n" << std::flush;
         return 1;

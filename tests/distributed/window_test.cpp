@@ -1,4 +1,4 @@
-// A window over processes: the update of one process that adds the same gradients in the order of ranks.
+// Tests of DataParallel: the update of one process that adds the same gradients in rank order.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,19 +18,19 @@ namespace {
 
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 
-// Parameters of one linear model, which each item reads: an item's loss is a sum over all of them.
-template <class S> struct Drawn {
+// Draws the parameters of a linear model. The loss of a micro-batch is a sum over all of them.
+template <class S> struct RandomWindow {
     std::vector<Array<S>> values;
     struct Micro {
-        std::vector<Array<S>> with;  // for each parameter, or empty: it is not read
+        std::vector<Array<S>> with;  // for each parameter; empty: not read
         double count;
     };
     std::vector<std::vector<Micro>> micros;  // of each rank
     WindowOptions<S> options;
     std::size_t bucket;
-    int kind;  // of optimizer
+    int kind;  // of the optimizer
 
-    explicit Drawn(Random& r) {
+    explicit RandomWindow(Random& r) {
         for (std::int64_t n = r.whole(1, 4); n-- > 0;) values.push_back(r.array<S>(r.shape(2, 5)));
         micros.resize(ranks());
         double total = 0;
@@ -51,7 +51,8 @@ template <class S> struct Drawn {
         for (const Array<S>& value : values)
             micro.with.push_back(r.whole(0, 4) == 0 ? Array<S>() : r.array<S>(value.shape()));
         if (!micro.with[0].storage())
-            micro.with[0] = r.array<S>(values[0].shape());  // a loss depends on something
+            micro.with[0] =
+                r.array<S>(values[0].shape());  // at least one parameter, so that the loss has a gradient
         micros[rank].push_back(micro);
         total += micro.count;
     }
@@ -61,7 +62,7 @@ template <class S> struct Drawn {
         for (const Array<S>& value : values) all.push_back(parameter(value.clone()));
         return all;
     }
-    std::unique_ptr<Optimizer<S>> stepper(const Leaves<S>& leaves) const {
+    std::unique_ptr<Optimizer<S>> make_optimizer(const Leaves<S>& leaves) const {
         if (kind == 0)
             return std::make_unique<Sgd<S>>(leaves, SgdOptions{.learning_rate = 0.1, .momentum = 0.9});
         if (kind == 1) return std::make_unique<Adam<S>>(leaves);
@@ -73,7 +74,7 @@ template <class S> struct Drawn {
             if (with[i].storage()) all = all + sum(leaves[i] * constant(with[i]));
         return {all, constant(Array<S>::full({}, static_cast<S>(count)))};
     }
-    // What one process makes of these micro-batches before a division that is not announced.
+    // Returns one process's gradients of these micro-batches, divided by the total if it is announced.
     std::vector<std::optional<Array<S>>> gradients(std::size_t rank) const {
         const Leaves<S> own = leaves();
         for (const Micro& micro : micros[rank]) {
@@ -86,12 +87,13 @@ template <class S> struct Drawn {
             all.push_back(leaf.has_grad() ? std::optional(leaf.grad().clone()) : std::nullopt);
         return all;
     }
-    // One process, one micro-batch, whose gradient is the sum of all in the order of ranks.
+    // Trains on one process with one micro-batch, whose gradient is the sum of all gradients in rank order.
     Leaves<S> expected(int updates) const {
         const Leaves<S> own = leaves();
-        const auto optimizer = stepper(own);
+        const auto optimizer = make_optimizer(own);
         WindowOptions<S> once = options;
-        if (options.total > 0) once.reduction = Reduction::sum, once.total = 0;  // each has divided already
+        if (options.total > 0)
+            once.reduction = Reduction::sum, once.total = 0;  // the gradients are divided already
         Window<S> window(*optimizer, once);
         for (int update = 0; update < updates; ++update) {
             std::vector<Array<S>> sums(values.size());
@@ -115,12 +117,12 @@ template <class S> struct Drawn {
     }
 };
 
-template <class S> void an_update_is_right(std::uint64_t seed) {
+template <class S> void check_update(std::uint64_t seed) {
     Random r(seed);
-    const Drawn<S> drawn(r);
+    const RandomWindow<S> drawn(r);
     CAPTURE(seed, world().size(), drawn.bucket, drawn.kind, drawn.options.total);
     const Leaves<S> mine = drawn.leaves();
-    const auto optimizer = drawn.stepper(mine);
+    const auto optimizer = drawn.make_optimizer(mine);
     DataParallel<S> across(world(), {.bucket = drawn.bucket});
     Window<S> window(*optimizer, drawn.options, &across);
     UpdateResult<S> done;
@@ -142,8 +144,8 @@ template <class S> void an_update_is_right(std::uint64_t seed) {
     across.expect_same_weights();
 }
 
-// Ten rows of a line, some of them on each process.
-struct Line {
+// A model with one weight, trained on lines with y = 1.
+struct OneWeight {
     Tensor weight = parameter(Array<float>({1, 1}, {0.5F}));
     Sgd<float> sgd{{weight}, {.learning_rate = 0.1}};
     Loss<Array<float>> loss(std::initializer_list<float> x) const {
@@ -155,19 +157,18 @@ struct Line {
 
 }  // namespace
 
-TEST_CASE(
-    "An update of processes has the bits of one process that adds their gradients in the order of ranks") {
+TEST_CASE("DataParallel: an update has the bits of one process that adds the gradients in rank order") {
     const std::uint64_t seed = common_seed("updates");
     for (std::uint64_t i = 0; i < 250; ++i) {
-        an_update_is_right<float>(seed + 2 * i);
-        an_update_is_right<double>(seed + 2 * i + 1);
+        check_update<float>(seed + 2 * i);
+        check_update<double>(seed + 2 * i + 1);
     }
 }
 
-TEST_CASE("With AllReduce::fast all processes have one result, within the bound of another order") {
+TEST_CASE("AllReduce::fast: all processes have one result, within the error bound of another order") {
     Random r(common_seed("fast"));
     for (int i = 0; i < 30; ++i) {
-        const Drawn<double> drawn(r);
+        const RandomWindow<double> drawn(r);
         const Leaves<double> mine = drawn.leaves();
         Sgd<double> sgd(mine, {.learning_rate = 1});
         DataParallel<double> across(world(), {.reduce = AllReduce::fast, .bucket = drawn.bucket});
@@ -176,7 +177,7 @@ TEST_CASE("With AllReduce::fast all processes have one result, within the bound 
         window.finish();
         across.expect_same_weights();
         std::vector<std::vector<std::optional<Array<double>>>> theirs;
-        Drawn<double> plain = drawn;
+        RandomWindow<double> plain = drawn;
         plain.options = {};
         for (std::size_t rank = 0; rank < ranks(); ++rank) theirs.push_back(plain.gradients(rank));
         for (std::size_t p = 0; p < mine.size(); ++p)
@@ -184,16 +185,17 @@ TEST_CASE("With AllReduce::fast all processes have one result, within the bound 
                 long double sum = 0, size = std::abs(drawn.values[p].data()[j]);
                 for (const auto& of : theirs)
                     if (of[p]) sum += of[p]->data()[j], size += std::abs(of[p]->data()[j]);
-                // P - 1 additions and one subtraction from the weight.
+                // The bound covers P - 1 additions and one subtraction from the weight.
                 const long double u = 0x1p-53L, n = static_cast<long double>(ranks());
-                const long double far = mine[p].value().data()[j] - (drawn.values[p].data()[j] - sum);
-                if (std::abs(far) > n * u / (1 - n * u) * size) FAIL_CHECK("far: " << double(far));
+                const long double difference = mine[p].value().data()[j] - (drawn.values[p].data()[j] - sum);
+                if (std::abs(difference) > n * u / (1 - n * u) * size)
+                    FAIL_CHECK("difference: " << double(difference));
             }
     }
 }
 
-TEST_CASE("A process to which no gradient has come adds nothing, and not a zero") {
-    // A weight of -0 that is stepped by -0 becomes 0, and one that is stepped by 0 stays -0.
+TEST_CASE("DataParallel: a process without a gradient adds nothing, not even zero") {
+    // The step -0 changes a weight of -0 to 0, but the step 0 keeps it -0.
     const Tensor weight = parameter(Array<float>({-0.0F}));
     Sgd<float> sgd({weight}, {.learning_rate = 0.5});
     DataParallel<float> across(world());
@@ -204,7 +206,7 @@ TEST_CASE("A process to which no gradient has come adds nothing, and not a zero"
     CHECK(!std::signbit(weight.value().item()));
 }
 
-TEST_CASE("Several windows, each with parameters of its own, share one DataParallel") {
+TEST_CASE("DataParallel: several windows with different parameters may share one object") {
     const std::vector<Tensor> weights = {parameter(Array<float>::zeros({2, 3})),
                                          parameter(Array<float>::zeros({5}))};
     Sgd<float> first({weights[0]}, {.learning_rate = 1}), second({weights[1]}, {.learning_rate = 1});
@@ -224,7 +226,7 @@ TEST_CASE("Several windows, each with parameters of its own, share one DataParal
     for (const float weight : weights[1].value().span()) CHECK(weight == -10 * all);
 }
 
-TEST_CASE("Gradients that are finite on each process and not together are not stepped with") {
+TEST_CASE("Window::finish: an infinite sum of finite gradients skips the step on all processes") {
     const Tensor weight = parameter(Array<float>({1.0F}));
     Sgd<float> sgd({weight}, {.learning_rate = 0.1});
     DataParallel<float> across(world());
@@ -236,28 +238,28 @@ TEST_CASE("Gradients that are finite on each process and not together are not st
     CHECK(std::isfinite(weight.value().item()));
 }
 
-TEST_CASE("Terms that are counted once, clipping and the rate act once, on what all have summed") {
-    Line line;
+TEST_CASE("Window::finish: regularizers, clipping and the schedule apply once, to the sum of all processes") {
+    OneWeight model;
     DataParallel<float> across(world());
     Window<float> window(
-        line.sgd,
+        model.sgd,
         {.total = static_cast<double>(ranks()), .max_norm = 0.25, .schedule = Schedule::constant(0.5)},
         &across);
-    window.add(line.loss({3}));
-    window.add_regularizer(sum(line.weight) * 1000);
+    window.add(model.loss({3}));
+    window.add_regularizer(sum(model.weight) * 1000);
     const UpdateResult<float> done = window.finish();
     CHECK(std::abs(*done.norm - (3 * 2 * 0.5 + 1000)) < 1e-2);
-    CHECK(std::abs(line.weight.value().item() - (0.5 - 0.5 * 0.25)) < 1e-6);
+    CHECK(std::abs(model.weight.value().item() - (0.5 - 0.5 * 0.25)) < 1e-6);
 }
 
-TEST_CASE("A gradient of one process that is no number is everybody's") {
+TEST_CASE("NonFinite: a non-finite gradient on one process has its effect on all processes") {
     for (const bool drops : {true, false}) {
-        Line line;
+        OneWeight model;
         DataParallel<float> across(world());
-        Window<float> window(line.sgd, {.non_finite = drops ? NonFinite::drop_window : NonFinite::raise},
+        Window<float> window(model.sgd, {.non_finite = drops ? NonFinite::drop_window : NonFinite::raise},
                              &across);
         const bool last = me() + 1 == ranks();
-        window.add(line.loss({last ? std::numeric_limits<float>::infinity() : 1}));
+        window.add(model.loss({last ? std::numeric_limits<float>::infinity() : 1}));
         if (drops) {
             const UpdateResult<float> done = window.finish();
             CHECK(!done.stepped);
@@ -267,22 +269,22 @@ TEST_CASE("A gradient of one process that is no number is everybody's") {
                        contains("infinite or NaN; nothing was updated"));
             window.discard();
         }
-        CHECK(line.weight.value().item() == 0.5F);
-        window.add(line.loss({1}));
-        CHECK(window.finish().stepped);  // all go on
+        CHECK(model.weight.value().item() == 0.5F);
+        window.add(model.loss({1}));
+        CHECK(window.finish().stepped);  // all processes continue
     }
-    // A micro-batch that is dropped is one of all.
-    Line line;
+    // A dropped micro-batch counts as one of all processes.
+    OneWeight model;
     DataParallel<float> across(world());
-    Window<float> window(line.sgd, {.non_finite = NonFinite::drop_micro}, &across);
-    window.add(line.loss({me() + 1 == ranks() ? std::numeric_limits<float>::quiet_NaN() : 1}));
-    window.add(line.loss({1}));
+    Window<float> window(model.sgd, {.non_finite = NonFinite::drop_micro}, &across);
+    window.add(model.loss({me() + 1 == ranks() ? std::numeric_limits<float>::quiet_NaN() : 1}));
+    window.add(model.loss({1}));
     const UpdateResult<float> done = window.finish();
     CHECK(done.dropped == 1);
     CHECK(done.count == static_cast<double>(2 * ranks() - 1));
 }
 
-TEST_CASE("Running statistics are pooled over all processes, in the order of ranks, and move once") {
+TEST_CASE("BatchNorm: statistics are pooled over all processes in rank order, and move once per update") {
     const auto make = [] { return Sequential<double>(BatchNorm<double>(3), Linear<double>(3, 2, {1, 1})); };
     Random r(common_seed("statistics"));
     std::vector<std::vector<Array<double>>> x(ranks());
@@ -315,18 +317,18 @@ TEST_CASE("Running statistics are pooled over all processes, in the order of ran
     across.expect_same_weights();
 }
 
-TEST_CASE("Processes that share a batch draw for its items as one process alone would") {
+TEST_CASE("DataParallel::share: the processes draw the same masks as one process") {
     Random r(common_seed("shares"));
     for (int i = 0; i < 20; ++i) {
         const std::vector<Items> parts = split(in_order(r.whole(1, 40)), r.whole(1, 9));
-        Line line;
+        OneWeight model;
         DataParallel<float> across(world());
-        Window<float> window(line.sgd, {}, &across);
+        Window<float> window(model.sgd, {}, &across);
         std::string mine;
         for (const Items& part : across.share(parts)) {
             const ForwardPass& pass = window.begin_micro_batch(part.count());
             CHECK(pass.first_item == part[0]);
-            window.add(line.loss({1}));
+            window.add(model.loss({1}));
             mine += std::to_string(part[0]) + " ";
         }
         std::string all, expected;
@@ -337,43 +339,45 @@ TEST_CASE("Processes that share a batch draw for its items as one process alone 
     }
 }
 
-TEST_CASE("A second share() in one window, which would draw again what the first one drew, is an Error") {
+TEST_CASE("DataParallel::share: a second call in one window, which would repeat masks, throws an Error") {
     const std::vector<Items> parts = split(in_order(3 * std::int64_t(ranks())), 3);
-    Line line, more;
+    OneWeight model, more;
     DataParallel<float> across(world());
-    Window<float> window(line.sgd, {}, &across), other(more.sgd, {}, &across);
-    const auto add = [&](Window<float>& to, const Line& of, const std::vector<Items>& shared) {
+    Window<float> window(model.sgd, {}, &across), other(more.sgd, {}, &across);
+    const auto add = [&](Window<float>& to, const OneWeight& of, const std::vector<Items>& shared) {
         for (const Items& part : shared) to.begin_micro_batch(part.count()), to.add(of.loss({1}));
     };
-    for (int update = 0; update < 3; ++update) {  // one in each window, also where a window is discarded
-        add(window, line, across.share(parts));
-        if (update == 1) window.discard(), add(window, line, across.share(parts));
-        across.share(parts);  // of micro-batches that only go forward
+    for (int update = 0; update < 3; ++update) {  // once per window, also after a window was discarded
+        add(window, model, across.share(parts));
+        if (update == 1) window.discard(), add(window, model, across.share(parts));
+        across.share(parts);  // for micro-batches without a backward pass
         window.finish();
-        add(other, more, across.share(parts));  // of windows that share one DataParallel, too
+        add(other, more, across.share(parts));  // also for windows that share one DataParallel
         other.finish();
     }
     const std::vector<Items> shared = across.share(parts);
-    add(window, line, shared);
+    add(window, model, shared);
     across.share(parts);
     CHECK_THAT(message_of([&] { window.begin_micro_batch(3); }),
                contains("share() was called again in this window"));
     across.begin_at(100);
     CHECK(window.begin_micro_batch(3).first_item == 100 + shared[0].count());
-    window.add(line.loss({1}));
+    window.add(model.loss({1}));
     CHECK(window.finish().stepped);
 }
 
-TEST_CASE("A tail is one when it is one anywhere, and flush() of nothing is nothing") {
-    Line line;
+TEST_CASE(
+    "Tail: a window is incomplete if it is incomplete on any process, and flush() of an empty window does "
+    "nothing") {
+    OneWeight model;
     DataParallel<float> across(world());
-    Window<float> window(line.sgd, {.micro_batches = 2, .tail = Tail::drop}, &across);
+    Window<float> window(model.sgd, {.micro_batches = 2, .tail = Tail::drop}, &across);
     CHECK(window.flush().micro_batches == 0);
-    window.add(line.loss({1}));
-    if (me() > 0) window.add(line.loss({1}));  // rank 0 is not full
+    window.add(model.loss({1}));
+    if (me() > 0) window.add(model.loss({1}));  // so that rank 0 has an incomplete window
     CHECK(!window.finish().stepped);
-    window.add(line.loss({1}));
-    window.add(line.loss({1}));
+    window.add(model.loss({1}));
+    window.add(model.loss({1}));
     CHECK(window.finish().stepped);
     CHECK_THAT(message_of([&] { window.finish(); }), contains("no micro-batch was added on any process"));
 }

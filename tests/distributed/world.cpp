@@ -1,4 +1,4 @@
-// One ProcessGroup for the whole program, which ends when the program does; and where it computes.
+// Defines the ProcessGroup of the whole program, and its device.
 #include "distributed/world.hpp"
 
 #if TALLY_HAS_MPI
@@ -26,7 +26,7 @@ std::unique_ptr<ProcessGroup> first_processes(int count, bool backwards) {
     if (some == MPI_COMM_NULL) return nullptr;
     auto processes =
         std::make_unique<ProcessGroup>(ProcessGroupOptions{.timeout = 60, .communicator = &some});
-    MPI_Comm_free(&some);  // they have a copy
+    MPI_Comm_free(&some);  // the ProcessGroup has a duplicate
     return processes;
 }
 #else

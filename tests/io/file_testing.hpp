@@ -1,4 +1,5 @@
-// What the tests of file formats share: bytes to and from files, numbers as bytes, and states that are wrong at one place.
+// Helpers of tests of file formats: reading and writing bytes, numbers as bytes, and states with one entry
+// changed.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ template <class T> std::string as_text(T value) {
     return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-// The state with one entry replaced, or without it.
+// Returns the state with one entry replaced or removed.
 inline TrainingState with(const TrainingState& state, const std::string& name,
                           const std::optional<TrainingState::Entry>& entry) {
     TrainingState changed;
