@@ -1,5 +1,5 @@
-// .npy files: round trips, NumPy's reading of ours and ours of NumPy's, and every way in which a file
-// can be wrong.
+// Tests of .npy files: round trips, exchange with NumPy in both directions, and all ways in which a file can
+// be invalid.
 #include "tally/io/npy.hpp"
 
 #include <unistd.h>
@@ -30,7 +30,7 @@ using namespace std::string_literals;
 
 namespace {
 
-// A file of version 1.0 around `dict`.
+// Returns a file of version 1.0 with the header `dict`.
 std::string npy(const std::string& dict, const std::string& numbers) {
     std::string file = "\x93NUMPY";
     file += {'\1', '\0', static_cast<char>(dict.size() % 256), static_cast<char>(dict.size() / 256)};
@@ -46,7 +46,7 @@ std::string error_of_loading(const std::string& path) {
     return "no error";
 }
 
-// The words after "[load_npy] '...', " for a file with these bytes.
+// Returns the message after "[load_npy] '...', " for a file with these bytes.
 std::string complaint(const Folder& folder, const std::string& bytes) {
     const std::string path = folder / "bad.npy";
     write_bytes(path, bytes);
@@ -66,7 +66,7 @@ bool python_has_numpy() { return std::system("/usr/bin/python3 -c 'import numpy'
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("what is saved is loaded, bit for bit", "", float, double, std::int32_t) {
+TEMPLATE_TEST_CASE("save_npy: arrays are loaded bit by bit", "", float, double, std::int32_t) {
     using S = TestType;
     const Folder folder;
     for (const Shape& shape :
@@ -84,7 +84,7 @@ TEMPLATE_TEST_CASE("what is saved is loaded, bit for bit", "", float, double, st
     }
 }
 
-TEST_CASE("what is no number survives, too") {
+TEST_CASE("save_npy: NaN, infinity and negative zero are preserved") {
     const Folder folder;
     const float inf = std::numeric_limits<float>::infinity();
     const Array<float> array({4}, {-0.0f, std::numeric_limits<float>::quiet_NaN(), inf, -inf});
@@ -92,14 +92,14 @@ TEST_CASE("what is no number survives, too") {
     CHECK(same_bits(load_npy<float>(folder / "a.npy"), array));
 }
 
-TEST_CASE("a slice of rows is saved as it looks") {
+TEST_CASE("save_npy: a slice of rows is saved with its own shape") {
     const Folder folder;
     const Array<float> whole({3, 2}, {1, 2, 3, 4, 5, 6});
     save_npy(folder / "rows.npy", whole.slice_rows(1, 3));
     CHECK(load_npy<float>(folder / "rows.npy").to_vector() == std::vector<float>{3, 4, 5, 6});
 }
 
-TEST_CASE("the header may be laid out as Python allows") {
+TEST_CASE("load_npy: every layout of the header that Python allows is valid") {
     const Folder folder;
     const std::string path = folder / "a.npy";
     for (const char* variant : {
@@ -119,7 +119,7 @@ TEST_CASE("the header may be laid out as Python allows") {
     CHECK(load_npy<float>(path).item() == 1.0f);
 }
 
-TEST_CASE("a file that is wrong is refused with its name and the byte") {
+TEST_CASE("load_npy: an invalid file throws an Error with its name and the byte") {
     const Folder folder;
     CHECK(complaint(folder, "") == "byte 0: truncated: a .npy file begins with at least 10 bytes");
     CHECK(complaint(folder, "\x93NUMPY") == "byte 6: truncated: a .npy file begins with at least 10 bytes");
@@ -167,11 +167,11 @@ TEST_CASE("a file that is wrong is refused with its name and the byte") {
                test::contains("too many elements: (1073741824, 1073741824)"));
     CHECK_THAT(shape("(1, 1, 1, 1, 1, 1, 6)"), test::contains("more than 6 axes"));
     CHECK_THAT(shape("(1073741824, 268435456)"),
-               test::contains("truncated"));  // nothing of that size is allocated
+               test::contains("truncated"));  // no memory of that size is allocated
     CHECK_THAT(shape("(2, 3"), test::contains("expected"));
 }
 
-TEST_CASE("a file that cannot be read or written is named, with the reason") {
+TEST_CASE("load_npy, save_npy: a file that cannot be read or written is named, with the reason") {
     const Folder folder;
     CHECK(error_of_loading(folder / "none.npy") ==
           "[load_npy] cannot read '" + folder / "none.npy" + "': No such file or directory");
@@ -182,7 +182,7 @@ TEST_CASE("a file that cannot be read or written is named, with the reason") {
     CHECK_FALSE(std::filesystem::exists(folder / "a.npy"));
 }
 
-TEST_CASE("wide integers are read as int32 when they fit") {
+TEST_CASE("load_npy: int64 numbers are read as int32 if they fit") {
     const Folder folder;
     const auto wide = [&](std::int64_t a, std::int64_t b) {
         std::string numbers(16, '\0');
@@ -199,7 +199,7 @@ TEST_CASE("wide integers are read as int32 when they fit") {
                       test::contains("type '<i8', but '<f4' was requested"));
 }
 
-TEST_CASE("NumPy reads what tally writes, and tally what NumPy writes", "[alone]") {
+TEST_CASE("load_npy, save_npy: NumPy reads files of tally, and tally reads files of NumPy", "[alone]") {
     if (!python_has_numpy()) TALLY_SKIP("/usr/bin/python3 has no numpy");
     const Folder folder;
     save_npy(folder / "f4.npy", Array<float>({2, 3}, {0.5f, -1.25f, 3, 4, 5, 6e30f}));
@@ -236,14 +236,14 @@ with open(d + 'two.npy', 'wb') as file:
     CHECK_THAT(error_of_loading(folder / "fortran.npy"), test::contains("Fortran order"));
 }
 
-TEST_CASE("flipped, missing and added bytes end in an error or an array, never in a crash") {
+TEST_CASE("load_npy: changed, missing and added bytes yield an Error or an array, never a crash") {
     const Folder folder;
     const std::string path = folder / "fuzz.npy";
     const unsigned seed = std::random_device{}();
     INFO("seed " << seed);
     std::mt19937 generator(seed);
     const std::string whole = npy(dict, six);
-    int refused = 0, accepted = 0;
+    int rejected = 0, accepted = 0;
     const auto attempt = [&](const std::string& bytes) {
         write_bytes(path, bytes);
         try {
@@ -252,7 +252,7 @@ TEST_CASE("flipped, missing and added bytes end in an error or an array, never i
             ++accepted;
         } catch (const Error& error) {
             REQUIRE(std::string(error.what()).find(path) != std::string::npos);
-            ++refused;
+            ++rejected;
         }
     };
     for (std::size_t at = 0; at < 10 + dict.size(); ++at) {
@@ -280,6 +280,6 @@ TEST_CASE("flipped, missing and added bytes end in an error or an array, never i
         }
         attempt(bytes);
     }
-    CHECK(refused > 1000);
+    CHECK(rejected > 1000);
     CHECK(accepted > 0);  // two spaces, for example, may become newlines
 }

@@ -1,4 +1,4 @@
-// Every elementwise formula at points where its value and derivative are known, straight from functors.hpp.
+// Tests each formula of functors.hpp at points with a known value and derivative.
 #include "tally/kernels/functors.hpp"
 
 #include <cmath>
@@ -18,7 +18,7 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 
 bool close(double a, double b) { return a == b || std::abs(a - b) <= 1e-14 * std::max(1.0, std::abs(b)); }
 
-// The value, and the gradient times 3, of a formula of one operand.
+// Checks the value, the gradient of dy = 3, and the derivative in forward mode.
 template <class F> void check(const F& f, double x, double value, double slope) {
     INFO(static_cast<const char*>(F::name) << " at " << x);
     const double y = f.value(x), kept = F::keeps == Keep::input    ? x
@@ -42,7 +42,7 @@ template <class F> void check(const F& f, double a, double b, double value, doub
 
 }  // namespace
 
-TEST_CASE("formulas of one operand: value and derivative") {
+TEST_CASE("formulas of one operand: values and derivatives are as expected") {
     const double e = std::exp(0.5), t = std::tanh(0.5), root_two_pi = std::sqrt(2 * std::acos(-1.0));
     check(Neg{}, 2, -2, -1);
     check(Exp{}, 0.5, e, e);
@@ -60,7 +60,7 @@ TEST_CASE("formulas of one operand: value and derivative") {
     check(Softplus{}, 800, 800, 1);
     check(Silu{}, std::log(3.0), 0.75 * std::log(3.0), 0.75 + std::log(3.0) * 0.1875);
     check(Silu{}, -std::log(3.0), -0.25 * std::log(3.0), 0.25 - std::log(3.0) * 0.1875);
-    CHECK(Dual<double>(Silu{}.value(Dual<double>(0, 1))).rate == 0.5);  // also where they meet
+    CHECK(Dual<double>(Silu{}.value(Dual<double>(0, 1))).rate == 0.5);  // also at 0, where two formulas meet
     CHECK(Softplus{}.value(Dual<double>(0, 1)).rate == 0.5);
     check(Tanh{}, 0.5, t, 1 - t * t);
     check(Sigmoid{}, 0, 0.5, 0.25);
@@ -78,7 +78,7 @@ TEST_CASE("formulas of one operand: value and derivative") {
     check(Cos{}, 0.5, std::cos(0.5), -std::sin(0.5));
 }
 
-TEST_CASE("formulas of one operand and a number") {
+TEST_CASE("formulas of one operand and a number: values and derivatives are as expected") {
     check(AddNumber{5}, 2, 7, 1);
     check(NumberMinus{5}, 2, 3, -1);
     check(MulNumber{5}, 2, 10, 5);
@@ -91,13 +91,13 @@ TEST_CASE("formulas of one operand and a number") {
     check(Clamp{-1, 1}, 0.5, 0.5, 1);
     check(Clamp{-1, 1}, -2, -1, 0);
     check(Clamp{-1, 1}, 2, 1, 0);
-    CHECK(Clamp{-1, 1}.back(3.0, -1.0) == 3);  // its bounds belong to it
+    CHECK(Clamp{-1, 1}.back(3.0, -1.0) == 3);  // the bounds are inside
     CHECK(Clamp{-1, 1}.back(3.0, 1.0) == 3);
-    CHECK(DivNumber{3}.value(5.0f) == 5.0f / 3.0f);  // divides: a rounded reciprocal gives other bits
+    CHECK(DivNumber{3}.value(5.0f) == 5.0f / 3.0f);  // a rounded reciprocal would give other bits
     CHECK(DivNumber{3}.back(5.0f, 0.0f) == 5.0f / 3.0f);
 }
 
-TEST_CASE("formulas of two operands") {
+TEST_CASE("formulas of two operands: values and derivatives are as expected") {
     const double log_two = std::log(2.0);
     check(Add{}, 2, 3, 5, 1, 1);
     check(Sub{}, 2, 3, -1, 1, -1);
@@ -117,12 +117,12 @@ TEST_CASE("formulas of two operands") {
     check(BinaryCrossEntropy{}, 0.5, 1, log_two, -2, 0);
     check(BinaryCrossEntropy{}, 0.5, 0, log_two, 2, 0);
     check(BinaryCrossEntropy{}, 0.25, 0.5, -0.5 * std::log(0.1875), -4.0 / 3, std::log(3.0));
-    CHECK(BinaryCrossEntropy{}.value(0.0, 1.0) == 100);  // the logarithm stops at -100
+    CHECK(BinaryCrossEntropy{}.value(0.0, 1.0) == 100);  // the logarithm is limited to -100
     CHECK(BinaryCrossEntropy{}.value(1.0, 0.0) == 100);
     CHECK(std::isfinite(BinaryCrossEntropy{}.back_a(1.0, 0.0, 1.0, 0.0)));
 }
 
-TEST_CASE("what is not a number stays so, and infinities go where they must") {
+TEST_CASE("formulas: NaN stays NaN, and infinities have their limits") {
     const double nan = std::nan("");
     CHECK(std::isnan(Relu{}.value(nan)));
     CHECK(std::isnan(Clamp{-1, 1}.value(nan)));
@@ -139,7 +139,7 @@ TEST_CASE("what is not a number stays so, and infinities go where they must") {
     CHECK(std::signbit(Log1p{}.value(-0.0)));
     CHECK(Expm1{}.value(inf) == inf);
     CHECK(Expm1{}.value(-inf) == -1);
-    CHECK(Expm1{}.back(1.0, -40.0) > 0);  // its power, not -1 + 1
+    CHECK(Expm1{}.back(1.0, -40.0) > 0);  // computed as a power, not as -1 + 1
     CHECK(std::signbit(Expm1{}.value(-0.0)));
     CHECK(Softplus{}.value(inf) == inf);
     CHECK(Softplus{}.value(-inf) == 0);
@@ -153,7 +153,7 @@ TEST_CASE("what is not a number stays so, and infinities go where they must") {
     CHECK(Clamp{-1, inf}.value(inf) == inf);
 }
 
-TEST_CASE("each formula has a place of its own on the list") {
+TEST_CASE("slot: each formula has its own place in the list") {
     CHECK(slot<Neg, UnaryOps> == 0);
     CHECK(slot<Exp, UnaryOps> == 1);
     CHECK(slot<Clamp, UnaryOps> == std::tuple_size_v<UnaryOps> - 1);

@@ -1,13 +1,14 @@
-"""Every public function with its parameters: generate.py derives mistakes from their kinds.
+"""All public functions with their parameters. generate.py derives mistakes from the kinds of the parameters.
 
-A row is a right call. To add one for a new public function:
+A row is a right call. To add a row for a new public function:
 
     row("clamp", "tensor w.x", "number 2.", "number 4.", right=[2, 2, 3, 4, 4, 4])
 
-that is its name, "KIND VALUE" for each of its parameters (kinds are those of rules.py; values are C++, and `w.` is what world.hpp holds), and the
-numbers of the result, computed here or by hand; right="error" and right="compiler" are rows whose call itself is a mistake. call="w.window.begin_micro_batch" says how it is written where that is not NAME(...); each $ in it is
-replaced by one argument. all=False: the row does not write all parameters, so one more is no mistake. title= tells two rows of one name apart.
-A function for which a rule does not hold has a line in EXCEPT, with the reason; a name without a row one in LEFT_OUT.
+The row has the name, "KIND VALUE" for each parameter, and the numbers of the result, computed here or by hand. Kinds are in rules.py. Values
+are C++, and `w.` is a member of World in world.hpp. right="error" and right="compiler" mark calls that are themselves a mistake.
+call="w.window.begin_micro_batch" gives the call if it is not NAME(...); each $ in it is replaced by one argument. With all=False the row
+does not have all parameters, so an additional argument is not a mistake. title= distinguishes rows of the same name. EXCEPT lists mistakes
+that a rule does not cover, with the reason, and LEFT_OUT lists names without a row.
 """
 import math
 
@@ -19,12 +20,12 @@ class row:
         self.name, self.right, self.call, self.all, self.title = name, right, call, all, title or name
         self.parameters = [next((kind, each[len(kind) + 1:]) for kind in KINDS if each.startswith(kind + " ")) for each in parameters]
         if any(other.title == self.title for other in ROWS):
-            raise ValueError(f"two rows are called {self.title}: write title=")
+            raise ValueError(f"two rows have the title {self.title}: write title=")
         ROWS.append(self)
 
 
 KINDS = ["tensor", "operand", "tensors", "parameters", "array", "labels", "axis", "along", "count", "size", "position", "probability", "rate", "limit",
-         "eps", "options", "shape", "path", "name", "module", "number", "bound", "parts", "as it is"]
+         "eps", "options", "shape", "path", "name", "module", "number", "bound", "parts", "fixed"]
 X, Y, U = [1, 2, 3, 4, 5, 6], [1, 1, 2, 2, 4, 4], [.1, .2, .3, .4, .5, .6]
 ROWS_OF_X = [X[:3], X[3:]]
 
@@ -61,7 +62,7 @@ row("pow", "number 2.", "tensor w.x", right=[2 ** v for v in X], title="pow of a
 for name, formula in {"maximum": max, "minimum": min}.items():
     row(name, "tensor w.x", "number 2.", right=[formula(v, 2) for v in X], title=f"{name} of a number")
 row("clamp", "tensor w.x", "number 2.", "number 4.", right=[2, 2, 3, 4, 4, 4])
-row("where", "as it is w.mask", "operand w.x", "operand w.y", right=[1, 1, 3, 2, 5, 4])
+row("where", "fixed w.mask", "operand w.x", "operand w.y", right=[1, 1, 3, 2, 5, 4])
 
 # ---- reductions ----
 
@@ -78,10 +79,10 @@ row("log_softmax", "tensor w.x", "axis 1", right=each_row(lambda line: [v - logs
 
 # ---- shapes ----
 
-row("reshape", "tensor w.x", "as it is {3, -1}", right=X)
+row("reshape", "tensor w.x", "fixed {3, -1}", right=X)
 row("squeeze", "tensor w.one", "along 0", right=[3])
 row("unsqueeze", "tensor w.x", "axis 2", right=X)
-row("permute", "tensor w.x", "as it is {1, 0}", right=[1, 4, 2, 5, 3, 6])
+row("permute", "tensor w.x", "fixed {1, 0}", right=[1, 4, 2, 5, 3, 6])
 row("transpose", "tensor w.x", "position 0", "axis 1", right=[1, 4, 2, 5, 3, 6])
 row("broadcast_to", "tensor w.x", "shape Shape({2, 2, 3})", right=X + X)
 row("slice", "tensor w.x", "axis 1", "position 0", "position 2", right=[1, 2, 4, 5])
@@ -89,10 +90,10 @@ row("at", "operand w.x", "position 1", right=[4, 5, 6])
 row("concat", "tensors list(w.x, w.y)", "axis 1", right=[1, 2, 3, 1, 1, 2, 4, 5, 6, 2, 4, 4])
 row("stack", "tensors list(w.x, w.y)", "axis 2", right=[v for pair in zip(X, Y) for v in pair])
 row("split", "tensor w.x", "count 1", right=X)
-row("split", "tensor w.x", "as it is w.sizes", right=X, title="split in sizes")
-row("split", "as it is w.items", "count 3", right=[0, 1, 2, 3], title="split of items")
-row("rows", "operand w.x", "as it is w.labels.reshaped({2}).slice_rows(0, 1)", right=[1, 2, 3])
-row("rows", "array w.array", "as it is Items(0, 1)", right=[1, 2, 3], title="rows of an array")
+row("split", "tensor w.x", "fixed w.sizes", right=X, title="split in sizes")
+row("split", "fixed w.items", "count 3", right=[0, 1, 2, 3], title="split of items")
+row("rows", "operand w.x", "fixed w.labels.reshaped({2}).slice_rows(0, 1)", right=[1, 2, 3])
+row("rows", "array w.array", "fixed Items(0, 1)", right=[1, 2, 3], title="rows of an array")
 
 # ---- products, layers, losses ----
 
@@ -101,11 +102,11 @@ row("linear", "tensor w.x", "tensor w.w32", "tensor w.bias2", right=[4, 6, 10, 1
 row("linear_relu", "tensor w.x", "tensor w.w32", "tensor w.bias2", right=[4, 6, 10, 12])
 row("conv2d", "tensor w.image", "tensor w.kernel", "operand w.bias1", "count 1", "size 0", right=[11])
 row("max_pool2d", "tensor w.image", "count 2", "count 1", right=[4])
-row("embedding", "operand w.x", "as it is w.labels.slice_rows(0, 1)", "position 0", right=[1, 2, 3])
+row("embedding", "operand w.x", "fixed w.labels.slice_rows(0, 1)", "position 0", right=[1, 2, 3])
 row("layer_norm", "tensor w.x", "tensor w.gain3", "tensor w.bias3", "eps 1e-5", right=[v * math.sqrt(1.5) for v in (-1, 0, 1)] * 2)
 row("batch_norm", "tensor w.x", "tensor w.gain3", "tensor w.bias3", "eps 1e-5", right=[-1] * 3 + [1] * 3)
-row("batch_norm", "tensor w.x", "tensor w.gain3", "tensor w.bias3", "as it is w.running", "eps 1e-5", right=[v / math.sqrt(1 + 1e-5) for v in X], title="batch_norm in use")
-row("dropout", "operand w.x", "probability 0.", "as it is DropoutSeed{.seed = 1}", right=X)
+row("batch_norm", "tensor w.x", "tensor w.gain3", "tensor w.bias3", "fixed w.running", "eps 1e-5", right=[v / math.sqrt(1 + 1e-5) for v in X], title="batch_norm in evaluation")
+row("dropout", "operand w.x", "probability 0.", "fixed DropoutSeed{.seed = 1}", right=X)
 row("make_loss", "tensor w.x", right=[21, 6])
 row("mse", "tensor w.x", "tensor w.y", right=[sum((a - b) ** 2 for a, b in zip(X, Y)), 6])
 row("binary_cross_entropy", "tensor w.u", "operand w.u", right=[-sum(p * math.log(p) + (1 - p) * math.log(1 - p) for p in U), 6])
@@ -114,25 +115,25 @@ row("info_nce", "tensor w.square", "tensor w.square", "rate 1.", right=[logsumex
 
 # ---- graphs ----
 
-row("parameter", "as it is w.array", right=X)
-row("constant", "as it is w.array", right=X)
+row("parameter", "fixed w.array", right=X)
+row("constant", "fixed w.array", right=X)
 row("detach", "operand w.x", right=X)
 row("grad", "operand sum(w.x * w.x)", "tensors list(w.x)", right=[2 * v for v in X])
 row("sgd_step", "parameters list(w.z)", "rate 0.1")
-row("checkpoint", "as it is [](Tensor t) { return t * 2; }", "tensor w.x", right=[2 * v for v in X], all=False)
-row("checkpoint_sequential", "as it is w.chain", "count 1", "tensor w.x", right=[2 * v + 1 for v in X])
-row("gradcheck", "as it is [](const std::vector<Tensor64>& t) { return sum(t[0] * t[0]); }", "as it is {w.array64}", "options {.step = 1e-6}", right=[1])
-row("hessian_vector", "as it is [](const auto& t) { return sum(t * t); }", "as it is w.array64", "as it is w.direction64", right=[2, 0])
+row("checkpoint", "fixed [](Tensor t) { return t * 2; }", "tensor w.x", right=[2 * v for v in X], all=False)
+row("checkpoint_sequential", "fixed w.chain", "count 1", "tensor w.x", right=[2 * v + 1 for v in X])
+row("gradcheck", "fixed [](const std::vector<Tensor64>& t) { return sum(t[0] * t[0]); }", "fixed {w.array64}", "options {.step = 1e-6}", right=[1])
+row("hessian_vector", "fixed [](const auto& t) { return sum(t * t); }", "fixed w.array64", "fixed w.direction64", right=[2, 0])
 row("live_nodes", right=None)
 row("Var::item", "tensor w.one", call="$.item()", right=[3])
 row("Var::shape", "operand w.x", call="$.shape()", right=[2, 3])
 row("Var::operator[]", "operand w.x", "position 1", call="$[$]", right=[4, 5, 6])
 row("Var::t", "tensor w.x", call="$.t()", right=[1, 4, 2, 5, 3, 6])
-row("Var::grad", "as it is w.y", call="$.grad()", right=[2 * v for v in Y])
+row("Var::grad", "fixed w.y", call="$.grad()", right=[2 * v for v in Y])
 row("Var::backward", "operand w.one", call="$.backward()")
-row("Shape::operator[]", "as it is w.x.shape()", "position 1", call="$[$]", right=[3])
+row("Shape::operator[]", "fixed w.x.shape()", "position 1", call="$[$]", right=[3])
 
-# ---- making ----
+# ---- factories ----
 
 row("full", "shape Shape({2})", "number 3.", "options {.seed = 1}", right=[3, 3])
 row("zeros", "shape Shape({2})", "options {.seed = 1}", right=[0, 0])
@@ -148,13 +149,13 @@ row("Array::reshaped", "array w.array", "shape Shape({3, 2})", call="$.reshaped(
 row("Array::item", "array w.one.value()", call="$.item()", right=[3])
 row("Array::to_vector", "array w.array", call="$.to_vector()", right=X)
 row("Array::clone", "array w.array", call="$.clone()", right=X)
-row("pooled", "as it is w.batch", "as it is w.batch", right=[1, 2, 3, 1, 1, 1, 8])
-row("RunningStatistics::commit", "as it is w.batch", "probability 0.1", call="w.running.commit")
+row("pooled", "fixed w.batch", "fixed w.batch", right=[1, 2, 3, 1, 1, 1, 8])
+row("RunningStatistics::commit", "fixed w.batch", "probability 0.1", call="w.running.commit")
 
 # ---- training ----
 
 row("in_order", "size 3", right=[0, 1, 2])
-row("shuffled", "size 1", "as it is 7", "size 0", right=[0])
+row("shuffled", "size 1", "fixed 7", "size 0", right=[0])
 row("Items", "size 1", "size 3", right=[1, 2])
 row("grad_norm", "tensors list(w.y)", right=[math.sqrt(sum(4 * v * v for v in Y))])
 row("clip_grad_norm", "tensors list(w.y)", "limit 1.", right=[math.sqrt(sum(4 * v * v for v in Y))], all=False)
@@ -175,11 +176,11 @@ row("MovingAverage::value", "position 0", call="w.average.value", right=Y)
 row("Schedule::constant", "rate 0.1", call="Schedule::constant($).at(5)", right=[0.1])
 row("Schedule::step", "rate 1.", "count 2", "rate 0.5", call="Schedule::step($, $, $).at(4)", right=[0.25])
 row("Schedule::cosine", "rate 1.", "count 2", "limit 0.", call="Schedule::cosine($, $, $).at(1)", right=[0.5])
-row("Schedule::warm_up", "count 2", "as it is w.schedule", "number 0.5", call="Schedule::warm_up")
+row("Schedule::warm_up", "count 2", "fixed w.schedule", "number 0.5", call="Schedule::warm_up")
 row("Schedule::at", "size 3", call="w.schedule.at", right=[0.1])
-row("Schedule", "as it is Schedule::Function()", right="error", title="Schedule of no function")
-row("Schedule", "as it is [](std::int64_t) { return 0.5; }", call="Schedule($).at(1)", right=[0.5])
-row("Window::add", "as it is w.loss", "options {.weight = 2}", call="w.window.add")
+row("Schedule", "fixed Schedule::Function()", right="error", title="Schedule of no function")
+row("Schedule", "fixed [](std::int64_t) { return 0.5; }", call="Schedule($).at(1)", right=[0.5])
+row("Window::add", "fixed w.loss", "options {.weight = 2}", call="w.window.add")
 row("Window::add", "rate 1.", call="w.window.add(w.loss, {.weight = $})", title="Window::add weight")
 row("Window::add_regularizer", "operand sum(w.z)", call="(w.window.add(w.loss), w.window.add_regularizer($), w.window.finish())", right=[1, 6])
 row("Window::begin_micro_batch", "size 4", call="w.window.begin_micro_batch($).first_item", right=[0])
@@ -188,19 +189,19 @@ row("Window", "limit 1.", call="Window<float>(w.optimizer, {.max_norm = $})", ti
 row("Window", "limit 1.", call="Window<float>(w.optimizer, {.max_value = $})", title="Window max_value")
 row("Window", "size 1", call="Window<float>(w.optimizer, {.micro_batches = $})", title="Window micro_batches")
 row("Window", "limit 1.", call="Window<float>(w.optimizer, {.total = $})", title="Window total")
-row("MicroBatchSize", "count 4", "as it is 0", call="MicroBatchSize($, $).now()", right=[4])
+row("MicroBatchSize", "count 4", "fixed 0", call="MicroBatchSize($, $).now()", right=[4])
 row("AccumulationSteps", "count 4", call="AccumulationSteps($).at(0)", right=[4])
 
 # ---- models and files ----
 
-row("uniform_parameter", "shape Shape({2})", "limit 0.", "as it is {.seed = 1}", "as it is 0", call="uniform_parameter<float>", right=[0, 0])
-row("Linear", "size 3", "size 2", "as it is {.seed = 1}", "options {.bias = true}", call="Linear<float>")
+row("uniform_parameter", "shape Shape({2})", "limit 0.", "fixed {.seed = 1}", "fixed 0", call="uniform_parameter<float>", right=[0, 0])
+row("Linear", "size 3", "size 2", "fixed {.seed = 1}", "options {.bias = true}", call="Linear<float>")
 row("LayerNorm", "size 3", "eps 1e-5", call="LayerNorm<float>($, $)(w.x)", right=[v * math.sqrt(1.5) for v in (-1, 0, 1)] * 2)
 row("BatchNorm", "size 3", "eps 1e-5", "probability 0.1", call="BatchNorm<float>($, $, $)(w.x, w.training)", right=[-1] * 3 + [1] * 3)
-row("Dropout", "probability 0.5", "as it is 3", call="Dropout<float>")
-row("Embedding", "size 3", "size 2", "as it is {.seed = 1}", call="Embedding<float>", all=False)
+row("Dropout", "probability 0.5", "fixed 3", call="Dropout<float>")
+row("Embedding", "size 3", "size 2", "fixed {.seed = 1}", call="Embedding<float>", all=False)
 row("Embedding", "position 0", call="Embedding<float>(3, 2, {.seed = 1}, $)", title="Embedding padding")
-row("SelfAttention", "count 4", "count 2", "as it is {.seed = 1}", "options {.causal = true}", call="SelfAttention<float>")
+row("SelfAttention", "count 4", "count 2", "fixed {.seed = 1}", "options {.causal = true}", call="SelfAttention<float>")
 row("MaxPool2d", "count 2", "count 1", call="MaxPool2d<float>($, $)(w.image)", right=[4])
 row("Sequential::layer", "position 0", call="&w.model.layer($)")
 row("Linear::operator()", "tensor w.x", call="w.linear($)")
@@ -210,22 +211,22 @@ row("named_parameters", "module w.model")
 row("members", "module w.model")
 row("modules", "module w.model")
 row("assign", "operand w.z", "array w.array")
-row("to", "module w.model", "as it is Device::cpu")
+row("to", "module w.model", "fixed Device::cpu")
 row("save_weights", "path w.file", "module w.model", call="save_weights($, $)")
 row("load_weights", "path w.file", "module w.model", call="save_weights(w.file, w.model), load_weights($, $)")
-row("save_npy", "path w.file", "as it is w.array")
+row("save_npy", "path w.file", "fixed w.array")
 row("load_npy", "path w.file", call="save_npy(w.file, w.array), load_npy<float>($)", right=X)
-row("save_state", "path w.file", "as it is w.state")
+row("save_state", "path w.file", "fixed w.state")
 row("load_state", "path w.file", call="save_state(w.file, w.state), load_state($)")
 row("load_idx", "path \"none\"", right="error")
 row("load_safetensors", "path \"none\"", right="error")
-row("save_safetensors", "path w.file", "as it is {{\"x\", AnyArray(w.array)}}", "as it is {}")
+row("save_safetensors", "path w.file", "fixed {{\"x\", AnyArray(w.array)}}", "fixed {}")
 row("set_threads", "count 1")
-row("memory::in_use", "as it is Device::cpu")
-row("memory::peak", "as it is Device::cpu")
-row("to_string", "as it is A({2}, {1, 2})", "as it is 1", right=[ord(letter) for letter in "[1.0 2.0]"])
+row("memory::in_use", "fixed Device::cpu")
+row("memory::peak", "fixed Device::cpu")
+row("to_string", "fixed A({2}, {1, 2})", "fixed 1", right=[ord(letter) for letter in "[1.0 2.0]"])
 
-# ---- temporaries, and what only looks like another call ----
+# ---- temporaries, and calls that look like other calls ----
 
 row("Var::value", call="[&] { const auto& y = (w.x * 2).value(); const Tensor other = w.x * 7; return y.clone(); }()", right=[2 * v for v in X],
     title="Var::value of a temporary")
@@ -243,46 +244,46 @@ row("random_normal", call="random_normal<float>(w.x.shape(), 5, 2)", right="comp
 row("Window::add", call="w.window.add(w.loss, w.items.count())", right="compiler", title="Window::add of a count")
 row("Optimizer::step", call="(w.average.update(), w.average.swap(), w.optimizer.step())", right="error", title="Optimizer::step while averages are swapped in")
 
-# ---- what a program seldom calls ----
+# ---- functions that programs seldom call ----
 
 row("custom", "tensor w.x", right=X,
     call='custom("mine", [](const A& p) { return p.clone(); }, [](GradInputs<A> to, const A& dy, const A&, const A&) { to.add(0, dy); }, $)')
 row("custom", right="error", title="custom that returns no array",
     call='custom("mine", [](const A&) { return A(); }, [](GradInputs<A> to, const A& dy, const A&, const A&) { to.add(0, dy); }, w.x) * 2')
 row("Var::modify_value", right="error", call="w.z.modify_value([](A& v) { const A out = std::move(v); })", title="Var::modify_value that moves the array away")
-row("checkpoint_segments", "as it is w.chain", "as it is {1, 1}", "operand w.x", right=[2 * v + 1 for v in X])
+row("checkpoint_segments", "fixed w.chain", "fixed {1, 1}", "operand w.x", right=[2 * v + 1 for v in X])
 row("Revolve", "count 1", call="Revolve<A>(w.chain, $)(w.x)", right=[2 * v + 1 for v in X])
-row("even_segments", "as it is 4", "count 2", right=[2, 2])
-row("fit_into", "as it is w.chain", "operand w.x", "as it is 1000000")
+row("even_segments", "fixed 4", "count 2", right=[2, 2])
+row("fit_into", "fixed w.chain", "operand w.x", "fixed 1000000")
 row("add_cached", "parts split(w.items, 4)", right=None,
     call="add_cached<float>(w.window, $, {[&](const Items&, ForwardPass&) { return w.z * 1; }}, [](const auto& r) { return make_loss(r[0]); })")
-row("evaluate", "count 4", "count 2", "as it is [](const Items& i, ForwardPass&) { return make_loss(ones({i.count()})); }", call="evaluate<float>", right=[1])
-row("Conv2d", "count 1", "size 1", "count 2", "as it is {.seed = 1}", "options {.bias = true}", call="Conv2d<float>($, $, $, $, $)(w.image)")
+row("evaluate", "count 4", "count 2", "fixed [](const Items& i, ForwardPass&) { return make_loss(ones({i.count()})); }", call="evaluate<float>", right=[1])
+row("Conv2d", "count 1", "size 1", "count 2", "fixed {.seed = 1}", "options {.bias = true}", call="Conv2d<float>($, $, $, $, $)(w.image)")
 row("Conv2d", "count 1", call="Conv2d<float>(1, 1, 2, {.seed = 1}, {.stride = $})(w.image)", title="Conv2d stride")
 row("Conv2d", "size 0", call="Conv2d<float>(1, 1, 2, {.seed = 1}, {.padding = $})(w.image)", title="Conv2d padding")
 row("picture", "operand sum(w.x)", "name \"loss\"")
-row("to_dot", "as it is Diagram()", right="error", all=False)
-row("to_svg", "as it is Diagram()", right="error", all=False)
-row("memory::report", "as it is Device::cpu")
-row("memory::to_string", "as it is memory::report()")
-row("memory::budget", "as it is Device::cpu")
-row("memory::set_budget", "as it is 1000000", "as it is Device::cpu", right="error")  # while arrays are there
-row("memory::reset_peak", "as it is Device::cpu")
-row("memory::drop_cache", "as it is Device::cpu")
-row("random::uniform", "as it is 1", "as it is 2", "as it is 3", "number 5.f", "number 5.f", call="random::uniform<float>", right=[5])
-row("random::bits", "as it is 1", "as it is 2", "as it is 3")
-row("uniform", right="error", call="uniform({2}, 1, -1)", title="uniform between turned bounds")
-row("random_uniform", right="error", call="random_uniform<float>({2}, {.seed = 1}, 1, -1)", title="random_uniform between turned bounds")
-row("short_number", "as it is 0.5", right=[ord(letter) for letter in "0.5000"])
-row("with_decimals", "as it is 0.5", "as it is 2", right=[ord(letter) for letter in "0.50"])
-row("bytes_in_words", "as it is 1024", right=[ord(letter) for letter in "1.0 KiB"])
-row("set_products", "as it is Products::ordered")
+row("to_dot", "fixed Diagram()", right="error", all=False)
+row("to_svg", "fixed Diagram()", right="error", all=False)
+row("memory::report", "fixed Device::cpu")
+row("memory::to_string", "fixed memory::report()")
+row("memory::budget", "fixed Device::cpu")
+row("memory::set_budget", "fixed 1000000", "fixed Device::cpu", right="error")  # while arrays exist
+row("memory::reset_peak", "fixed Device::cpu")
+row("memory::drop_cache", "fixed Device::cpu")
+row("random::uniform", "fixed 1", "fixed 2", "fixed 3", "number 5.f", "number 5.f", call="random::uniform<float>", right=[5])
+row("random::bits", "fixed 1", "fixed 2", "fixed 3")
+row("uniform", right="error", call="uniform({2}, 1, -1)", title="uniform between exchanged bounds")
+row("random_uniform", right="error", call="random_uniform<float>({2}, {.seed = 1}, 1, -1)", title="random_uniform between exchanged bounds")
+row("short_number", "fixed 0.5", right=[ord(letter) for letter in "0.5000"])
+row("with_decimals", "fixed 0.5", "fixed 2", right=[ord(letter) for letter in "0.50"])
+row("bytes_in_words", "fixed 1024", right=[ord(letter) for letter in "1.0 KiB"])
+row("set_products", "fixed Products::ordered")
 row("products", right=[0], call="static_cast<int>(products())")
 row("threads", call="threads() > 0", right=[1])
-row("available", "as it is Device::cpu", right=[1])
-row("waits", "as it is Device::cpu", right=[0])
+row("available", "fixed Device::cpu", right=[1])
+row("waits", "fixed Device::cpu", right=[0])
 
-# ---- defaults: what a reader of PyTorch's documentation expects where nothing is said ----
+# ---- defaults: as in PyTorch's documentation ----
 
 STEPPED = "[&] { Tensor p = parameter({1.f}); sum(p * %s).backward(); %s<float> o({p}, {.learning_rate = 0.1}); o.step(); return p; }()"
 for title, call, numbers in [
@@ -309,7 +310,7 @@ for title, call, numbers in [
 ]:
     row(title, call=call, right=numbers, title=f"{title} by default")
 
-# (row, mistake) -> the outcome instead of the rule's, and why.
+# (row, mistake) -> the outcome instead of the rule's outcome, and the reason.
 EXCEPT = {
     ("checkpoint", "a tensor of double"): ("program", "the function is called within checkpoint(), where the compiler finds it"),
     ("custom", "a tensor of double"): ("program", "the functions are called within custom(), where the compiler finds it"),
@@ -317,20 +318,20 @@ EXCEPT = {
     ("max_pool2d", "zero"): ("settled", "a stride of 0 is the size of the window"),
     ("MaxPool2d", "zero"): ("settled", "a stride of 0 is the size of the window"),
     ("Revolve", "negative"): ("settled", "a std::size_t: more snapshots than steps keep all of them"),
-    ("grad", "no tensors"): ("settled", "there are no gradients of nothing"),
-    ("sgd_step", "no parameters"): ("settled", "there is nothing to step"),
-    ("Sgd momentum", "percent for a fraction"): ("settled", "as in PyTorch, momentum only is not negative"),
+    ("grad", "no tensors"): ("settled", "no tensors have no gradients"),
+    ("sgd_step", "no parameters"): ("settled", "no parameter is changed"),
+    ("Sgd momentum", "percent for a fraction"): ("settled", "as in PyTorch, momentum must only not be negative"),
 }
 
-# Public functions without a row, with the reason. (What begins with a capital is a type: its rows are those of its constructors.)
+# Public functions without a row, with the reason. (A type, which begins with a capital letter, has the rows of its constructors.)
 LEFT_OUT = {}
 for reason, names in {
     "for tests, and right with any argument": "memory::fail_allocation memory::set_poison",
-    "its own tests make its mistakes: tests/checkpoint/chain_test.cpp": "run_chain segments_by_default",
-    "for operations of one's own, whose arguments the compiler checks: tests/autograd": "save save_if record kernels_for output_buffer accumulate_into add_scaled empty_like",
-    "its arguments are the functions of a program: its own tests make their mistakes": """
+    "tested by tests/checkpoint/chain_test.cpp": "run_chain segments_by_default",
+    "for custom operations, whose arguments the compiler checks: tests/autograd": "save save_if record kernels_for output_buffer accumulate_into add_scaled empty_like",
+    "its arguments are functions of the user: tested by its own tests": """
         add_with_exact_batch_norm cached_backward measure_layers is_recomputing""",
-    "for several processes: tests/distributed makes the mistakes on several": "own_stages sum_of_all timetable",
+    "for several processes: tested by tests/distributed": "own_stages sum_of_all timetable",
     "xtensor's expressions: tests/xtensor and tests/train/does_not_compile.py": "array_of as_writable_xtensor as_xtensor",
     "prints anything": "operator<<",
 }.items():

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Tests of misuse, derived from calls.py (every public function with the kinds of its parameters) and rules.py (what a mistake comes to).
+"""Generates tests of misuse from calls.py (every public function with the kinds of its parameters) and rules.py (the outcome of each mistake).
 
-    generate.py FILE                    writes the C++ program that makes each call, and each mistake, in a world of its own
-    generate.py --rejected COMPILER INCLUDE_PATH    whether the compiler rejects, or warns of, what the program cannot ask with `requires`
-    generate.py --complete              whether each public name has a row, or a reason in LEFT_OUT
+    generate.py FILE                    writes the C++ program that makes each call and each mistake with a new World
+    generate.py --rejected COMPILER INCLUDE_PATH    tests that the compiler rejects, or warns of, calls that `requires` cannot test
+    generate.py --complete              tests that each public name has a row or a reason in LEFT_OUT
 """
 import re
 import subprocess
@@ -14,7 +14,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 from calls import EXCEPT, LEFT_OUT, ROWS  # noqa: E402
 from rules import GROUPS, RULES  # noqa: E402
 
-USED = set()  # the mistakes that were derived, which EXCEPT may name
+USED = set()  # the derived mistakes, which EXCEPT may name
 HEADER = Path(__file__).parent / "world.hpp"
 
 
@@ -26,7 +26,7 @@ def called(row, arguments):
 
 
 def mistakes(row):
-    """(what is wrong, the call, the outcome) of a row."""
+    """Yields the mistake, the call and the outcome of each mistake of a row."""
     values = [value for _, value in row.parameters]
     found = []
     for at, (kind, value) in enumerate(row.parameters):
@@ -50,8 +50,8 @@ def mistakes(row):
         yield f"{row.title}: {what}", call, EXCEPT.get((row.title, mistake), (outcome,))[0]
 
 
-def can_ask(call):
-    """In a concept: the call depends on the world's type, is no lambda, and constructs no layer (which clang would not wait for)."""
+def can_test(call):
+    """Returns whether a concept can test the call: it depends on World, has no lambda, and constructs no layer, which clang evaluates too early."""
     return bool(re.search(r"\bw\.", call)) and "[" not in call and not re.match(r"\w+<float>\(.*\)\(w\.", call)
 
 
@@ -64,30 +64,30 @@ def cases():
 
 
 def program():
-    asked, made = [], []
+    concepts, calls_made = [], []
     for number, (title, call, outcome, right) in enumerate(cases()):
         text, world = f'"{title}"', "[]([[maybe_unused]] World& w)"
-        if outcome == "compiler" and can_ask(call):
-            asked.append(f"template <class W> concept compiles_{number} = requires(W& w) {{ {call}; }};")
-            made.append(f"    rejected({text}, compiles_{number}<World>);")
+        if outcome == "compiler" and can_test(call):
+            concepts.append(f"template <class W> concept compiles_{number} = requires(W& w) {{ {call}; }};")
+            calls_made.append(f"    rejected({text}, compiles_{number}<World>);")
         elif outcome == "same":
-            made.append(f"    same({text}, {world} {{ return {call}; }}, {world} {{ return {right}; }});")
+            calls_made.append(f"    same({text}, {world} {{ return {call}; }}, {world} {{ return {right}; }});")
         elif isinstance(outcome, list):
             numbers = ", ".join("NAN" if each != each else repr(float(each)) for each in outcome)
-            if can_ask(call):  # so that what is rejected below is not rejected for another reason
-                asked.append(f"template <class W> concept compiles_{number} = requires(W& w) {{ {call}; }};\nstatic_assert(compiles_{number}<World>);")
-            made.append(f"    right({text}, {world} {{ return {call}; }}, {{{numbers}}});")
+            if can_test(call):  # so that a rejection below has no other reason
+                concepts.append(f"template <class W> concept compiles_{number} = requires(W& w) {{ {call}; }};\nstatic_assert(compiles_{number}<World>);")
+            calls_made.append(f"    right({text}, {world} {{ return {call}; }}, {{{numbers}}});")
         elif outcome in ("error", "settled", "nan", "accepted"):
-            made.append(f"    {outcome}({text}, {world} {{ return {call}; }});")
+            calls_made.append(f"    {outcome}({text}, {world} {{ return {call}; }});")
         elif outcome not in ("compiler", "program", "skip"):
             raise ValueError(f"{title}: no outcome {outcome}")
-    parts = [made[at:at + 50] for at in range(0, len(made), 50)]
+    parts = [calls_made[at:at + 50] for at in range(0, len(calls_made), 50)]
     bodies = "\n".join(f"void part_{n}() {{\n" + "\n".join(part) + "\n}" for n, part in enumerate(parts))
     calls = "\n".join(f"    part_{n}();" for n in range(len(parts)))
     return f"""// Written by tests/misuse/generate.py from calls.py and rules.py.
 #include "misuse/world.hpp"
 using namespace misuse;
-{chr(10).join(asked)}
+{chr(10).join(concepts)}
 namespace {{
 {bodies}
 }}  // namespace
@@ -99,15 +99,15 @@ int main() {{
 {calls}
     std::filesystem::current_path("/");
     std::filesystem::remove_all(folder);
-    std::cout << tried - failed << " of " << tried << " calls are right, rejected by the compiler, or refused with an Error" << std::endl;
+    std::cout << tried - failed << " of " << tried << " calls are right, rejected by the compiler, or throw an Error" << std::endl;
     return failed ? 1 : 0;
 }}
 """
 
 
 def rejected(compiler, path):
-    """One program, a line for each call: the compiler names every line."""
-    lines = [(title, call) for title, call, outcome, _ in cases() if outcome == "program" or outcome == "compiler" and not can_ask(call)]
+    """Compiles one program with a line for each call. The compiler must report every line."""
+    lines = [(title, call) for title, call, outcome, _ in cases() if outcome == "program" or outcome == "compiler" and not can_test(call)]
     text = f'#include "{HEADER}"\nusing namespace misuse;\n' + "".join(
         f"void case_{n}([[maybe_unused]] World& w) {{ (void)({call}); }}\n" for n, (_, call) in enumerate(lines))
     done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", *(["-ferror-limit=0"] if "clang" in compiler else []), "-Wfloat-conversion", f"-isystem{path}", "-x", "c++", "-"],
@@ -115,7 +115,7 @@ def rejected(compiler, path):
     named = {int(line) for line in re.findall(r"<stdin>:(\d+):\d+: (?:error|warning: .*\[-W(?:float|literal)-conversion\])", done.stderr)} | {
         int(line) for line in re.findall(r"<stdin>:(\d+):\d+:.*(?:required from here|requested here)", done.stderr)}
     wrong = [f"{title}: it compiles: {call}" for n, (title, call) in enumerate(lines) if n + 3 not in named]
-    print("\n".join(wrong) or f"the compiler names all {len(lines)} lines")
+    print("\n".join(wrong) or f"the compiler reports all {len(lines)} lines")
     return 1 if wrong else 0
 
 
@@ -123,7 +123,7 @@ def complete():
     import reference
     public = set().union(*reference.public_names().values())
     rows = {row.name for row in ROWS}
-    known = rows | set(LEFT_OUT) | {name for name in public if name.split("::")[-1][0].isupper()}  # a type has rows of its constructors
+    known = rows | set(LEFT_OUT) | {name for name in public if name.split("::")[-1][0].isupper()}  # a type has the rows of its constructors
     faults = [f"tally::{name} is public, and has no row in tests/misuse/calls.py: add one, with the kind of each parameter" for name in sorted(public - known)]
     faults += [f"LEFT_OUT of tests/misuse/calls.py has '{name}', which is not public" for name in sorted(set(LEFT_OUT) - public)]
     count = len(list(cases()))

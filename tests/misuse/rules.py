@@ -1,15 +1,15 @@
-"""What happens to a mistake, by the kind of the parameter that it is made with: the expected outcomes, written by hand.
+"""The expected outcome of each mistake, by the kind of the parameter, written by hand.
 
-A rule is (the mistake, what the program writes instead, the outcome). {v} stands for the right argument of the row in calls.py.
+A rule is (the mistake, the wrong argument, the outcome). {v} is replaced by the right argument of the row in calls.py.
 
     error      the call throws a tally::Error that begins with [the call]
     compiler   the call does not compile
-    program    as compiler, where `requires` cannot ask it: what a function finds within, or -Wfloat-conversion where C++ converts
+    program    as compiler, but `requires` cannot test it: an error inside a function, or a warning of -Wfloat-conversion
     same       the call is right: it gives the result of the right call
     same type  compiler, if other arguments are tensors of float; same, if it is the only one
     skip       no test, for the reason that EXCEPT gives
-    nan        the call is right: a number that is not one is seen in the result
-    settled    an edge of the definition: a result, or a tally::Error that begins with [the call]; never a crash or another exception
+    nan        the call is right, and NaN appears in the result
+    settled    an edge case: a result, or a tally::Error that begins with [the call]; never a crash or another exception
 """
 
 TENSOR = [
@@ -24,7 +24,7 @@ WHOLE = [("a float for an integer", "2.5", "program")]
 
 RULES = {
     "tensor": TENSOR,
-    # Another operand, which decides nothing alone: NaN in it need not be seen.
+    # An operand that does not determine the result alone, so NaN in it may not appear in the result.
     "operand": [rule for rule in TENSOR if rule[0] != "NaN"],
     "tensors": [("no tensors", "std::vector<Tensor>{{}}", "error"), ("an empty tensor among them", "std::vector<Tensor>{{Tensor()}}", "error"),
                 ("a tensor alone", "w.x", "compiler")],
@@ -53,9 +53,10 @@ RULES = {
     "number": [("an integer for a float", "1", "settled")],
     "bound": [("NaN", "NAN", "error"), ("infinite", "INFINITY", "error")],
     "parts": [("no parts", "std::vector<Items>{{}}", "error"), ("a part alone", "w.items", "compiler")],
-    "as it is": [],  # an argument with which no mistake of these kinds can be made
+    "fixed": [],  # arguments for which no such mistake exists
 }
 
-# What cannot stand in the other's place: a row whose neighbours are of different groups is also tried with the two exchanged.
+# Kinds that cannot replace each other. If neighbouring parameters are of different groups, the two are also tested
+# exchanged.
 GROUPS = {"tensor": "tensor", "operand": "tensor", "labels": "labels", "axis": "number", "count": "number", "size": "number",
           "position": "number", "probability": "number", "rate": "number", "limit": "number", "path": "path", "module": "module", "shape": "shape"}

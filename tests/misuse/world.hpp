@@ -1,4 +1,4 @@
-// What the generated calls work with: a world for each call, mistakes made of a right argument, and the comparisons.
+// The arguments of the generated calls, the wrong arguments made from them, and the comparisons of results.
 #pragma once
 
 #include <unistd.h>
@@ -70,7 +70,7 @@ template <class... T> std::vector<Tensor> list(const T&... tensors) { return {te
 
 template <class T> Var<T> moved_from(Var<T> x) {
     const Var<T> taken = std::move(x);
-    return x;  // NOLINT: that is the mistake
+    return x;  // returns a moved-from value on purpose
 }
 inline Array<double> in_double(const A& x) {
     const std::vector<float> from = x.to_vector();
@@ -130,7 +130,7 @@ template <class E> void put(Numbers& to, const std::vector<E>& x) {
 }
 
 struct Outcome {
-    bool refused = false, foreign = false;  // by a tally::Error; by another exception
+    bool threw = false, foreign = false;  // threw a tally::Error; threw another exception
     std::string message;
     Numbers numbers;
 };
@@ -166,9 +166,9 @@ inline bool close(const Numbers& a, const Numbers& b) {
     }
     return true;
 }
-inline std::string words(const Outcome& seen) {
+inline std::string describe(const Outcome& seen) {
     std::ostringstream out;
-    if (seen.refused)
+    if (seen.threw)
         out << (seen.foreign ? "another exception: " : "an Error: ") << seen.message;
     else
         for (std::size_t i = 0; i < std::min<std::size_t>(seen.numbers.size(), 12); ++i)
@@ -185,7 +185,7 @@ inline void fail(const std::string& why) {
     std::cout << trying << ": " << why << "\n";
 }
 inline bool begins_with_a_call(const Outcome& seen) {
-    return seen.refused && !seen.foreign && seen.message.rfind('[', 0) == 0 &&
+    return seen.threw && !seen.foreign && seen.message.rfind('[', 0) == 0 &&
            seen.message.find("] ") != std::string::npos;
 }
 inline void begin(const char* what) { ++tried, trying = what; }
@@ -197,36 +197,38 @@ inline void rejected(const char* what, bool compiles) {
 template <class F> void error(const char* what, F f) {
     begin(what);
     const Outcome seen = outcome_of(f);
-    if (!begins_with_a_call(seen)) fail("no Error that begins with [the call], but " + words(seen));
+    if (!begins_with_a_call(seen))
+        fail("expected an Error that begins with [the call], got " + describe(seen));
 }
 template <class F> void right(const char* what, F f, const Numbers& numbers) {
     begin(what);
     const Outcome seen = outcome_of(f);
-    if (seen.refused || !close(seen.numbers, numbers))
-        fail("wrong: " + words(seen) + "for " + words({false, false, "", numbers}));
+    if (seen.threw || !close(seen.numbers, numbers))
+        fail("wrong: " + describe(seen) + "for " + describe({false, false, "", numbers}));
 }
 template <class F> void accepted(const char* what, F f) {
     begin(what);
-    if (const Outcome seen = outcome_of(f); seen.refused) fail("refused although right: " + words(seen));
+    if (const Outcome seen = outcome_of(f); seen.threw)
+        fail("threw although the call is right: " + describe(seen));
 }
 template <class F, class G> void same(const char* what, F f, G g) {
     begin(what);
     const Outcome seen = outcome_of(f), other = outcome_of(g);
-    if (seen.refused || !close(seen.numbers, other.numbers))
-        fail("wrong: " + words(seen) + "for " + words(other));
+    if (seen.threw || !close(seen.numbers, other.numbers))
+        fail("wrong: " + describe(seen) + "for " + describe(other));
 }
 template <class F> void nan(const char* what, F f) {
     begin(what);
     const Outcome seen = outcome_of(f);
     bool found = false;
     for (double v : seen.numbers) found |= std::isnan(v);
-    if (seen.refused ? !begins_with_a_call(seen) : !found) fail("NaN is not seen in " + words(seen));
+    if (seen.threw ? !begins_with_a_call(seen) : !found) fail("NaN is not seen in " + describe(seen));
 }
 template <class F> void settled(const char* what, F f) {
     begin(what);
     const Outcome seen = outcome_of(f);
-    if (seen.refused && !begins_with_a_call(seen))
-        fail("no Error that begins with [the call], but " + words(seen));
+    if (seen.threw && !begins_with_a_call(seen))
+        fail("expected an Error that begins with [the call], got " + describe(seen));
 }
 
 }  // namespace misuse

@@ -1,5 +1,5 @@
-// CheckRules: a rule that changes what it was given, or writes otherwise than it was told, is caught by name;
-// and no operation here does either.
+// Tests of CheckRules: faulty backward functions throw an Error with the operation's name, and all operations
+// are right.
 #include "tally/tools/check_rules.hpp"
 
 #include <cstdint>
@@ -22,14 +22,16 @@ namespace {
 using A = Array<double>;
 using Rule = std::function<void(GradInputs<A>, const A& dy, const A& y, const A& x)>;
 
-double* behind_the_back(const A& x) { return const_cast<double*>(x.data()); }
+double* writable_data(const A& x) { return const_cast<double*>(x.data()); }
 
 Tensor64 doubled(Rule rule, Tensor64 x) {
     return custom(
         "doubled", [](const A& of) { return zip(functor::Add{}, of, of); }, std::move(rule), std::move(x));
 }
 
-void give_twice(GradInputs<A> to, const A& dy, const A&, const A&) { to.add(0, zip(functor::Add{}, dy, dy)); }
+void add_twice_dy(GradInputs<A> to, const A& dy, const A&, const A&) {
+    to.add(0, zip(functor::Add{}, dy, dy));
+}
 
 std::string checked(const Rule& rule) {
     const CheckRules check;
@@ -39,16 +41,17 @@ std::string checked(const Rule& rule) {
     });
 }
 
-// What gradcheck says or throws.
-std::string by_gradcheck(const Rule& rule) {
+// Returns the Error of gradcheck, or "no error".
+std::string gradcheck_error(const Rule& rule) {
     return message_of([&] {
         gradcheck([&](const std::vector<Tensor64>& x) { return doubled(rule, x[0] * x[0]); },
                   {A{1.0, 2.0, 3.0}});
     });
 }
 
-// Of x, to which a gradient goes on another way, too: first, since the product is newer than y.
-std::string where_it_adds(const Rule& rule, const std::function<void(const Tensor64&)>& after = {}) {
+// Runs backward where another gradient has reached x first, because the product is newer than y. So the
+// tested backward function must add.
+std::string error_when_adding(const Rule& rule, const std::function<void(const Tensor64&)>& after = {}) {
     return message_of([&] {
         const Tensor64 x = parameter({1.0, 2.0, 3.0});
         const Tensor64 y = doubled(rule, x);
@@ -65,7 +68,7 @@ const Rule adds = [](GradInputs<A> to, const A& dy, const A&, const A&) {
     const Into<double[]> dx = output_buffer(to.into(0));
     for (std::size_t i = 0; i < dy.size(); ++i) dx.dst[i] += 2 * dy.span()[i];
 };
-const Rule asks_only = [](GradInputs<A> to, const A&, const A&, const A&) { to.into(0); };
+const Rule requests_only = [](GradInputs<A> to, const A&, const A&, const A&) { to.into(0); };
 
 constexpr const char* assigned_all =
     "[check] the backward function of 'doubled' assigned 3 elements of the gradient of input 0, although "
@@ -73,12 +76,12 @@ constexpr const char* assigned_all =
 
 }  // namespace
 
-TEST_CASE("a rule that changes what it was given is caught with its name") {
-    CHECK(checked(give_twice) == "no error");
+TEST_CASE("CheckRules: a backward function that changes its operands throws an Error with its name") {
+    CHECK(checked(add_twice_dy) == "no error");
     const auto changes = [](int which) {
         return [which](GradInputs<A> to, const A& dy, const A& y, const A& x) {
             to.add(0, zip(functor::Add{}, dy, dy));
-            *behind_the_back(which == 0 ? dy : which == 1 ? y : x) += 1;
+            *writable_data(which == 0 ? dy : which == 1 ? y : x) += 1;
         };
     };
     const char* const names[] = {"dy", "saved value 0", "saved value 1"};
@@ -86,11 +89,11 @@ TEST_CASE("a rule that changes what it was given is caught with its name") {
         const std::string expected = std::string("[check] the backward function of 'doubled' changed ") +
                                      names[which] + ", which is read-only; change a copy through writable()";
         CHECK(checked(changes(which)) == expected);
-        CHECK(by_gradcheck(changes(which)) == expected);
+        CHECK(gradcheck_error(changes(which)) == expected);
     }
 }
 
-TEST_CASE("a rule that ignores how is caught, whichever way") {
+TEST_CASE("CheckRules: a backward function that ignores Write::add or Write::set throws an Error") {
     const Rule leaves_out = [](GradInputs<A> to, const A& dy, const A&, const A&) {
         const Into<double[]> dx = output_buffer(to.into(0));
         for (std::size_t i = 1; i < dy.size(); ++i)
@@ -101,7 +104,7 @@ TEST_CASE("a rule that ignores how is caught, whichever way") {
         for (std::size_t i = 0; i < dy.size(); ++i)
             dx.dst[i] = (dx.how == Write::add ? dx.dst[i] : 0) + 2 * dy.span()[i];
     };
-    for (const auto& check : {checked, by_gradcheck}) {
+    for (const auto& check : {checked, gradcheck_error}) {
         CHECK(check(obeys) == "no error");
         CHECK(check(assigns) == assigned_all);
         CHECK(check(adds) ==
@@ -113,20 +116,22 @@ TEST_CASE("a rule that ignores how is caught, whichever way") {
     }
 }
 
-TEST_CASE("a rule that asks where to write and writes nothing is caught") {
-    const Rule room_only = [](GradInputs<A> to, const A&, const A&, const A&) { output_buffer(to.into(0)); };
+TEST_CASE("CheckRules: a backward function that requests a gradient and does not write it throws an Error") {
+    const Rule buffer_only = [](GradInputs<A> to, const A&, const A&, const A&) {
+        output_buffer(to.into(0));
+    };
     CHECK(
-        checked(asks_only) ==
+        checked(requests_only) ==
         "[check] the backward function of 'doubled' called into() for input 0 and wrote nothing; call into() "
         "only right before a write");
-    CHECK_THAT(checked(room_only), contains("did not set 3 elements of the gradient of input 0"));
-    CHECK(by_gradcheck(asks_only) == checked(asks_only));
+    CHECK_THAT(checked(buffer_only), contains("did not set 3 elements of the gradient of input 0"));
+    CHECK(gradcheck_error(requests_only) == checked(requests_only));
     const Tensor64 x = parameter({1.0, 2.0, 3.0});
-    CHECK_THROWS_WITH(sum(doubled(asks_only, x)).backward(), contains("gave no gradient to input 0"));
+    CHECK_THROWS_WITH(sum(doubled(requests_only, x)).backward(), contains("gave no gradient to input 0"));
     CHECK_FALSE(x.has_grad());
 }
 
-TEST_CASE("a pointer kept from writable cannot write into what a graph has saved unseen") {
+TEST_CASE("CheckRules: writing to a saved array by a pointer kept from writable() throws an Error") {
     const CheckRules check;
     A a{1, 2, 3};
     double* const kept = a.writable();
@@ -139,16 +144,16 @@ TEST_CASE("a pointer kept from writable cannot write into what a graph has saved
                  "writable() or data() changed the array since"));
     CHECK_FALSE(w.has_grad());
     const Tensor64 again = sum(constant(a) * w);
-    a.writable()[0] = 7;  // asked anew: elsewhere
+    a.writable()[0] = 7;  // writable() is called again, so it copies
     again.backward();
     CHECK(w.grad().to_vector() == std::vector<double>{100, 2, 3});
 }
 
-TEST_CASE("no build checks rules without CheckRules") {
+TEST_CASE("CheckRules: no build checks backward functions without it") {
     const auto expect_unchecked = [] {
         CHECK_FALSE(watching::checks);
-        CHECK(where_it_adds(assigns) == "no error");
-        CHECK_THAT(where_it_adds(asks_only), contains("gave no gradient to input 0"));
+        CHECK(error_when_adding(assigns) == "no error");
+        CHECK_THAT(error_when_adding(requests_only), contains("gave no gradient to input 0"));
         A a{1, 2, 3};
         double* const kept = a.writable();
         const Tensor64 loss = sum(constant(a) * parameter({1.0, 1.0, 1.0}));
@@ -157,11 +162,11 @@ TEST_CASE("no build checks rules without CheckRules") {
     };
     expect_unchecked();
     const CheckRules check;
-    std::thread(expect_unchecked).join();  // another thread than that of CheckRules
-    CHECK(where_it_adds(assigns) == assigned_all);
+    std::thread(expect_unchecked).join();  // a thread without CheckRules
+    CHECK(error_when_adding(assigns) == assigned_all);
 }
 
-TEST_CASE("CheckRules changes no gradient") {
+TEST_CASE("CheckRules: it changes no gradient") {
     struct Found {
         std::vector<double> gradient, second;
     };
@@ -170,7 +175,7 @@ TEST_CASE("CheckRules changes no gradient") {
     };
     const auto find = [](const Rule& rule) {
         const Tensor64 x = parameter(A::full({1000}, 0.1)), z = parameter(A::full({1000}, 0.3));
-        const Tensor64 set = parameter(A::full({1000}, 0.7));  // where x's gradient is added to
+        const Tensor64 set = parameter(A::full({1000}, 0.7));  // so that the gradient has a buffer
         sum(set * 2.0).backward();
         set.zero_grad();  // with a buffer that waits
         const Tensor64 twice = custom(
@@ -183,7 +188,7 @@ TEST_CASE("CheckRules changes no gradient") {
         (sum(doubled(rule, x)) + sum(x + doubled(rule, x * z)) + sum(twice)).backward();
         return Found{x.grad().to_vector(), set.grad().to_vector()};
     };
-    for (const Rule& rule : {Rule(give_twice), writes}) {
+    for (const Rule& rule : {Rule(add_twice_dy), writes}) {
         const Found plain = find(rule);
         const CheckRules check;
         const Found found = find(rule);
@@ -192,9 +197,10 @@ TEST_CASE("CheckRules changes no gradient") {
     }
 }
 
-TEST_CASE("a rule that sweeps a graph from outside is not tried and its other gradients come once") {
+TEST_CASE(
+    "CheckRules: a backward function with a backward pass of another graph is not checked, and runs once") {
     const Tensor64 v = parameter({5.0});
-    const auto sweeps = [&v](GradInputs<A> to, const A& dy, const A&, const A&) {
+    const auto runs_backward = [&v](GradInputs<A> to, const A& dy, const A&, const A&) {
         sum(v * 3).backward();
         to.add(0, zip(functor::Add{}, dy, dy));
     };
@@ -202,11 +208,11 @@ TEST_CASE("a rule that sweeps a graph from outside is not tried and its other gr
         CHECK(x.grad().to_vector() == std::vector<double>{3, 12, 102});
     };
     const CheckRules check;
-    CHECK(where_it_adds(sweeps, look) == "no error");
+    CHECK(error_when_adding(runs_backward, look) == "no error");
     CHECK(v.grad().item() == 3);
 }
 
-TEST_CASE("a rule that throws on trial leaves the gradients that were there") {
+TEST_CASE("CheckRules: a backward function that throws leaves earlier gradients unchanged") {
     const CheckRules check;
     const Tensor64 x = parameter({1.0, 2.0, 3.0});
     sum(x).backward();
@@ -218,11 +224,11 @@ TEST_CASE("a rule that throws on trial leaves the gradients that were there") {
     CHECK(x.grad().to_vector() == std::vector<double>{1, 1, 1});
     CHECK_THROWS_WITH(sum(doubled(assigns, x)).backward(), assigned_all);
     CHECK(x.grad().to_vector() == std::vector<double>{1, 1, 1});
-    sum(doubled(give_twice, x)).backward();
+    sum(doubled(add_twice_dy, x)).backward();
     CHECK(x.grad().to_vector() == std::vector<double>{3, 3, 3});
 }
 
-TEST_CASE("what is checked ends with its object") {
+TEST_CASE("CheckRules: the checks end with the object") {
     {
         const CheckRules check;
         CHECK(watching::checks);
@@ -235,7 +241,7 @@ TEST_CASE("what is checked ends with its object") {
     CHECK_FALSE(memory::set_poison(poisoned));
 }
 
-TEST_CASE("no operation changes what it was given or ignores how") {
+TEST_CASE("CheckRules: no operation changes its operands or ignores Write") {
     const CheckRules check;
     for (const OperationCase<double>& operation : all_operations<double>()) {
         for (std::uint64_t seed = 0; seed < 12; ++seed) {
@@ -244,7 +250,7 @@ TEST_CASE("no operation changes what it was given or ignores how") {
             INFO(operation.name << ", seed " << seed);
             std::vector<Tensor64> xs;
             for (const auto& input : problem.inputs) xs.push_back(parameter(input.clone()));
-            for (int round = 0; round < 2; ++round)  // sets, then adds
+            for (int round = 0; round < 2; ++round)  // first sets, then adds
                 CHECK_NOTHROW(sum(problem.f(xs)).backward());
         }
     }

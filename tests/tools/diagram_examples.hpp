@@ -1,4 +1,4 @@
-// Diagrams of many kinds, from one expression of scalars to a chain of sixty; the picture of one is kept as a golden copy.
+// Example diagrams for the tests, from one expression of scalars to a chain of sixty operations.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@ namespace tally::test {
 
 using Role = Diagram::Role;
 
-// Boxes with fewer words: data has no gradient, everything else sends one back along each edge that wants it.
+// Builds diagrams by short calls. Data has no gradient; every other box sends a gradient along each edge to a
+// box that has one.
 class Sketch {
 public:
     Diagram diagram;
@@ -33,7 +34,7 @@ public:
         return add(
             {Role::data, std::move(name), std::move(shape), std::move(value), "", lane, false, false, {}});
     }
-    // The label of input k is parts[k], where there is one.
+    // The label of input k is parts[k], if there are that many.
     int operation(std::string name, std::string shape, std::string value, std::string gradient,
                   std::vector<int> from, const std::vector<std::string>& parts = {}, int lane = 0) {
         Diagram::Box box{Role::operation,
@@ -80,7 +81,7 @@ inline Diagram one_number() {
     return s.diagram;
 }
 
-// Lesson 2: one number takes two ways, and what comes back by them is added. y = x^2 + 3x at x = 3.
+// Lesson 2: x is used twice, and both gradients are added. y = x^2 + 3x at x = 3.
 inline Diagram diamond() {
     Sketch s;
     s.diagram.title = "The diamond: two ways back to x, and their gradients add up";
@@ -119,7 +120,7 @@ inline void micro_batches_into(Sketch& s, int w, int first_lane) {
     }
 }
 
-// Lesson 7: three micro-batches of two rows, each divided by 3; w is drawn once and receives their sum.
+// Lesson 7: three micro-batches of two rows, each divided by 3. w is drawn once and receives the sum.
 inline Diagram micro_batches() {
     Sketch s;
     s.diagram.title = "Three micro-batches, one w: what comes back is added";
@@ -143,7 +144,7 @@ inline Diagram full_and_micro() {
     return s.diagram;
 }
 
-// Two layers and a loss; relu's output is saved, the first product is computed twice.
+// Two layers and a loss. The output of relu is saved, and the first product is recomputed.
 inline Diagram two_layers() {
     Sketch s;
     s.diagram.title = "Two layers and a loss";
@@ -164,7 +165,7 @@ inline Diagram two_layers() {
     return s.diagram;
 }
 
-// Two micro-batches through two layers, both parameters shared, and the sum of their losses as one loss.
+// Two micro-batches pass two layers with shared parameters, and their losses are added.
 inline Diagram shared_layers() {
     Sketch s;
     s.diagram.title = "Two micro-batches through two layers";
@@ -195,7 +196,7 @@ inline Diagram chain_of(int operations) {
     return s.diagram;
 }
 
-// Everything that is hard to write down.
+// Contains names, texts and numbers that are hard to escape.
 inline Diagram odd_names() {
     Sketch s;
     s.diagram.title = "a < b && \"c\" > 'd'";

@@ -1,5 +1,4 @@
-// Pictures: a golden copy byte by byte, what holds for every layout, text that is hard to escape, and
-// what is refused.
+// Tests of to_svg() and to_dot(): a golden copy, properties of all layouts, escaping, and errors.
 #include "tally/tools/diagram.hpp"
 
 #include <algorithm>
@@ -25,7 +24,7 @@ using namespace tally::test;
 
 namespace {
 
-// TALLY_UPDATE_GOLDEN=1 writes the golden copies anew; look at them before you commit them.
+// TALLY_UPDATE_GOLDEN=1 writes the golden copies again. Review them before you commit.
 void compare_with_golden(const std::string& name, const std::string& text) {
     const std::string path = TALLY_SOURCE_DIR "/tests/golden/" + name;
     const char* update = std::getenv("TALLY_UPDATE_GOLDEN");
@@ -86,7 +85,7 @@ bool parallel(const Rectangle& a, const Rectangle& b) {
     return (a.top == a.bottom && b.top == b.bottom) || (a.left == a.right && b.left == b.right);
 }
 
-// What must hold for every layout; returns the first thing that does not.
+// Returns the first violated property of a layout, or an empty string.
 std::string layout_fault(const Diagram& diagram) {
     const drawing::Layout layout = drawing::lay_out(diagram);
     const Rectangle page{0, 0, layout.width, layout.height};
@@ -101,8 +100,8 @@ std::string layout_fault(const Diagram& diagram) {
         for (const drawing::Row& row : shape.rows) {
             const int width = drawing::text_width(row.name) + drawing::text_width(row.text) +
                               (row.name.empty() || row.text.empty() ? 0 : drawing::char_width);
-            const int room = shape.w - 2 * std::max(shape.inset(row.dy - 9), shape.inset(row.dy + 9));
-            if (width > row.width || width > room) return "a text leaves " + box(i);
+            const int space = shape.w - 2 * std::max(shape.inset(row.dy - 9), shape.inset(row.dy + 9));
+            if (width > row.width || width > space) return "a text leaves " + box(i);
         }
         for (const Piece& piece : pieces) {
             const auto& wire = layout.wires[piece.wire];
@@ -147,7 +146,8 @@ constexpr unsigned random_diagrams = 500;
 constexpr unsigned random_diagrams = 100;  // with assertions, and under the sanitizers
 #endif
 
-// Random graphs, the same everywhere: a few operands each, mostly recent ones, in one lane or several.
+// Returns a random graph, the same on every machine: a few operands each, mostly recent boxes, in one or
+// several lanes.
 Diagram random_diagram(unsigned seed) {
     unsigned state = seed * 2654435761u + 12345u;
     const auto below = [&](int n) {
@@ -183,13 +183,14 @@ Diagram random_diagram(unsigned seed) {
 
 }  // namespace
 
-// The lessons' own pictures, a diamond and a chain of several lines among them, are compared by tests/lesson/printed_test.py.
-TEST_CASE("a picture equals its golden copy byte by byte") {
+// tests/lesson/printed_test.py compares the pictures of the lessons, among them a diamond and a chain of
+// several lines.
+TEST_CASE("to_svg, to_dot: a picture equals its golden copy byte by byte") {
     compare_with_golden("full_and_micro.svg", to_svg(full_and_micro()));
     compare_with_golden("full_and_micro.dot", to_dot(full_and_micro()));
 }
 
-TEST_CASE("every SVG is well-formed, readable, and the same on every machine") {
+TEST_CASE("to_svg: every picture is well-formed, readable, and the same on every machine") {
     for (const auto& [name, diagram] : example_diagrams()) {
         INFO(name);
         const std::string svg = to_svg(diagram);
@@ -198,7 +199,7 @@ TEST_CASE("every SVG is well-formed, readable, and the same on every machine") {
         CHECK(svg.find("<desc id=\"t-desc\">") != std::string::npos);
         CHECK(svg.find("prefers-color-scheme:dark") != std::string::npos);
         for (const std::string& size : all_matches(svg, "font-size:(\\d+)px")) CHECK(std::stoi(size) >= 18);
-        CHECK(all_matches(svg, "(\\d\\.\\d)[^<>]*/>").empty());  // no fraction in any drawn element
+        CHECK(all_matches(svg, "(\\d\\.\\d)[^<>]*/>").empty());  // drawn elements have no fractions
         for (const std::string& number : all_matches(svg, "<text x=\"([^\"]*)\"")) {
             CHECK(number.find_first_not_of("-0123456789") == std::string::npos);
         }
@@ -208,7 +209,7 @@ TEST_CASE("every SVG is well-formed, readable, and the same on every machine") {
     }
 }
 
-TEST_CASE("text stays in its shape and no wire runs through a box or along another") {
+TEST_CASE("lay_out: text is inside its shape, and no wire crosses a box or overlaps another wire") {
     for (const auto& [name, diagram] : example_diagrams()) {
         INFO(name);
         CHECK(layout_fault(diagram) == "");
@@ -219,7 +220,7 @@ TEST_CASE("text stays in its shape and no wire runs through a box or along anoth
     }
 }
 
-TEST_CASE("a parameter is drawn once, and each use sends one gradient back to it") {
+TEST_CASE("lay_out: a parameter is drawn once, and each use sends a gradient back to it") {
     const std::string svg = to_svg(micro_batches());
     CHECK(all_matches(svg, "(parameter w \\(3\\): value)").size() == 1);
     CHECK(all_matches(svg, "(class=\"t-operation\")").size() == 6 + 1);  // and one in the legend
@@ -238,7 +239,7 @@ TEST_CASE("a parameter is drawn once, and each use sends one gradient back to it
     CHECK(layout.bands[0].y + layout.bands[0].h < layout.bands[1].y);
 }
 
-TEST_CASE("the outline tells the role, the fill what is kept") {
+TEST_CASE("to_svg: the outline shows the role, the fill shows saved and recomputed values") {
     const std::string svg = to_svg(two_layers());
     CHECK(all_matches(svg, "(class=\"t-inner\")").size() == 4 + 1);
     CHECK(all_matches(svg, "(t-operation t-saved)").size() == 1);
@@ -247,7 +248,7 @@ TEST_CASE("the outline tells the role, the fill what is kept") {
     CHECK(all_matches(to_svg(diamond()), "(<pattern)").empty());
 }
 
-TEST_CASE("a long picture wraps into lines, none of them lonely") {
+TEST_CASE("lay_out: a long picture wraps into lines of similar length") {
     const drawing::Layout layout = drawing::lay_out(chain_of(60));
     CHECK(layout.width <= 2200);
     std::vector<int> per_line(1, 1);
@@ -261,7 +262,7 @@ TEST_CASE("a long picture wraps into lines, none of them lonely") {
     CHECK(*std::min_element(per_line.begin(), per_line.end()) >= 6);
 }
 
-TEST_CASE("lines are no wider than was asked for, unless one column is") {
+TEST_CASE("lay_out: lines are at most as wide as requested, except for a single column") {
     for (unsigned seed = 0; seed < random_diagrams; ++seed) {
         INFO("random diagram " << seed);
         Diagram diagram = random_diagram(seed);
@@ -269,19 +270,19 @@ TEST_CASE("lines are no wider than was asked for, unless one column is") {
         CHECK(layout_fault(diagram) == "");
         const drawing::Layout layout = drawing::lay_out(diagram);
         if (layout.width <= diagram.widest) continue;
-        diagram.widest = 1;  // every column is a line of its own
+        diagram.widest = 1;  // puts every column on its own line
         CHECK(drawing::lay_out(diagram).width >= layout.width);
     }
-    const int asked = 1336;
+    const int requested = 1336;
     for (const auto& [name, diagram] : example_diagrams()) {
         INFO(name);
         Diagram narrow = diagram;
-        narrow.widest = asked;
-        CHECK(drawing::lay_out(narrow).width <= asked);
+        narrow.widest = requested;
+        CHECK(drawing::lay_out(narrow).width <= requested);
     }
 }
 
-TEST_CASE("lanes are found from the losses") {
+TEST_CASE("lanes_from_losses: each box gets the lane of its loss") {
     Diagram diagram = full_and_micro();
     for (auto& box : diagram.boxes) box.lane = 0;
     detail::lanes_from_losses(diagram);
@@ -294,7 +295,7 @@ TEST_CASE("lanes are found from the losses") {
     CHECK(diagram.boxes.back().lane == Diagram::no_lane);
 }
 
-TEST_CASE("names may hold anything") {
+TEST_CASE("to_svg, to_dot: names may contain all characters") {
     const std::string svg = to_svg(odd_names()), dot = to_dot(odd_names());
     CHECK(svg.find("&lt;w&gt; &amp; &quot;quoted&quot; and broken\\") != std::string::npos);
     CHECK(svg.find("line one line two  &amp; \xEF\xBF\xBD</desc>") != std::string::npos);
@@ -311,7 +312,7 @@ TEST_CASE("names may hold anything") {
     CHECK(drawing::text_width("\xE6\xBC\xA2") == 2 * drawing::char_width);
 }
 
-TEST_CASE("what cannot be drawn is an error") {
+TEST_CASE("to_svg: invalid diagrams throw an Error") {
     CHECK_THROWS_WITH(to_svg({}), "[picture] the diagram has no boxes; add at least one");
     CHECK_THROWS_AS(to_dot({}), Error);
     CHECK_THROWS_AS(drawing::lay_out({}), Error);
@@ -328,7 +329,7 @@ TEST_CASE("what cannot be drawn is an error") {
     CHECK_THROWS_WITH(to_svg(large), contains("1001 boxes are too many to read"));
 }
 
-TEST_CASE("values are shortened, never wrongly") {
+TEST_CASE("short_values: numbers are shortened correctly") {
     const double infinity = std::numeric_limits<double>::infinity();
     CHECK(short_number(0.5) == "0.5000");
     CHECK(short_number(-0.0) == "-0.0000");

@@ -1,4 +1,4 @@
-// gradcheck itself: it finds what is wrong, and says where.
+// Tests that gradcheck() finds wrong gradients and names their place.
 #include "tally/tools/gradcheck.hpp"
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 using A = Array<double>;
 using Inputs = std::vector<Tensor64>;
 
-// x² whose rule is right but for the given factor at one element.
+// Returns the function x², whose gradient has a wrong factor at one element.
 auto square_with_error(std::size_t at, double factor) {
     return [=](const Inputs& x) {
         return custom(
@@ -33,7 +33,7 @@ auto square_with_error(std::size_t at, double factor) {
 
 }  // namespace
 
-TEST_CASE("gradcheck passes what is right and reports how close it was") {
+TEST_CASE("gradcheck: a right gradient passes, and the report has the largest difference") {
     const Gradcheck checked = gradcheck(square_with_error(0, 1), {A{1, -2, 3}});
     CHECK(static_cast<bool>(checked));
     CHECK(checked.ok);
@@ -41,7 +41,7 @@ TEST_CASE("gradcheck passes what is right and reports how close it was") {
     CHECK_THAT(checked.report, contains("backward gives"));
 }
 
-TEST_CASE("gradcheck names the input and the element that are wrong") {
+TEST_CASE("gradcheck: the report names the input and the element of a wrong gradient") {
     const Gradcheck checked = gradcheck(square_with_error(1, 2), {A{1, -2, 3}});
     CHECK_FALSE(checked);
     CHECK_FALSE(checked.ok);
@@ -49,7 +49,7 @@ TEST_CASE("gradcheck names the input and the element that are wrong") {
     CHECK_THAT(checked.report, contains("input 0, element 1: backward gives"));
 }
 
-TEST_CASE("gradcheck finds one wrong element among many along a random direction") {
+TEST_CASE("gradcheck: a random direction finds one wrong element among many") {
     Random random(1);
     const A many = random.array<double>({500});
     const Gradcheck wrong = gradcheck(square_with_error(321, 1.5), {many});
@@ -58,7 +58,7 @@ TEST_CASE("gradcheck finds one wrong element among many along a random direction
     CHECK(gradcheck(square_with_error(321, 1), {many}).ok);
 }
 
-TEST_CASE("gradcheck does not pass what is not a number") {
+TEST_CASE("gradcheck: NaN does not pass") {
     CHECK_FALSE(gradcheck(square_with_error(0, std::nan("")), {A{1}}).ok);
     const Gradcheck checked = gradcheck([](const Inputs& x) { return log(x[0]); }, {A{-1}});
     CHECK_FALSE(checked);
@@ -67,8 +67,8 @@ TEST_CASE("gradcheck does not pass what is not a number") {
     CHECK_THAT(checked.report, contains("nan"));
 }
 
-TEST_CASE("gradcheck weighs the outputs: errors that cancel in a plain sum are seen") {
-    const auto swapped = [](const Inputs& x) {  // the gradient goes to the wrong neighbour
+TEST_CASE("gradcheck: outputs have weights, so that errors that cancel in a plain sum are found") {
+    const auto swapped = [](const Inputs& x) {  // exchanges the gradients of neighbours
         return custom(
             "swapped", [](const A& a) { return a.clone(); },
             [](GradInputs<A> to, const A& dy, const A&, const A&) {
@@ -79,7 +79,7 @@ TEST_CASE("gradcheck weighs the outputs: errors that cancel in a plain sum are s
     CHECK_FALSE(gradcheck(swapped, {A{1, 2}}).ok);
 }
 
-TEST_CASE("gradcheck leaves its inputs alone and takes several, also empty ones") {
+TEST_CASE("gradcheck: inputs stay unchanged, and may be several and empty") {
     const A a{1, 2}, b({2, 1}, {3, 4}), nothing({0}, {});
     const Gradcheck checked = gradcheck([](const Inputs& x) { return x[0] * x[1] + sum(x[2]); },
                                         {a, b, nothing}, {.tolerance = 1e-7, .seed = 9});

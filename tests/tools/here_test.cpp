@@ -1,4 +1,4 @@
-// Places in words, and the kinds of things.
+// Tests of ScopeName::place() and layer_type_name().
 #include "tally/tools/scope_name.hpp"
 
 #include <string>
@@ -19,7 +19,7 @@ std::string line(int number) { return "here_test.cpp:" + std::to_string(number);
 
 }  // namespace
 
-TEST_CASE("a place is the innermost line and all names from the outside") {
+TEST_CASE("ScopeName::place: it is the innermost line and all names, outermost first") {
     CHECK(ScopeName::place().empty());
     {
         const ScopeName first;
@@ -44,7 +44,7 @@ TEST_CASE("a place is the innermost line and all names from the outside") {
     CHECK(ScopeName::place() == "0 Linear");
 }
 
-TEST_CASE("a kind is a type without what it lies in and what it is made of") {
+TEST_CASE("layer_type_name: it is the type without namespaces, enclosing types and template arguments") {
     struct Local {};
     CHECK(detail::layer_type_name(typeid(Outer<int>)) == "Outer");
     CHECK(detail::layer_type_name(typeid(Outer<std::vector<int>>::Inner<float>)) == "Inner");

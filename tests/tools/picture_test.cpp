@@ -1,5 +1,5 @@
-// Pictures of recorded graphs: drawn from an observed sweep, the same bytes every time, wholly written or
-// not at all.
+// Tests of Picture: pictures of recorded graphs, the same bytes every time, and files that are complete or
+// absent.
 #include "tally/tools/graph_picture.hpp"
 
 #include <cstdio>
@@ -38,9 +38,9 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("the same graph is drawn with the same bytes") { CHECK(accumulated() == accumulated()); }
+TEST_CASE("Picture: the same graph yields the same bytes") { CHECK(accumulated() == accumulated()); }
 
-TEST_CASE("drawing a backward pass leaves the gradients as backward alone would") {
+TEST_CASE("Picture::backward: the gradients are those of backward()") {
     const KeepValues keep_values;
     const Scalar x = parameter(3.0), same = parameter(3.0);
     Picture drawn;
@@ -51,7 +51,7 @@ TEST_CASE("drawing a backward pass leaves the gradients as backward alone would"
     CHECK(x.grad() == same.grad());
 }
 
-TEST_CASE("a picture shows names, operations, values, and a gradient only once it has arrived") {
+TEST_CASE("Picture: it shows names, operations, values, and gradients that have arrived") {
     const KeepValues keep_values;
     const Scalar x = parameter(3.0);
     const Scalar y = x * x;
@@ -66,11 +66,11 @@ TEST_CASE("a picture shows names, operations, values, and a gradient only once i
     Picture after;
     after.backward(y);
     CHECK(count(after.dot(), "6") >= 1);
-    CHECK(count(after.dot(), "6.0000 together") == 1);  // x is read twice: one label for both edges
+    CHECK(count(after.dot(), "6.0000 together") == 1);  // x is read twice, so one label is for both edges
     CHECK_THROWS_WITH(picture(y), contains("through 'mul' a second time"));
 }
 
-TEST_CASE("a picture goes to .svg or .dot, and what cannot be written is an error that names the path") {
+TEST_CASE("Picture::write: the extension chooses .svg or .dot, and a file that cannot be written is named") {
     const KeepValues keep_values;
     const Scalar x = parameter(3.0);
     const Picture drawn = picture(x * x);
@@ -85,6 +85,6 @@ TEST_CASE("a picture goes to .svg or .dot, and what cannot be written is an erro
     std::ostringstream text;
     text << file.rdbuf();
     CHECK(text.str() == drawn.svg());
-    CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);  // no temporary is left
+    CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);  // no temporary file remains
     std::filesystem::remove_all(folder);
 }

@@ -1,5 +1,5 @@
-// A profile adds up: every nanosecond of a clock turned by hand, every byte of the ledger; and its
-// trace is JSON.
+// Tests of Profile: every nanosecond of a simulated clock and every saved byte is counted once, and the trace
+// is JSON.
 #include "tally/tools/profile.hpp"
 
 #include <algorithm>
@@ -26,14 +26,14 @@ using namespace tally::test;
 
 namespace {
 
-std::uint64_t now = 0;  // nanoseconds, turned by hand
-std::uint64_t by_hand() { return now; }
-std::uint64_t at_each_look() { return now += 7; }
+std::uint64_t now = 0;  // nanoseconds, of the simulated clock
+std::uint64_t simulated_clock() { return now; }
+std::uint64_t clock_with_steps() { return now += 7; }
 
 Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)); }
 
-// An operation that takes so long forward and back.
-Tensor lasting(const std::string& name, std::uint64_t forward, std::uint64_t backward, Tensor x) {
+// An operation with a given duration of its forward and backward function.
+Tensor timed_operation(const std::string& name, std::uint64_t forward, std::uint64_t backward, Tensor x) {
     return custom(
         name,
         [=](const Array<float>& in) {
@@ -56,12 +56,12 @@ Profile::Row row(const Profile& profile, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a profile counts calls and adds up the time of operations and of their rules") {
+TEST_CASE("Profile: calls are counted, and durations of operations and backward functions are added") {
     const Tensor w = weights();
-    Profile profile(Device::cpu, by_hand);
+    Profile profile(Device::cpu, simulated_clock);
     for (int i = 0; i < 3; ++i) {
-        Tensor y = lasting("slow", 100, 1000, lasting("fast", 2, 3, w));
-        now += 50;  // counted with what comes next
+        Tensor y = timed_operation("slow", 100, 1000, timed_operation("fast", 2, 3, w));
+        now += 50;  // counts for the next event
         y = sum(std::move(y));
         now += 70;
         profile.mark("load");
@@ -84,14 +84,14 @@ TEST_CASE("a profile counts calls and adds up the time of operations and of thei
     CHECK(names == std::vector<std::string>{"slow", "load", "sum", "fast"});
 }
 
-TEST_CASE("what a rule records and sweeps itself has a time of its own") {
+TEST_CASE("Profile: operations and backward passes inside a backward function have their own time") {
     const Tensor w = weights(), v = weights();
-    const Profile profile(Device::cpu, by_hand);
+    const Profile profile(Device::cpu, simulated_clock);
     const Tensor y = custom(
         "outer", [](const Array<float>& x) { return x.clone(); },
         [&](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
             now += 1;
-            const Tensor z = lasting("inner", 20, 300, v);
+            const Tensor z = timed_operation("inner", 20, 300, v);
             now += 4000;
             z.backward(dy);
             now += 50000;
@@ -99,37 +99,37 @@ TEST_CASE("what a rule records and sweeps itself has a time of its own") {
         },
         w);
     y.backward(w.value());
-    CHECK(row(profile, "outer").backward == 54000);  // what precedes an operation counts with it
+    CHECK(row(profile, "outer").backward == 54000);  // time before an operation counts for the operation
     CHECK(row(profile, "inner").forward == 21);
     CHECK(row(profile, "inner").backward == 300);
     CHECK(profile.between() == 0);
 }
 
-TEST_CASE("after a rule that throws a profile goes on") {
+TEST_CASE("Profile: it continues after a backward function that throws") {
     const Tensor w = weights();
-    const Profile profile(Device::cpu, by_hand);
-    const auto refuse = [](GradInputs<Array<float>>, const Array<float>&, const Array<float>&,
+    const Profile profile(Device::cpu, simulated_clock);
+    const auto throws = [](GradInputs<Array<float>>, const Array<float>&, const Array<float>&,
                            const Array<float>&) { throw std::runtime_error("no"); };
     const auto copy = [](const Array<float>& x) { return x.clone(); };
-    CHECK_THROWS_AS(sum(custom("refuses", copy, refuse, w)).backward(), std::runtime_error);
-    const Tensor y = sum(lasting("fine", 10, 20, w));
+    CHECK_THROWS_AS(sum(custom("throws", copy, throws, w)).backward(), std::runtime_error);
+    const Tensor y = sum(timed_operation("fine", 10, 20, w));
     now += 5;
     y.backward();
-    CHECK(row(profile, "refuses").pulls == 1);
-    CHECK(row(profile, "refuses").backward == 0);
+    CHECK(row(profile, "throws").pulls == 1);
+    CHECK(row(profile, "throws").backward == 0);
     CHECK(row(profile, "fine").backward == 20);
     CHECK(profile.between() == 5);
 }
 
-TEST_CASE("a rule of which a profile did not hear the beginning is no end of another") {
-    struct Refuse : Observer {
+TEST_CASE("Profile: the end of a backward function whose begin was not observed does not end another one") {
+    struct Throw : Observer {
         void before_backward(const Node& node) override {
             if (std::string(node.op()) == "tanh") throw std::runtime_error("no");
         }
-    } refuse;
-    const ObserverScope looking(refuse);
+    } throws;
+    const ObserverScope scope(throws);
     const Tensor w = weights();
-    const Profile profile(Device::cpu, by_hand);
+    const Profile profile(Device::cpu, simulated_clock);
     const Tensor y = custom(
         "outer", [](const Array<float>& x) { return x.clone(); },
         [&](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
@@ -144,14 +144,14 @@ TEST_CASE("a rule of which a profile did not hear the beginning is no end of ano
     CHECK(row(profile, "tanh").pulls == 0);
 }
 
-TEST_CASE("a profile that begins inside of a rule sees only what follows") {
+TEST_CASE("Profile: one that starts inside a backward function observes only later events") {
     const Tensor w = weights();
     std::optional<Profile> inner;
     const Tensor y = custom(
         "outer", [](const Array<float>& x) { return x.clone(); },
         [&](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&, const Array<float>&) {
-            inner.emplace(Device::cpu, by_hand);
-            lasting("inside", 5, 6, w).backward(dy);
+            inner.emplace(Device::cpu, simulated_clock);
+            timed_operation("inside", 5, 6, w).backward(dy);
             to.add(0, dy);
         },
         tanh(w));
@@ -164,12 +164,12 @@ TEST_CASE("a profile that begins inside of a rule sees only what follows") {
     CHECK(watching::detail::observer == nullptr);
 }
 
-TEST_CASE("rows and what is between them add up to the whole without what looking took") {
+TEST_CASE("Profile: rows and the time between them add up to the total without the profile's own time") {
     const std::uint64_t seed = GENERATE(range(1u, 21u));
     CAPTURE(seed);
     Random random(seed);
     RandomGraph graph(random, 4);
-    Profile profile(Device::cpu, at_each_look);  // 7 ns pass from one look to the next
+    Profile profile(Device::cpu, clock_with_steps);  // 7 ns pass between two readings of the clock
     const std::size_t saved = in_use(MemoryClass::saved);
     graph.grow(random.whole(1, 20));
     Tensor loss = graph.loss();
@@ -191,16 +191,16 @@ TEST_CASE("rows and what is between them add up to the whole without what lookin
                                    for (const Profile::Row& each : profile.rows())
                                        if (!each.marked) calls += each.calls;
                                    return calls;
-                               }()));  // one look before each rule
+                               }()));  // the clock is read once before each backward function
 }
 
-TEST_CASE("what looking takes belongs to nothing") {
+TEST_CASE("Profile: the profile's own time counts for nothing") {
     const Tensor w = weights();
-    int looks = 0;
-    const auto slow_looking = [&] {
-        return now += ++looks % 2 == 0 ? 5 : 1000;
-    };  // each second look is a trace's
-    Profile profile(Device::cpu, slow_looking);
+    int readings = 0;
+    const auto clock_with_own_time = [&] {
+        return now += ++readings % 2 == 0 ? 5 : 1000;
+    };  // each second reading belongs to the profile
+    Profile profile(Device::cpu, clock_with_own_time);
     tanh(w);
     tanh(w);
     profile.mark("end");
@@ -209,9 +209,9 @@ TEST_CASE("what looking takes belongs to nothing") {
     CHECK(profile.nanoseconds() == 15);
 }
 
-TEST_CASE("made are the bytes of new results and none for a view") {
+TEST_CASE("Profile: `made` has the bytes of new results, and 0 for a view") {
     const Tensor w = weights();
-    const Profile profile(Device::cpu, by_hand);
+    const Profile profile(Device::cpu, simulated_clock);
     const Tensor y = tanh(reshape(w + 1, {16, 8}));
     tanh(constant(w.value()));
     CHECK(row(profile, "add_number").made == 512);
@@ -220,10 +220,10 @@ TEST_CASE("made are the bytes of new results and none for a view") {
     CHECK(row(profile, "tanh").kept == 512);
 }
 
-TEST_CASE("the table has a line for each operation and one for what is between and the sum") {
+TEST_CASE("to_string(Profile): the table has a line for each operation, the time between, and the sum") {
     const Tensor w = weights();
-    Profile profile(Device::cpu, by_hand);
-    const Tensor y = lasting("slow", 1500000, 2500000, w);
+    Profile profile(Device::cpu, simulated_clock);
+    const Tensor y = timed_operation("slow", 1500000, 2500000, w);
     now += 500000;
     y.backward(w.value());
     now += 500000;
@@ -236,25 +236,28 @@ TEST_CASE("the table has a line for each operation and one for what is between a
           "all            1    2.5 ms    2.5 ms    5.0 ms  100.0 %  512 B  512 B\n");
 }
 
-TEST_CASE("a trace keeps no more events than it says and rows count on") {
+TEST_CASE("Profile: the number of trace events is limited, and rows continue to count") {
     const Scalar x = constant(1.0);
-    int looks = 0;
-    const Profile profile(Device::cpu, [&] { return now += ++looks % 2 == 0 ? 5 : 1000; });
+    int readings = 0;
+    const Profile profile(Device::cpu, [&] { return now += ++readings % 2 == 0 ? 5 : 1000; });
     for (std::size_t i = 0; i < Profile::most_events + 3; ++i) x + x;
     CHECK(profile.left_out() == 3);
-    CHECK(row(profile, "add").forward == 5 * (Profile::most_events + 3));  // nor is looking counted there
+    CHECK(row(profile, "add").forward ==
+          5 * (Profile::most_events + 3));  // does not include the profile's own time
     CHECK(row(profile, "add").calls == Profile::most_events + 3);
 }
 
 #if __has_include(<nlohmann/json.hpp>)
-TEST_CASE("a trace is JSON with an event for each operation and each rule and the bytes after it") {
+TEST_CASE(
+    "Profile::chrome_trace: JSON has an event for each operation and backward function, and the bytes after "
+    "it") {
     const Tensor w = weights();
-    Profile profile(Device::cpu, by_hand);
+    Profile profile(Device::cpu, simulated_clock);
     const std::uint64_t begin = now;
     std::vector<std::size_t> live;
     {
         const ScopeName here("a \"place\" \\ here");
-        const Tensor y = lasting("slow \"one\"\n", 1234567, 89, w);
+        const Tensor y = timed_operation("slow \"one\"\n", 1234567, 89, w);
         live.push_back(in_use(MemoryClass::saved));
         y.backward(w.value());
         live.push_back(in_use(MemoryClass::saved));
@@ -292,12 +295,12 @@ TEST_CASE("a trace is JSON with an event for each operation and each rule and th
     CHECK(counters[2].at("ts").get<double>() == static_cast<double>(now - begin) / 1000);
 }
 
-TEST_CASE("events of a trace lie in one another or apart") {
+TEST_CASE("Profile::chrome_trace: events are nested or disjoint") {
     const std::uint64_t seed = GENERATE(range(1u, 11u));
     CAPTURE(seed);
     Random random(seed);
     RandomGraph graph(random, 3);
-    const Profile profile(Device::cpu, at_each_look);
+    const Profile profile(Device::cpu, clock_with_steps);
     graph.grow(random.whole(1, 15));
     const Tensor w = weights({3, 3});
     const Tensor nested = custom(
@@ -320,10 +323,11 @@ TEST_CASE("events of a trace lie in one another or apart") {
     int inside = 0;
     for (const auto& [a, b] : spans)
         for (const auto& [c, d] : spans) {
-            const bool apart = b <= c || d <= a, a_holds_c = a <= c && d <= b, c_holds_a = c <= a && b <= d;
-            CHECK((apart || a_holds_c || c_holds_a));
+            const bool disjoint = b <= c || d <= a, a_holds_c = a <= c && d <= b,
+                       c_holds_a = c <= a && b <= d;
+            CHECK((disjoint || a_holds_c || c_holds_a));
             inside += a <= c && d < b;
         }
-    CHECK(inside >= 2);  // tanh, forward and back, inside of "outer"
+    CHECK(inside >= 2);  // tanh's forward and backward function inside "outer"
 }
 #endif

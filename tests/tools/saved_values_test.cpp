@@ -1,4 +1,5 @@
-// What is listed as kept is what the ledger counts as saved: over random graphs, forward and on the way back.
+// Tests of SavedValues: its bytes are those that the memory report counts as saved, during forward and
+// backward passes.
 #include "tally/tools/saved_values.hpp"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::fu
 
 std::size_t saved() { return in_use(MemoryClass::saved); }
 
-// Compares at each step of a sweep.
+// Compares at each event of forward and backward passes.
 struct Compare : Observer {
     Compare(const SavedValues& all, std::size_t at_first) : kept(all), before(at_first) {}
     void on_forward(const ForwardEvent&) override { compare(); }
@@ -35,22 +36,22 @@ struct Compare : Observer {
 
 }  // namespace
 
-TEST_CASE("what is kept is what saved has grown by at every step of random graphs") {
+TEST_CASE("SavedValues: its bytes are the growth of saved memory at every step of random graphs") {
     const std::uint64_t seed = GENERATE(range(1u, 101u));
     CAPTURE(seed);
     Random random(seed);
     RandomGraph graph(random, random.whole(1, 9));
-    if (random.coin()) graph.grow(random.whole(1, 10));  // some is kept before anybody looks on
+    if (random.coin()) graph.grow(random.whole(1, 10));  // some values are saved before the list begins
     const std::size_t before = saved();
     const SavedValues kept;
     Compare compare(kept, before);
-    const ObserverScope looking(compare);
+    const ObserverScope scope(compare);
     graph.grow(random.whole(1, 25));
     CHECK(kept.bytes() == saved() - before);
     const Tensor loss = graph.loss();
     graph.drop_results();
     CHECK(kept.bytes() == saved() - before);
-    if (before == 0) {  // else what was there before goes, too
+    if (before == 0) {  // else earlier values are freed, too
         loss.backward();
         CHECK(saved() == 0);
         CHECK(kept.bytes() == 0);
@@ -62,7 +63,7 @@ TEST_CASE("what is kept is what saved has grown by at every step of random graph
     CHECK(compare.wrong == 0);
 }
 
-TEST_CASE("each entry says what is kept and why and where") {
+TEST_CASE("SavedValues: each entry has the operation, the bytes, the reason and the place") {
     const Tensor w = weights();
     const SavedValues kept;
     Tensor y;
@@ -100,7 +101,7 @@ TEST_CASE("each entry says what is kept and why and where") {
               "saved for backward: 1.5 KiB in 3 buffers\n");
 }
 
-TEST_CASE("a buffer that several rules keep is counted once") {
+TEST_CASE("SavedValues: a buffer that several backward functions save counts once") {
     const Tensor w = weights();
     const std::size_t before = saved();
     const SavedValues kept;
@@ -109,15 +110,15 @@ TEST_CASE("a buffer that several rules keep is counted once") {
     CHECK(kept.entries()[3].op == "relu");
     CHECK(kept.bytes() == 2 * 512);
     CHECK(kept.bytes() == saved() - before);
-    CHECK_THAT(to_string(kept), contains("same buffer as line 1, not added"));
-    CHECK_THAT(to_string(kept), contains("saved for backward: 1.0 KiB in 2 buffers\n"));
-    sum(y).backward();  // x is still kept by none but y's rule, and tanh
+    CHECK_THAT(to_string(kept), contains("what line 1 keeps, counted there"));
+    CHECK_THAT(to_string(kept), contains("kept for the way back: 1.0 KiB in 2 buffers\n"));
+    sum(y).backward();  // x is now saved only by the backward functions of y and tanh
     CHECK(kept.entries().size() == 1);
     CHECK(kept.bytes() == 512);
     CHECK(kept.bytes() == saved() - before);
 }
 
-TEST_CASE("what somebody kept before is listed and not counted") {
+TEST_CASE("SavedValues: values that were saved earlier are listed and not counted") {
     const Tensor w = weights();
     const Tensor x = tanh(w);
     const std::size_t before = saved();
@@ -127,7 +128,8 @@ TEST_CASE("what somebody kept before is listed and not counted") {
     CHECK_THAT(to_string(kept), contains("; saved before this list began"));
 }
 
-TEST_CASE("a graph that was dropped leaves the list when its buffers are kept anew", "[alone]") {
+TEST_CASE("SavedValues: a graph that was destroyed is not listed when its buffers are saved again",
+          "[alone]") {
     if (!pool::enabled) TALLY_SKIP("buffers are not used again here");
     const Tensor w = weights();
     const SavedValues kept;
@@ -137,7 +139,7 @@ TEST_CASE("a graph that was dropped leaves the list when its buffers are kept an
     CHECK(kept.bytes() == saved());
 }
 
-TEST_CASE("snapshots of Revolve belong to no operation and are not listed") {
+TEST_CASE("SavedValues: snapshots of Revolve belong to no operation and are not listed") {
     const Tensor x = constant(Array<float>::full({8, 16}, 0.5f)), w = weights();
     const Chain<Array<float>> layers(9, [&](const Tensor& h) { return tanh(h + w); });
     const Revolve<Array<float>> chain(layers, 3);
@@ -145,11 +147,11 @@ TEST_CASE("snapshots of Revolve belong to no operation and are not listed") {
     const SavedValues kept;
     const Tensor y = chain(x);
     REQUIRE(chain.count().snapshots == 3);
-    CHECK(kept.bytes() == 512);                         // by the last step
-    CHECK(saved() - before == kept.bytes() + 3 * 512);  // x among them, which the first step reads
+    CHECK(kept.bytes() == 512);                         // saved by the last step
+    CHECK(saved() - before == kept.bytes() + 3 * 512);  // including x, which the first step reads
 }
 
-TEST_CASE("numbers that rules keep are listed and count for nothing") {
+TEST_CASE("SavedValues: saved scalars are listed and count 0 bytes") {
     const Scalar a = parameter(2.0), b = parameter(3.0);
     const SavedValues kept;
     const Scalar c = a * b;

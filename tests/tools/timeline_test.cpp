@@ -1,4 +1,4 @@
-// A timeline shows what the ledger said at each event, and where most was in use.
+// Tests of Timeline: it shows the memory report at each event, and the peak.
 #include "tally/tools/timeline.hpp"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ namespace {
 
 Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)); }
 
-// Writes down the ledger beside the timeline.
-struct Notes : Observer {
+// Records the memory report at each event, to compare it with the timeline.
+struct Reports : Observer {
     void on_forward(const ForwardEvent&) override { note(true); }
     void after_backward(const Node&) override { note(false); }
     void note(bool is_forward) {
@@ -36,8 +36,8 @@ struct Notes : Observer {
     std::vector<bool> forward;
 };
 
-// Takes so many bytes while it computes, and gives them back.
-Tensor greedy(const std::string& name, std::int64_t bytes, Tensor x) {
+// An operation that allocates `bytes` bytes temporarily while it computes.
+Tensor allocating(const std::string& name, std::int64_t bytes, Tensor x) {
     return custom(
         name,
         [=](const Array<float>& in) {
@@ -59,36 +59,36 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("samples are what the ledger says after each event and the peak is the one of the ledger") {
+TEST_CASE("Timeline: samples are the memory report after each event, and the peak is the report's") {
     const std::uint64_t seed = GENERATE(range(1u, 31u));
     CAPTURE(seed);
     Random random(seed);
     RandomGraph graph(random, random.whole(1, 20));
     memory::reset_peak();
     const Timeline timeline;
-    Notes notes;
-    const ObserverScope looking(notes);
+    Reports reports_seen;
+    const ObserverScope scope(reports_seen);
     graph.grow(random.whole(1, 25));
     const Tensor loss = graph.loss();
     graph.drop_results();
     loss.backward();
     const std::vector<Timeline::Sample>& samples = timeline.samples();
-    REQUIRE(samples.size() == notes.reports.size());
+    REQUIRE(samples.size() == reports_seen.reports.size());
     CHECK(timeline.events() == samples.size());
     for (std::size_t i = 0; i < samples.size(); ++i) {
         CHECK(samples[i].event == i + 1);
-        CHECK(samples[i].forward == notes.forward[i]);
-        CHECK(samples[i].in_use == notes.reports[i].in_use);
-        CHECK(
-            std::equal(samples[i].in_use_by.begin(), samples[i].in_use_by.end(), notes.reports[i].in_use_by));
+        CHECK(samples[i].forward == reports_seen.forward[i]);
+        CHECK(samples[i].in_use == reports_seen.reports[i].in_use);
+        CHECK(std::equal(samples[i].in_use_by.begin(), samples[i].in_use_by.end(),
+                         reports_seen.reports[i].in_use_by));
     }
-    CHECK(timeline.peak().bytes == notes.reports.back().peak);
-    CHECK(notes.reports[timeline.peak().at.event - 1].peak == timeline.peak().bytes);
+    CHECK(timeline.peak().bytes == reports_seen.reports.back().peak);
+    CHECK(reports_seen.reports[timeline.peak().at.event - 1].peak == timeline.peak().bytes);
     if (timeline.peak().at.event > 1)
-        CHECK(notes.reports[timeline.peak().at.event - 2].peak < timeline.peak().bytes);
+        CHECK(reports_seen.reports[timeline.peak().at.event - 2].peak < timeline.peak().bytes);
 }
 
-TEST_CASE("a peak within an operation is seen and named if the ledger saw it") {
+TEST_CASE("Timeline: a peak within an operation is found if the memory report has it") {
     const Tensor w = weights();
     const bool reset = GENERATE(false, true);
     { const Array<float> more = Array<float>::empty({1 << 16}); }
@@ -96,24 +96,24 @@ TEST_CASE("a peak within an operation is seen and named if the ledger saw it") {
     const Timeline timeline;
     const std::size_t before = memory::in_use();
     const ScopeName here("middle");
-    const Tensor y = tanh(greedy("greedy", 1 << 16, w));
+    const Tensor y = tanh(allocating("allocating", 1 << 16, w));
     const Timeline::Peak& peak = timeline.peak();
     CHECK(peak.within == reset);
     if (reset) {
         CHECK(peak.bytes == before + (1 << 16));
-        CHECK(peak.op == "greedy");
+        CHECK(peak.op == "allocating");
         CHECK_THAT(peak.where, contains("middle"));
         CHECK_THAT(detail::in_words(peak),
-                   contains(" within event 1, computing 'greedy' in timeline_test.cpp:"));
+                   contains(" within event 1, computing 'allocating' in timeline_test.cpp:"));
         CHECK_THAT(timeline.strip(), contains("peak " + detail::in_words(peak) + "\n"));
     } else {
-        CHECK(peak.bytes == before + 1024);  // the copy, and its tanh
+        CHECK(peak.bytes == before + 1024);  // the copy and its tanh
         CHECK(peak.op == "tanh");
         CHECK_THAT(detail::in_words(peak), contains(" at event 2, computing 'tanh'"));
     }
 }
 
-TEST_CASE("a long timeline keeps its highest samples") {
+TEST_CASE("Timeline: a long timeline keeps the highest samples") {
     const Tensor x = constant(Array<float>::full({4}, 1));
     const Scalar small = constant(1.0);
     const Timeline timeline;
@@ -131,7 +131,7 @@ TEST_CASE("a long timeline keeps its highest samples") {
     CHECK(top->event == half + 2);
     CHECK(top->in_use == timeline.peak().bytes);
     CHECK(timeline.peak().op == "add");
-    for (std::size_t i = 0; i < samples.size(); ++i) {  // all stand for as many events
+    for (std::size_t i = 0; i < samples.size(); ++i) {  // each sample represents the same number of events
         CHECK(samples[i].event > 4 * i);
         CHECK(samples[i].event <= 4 * (i + 1));
     }
@@ -141,7 +141,7 @@ TEST_CASE("a long timeline keeps its highest samples") {
     CHECK(timeline.svg().find("gone back") == std::string::npos);
 }
 
-TEST_CASE("of more samples than there is room for the highest of each stretch is shown") {
+TEST_CASE("highest: each stretch of samples is represented by its highest sample") {
     const std::uint64_t seed = GENERATE(range(1u, 51u));
     CAPTURE(seed);
     Random random(seed);
@@ -153,7 +153,7 @@ TEST_CASE("of more samples than there is room for the highest of each stretch is
     const auto count = static_cast<std::size_t>(random.whole(1, 100));
     const std::vector<Timeline::Sample> shown = detail::highest(samples, count);
     REQUIRE(shown.size() == std::min(count, samples.size()));
-    std::size_t next = 0;  // each sample lies in one stretch, and none of it is higher than the one shown
+    std::size_t next = 0;  // each sample belongs to one stretch, and none is higher than the shown sample
     for (std::size_t i = 0; i < shown.size(); ++i) {
         const std::size_t end = samples.size() * (i + 1) / shown.size();
         for (; next < end; ++next) CHECK(samples[next].in_use <= shown[i].in_use);
@@ -163,7 +163,7 @@ TEST_CASE("of more samples than there is room for the highest of each stretch is
     CHECK(next == samples.size());
 }
 
-TEST_CASE("the strip is as high as what is in use to an eighth of a row") {
+TEST_CASE("Timeline::strip: the height is the bytes in use, rounded to an eighth of a row") {
     const bool ascii = GENERATE(false, true);
     const Tensor w = weights();
     memory::reset_peak();
@@ -179,7 +179,7 @@ TEST_CASE("the strip is as high as what is in use to an eighth of a row") {
     const std::vector<std::string> letters =
         ascii ? std::vector<std::string>{".", ":", "#"}
               : std::vector<std::string>{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    std::vector<double> rows(events * stretch);  // how high each column is
+    std::vector<double> rows(events * stretch);  // the height of each column
     for (int line = 0; line < 6; ++line) {
         std::string rest = lines[static_cast<std::size_t>(line)].substr(top.size() + (ascii ? 2 : 4));
         for (std::size_t column = 0; !rest.empty(); ++column) {
@@ -207,16 +207,18 @@ TEST_CASE("the strip is as high as what is in use to an eighth of a row") {
     if (ascii) CHECK(std::ranges::all_of(strip, [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
 }
 
-TEST_CASE("the picture stacks the classes to scale and is well-formed whatever operations are called") {
+TEST_CASE(
+    "Timeline::svg: the areas of the classes are stacked to scale, and the picture is well-formed for all "
+    "names") {
     const Tensor w = weights();
     memory::reset_peak();
     const Timeline timeline;
-    sum(greedy("<greedy> & \"co\"", 1 << 12, tanh(w * 2))).backward();
+    sum(allocating("<allocating> & \"co\"", 1 << 12, tanh(w * 2))).backward();
     const std::string svg = timeline.svg("Bytes <live> & more");
     CHECK(xml_fault(svg) == "");
     CHECK_THAT(svg, contains("<title id=\"t-title\">Bytes &lt;live&gt; &amp; more</title>"));
     CHECK_THAT(svg, contains("gone back through</text>"));
-    CHECK_THAT(svg, contains("computing '&lt;greedy&gt; &amp; &quot;co&quot;'"));
+    CHECK_THAT(svg, contains("computing '&lt;allocating&gt; &amp; &quot;co&quot;'"));
     const std::regex area("<polygon points=\"([^\"]*)\" class=\"t-class([0-3])\"/>");
     std::vector<std::size_t> below(timeline.samples().size());
     int areas = 0;
@@ -227,7 +229,7 @@ TEST_CASE("the picture stacks the classes to scale and is well-formed whatever o
         std::vector<std::pair<int, int>> corners;
         char comma = 0;
         for (int x = 0, y = 0; points >> x >> comma >> y;) corners.emplace_back(x, y);
-        REQUIRE(corners.size() % 4 == 0);  // two above and two below for each stretch of one height
+        REQUIRE(corners.size() % 4 == 0);  // two corners above and two below for each stretch of one height
         std::size_t stretch = 0;
         for (std::size_t i = 0; i < below.size(); ++i) {
             const auto y = [&](std::size_t bytes) {
@@ -247,14 +249,16 @@ TEST_CASE("the picture stacks the classes to scale and is well-formed whatever o
         last = it->position();
     }
     CHECK(areas == memory::detail::memory_classes);
-    CHECK(svg.find("class=\"t-peak\"") > static_cast<std::size_t>(last));  // over them
+    CHECK(svg.find("class=\"t-peak\"") > static_cast<std::size_t>(last));  // drawn above the areas
     const Folder folder;
     timeline.write(folder / "live.svg", "Bytes <live> & more");
     CHECK(folder.files() == 1);
     CHECK_THROWS_WITH(timeline.write(folder / "live.png"), contains("use a name that ends in .svg"));
 }
 
-TEST_CASE("a named part of the temporary bytes is a band of its own, and the bands are as high together") {
+TEST_CASE(
+    "Timeline::svg: a named part of the temporary bytes has its own band, and the total height stays the "
+    "same") {
     const auto height = [](const std::string& svg, const std::string& style) {
         const std::regex area("<polygon points=\"([^\"]*)\" class=\"" + style + "\"/>");
         std::smatch found;
@@ -265,7 +269,7 @@ TEST_CASE("a named part of the temporary bytes is a band of its own, and the ban
         points >> first_x >> comma >> over;
         while (points >> x >> comma >> y) continue;
         CHECK(x == first_x);
-        return y - over;  // of its first event
+        return y - over;  // of the first event
     };
     const auto w = parameter(Array<float>::full({1 << 10}, 0.5f));
     memory::reset_peak();
@@ -273,19 +277,18 @@ TEST_CASE("a named part of the temporary bytes is a band of its own, and the ban
     const Timeline timeline;
     sum(tanh(w * 2)).backward();
     const std::size_t bytes = held.storage()->bytes;
-    const std::string plain = timeline.svg(),
-                      named = timeline.svg("Live bytes", {"held <all> the while", bytes});
+    const std::string plain = timeline.svg(), named = timeline.svg("Live bytes", {"held <always>", bytes});
     CHECK(plain.find("held") == std::string::npos);
     CHECK(plain.find("class=\"t-named\"") == std::string::npos);
     CHECK(xml_fault(named) == "");
-    CHECK_THAT(named, contains("held &lt;all&gt; the while</text>"));
+    CHECK_THAT(named, contains("held &lt;always&gt;</text>"));
     const double unit = 312.0 / static_cast<double>(timeline.peak().bytes);
     CHECK(std::abs(height(named, "t-named") - unit * static_cast<double>(bytes)) <= 1);
     CHECK(std::abs(height(named, "t-named") + height(named, "t-class3") - height(plain, "t-class3")) <= 1);
     CHECK(height(named, "t-class0") == height(plain, "t-class0"));
 }
 
-TEST_CASE("a timeline that saw nothing says so") {
+TEST_CASE("Timeline: one without events throws an Error") {
     const Timeline timeline;
     const char* const empty =
         "[timeline] no operation was recorded during its lifetime; construct it before the operations";

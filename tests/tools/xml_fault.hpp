@@ -1,4 +1,4 @@
-// Whether a picture is well-formed XML.
+// xml_fault() tests that a picture is well-formed XML.
 #pragma once
 
 #include <regex>
@@ -7,8 +7,7 @@
 
 namespace tally::test {
 
-// The first thing that is not well-formed, or "": tags nest and close, attributes are quoted,
-// &'s are entities.
+// Returns the first fault, or "" if tags nest and close, attributes are quoted, and every & begins an entity.
 inline std::string xml_fault(const std::string& xml) {
     static const std::regex tag("<(/?)([a-zA-Z]+)((?: [a-zA-Z:-]+=\"[^\"<]*\")*)(/?)>");
     static const std::regex stray("&(?!(amp|lt|gt|quot);)");

@@ -1,4 +1,4 @@
-// Operations of one's own whose forward and backward are expressions of xtensor.
+// Tests of custom operations whose forward and backward functions are expressions of xtensor.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -34,7 +34,7 @@ template <class S> Var<Array<S>> swish(Var<Array<S>> x) {
     return custom("swish", forward, backward, std::move(x));
 }
 
-// sqrt(1 + a² + b²): two inputs, each with its own gradient.
+// Computes sqrt(1 + a² + b²), with a gradient for each of the two inputs.
 Tensor64 length(Tensor64 a, Tensor64 b) {
     using A = Array<double>;
     const auto forward = [](const A& x, const A& y) {
@@ -49,7 +49,7 @@ Tensor64 length(Tensor64 a, Tensor64 b) {
 
 }  // namespace
 
-TEST_CASE("An operation made of xtensor expressions passes gradcheck at random shapes") {
+TEST_CASE("custom: an operation of xtensor expressions passes gradcheck at random shapes") {
     int numbers = 0, empties = 0;
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         Random random(seed);
@@ -57,9 +57,10 @@ TEST_CASE("An operation made of xtensor expressions passes gradcheck at random s
         INFO("seed " << seed << ", " << to_string(shape));
         numbers += shape.rank() == 0;
         empties += shape.size() == 0;
-        const auto of_both = [](const std::vector<Tensor64>& in) {  // each is used twice: set, then add
-            return length(swish(in[0]), in[1]) + swish(in[0] * 2.0) + in[1] * length(in[1], in[0]);
-        };
+        const auto of_both =
+            [](const std::vector<Tensor64>& in) {  // uses each input twice, to set and to add a gradient
+                return length(swish(in[0]), in[1]) + swish(in[0] * 2.0) + in[1] * length(in[1], in[0]);
+            };
         const Gradcheck check =
             gradcheck(of_both, {random.array<double>(shape), random.array<double>(shape)});
         INFO(check.report);
@@ -68,24 +69,24 @@ TEST_CASE("An operation made of xtensor expressions passes gradcheck at random s
     CHECK((numbers > 0 && empties > 0));
 }
 
-TEST_CASE("Its gradient is that of the engine's own operation in float and double") {
+TEST_CASE("custom: the gradient equals that of tally's own operation with float and double") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         Random random(seed);
         const Shape shape = random.shape(3);
         INFO("seed " << seed << ", " << to_string(shape));
-        const auto apart = [&]<class S>(S bound) {
+        const auto check_difference = [&]<class S>(S bound) {
             const Var<Array<S>> x = parameter(random.array<S>(shape));
             const Array<S> ours = grad(sum(silu(x) + silu(x * S(2))), {x})[0];
             const Array<S> theirs = grad(sum(swish(x) + swish(x * S(2))), {x})[0];
             for (std::size_t i = 0; i < ours.size(); ++i)
                 REQUIRE(std::abs(ours.span()[i] - theirs.span()[i]) <= bound);
         };
-        apart(1e-5f);
-        apart(1e-14);
+        check_difference(1e-5f);
+        check_difference(1e-14);
     }
 }
 
-TEST_CASE("accumulate_into() writes where the gradient lies and adds when it is told to") {
+TEST_CASE("accumulate_into: it writes in place, and adds if requested") {
     const Poison poison;
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
         Random random(seed);
@@ -102,14 +103,14 @@ TEST_CASE("accumulate_into() writes where the gradient lies and adds when it is 
         CHECK(gradient.data() == home);
         for (std::size_t i = 0; i < first.size(); ++i)
             REQUIRE(gradient.span()[i] == first.span()[i] + second.span()[i] * 3.0);
-        const Array<double> shared = gradient;  // somebody's copy: set goes to fresh memory
+        const Array<double> shared = gradient;  // a copy, so that set needs new memory
         accumulate_into(Into<Array<double>>{gradient, Write::set}, as_xtensor(second) * 1.0);
         CHECK(same_bits(gradient, second));
         CHECK(shared.data() == home);
     }
 }
 
-TEST_CASE("Micro-batches add to the parameter's own buffer and a checkpoint has the same bits") {
+TEST_CASE("custom: micro-batches add in place, and a checkpoint has the same bits") {
     const CheckRules check;
     const Tensor64 w = parameter({0.5, -1.0, 2.0});
     sum(swish(w)).backward();
@@ -121,13 +122,13 @@ TEST_CASE("Micro-batches add to the parameter's own buffer and a checkpoint has 
     w.zero_grad();
     const std::function<Tensor64(const Tensor64&)> block = [](const Tensor64& x) { return swish(swish(x)); };
     sum(swish(swish(w))).backward();
-    const Array<double> remembered = w.grad().clone();
+    const Array<double> plain = w.grad().clone();
     w.zero_grad();
     sum(checkpoint(block, w)).backward();
-    CHECK(same_bits(w.grad(), remembered));
+    CHECK(same_bits(w.grad(), plain));
 }
 
-TEST_CASE("A rule whose gradient has another shape is refused with both") {
+TEST_CASE("accumulate_into: a gradient of another shape throws an Error with both shapes") {
     const auto wrong = [](Tensor of, auto gradient_of) {
         return custom(
             "wrong", [](const Array<float>& x) { return array_of(as_xtensor(x) * 1.0f); },
@@ -137,9 +138,9 @@ TEST_CASE("A rule whose gradient has another shape is refused with both") {
     };
     const Tensor x = parameter(Array<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
     const Tensor scalar = wrong(x, [](auto dy) { return xt::sum(dy); });
-    const std::string said = message_of([&] { sum(scalar).backward(); });
-    CHECK(said.find("(2, 3)") != std::string::npos);
-    CHECK(said.find("()") != std::string::npos);
-    const Tensor turned = wrong(x, [](auto dy) { return xt::transpose(dy); });
-    CHECK_THROWS_WITH(sum(turned).backward(), contains("(3, 2)"));
+    const std::string error = message_of([&] { sum(scalar).backward(); });
+    CHECK(error.find("(2, 3)") != std::string::npos);
+    CHECK(error.find("()") != std::string::npos);
+    const Tensor transposed = wrong(x, [](auto dy) { return xt::transpose(dy); });
+    CHECK_THROWS_WITH(sum(transposed).backward(), contains("(3, 2)"));
 }

@@ -1,4 +1,4 @@
-"""The library's loops over views of xtensor bear names that no program's loops have: the linker keeps one of each name.
+"""Tests that the library's xtensor loops have symbol names that no program's loops have, since the linker keeps one of each.
 
     symbols_test.py LIBRARY
 """
@@ -12,7 +12,8 @@ except OSError:
     print("skipped: no nm, of binutils")
     sys.exit(77)
 loops = re.findall(r"^\w+ [WVu] (.*\bxt::\w*assign\w*.*)$", symbols, re.M)
-# Where little is inlined, what counts indices is there, too: it reads no number, and is the same in every program.
+# Without inlining, idx_tools functions, which only count indices, are symbols, too. They are the same in every
+# program.
 shared = [name for name in loops if "tally::cpu::Ours<" not in name and "::idx_tools<" not in name]
-print("\n".join(shared) or f"{len(loops)} functions of the library assign by xtensor, none under a name that a program's could have")
+print("\n".join(shared) or f"{len(loops)} functions of the library assign by xtensor, none with a name that a program could have")
 sys.exit(1 if shared or not loops else 0)

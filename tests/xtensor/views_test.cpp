@@ -1,4 +1,4 @@
-// Arrays seen by xtensor: the same memory, a reader like any other, a writer like any other; and arrays of expressions.
+// Tests of as_xtensor(), as_writable_xtensor() and array_of(): shared memory, copies, versions, and errors.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,7 +22,7 @@ using namespace tally::test;
 
 namespace {
 
-template <class S> Array<S> some(Random& random, const Shape& shape) {
+template <class S> Array<S> random_numbers(Random& random, const Shape& shape) {
     if constexpr (std::is_integral_v<S>)
         return random.integers(shape, -9, 9);
     else
@@ -42,7 +42,7 @@ std::uint64_t allocations() { return memory::report().allocations; }
 template <class S> void round_trip(std::uint64_t seed, const Shape& shape) {
     INFO("seed " << seed << ", " << to_string(shape) << ", " << sizeof(S) << " bytes");
     Random random(seed);
-    const Array<S> a = some<S>(random, shape);
+    const Array<S> a = random_numbers<S>(random, shape);
     const auto view = as_xtensor(a);
     expect_shape(a, view);
     CHECK(view.data() == a.data());
@@ -61,13 +61,13 @@ template <class S> void round_trip(std::uint64_t seed, const Shape& shape) {
     for (std::size_t i = 0; i < a.size(); ++i)
         REQUIRE(sums.span()[i] == a.span()[i] + a.span()[i] * a.span()[i]);
 
-    const Array<S> turned = array_of(xt::transpose(view));
-    CHECK(turned.size() == a.size());
-    CHECK(same_bits(array_of(xt::transpose(as_xtensor(turned))), a));
+    const Array<S> transposed = array_of(xt::transpose(view));
+    CHECK(transposed.size() == a.size());
+    CHECK(same_bits(array_of(xt::transpose(as_xtensor(transposed))), a));
     if (shape.rank() == 2)
         for (std::int64_t i = 0; i < shape[0]; ++i)
             for (std::int64_t j = 0; j < shape[1]; ++j)
-                REQUIRE(turned.span()[static_cast<std::size_t>(j * shape[0] + i)] ==
+                REQUIRE(transposed.span()[static_cast<std::size_t>(j * shape[0] + i)] ==
                         a.span()[static_cast<std::size_t>(i * shape[1] + j)]);
     const xt::xarray<S, xt::layout_type::column_major> by_columns = view;
     CHECK(same_bits(array_of(by_columns), a));
@@ -79,7 +79,7 @@ template <class S> void round_trip(std::uint64_t seed, const Shape& shape) {
 
 }  // namespace
 
-TEST_CASE("What xtensor sees is the array itself and what it computes becomes an array") {
+TEST_CASE("as_xtensor, array_of: a view has the array's memory, and results become arrays") {
     const Poison poison;
     int numbers = 0, empties = 0, ones = 0, deep = 0;
     for (std::uint64_t seed = 0; seed < 80; ++seed) {
@@ -96,7 +96,7 @@ TEST_CASE("What xtensor sees is the array itself and what it computes becomes an
     CHECK((numbers > 0 && empties > 0 && ones > 0 && deep > 0));
 }
 
-TEST_CASE("An expression says of what type its array is unless the caller does") {
+TEST_CASE("array_of: the element type is the expression's or the caller's") {
     const Array<float> a{1, 2};
     const auto view = as_xtensor(a);
     STATIC_REQUIRE(std::is_same_v<decltype(array_of(view)), Array<float>>);
@@ -109,15 +109,15 @@ TEST_CASE("An expression says of what type its array is unless the caller does")
     const xt::xarray<double> ends{-2147483648.0, 2147483647.0, -0.0};
     CHECK(array_of<std::int32_t>(ends).to_vector() ==
           std::vector<std::int32_t>{-2147483647 - 1, 2147483647, 0});
-    const auto refused = [](double number) {
+    const auto message = [](double number) {
         return std::string("[array_of] element 1 is ") + detail::in_words(number) +
                ", which is not a whole number from -2147483648 to 2147483647; round it with xt::rint, or "
                "write array_of<double>(expression)";
     };
     for (const double number : {3e9, -2147483649.0, 2147483648.0, 0.5, double(NAN), double(INFINITY)})
-        CHECK_THROWS_WITH(array_of<std::int32_t>(xt::xarray<double>{1, number}), refused(number));
-    CHECK_THROWS_WITH(array_of<std::int32_t>(xt::xarray<std::int64_t>{1, 4294967297}), refused(4294967297));
-    CHECK_THROWS_WITH(array_of<std::int32_t>(xt::xarray<std::uint32_t>{1, 4294967295}), refused(4294967295));
+        CHECK_THROWS_WITH(array_of<std::int32_t>(xt::xarray<double>{1, number}), message(number));
+    CHECK_THROWS_WITH(array_of<std::int32_t>(xt::xarray<std::int64_t>{1, 4294967297}), message(4294967297));
+    CHECK_THROWS_WITH(array_of<std::int32_t>(xt::xarray<std::uint32_t>{1, 4294967295}), message(4294967295));
     const Tensor x = array_of(view * 2.0f), w = parameter(array_of(view));
     CHECK(!x.requires_grad());
     sum(x * w).backward();
@@ -127,14 +127,14 @@ TEST_CASE("An expression says of what type its array is unless the caller does")
     CHECK(total.item() == 3);
 }
 
-TEST_CASE("A view to read is a reader like any other") {
+TEST_CASE("as_xtensor: a view holds the array's buffer like a copy") {
     Array<double> a{1, 2, 3};
     auto view = std::make_optional(as_xtensor(a));
-    const double* const home = a.data();
-    a.writable()[0] = 10;  // elsewhere: somebody reads
-    CHECK(a.data() != home);
+    const double* const address = a.data();
+    a.writable()[0] = 10;  // copies, because the view holds the buffer
+    CHECK(a.data() != address);
     CHECK((*view)(0) == 1);
-    CHECK(view->data() == home);
+    CHECK(view->data() == address);
     view.reset();
     const double* const now = a.data();
     a.writable()[0] = 20;
@@ -150,12 +150,12 @@ TEST_CASE("A view to read is a reader like any other") {
 
     Tensor64 y = constant({0.0, 1.0}) * 1.0;
     const auto of_y = as_xtensor(y.value());
-    const Tensor64 z = exp(std::move(y));  // not over what is still read
+    const Tensor64 z = exp(std::move(y));  // does not overwrite the buffer of the view
     CHECK(of_y(0) == 0);
     CHECK(z.value().span()[0] == 1);
 }
 
-TEST_CASE("A view to write copies what is shared and raises the version") {
+TEST_CASE("as_writable_xtensor: a shared buffer is copied, and the version is raised") {
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
         Random random(seed);
         const Shape shape = random.shape(4);
@@ -169,21 +169,21 @@ TEST_CASE("A view to write copies what is shared and raises the version") {
         CHECK(detail::version_of(a) == first_version + 1);
         CHECK(view.data() == a.data());
         CHECK(a.storage() != copy.storage());
-        const double* const home = a.data();
+        const double* const address = a.data();
         view += 1;
         xt::noalias(view) = view * 2;
         view = xt::exp(view * 0) + view;
-        CHECK(a.data() == home);
+        CHECK(a.data() == address);
         for (std::size_t i = 0; i < a.size(); ++i) REQUIRE(a.span()[i] == 1 + (before[i] + 1) * 2);
         CHECK(copy.to_vector() == before);
         CHECK(view_of_it.to_vector() == before);
-        as_writable_xtensor(a) *= 0;  // alone: in place
-        CHECK(a.data() == home);
+        as_writable_xtensor(a) *= 0;  // not shared, so in place
+        CHECK(a.data() == address);
         CHECK(detail::version_of(a) == first_version + 2);
     }
 }
 
-TEST_CASE("A parameter written through xtensor between forward and backward is noticed") {
+TEST_CASE("as_writable_xtensor: a parameter changed between forward and backward throws an Error") {
     const Tensor w = parameter({1.0f, 2.0f}), x = parameter({3.0f, 4.0f});
     const Tensor loss = sum(w * x);
     w.modify_value([](Array<float>& value) { as_writable_xtensor(value) *= 2; });
@@ -197,7 +197,7 @@ TEST_CASE("A parameter written through xtensor between forward and backward is n
     CHECK(memory::detail::memory_class(w.value().storage()) == MemoryClass::parameter);
 }
 
-TEST_CASE("What a rule keeps is not written to through xtensor") {
+TEST_CASE("as_writable_xtensor: values saved for backward are not overwritten") {
     Array<float> numbers{1, 2};
     const Tensor x = numbers, w = parameter({3.0f, 4.0f});
     const Tensor loss = sum(x * w);
@@ -207,7 +207,7 @@ TEST_CASE("What a rule keeps is not written to through xtensor") {
     CHECK(w.grad().to_vector() == std::vector<float>{1, 2});
 }
 
-TEST_CASE("A view to write that is kept while a graph saves the array is caught as a kept pointer is") {
+TEST_CASE("CheckRules: a writable view kept while a graph saves the array throws an Error") {
     const CheckRules check;
     Array<float> numbers{1, 2};
     auto kept = as_writable_xtensor(numbers);
@@ -217,7 +217,8 @@ TEST_CASE("A view to write that is kept while a graph saves the array is caught 
     CHECK_THROWS_WITH(loss.backward(), contains("'mul'"));
 }
 
-TEST_CASE("What has no memory and what fits no array is refused and nothing is left behind") {
+TEST_CASE(
+    "as_xtensor, array_of: arrays without memory and invalid shapes throw, and no memory remains in use") {
     CHECK_THROWS_WITH(as_xtensor(Array<float>()),
                       "[as_xtensor] an array of () has no memory: nothing was assigned to it, or it was freed "
                       "or moved away");
