@@ -1,4 +1,4 @@
-// A small training, and its weights as one number, which is the same in every build.
+// one_training() returns the weights of a small training as one number, which is the same in every build.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace tally::test {
 
-// Of every compiler, level of optimisation and processor: tests/bits/compare.
+// Recorded results, equal for every compiler, optimisation level and processor (tests/bits/compare).
 inline constexpr std::uint64_t weights_in_float = 0xf95554f4fcc93d69, weights_in_double = 0xa80f2fd96041fcf5;
 
-// An image through convolution, attention, norms, dropout and all activations; weights after five updates of Adam.
+// Trains a model with convolution, attention, norms, dropout and all activations for five updates of Adam.
 template <class S> std::uint64_t one_training() {
     const auto numbers = [](const Shape& shape, std::uint64_t stream) {
         std::vector<S> values(shape.size());

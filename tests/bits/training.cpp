@@ -1,13 +1,13 @@
-// Prints the weights of a small training, as a number, and whether it is the one that was written down.
+// Prints the weights of a small training as a number, and whether the number is the recorded one.
 #include <cstdio>
 
 #include "one_training.hpp"
 
 int main() {
     using namespace tally::test;
-    const std::uint64_t single = one_training<float>(), twice = one_training<double>();
-    const bool same = single == weights_in_float && twice == weights_in_double;
-    std::printf("%016llx %016llx %s\n", static_cast<unsigned long long>(single),
-                static_cast<unsigned long long>(twice), same ? "as written down" : "OTHER BITS");
+    const std::uint64_t float_bits = one_training<float>(), double_bits = one_training<double>();
+    const bool same = float_bits == weights_in_float && double_bits == weights_in_double;
+    std::printf("%016llx %016llx %s\n", static_cast<unsigned long long>(float_bits),
+                static_cast<unsigned long long>(double_bits), same ? "as written down" : "OTHER BITS");
     return same ? 0 : 1;
 }

@@ -1,4 +1,5 @@
-// IDX from memory, plain and packed: an array with as many bytes as its shape says, or an Error.
+// Fuzzes parse_idx() with plain and gzip data: it must return an array with all its elements, or throw an
+// Error.
 #include "tally/io/idx.hpp"
 
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// .npy through a file in memory: an array no larger than the file, or an Error that names the file.
+// Fuzzes load_npy() with a file in memory: it must return an array not larger than the file, or throw an
+// Error that names the file.
 #include "tally/io/npy.hpp"
 
 #include <sys/mman.h>

@@ -1,10 +1,10 @@
-// What every reader's file in this folder defines: the one entry through which a fuzzer, or a replay
-// of the corpus, hands it bytes. A reader that is asked for more files is one more .cpp here and a
-// folder in corpus/.
+// The function that each reader of this folder defines, and that a fuzzer or the replay of the corpus calls.
+// A new reader needs one .cpp file here and a folder in corpus/.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-// An Error is a fine answer to bad bytes; anything else that goes wrong must crash. libFuzzer's name.
+// An Error is a valid result for invalid bytes; every other failure must crash. The name is that of
+// libFuzzer.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

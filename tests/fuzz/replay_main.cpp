@@ -1,5 +1,5 @@
-// Hands every file of the folders named to a reader, where no fuzzer does. A folder without files
-// is a failure.
+// Passes every file of the given folders to a reader, in builds without a fuzzer. A folder without files is
+// an error.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -22,7 +22,7 @@ int main(int count, char** words) try {
             std::ifstream file(path, std::ios::binary);
             const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
             std::printf("%s, %zu bytes\n", path.c_str(), bytes.size());
-            std::fflush(stdout);  // so that the last line names the one that crashes
+            std::fflush(stdout);  // so that the last line names the file that crashes
             LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
         }
         if (files.empty()) throw std::invalid_argument(std::string(words[i]) + " is empty");

@@ -1,5 +1,5 @@
-// Fuzzing the reader of training states. The checksum would stop nearly every change, so each input is read
-// as it is and once more with length and checksum put right.
+// Fuzzes parse_state(). The checksum would reject nearly every change, so each input is also read with a
+// corrected length and checksum.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 void read(const std::string& file) {
     try {
         const tally::TrainingState state = tally::detail::parse_state(tally::as_bytes(file), "fuzz");
-        if (tally::detail::state_bytes(state) != file) std::abort();  // there is one way to write a state
+        if (tally::detail::state_bytes(state) != file) std::abort();  // a state has only one encoding
     } catch (const tally::Error&) {
     }
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Kills trainings and examples at random instants until they end, and compares all they leave with a run that was not killed.
+"""Kills trainings and examples at random times until they end, and compares their files with those of an undisturbed run.
 
     tests/kills/kill.py BUILD KILLS [SEED]
 
-BUILD has tests/killed_training and, where they were built, examples/example_conv and example_text. A training goes on from its
-checkpoint; an example, which has none, begins anew over what was left. Prints a line for each kind; the exit code is 1
-where anything is lost: other bits, another line of metrics, a file that is not whole, or a temporary after the last run.
-TERM ends it after the run that is on its way; the table is then of those that were made.
+BUILD has tests/killed_training and, if they were built, examples/example_conv and example_text. A training resumes from its
+checkpoint. An example has no checkpoint, so it starts again and overwrites its files. Prints a line for each kind. The exit code
+is 1 if anything is lost: other bits, another line of metrics, an incomplete file, or a temporary file after the last run.
+TERM ends the program after the current run, and the table then has the runs until that time.
 """
 import os
 import random
@@ -26,7 +26,7 @@ ENVIRONMENT = dict(os.environ, OPENBLAS_NUM_THREADS="1")
 
 
 def run(command, folder, seconds=None):
-    """Whether it ended, before it was killed; what it says about an error is a loss."""
+    """Returns whether the run ended before it was killed. An error of the program counts as a loss."""
     with subprocess.Popen([*command[:1], *(word.format(folder=folder) for word in command[1:])], cwd=folder, env=ENVIRONMENT,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -41,7 +41,7 @@ def run(command, folder, seconds=None):
 
 
 def content(folder):
-    """All files by name; without the speed, which differs from run to run."""
+    """Returns all files by name, without speeds, which differ between runs."""
     files = {}
     for path in sorted(folder.iterdir()):
         data = path.read_bytes()
@@ -50,7 +50,7 @@ def content(folder):
         elif path.name == "run.jsonl":
             data = re.sub(rb', "samples_per_second": [^}]*', b"", data)
         elif path.name == "run.state":
-            continue  # it holds the speeds, too; that it was whole the runs have shown
+            continue  # contains speeds, too; each resumed run has read it completely
         elif ".tmp-" in path.name:
             continue  # a killed process left it
         files[path.name] = data
@@ -58,7 +58,7 @@ def content(folder):
 
 
 def differences(found, wanted):
-    return [f"'{name}' {'is too much' if name not in wanted else 'is missing' if name not in found else 'differs'}"
+    return [f"'{name}' {'is additional' if name not in wanted else 'is missing' if name not in found else 'differs'}"
             for name in sorted(found.keys() | wanted.keys()) if found.get(name) != wanted.get(name)]
 
 
@@ -74,11 +74,12 @@ class Kind:
             self.wanted = content(Path(folder))
 
     def once(self, draw, most):
-        """One run from its beginning to its end, killed on the way at most so often."""
+        """Runs a training or example to its end, and kills it at most `most` times before."""
         with tempfile.TemporaryDirectory() as folder:
             try:
                 for _ in range(most):
-                    # What resumes comes forward in pieces; what does not is killed anywhere, and ends when it is let.
+                    # A run that resumes makes progress in pieces. A run that does not resume is killed anywhere, and
+                    # ends when it is not killed.
                     if run(self.command, folder, draw.uniform(0, self.seconds * (0.5 if self.resumes else 1))):
                         break
                     self.kills += 1
@@ -90,7 +91,7 @@ class Kind:
             if self.losses:
                 kept = tempfile.mkdtemp(prefix="tally-kills-")
                 shutil.copytree(folder, kept, dirs_exist_ok=True)
-                print(f"{self.name}: {self.losses[-1]}; its folder is kept as {kept}", file=sys.stderr)
+                print(f"{self.name}: {self.losses[-1]}; the folder is kept as {kept}", file=sys.stderr)
         self.runs += 1
 
 

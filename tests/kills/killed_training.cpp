@@ -1,5 +1,5 @@
-// A training to be killed: killed_training FOLDER VARIANT goes on from FOLDER/run.state and
-// leaves its weights.
+// A training for kill.py: killed_training FOLDER VARIANT resumes from FOLDER/run.state and writes its
+// weights.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +13,8 @@ using namespace tally;
 
 namespace {
 
-// Everything that has a state: batch norm, dropout, an average, a schedule, windows that are carried on.
+// Combines all parts that have a state: batch norm, dropout, an average, a schedule, and windows that are
+// carried over.
 void train(const std::string& folder, int variant) {
     using S = float;
     constexpr std::int64_t items = 203, features = 10, width = 48;

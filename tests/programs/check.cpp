@@ -1,4 +1,4 @@
-// The comparisons. A number may be off by eight times the bound that stands beside it on the tape (tape.hpp).
+// Defines the comparisons. A number may differ by eight times its bound on the tape (tape.hpp).
 #include "programs/check.hpp"
 
 #include <algorithm>
@@ -19,16 +19,16 @@ constexpr double allowance = 8;
 
 class Comparison {
 public:
-    Comparison(const Program& program, const Evaluator& evaluated, Counts& counts, const char* who,
+    Comparison(const Program& program, const Evaluator& evaluated, Counts& counts, const char* name,
                double factor)
-        : program_(program), evaluated_(evaluated), counts_(counts), who_(who), factor_(factor) {}
+        : program_(program), evaluated_(evaluated), counts_(counts), name_(name), factor_(factor) {}
 
-    // `exact`: it is the engine that is looked at.
+    // `exact`: the outcome is the engine's, so missing gradients and overflow count as differences.
     std::string of(const Outcome& outcome, bool exact) {
         exact_ = exact;
         for (std::size_t i = 0; i < program_.steps.size(); ++i) {
             if (!outcome.values[i]) continue;
-            const Gathered& expected = evaluated_.value(static_cast<int>(i));
+            const TapeArray& expected = evaluated_.value(static_cast<int>(i));
             if (outcome.shapes[i] != expected.shape) return text("shape of", static_cast<int>(i), {});
             std::vector<Bounded> numbers;
             for (const int node : expected.at) numbers.push_back(evaluated_.number(node));
@@ -37,7 +37,7 @@ public:
         }
         const auto& expected = evaluated_.expected();
         if (expected.size() != outcome.gradients.size())
-            return std::string(who_) + ": another number of gradients";
+            return std::string(name_) + ": another number of gradients";
         for (std::size_t k = 0; k < expected.size(); ++k) {
             const std::string which = std::string("after ") +
                                       name_of(program_.steps[static_cast<std::size_t>(expected[k].act)].op) +
@@ -63,7 +63,7 @@ private:
             const double bound =
                 factor_ * allowance * static_cast<double>(expected[i].error) + evaluated_.tape().tiny();
             const bool overflowed =
-                exact_ ? false : program_.special && !std::isfinite(got[i]);  // by another formula
+                exact_ ? false : program_.special && !std::isfinite(got[i]);  // overflow of another formula
             if (overflowed || !(bound <= std::max(scale / 8, 1e-3))) {
                 ++counts_.loose;
                 continue;
@@ -81,14 +81,14 @@ private:
         return {};
     }
     std::string text(const std::string& what, int place, const std::string& off) const {
-        return std::string(who_) + ": " + what + " v" + std::to_string(place) + " (" +
+        return std::string(name_) + ": " + what + " v" + std::to_string(place) + " (" +
                name_of(program_.steps[static_cast<std::size_t>(place)].op) + ") " + off;
     }
 
     const Program& program_;
     const Evaluator& evaluated_;
     Counts& counts_;
-    const char* who_;
+    const char* name_;
     double factor_;
     bool exact_ = true;
 };
@@ -112,7 +112,7 @@ std::string different_bits(const Outcome& a, const Outcome& b) {
     return {};
 }
 
-// The derivative along a random direction, by central differences with two step sizes.
+// Compares the derivative along a random direction with central differences of two step sizes.
 std::string differences(const Program& program, const Evaluator& evaluated, const Outcome& plain,
                         Counts& counts) {
     if (!program.wide || program.special || evaluated.tape().undecided() || evaluated.tape().closest() < 2e-3)
@@ -133,13 +133,13 @@ std::string differences(const Program& program, const Evaluator& evaluated, cons
                          std::abs(step.numbers.empty() ? 1 : step.numbers[k]);
     }
     if (last < 0) return {};
-    Dice dice(program.seed ^ 0xD1FF);
+    Rng rng(program.seed ^ 0xD1FF);
     std::vector<std::vector<double>> direction(program.steps.size());
     double expected = 0, size = 0;
     for (const Observed& gradient : plain.gradients) {
         if (gradient.act != last || !gradient.gradient) continue;
         for (const double g : *gradient.gradient) {
-            const double d = dice.between(-1, 1);
+            const double d = rng.between(-1, 1);
             direction[static_cast<std::size_t>(gradient.place)].push_back(d);
             expected += g * d;
             size += std::abs(g * d);
@@ -176,7 +176,7 @@ std::string differences(const Program& program, const Evaluator& evaluated, cons
 std::string check(const Program& program, bool with_peer, Counts& counts) {
     Evaluator evaluated(program);
     evaluated.run();
-    if (!fits_blocks(program, evaluated)) throw Invalid("a graph would be swept twice");
+    if (!fits_blocks(program, evaluated)) throw Invalid("a graph would run backward twice");
     const Outcome plain = run_engine(program, Way::plain);
     if (!plain.error.empty()) return "engine: " + plain.error;
     if (auto off = Comparison(program, evaluated, counts, "evaluator", 1).of(plain, true); !off.empty())
@@ -197,13 +197,13 @@ std::string check(const Program& program, bool with_peer, Counts& counts) {
     if (with_peer && peer_is_there()) {
         const Outcome peer = run_peer(program);
         if (!peer.error.empty()) {
-            ++counts.refused_by_peer;
-            ++counts.refusals[peer.error.substr(0, peer.error.find('\n')).substr(0, 100)];
+            ++counts.rejected_by_peer;
+            ++counts.errors_of_peer[peer.error.substr(0, peer.error.find('\n')).substr(0, 100)];
             return {};
         }
         ++counts.with_peer;
-        Counts apart;
-        if (auto off = Comparison(program, evaluated, apart, "LibTorch", 2).of(peer, false); !off.empty())
+        Counts separate;
+        if (auto off = Comparison(program, evaluated, separate, "LibTorch", 2).of(peer, false); !off.empty())
             return off;
     }
     return {};
@@ -223,7 +223,7 @@ void drop_unread(Program& program) {
     }
 }
 
-// Everything that makes a program simpler by one thing.
+// Returns all programs that are simpler by one change.
 std::vector<Program> simpler(const Program& program) {
     std::vector<Program> all;
     const auto add = [&](auto change) {
@@ -242,8 +242,8 @@ std::vector<Program> simpler(const Program& program) {
     for (std::size_t i = program.steps.size(); i-- > 0;) {
         const Step& step = program.steps[i];
         if (step.removed || is_act(step.op) || is_leaf(step.op)) continue;
-        const Gathered& y = evaluated.value(static_cast<int>(i));
-        add([&](Program& p) {  // a leaf with its value
+        const TapeArray& y = evaluated.value(static_cast<int>(i));
+        add([&](Program& p) {  // replaces the step by a leaf with its value
             Step leaf;
             leaf.op = y.recorded ? Op::parameter : Op::constant;
             leaf.shape = y.shape;
@@ -254,7 +254,7 @@ std::vector<Program> simpler(const Program& program) {
         });
         for (const int operand : step.in)
             if (evaluated.value(operand).shape == y.shape)
-                add([&](Program& p) {  // left out
+                add([&](Program& p) {  // replaces the step by its operand
                     for (Step& reader : p.steps)
                         std::replace(reader.in.begin(), reader.in.end(), static_cast<int>(i), operand);
                     p.steps[i].removed = true;
@@ -299,17 +299,17 @@ std::vector<Program> simpler(const Program& program) {
 }  // namespace
 
 Program shrunk(Program program, const std::string& difference) {
-    const std::string witness = difference.substr(0, difference.find(':'));
+    const std::string check_name = difference.substr(0, difference.find(':'));
     const auto still = [&](const Program& candidate) {
         Counts unused;
         try {
-            const std::string off = check(candidate, witness == "LibTorch", unused);
-            return off.substr(0, off.find(':')) == witness;
+            const std::string off = check(candidate, check_name == "LibTorch", unused);
+            return off.substr(0, off.find(':')) == check_name;
         } catch (const Invalid&) {
             return false;
         }
     };
-    // Round and round, until a whole round of candidates has brought nothing.
+    // Tries candidates until a complete round of candidates has not simplified the program.
     int failed = 0, attempts = 0;
     std::vector<Program> candidates = simpler(program);
     for (std::size_t next = 0; failed < std::ssize(candidates) && attempts < 6000; ++attempts, ++next) {
@@ -335,17 +335,17 @@ std::string summary(const Counts& c) {
         << ", numbers without a bound " << c.loose << ", the farthest in parts of its bound " << c.nearest
         << "\nby finite differences " << c.with_differences << ", inconclusive ones " << c.weak_differences;
     if (peer_is_there())
-        out << ", with LibTorch " << c.with_peer << ", not done by LibTorch " << c.refused_by_peer << '\n';
+        out << ", with LibTorch " << c.with_peer << ", not done by LibTorch " << c.rejected_by_peer << '\n';
     else
-        out << "; LibTorch was left out: it is not installed\n";
+        out << "; LibTorch was not used: it is not installed\n";
     for (int op = 0; op < op_count; ++op)
         out << (op % 10 ? ", "
                 : op    ? "\n"
                         : "")
             << name_of(static_cast<Op>(op)) << ' ' << c.by_operation[static_cast<std::size_t>(op)];
     out << '\n';
-    for (const auto& [refusal, times] : c.refusals)
-        out << "LibTorch says, " << times << " times: " << refusal << '\n';
+    for (const auto& [error, times] : c.errors_of_peer)
+        out << "LibTorch throws, " << times << " times: " << error << '\n';
     return out.str();
 }
 

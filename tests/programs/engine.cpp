@@ -1,4 +1,4 @@
-// Runs a program with tally: plain, with last uses moved, with checkpoints, and with both.
+// Runs a program with tally: plain, with operands moved at their last use, with checkpoints, and with both.
 #include <utility>
 
 #include "programs/outcome.hpp"
@@ -66,7 +66,7 @@ private:
         outcome_.shapes[place] = Extents(y.shape().begin(), y.shape().end());
     }
 
-    // Nobody reads the value after this step; leaves are kept for their gradients.
+    // Returns true if no later step reads the value. Leaves are kept for their gradients.
     bool ends_at(int place, int step) const {
         return moves_ && last_[static_cast<std::size_t>(place)] <= step &&
                !is_leaf(program_.steps[static_cast<std::size_t>(place)].op);
@@ -111,22 +111,22 @@ private:
         const Block& block = program_.blocks[static_cast<std::size_t>(number)];
         const Boundary boundary = boundary_of(program_, block);
         if (boundary.outputs.empty()) return run(block.from, block.to, number, env);
-        std::vector<int> handed;
+        std::vector<int> passed;
         Env arguments, captured(env.size());
         for (std::size_t k = 0; k < boundary.inputs.size(); ++k) {
             const auto place = static_cast<std::size_t>(boundary.inputs[k]);
             if (block.capture >> (k % 64) & 1) {
                 captured[place] = env[place];
             } else {
-                handed.push_back(boundary.inputs[k]);
+                passed.push_back(boundary.inputs[k]);
                 arguments.push_back(env[place]);
             }
             if (ends_at(boundary.inputs[k], block.to - 1)) env[place] = {};
         }
-        const auto f = [this, number, block, handed, captured, outputs = boundary.outputs](const Env& given) {
+        const auto f = [this, number, block, passed, captured, outputs = boundary.outputs](const Env& given) {
             Env inner = captured;
             for (std::size_t k = 0; k < given.size(); ++k)
-                inner[static_cast<std::size_t>(handed[k])] = given[k];
+                inner[static_cast<std::size_t>(passed[k])] = given[k];
             run(block.from, block.to, number, inner);
             Env results;
             for (const int place : outputs) results.push_back(inner[static_cast<std::size_t>(place)]);

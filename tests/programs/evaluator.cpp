@@ -1,4 +1,5 @@
-// Steps of a program on the tape: elementwise operations, reductions, what only moves numbers, and gradients.
+// Evaluates steps of a program on the tape: elementwise operations, reductions, operations that move numbers,
+// and gradients.
 #include "programs/evaluator.hpp"
 
 #include <cmath>
@@ -12,21 +13,22 @@ namespace programs {
 
 void Evaluator::step() {
     const Step& step = program_.steps.at(values_.size());
-    Gathered result;
+    TapeArray result;
     if (!step.removed) {
         for (const int operand : step.in)
-            demand(!program_.steps[static_cast<std::size_t>(operand)].removed, "an operand is gone");
+            demand(!program_.steps[static_cast<std::size_t>(operand)].removed, "an operand was removed");
         if (is_act(step.op)) {
             act(step);
         } else {
             result = compute(step);
             demand(result.shape.size() <= 6, "too many axes");
-            demand(result.at.size() == size_of(result.shape), "the evaluator lost numbers");
+            demand(result.at.size() == size_of(result.shape), "the result has another size than its shape");
             if (!is_leaf(step.op)) {
                 for (const int operand : step.in)
                     result.recorded = result.recorded || value(operand).recorded;
                 if (step.no_grad || step.op == Op::detach) result.recorded = false;
-                for (int& x : result.at) result.recorded ? tape_.want(x) : void(x = tape_.forget(x));
+                for (int& x : result.at)
+                    result.recorded ? tape_.require_gradient(x) : void(x = tape_.as_constant(x));
             }
         }
     }
@@ -34,13 +36,12 @@ void Evaluator::step() {
     gradients_.resize(values_.size());
 }
 
-Gathered Evaluator::compute(const Step& step) {
+TapeArray Evaluator::compute(const Step& step) {
     switch (step.op) {
         case Op::parameter:
         case Op::constant: {
-            Gathered y{step.shape, {}, step.op == Op::parameter};
-            demand(step.numbers.size() == size_of(step.shape),
-                   "a leaf has other numbers than its shape says");
+            TapeArray y{step.shape, {}, step.op == Op::parameter};
+            demand(step.numbers.size() == size_of(step.shape), "a leaf has another size than its shape");
             for (const double number : step.numbers)
                 y.at.push_back(tape_.leaf(program_.wide ? number : static_cast<float>(number), y.recorded));
             return y;
@@ -84,16 +85,16 @@ Gathered Evaluator::compute(const Step& step) {
     }
 }
 
-Gathered Evaluator::elementwise(const Step& step) {
+TapeArray Evaluator::elementwise(const Step& step) {
     Tape& t = tape_;
-    const Gathered& a = in(step, 0);
-    Gathered y{a.shape, {}};
+    const TapeArray& a = in(step, 0);
+    TapeArray y{a.shape, {}};
     const auto each = [&](auto f) {
         for (const int x : a.at) y.at.push_back(f(x));
         return y;
     };
     const auto pairs = [&](auto f) {
-        const Gathered& b = in(step, 1);
+        const TapeArray& b = in(step, 1);
         y.shape = broadcast(a.shape, b.shape);
         const auto left = spread(a.at, a.shape, y.shape), right = spread(b.at, b.shape, y.shape);
         for (std::size_t i = 0; i < left.size(); ++i) y.at.push_back(f(left[i], right[i]));
@@ -171,7 +172,7 @@ Gathered Evaluator::elementwise(const Step& step) {
                 return t.mul(d, d);
             });
         case Op::where: {
-            const Gathered& b = in(step, 1);
+            const TapeArray& b = in(step, 1);
             y.shape = broadcast(step.shape, broadcast(a.shape, b.shape));
             const auto left = spread(a.at, a.shape, y.shape), right = spread(b.at, b.shape, y.shape);
             demand(step.index.size() == size_of(step.shape), "a condition has another shape");
@@ -193,19 +194,20 @@ Gathered Evaluator::elementwise(const Step& step) {
     }
 }
 
-Gathered Evaluator::reduction(const Step& step) {
+TapeArray Evaluator::reduction(const Step& step) {
     Tape& t = tape_;
-    const Gathered& x = in(step, 0);
-    const auto exponentials = [&](const std::vector<int>& all) {  // shifted by the largest, a constant
-        int best = all.at(0);
-        for (const int i : all)
-            if (t[i].value > t[best].value) best = i;
-        const int shift = t.constant(t[best].value);
-        std::vector<int> shifted, powers;
-        for (const int i : all) shifted.push_back(t.sub(i, shift));
-        for (const int i : shifted) powers.push_back(t.exp(i));
-        return std::tuple(shift, shifted, powers);
-    };
+    const TapeArray& x = in(step, 0);
+    const auto exponentials =
+        [&](const std::vector<int>& all) {  // shifted by the largest operand, which is a constant
+            int best = all.at(0);
+            for (const int i : all)
+                if (t[i].value > t[best].value) best = i;
+            const int shift = t.constant(t[best].value);
+            std::vector<int> shifted, powers;
+            for (const int i : all) shifted.push_back(t.sub(i, shift));
+            for (const int i : shifted) powers.push_back(t.exp(i));
+            return std::tuple(shift, shifted, powers);
+        };
     const auto gather = [&](const std::vector<std::size_t>& places) {
         std::vector<int> all;
         for (const std::size_t place : places) all.push_back(x.at[place]);
@@ -218,7 +220,7 @@ Gathered Evaluator::reduction(const Step& step) {
     }
     if (step.op == Op::softmax || step.op == Op::log_softmax) {
         demand(step.whole.size() == 1, "one axis");
-        Gathered y{x.shape, std::vector<int>(x.at.size())};
+        TapeArray y{x.shape, std::vector<int>(x.at.size())};
         for (const auto& places : groups(x.shape, reduced)) {
             if (places.empty()) continue;
             const auto [shift, shifted, powers] = exponentials(gather(places));
@@ -229,7 +231,7 @@ Gathered Evaluator::reduction(const Step& step) {
         }
         return y;
     }
-    Gathered y;
+    TapeArray y;
     for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
         if (!reduced[axis]) y.shape.push_back(x.shape[axis]);
         if (reduced[axis] && step.first) y.shape.push_back(1);
@@ -251,11 +253,11 @@ Gathered Evaluator::reduction(const Step& step) {
     return y;
 }
 
-Gathered Evaluator::moved(const Step& step) {
-    const Gathered& x = in(step, 0);
-    Gathered y;
+TapeArray Evaluator::moved(const Step& step) {
+    const TapeArray& x = in(step, 0);
+    TapeArray y;
     const auto copy_of = [&](std::size_t place) { y.at.push_back(tape_.copy(x.at.at(place))); };
-    const auto copy_all = [&](auto place) {  // a place of x for an index of y
+    const auto copy_all = [&](auto place) {  // `place` returns the place of x for an index of y
         for (std::size_t i = 0; i < size_of(y.shape); ++i) copy_of(place(index_at(i, y.shape)));
     };
     switch (step.op) {
@@ -269,7 +271,7 @@ Gathered Evaluator::moved(const Step& step) {
                 known *= extent < 0 ? 1 : static_cast<std::size_t>(extent);
             for (std::int64_t& extent : y.shape)
                 if (extent < 0) {
-                    demand(known > 0, "nothing tells the extent");
+                    demand(known > 0, "the extent is not determined");
                     extent = static_cast<std::int64_t>(x.at.size() / known);
                 }
             demand(size_of(y.shape) == x.at.size(), "a reshape changes the size");
@@ -304,7 +306,7 @@ Gathered Evaluator::moved(const Step& step) {
             copy_all([&](const Index& index) { return broadcast_place(index, x.shape); });
             break;
         case Op::slice:
-        case Op::split: {  // whole {axis, from, to}, or {rows of a part, which part}
+        case Op::split: {  // whole: {axis, from, to}, or {rows of a part, number of the part}
             const bool whole_rows = step.op == Op::split;
             demand(!x.shape.empty(), "a single number has no rows");
             const std::size_t axis = whole_rows ? 0 : axis_of(step.whole.at(0), x.shape);
@@ -340,7 +342,7 @@ Gathered Evaluator::moved(const Step& step) {
             }
             break;
         }
-        default: {  // rows; embedding with step.first: whole {the row that learns nothing}
+        default: {  // rows; embedding with step.first has the padding row in whole
             demand(!x.shape.empty() && (step.op == Op::embedding || step.shape.size() == 1), "no rows");
             demand(step.index.size() == size_of(step.shape), "indices have another shape");
             y.shape = step.shape;
@@ -354,7 +356,7 @@ Gathered Evaluator::moved(const Step& step) {
                 demand(row >= 0 && row < x.shape[0], "no such row");
                 for (std::size_t k = 0; k < width; ++k) {
                     const int element = x.at[static_cast<std::size_t>(row) * width + k];
-                    y.at.push_back(row == padding ? tape_.forget(element) : tape_.copy(element));
+                    y.at.push_back(row == padding ? tape_.as_constant(element) : tape_.copy(element));
                 }
             }
         }
@@ -378,11 +380,12 @@ void Evaluator::act(const Step& step) {
     const int act = static_cast<int>(values_.size()), place = step.in.at(0);
     auto& own = gradients_[static_cast<std::size_t>(place)];
     if (step.op == Op::zero_grad || step.op == Op::free_grad) {
-        demand(program_.steps[static_cast<std::size_t>(place)].op == Op::parameter, "only a leaf forgets");
+        demand(program_.steps[static_cast<std::size_t>(place)].op == Op::parameter,
+               "only a leaf has a gradient to clear");
         own.reset();
         return;
     }
-    const Gathered& y = value(place);
+    const TapeArray& y = value(place);
     demand(y.recorded && !is_leaf(program_.steps[static_cast<std::size_t>(place)].op),
            "nothing to differentiate");
     std::vector<Number> seed(y.at.size(), 1);
@@ -409,7 +412,7 @@ void Evaluator::act(const Step& step) {
         for (std::size_t k = 1; k < step.in.size(); ++k) {
             demand(reached[static_cast<std::size_t>(step.in[k])] && step.in[k] != place,
                    "the result does not depend on it");
-            demand(std::count(step.in.begin() + 1, step.in.end(), step.in[k]) == 1, "asked for twice");
+            demand(std::count(step.in.begin() + 1, step.in.end(), step.in[k]) == 1, "requested twice");
             expected_.push_back({act, step.in[k], gradient_of(step.in[k])});
         }
         return;

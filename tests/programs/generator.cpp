@@ -1,4 +1,4 @@
-// Which operations are drawn with which operands, when gradients are asked for, and what is checkpointed.
+// Draws operations with their operands, requests for gradients, and checkpointed blocks.
 #include "programs/generator.hpp"
 
 #include <algorithm>
@@ -11,20 +11,20 @@ namespace programs {
 
 namespace {
 
-class Grower : Growth {
+class Generator : ProgramBuilder {
 public:
-    using Growth::Growth;
+    using ProgramBuilder::ProgramBuilder;
 
     Program grow() {
-        const std::int64_t depth = dice_.whole(1, 40);
-        for (std::int64_t leaves = dice_.whole(1, 3); leaves > 0;)
+        const std::int64_t depth = rng_.whole(1, 40);
+        for (std::int64_t leaves = rng_.whole(1, 3); leaves > 0;)
             leaves -= attempt([this] { leaf(shape(4)); });
         for (int tries = 0;
              operations_ < depth && tries < 20 * depth && evaluator_.tape().size() < most_nodes; ++tries) {
             attempt([this] { operation(); });
-            if (dice_.one_in(10)) attempt([this] { request(false); });
+            if (rng_.one_in(10)) attempt([this] { request(false); });
         }
-        for (int last = dice_.one_in(3) ? 2 : 1; last > 0; --last)
+        for (int last = rng_.one_in(3) ? 2 : 1; last > 0; --last)
             for (int tries = 0; tries < 8 && !attempt([this] { request(true); }); ++tries) {
             }
         draw_blocks();
@@ -35,7 +35,7 @@ private:
     // ---- one operation ----
     void operation() {
         const int low = static_cast<int>(Op::neg), high = static_cast<int>(Op::custom_into);
-        operation(static_cast<Op>(dice_.whole(low, high)));
+        operation(static_cast<Op>(rng_.whole(low, high)));
     }
     void operation(Op op) {
         Step s;
@@ -54,7 +54,7 @@ private:
                 s.in = {any()};
                 break;
             case Op::detach:
-                s.in = {dice_.one_in(2) ? any() : any(true)};
+                s.in = {rng_.one_in(2) ? any() : any(true)};
                 break;
             case Op::log:
             case Op::sqrt:
@@ -65,7 +65,7 @@ private:
                 s.numbers = {plain_number()};
                 break;
             case Op::pow_number:
-                s.numbers = {dice_.of(std::vector<double>{0, 1, 2, 2, 3, -1, -2, 0.5, 2.5})};
+                s.numbers = {rng_.of(std::vector<double>{0, 1, 2, 2, 3, -1, -2, 0.5, 2.5})};
                 s.in = {s.numbers[0] == 2 || s.numbers[0] == 3 || s.numbers[0] == 0 || s.numbers[0] == 1
                             ? any()
                             : positive()};
@@ -98,9 +98,9 @@ private:
             case Op::maximum:
             case Op::minimum:
             case Op::squared_difference: {
-                const int a = any(), b = dice_.one_in(12) ? a : partner(shape_of(a));
+                const int a = any(), b = rng_.one_in(12) ? a : partner(shape_of(a));
                 s.in = {a, b};
-                if (dice_.one_in(2)) std::swap(s.in[0], s.in[1]);
+                if (rng_.one_in(2)) std::swap(s.in[0], s.in[1]);
                 break;
             }
             case Op::custom_into: {
@@ -112,7 +112,7 @@ private:
                 const int a = any(), b = partner(shape_of(a));
                 const Extents out = broadcast(shape_of(a), shape_of(b));
                 s.in = {a, b};
-                s.shape = dice_.one_in(6) ? around(out) : within(out);
+                s.shape = rng_.one_in(6) ? around(out) : within(out);
                 s.index = integers(size_of(s.shape), 0, 1);
                 break;
             }
@@ -122,7 +122,7 @@ private:
             case Op::logsumexp:
                 s.in = {any()};
                 s.whole = axes_in(shape_of(s.in[0]));
-                s.first = dice_.one_in(2);
+                s.first = rng_.one_in(2);
                 break;
             case Op::softmax:
             case Op::log_softmax:
@@ -131,16 +131,16 @@ private:
                 break;
             case Op::dropout: {
                 s.in = {any()};
-                s.numbers = {dice_.one_in(16) ? 1.0 : static_cast<double>(dice_.whole(1, 12)) / 16};
-                s.whole = {dice_.whole(0, 1 << 20), dice_.whole(0, 3),
-                           dice_.one_in(2) ? 0 : dice_.whole(0, 1000)};
+                s.numbers = {rng_.one_in(16) ? 1.0 : static_cast<double>(rng_.whole(1, 12)) / 16};
+                s.whole = {rng_.whole(0, 1 << 20), rng_.whole(0, 3),
+                           rng_.one_in(2) ? 0 : rng_.whole(0, 1000)};
                 break;
             }
             case Op::mse:
             case Op::binary_cross_entropy: {
                 const int a = op == Op::mse ? any() : probabilities();
                 s.in = {a, op == Op::mse ? of_shape(shape_of(a)) : leaf(shape_of(a), 0.1, 0.9)};
-                s.first = dice_.one_in(2);
+                s.first = rng_.one_in(2);
                 break;
             }
             default:
@@ -155,22 +155,22 @@ private:
                 s.in = {any()};
                 auto left = static_cast<std::int64_t>(evaluator_.value(s.in[0]).at.size());
                 const bool empty = left == 0;
-                for (std::int64_t axes = dice_.whole(0, 3); axes > 0; --axes) {
-                    std::int64_t factor = dice_.whole(1, 4);
+                for (std::int64_t axes = rng_.whole(0, 3); axes > 0; --axes) {
+                    std::int64_t factor = rng_.whole(1, 4);
                     if (empty || left % factor) factor = 1;
                     s.whole.push_back(factor);
                     if (!empty) left /= factor;
                 }
-                if (left != 1) s.whole.insert(s.whole.begin() + dice_.whole(0, std::ssize(s.whole)), left);
-                if (!empty && !s.whole.empty() && dice_.one_in(3)) dice_of(s.whole) = -1;
+                if (left != 1) s.whole.insert(s.whole.begin() + rng_.whole(0, std::ssize(s.whole)), left);
+                if (!empty && !s.whole.empty() && rng_.one_in(3)) random_element(s.whole) = -1;
                 break;
             }
             case Op::permute: {
                 s.in = {any()};
                 const auto rank = std::ssize(shape_of(s.in[0]));
                 for (std::int64_t axis = 0; axis < rank; ++axis)
-                    s.whole.insert(s.whole.begin() + dice_.whole(0, axis),
-                                   dice_.one_in(2) ? axis : axis - rank);
+                    s.whole.insert(s.whole.begin() + rng_.whole(0, axis),
+                                   rng_.one_in(2) ? axis : axis - rank);
                 break;
             }
             case Op::transpose:
@@ -185,27 +185,27 @@ private:
                 s.in = {any()};
                 const Extents& of = shape_of(s.in[0]);
                 const std::int64_t axis = axis_in(of), extent = of[axis_of(axis, of)];
-                const std::int64_t from = dice_.whole(0, extent), to = dice_.whole(from, extent);
-                s.whole = {axis, from, from == to && dice_.one_in(2) ? extent : to};
+                const std::int64_t from = rng_.whole(0, extent), to = rng_.whole(from, extent);
+                s.whole = {axis, from, from == to && rng_.one_in(2) ? extent : to};
                 break;
             }
             case Op::split: {
                 s.in = {any()};
                 demand(!shape_of(s.in[0]).empty(), "no rows");
-                const std::int64_t rows = shape_of(s.in[0])[0], size = dice_.whole(1, 3);
-                s.whole = {size, dice_.whole(0, std::max<std::int64_t>(0, (rows - 1) / size))};
+                const std::int64_t rows = shape_of(s.in[0])[0], size = rng_.whole(1, 3);
+                s.whole = {size, rng_.whole(0, std::max<std::int64_t>(0, (rows - 1) / size))};
                 break;
             }
             case Op::concat: {
                 const int x = any();
                 const std::int64_t axis = axis_in(shape_of(x));
                 s.whole = {axis};
-                for (std::int64_t parts = dice_.whole(1, 3); parts > 0; --parts) {
+                for (std::int64_t parts = rng_.whole(1, 3); parts > 0; --parts) {
                     Extents other = shape_of(x);
-                    if (dice_.one_in(2)) other[axis_of(axis, other)] = dice_.whole(0, 3);
+                    if (rng_.one_in(2)) other[axis_of(axis, other)] = rng_.whole(0, 3);
                     s.in.push_back(of_shape(other));
                 }
-                s.in.insert(s.in.begin() + dice_.whole(0, std::ssize(s.in)), x);
+                s.in.insert(s.in.begin() + rng_.whole(0, std::ssize(s.in)), x);
                 break;
             }
             case Op::rows:
@@ -213,18 +213,18 @@ private:
                 s.in = {any()};
                 demand(!shape_of(s.in[0]).empty(), "no rows");
                 const std::int64_t rows = shape_of(s.in[0])[0];
-                s.shape = {dice_.whole(0, 4)};
-                if (s.op == Op::embedding && dice_.one_in(2))
-                    s.shape.insert(s.shape.begin(), dice_.whole(1, 3));
-                if (s.op == Op::embedding && dice_.one_in(6)) s.shape.clear();
+                s.shape = {rng_.whole(0, 4)};
+                if (s.op == Op::embedding && rng_.one_in(2))
+                    s.shape.insert(s.shape.begin(), rng_.whole(1, 3));
+                if (s.op == Op::embedding && rng_.one_in(6)) s.shape.clear();
                 demand(rows > 0 || size_of(s.shape) == 0, "no rows");
                 s.index = integers(size_of(s.shape), 0, std::max<std::int64_t>(rows - 1, 0));
-                s.first = s.op == Op::embedding && rows > 0 && dice_.one_in(2);
-                if (s.first) s.whole = {dice_.whole(-rows, rows - 1)};
+                s.first = s.op == Op::embedding && rows > 0 && rng_.one_in(2);
+                if (s.first) s.whole = {rng_.whole(-rows, rows - 1)};
                 break;
             }
             case Op::matmul: {
-                if (dice_.one_in(40)) {  // more than 4096 multiply-adds
+                if (rng_.one_in(40)) {  // more than 4096 multiply-adds
                     const int a = leaf({16, 17});
                     s.in = {a, leaf({17, 16})};
                     break;
@@ -232,25 +232,25 @@ private:
                 const int x = any();
                 const Extents of = shape_of(x);
                 demand(!of.empty(), "no matrix");
-                s.first = of.size() > 1 && dice_.one_in(2);
+                s.first = of.size() > 1 && rng_.one_in(2);
                 const std::int64_t inner = of.size() == 1 || !s.first ? of.back() : of[of.size() - 2];
-                const bool vector = dice_.one_in(5);
-                s.second = !vector && dice_.one_in(2);
+                const bool vector = rng_.one_in(5);
+                s.second = !vector && rng_.one_in(2);
                 Extents other{inner};
                 if (!vector) {
-                    other = {inner, dice_.one_in(12)   ? 0
-                                    : dice_.one_in(20) ? dice_.whole(8, 20)
-                                                       : dice_.whole(1, 4)};
+                    other = {inner, rng_.one_in(12)   ? 0
+                                    : rng_.one_in(20) ? rng_.whole(8, 20)
+                                                      : rng_.whole(1, 4)};
                     if (s.second) std::swap(other[0], other[1]);
-                    if (of.size() > 2 && dice_.one_in(2)) {
+                    if (of.size() > 2 && rng_.one_in(2)) {
                         const Extents many = within(Extents(of.begin(), of.end() - 2));
                         other.insert(other.begin(), many.begin(), many.end());
-                    } else if (dice_.one_in(6)) {
-                        other.insert(other.begin(), dice_.whole(1, 3));
+                    } else if (rng_.one_in(6)) {
+                        other.insert(other.begin(), rng_.whole(1, 3));
                     }
                 }
                 s.in = {x, of_shape(other)};
-                if (dice_.one_in(3)) {  // the other way round: (A B)' = B' A'
+                if (rng_.one_in(3)) {  // exchanges the operands: (A B)' = B' A'
                     std::swap(s.in[0], s.in[1]);
                     std::swap(s.first, s.second);
                     s.first = !s.first && shape_of(s.in[0]).size() > 1;
@@ -262,40 +262,39 @@ private:
             case Op::linear_relu: {
                 const int x = any();
                 demand(!shape_of(x).empty(), "no matrix");
-                const std::int64_t out = dice_.one_in(12) ? 0 : dice_.whole(1, 5);
+                const std::int64_t out = rng_.one_in(12) ? 0 : rng_.whole(1, 5);
                 s.in = {x, of_shape({shape_of(x).back(), out})};
-                if (s.op == Op::linear_relu || dice_.one_in(2)) s.in.push_back(of_shape({out}));
+                if (s.op == Op::linear_relu || rng_.one_in(2)) s.in.push_back(of_shape({out}));
                 break;
             }
             case Op::conv2d: {
                 const int x = of_rank(4);
                 const Extents of = shape_of(x);
                 demand(of[1] <= 6, "too many channels");
-                const std::int64_t padding = dice_.whole(0, 2),
-                                   out = dice_.one_in(16) ? 0 : dice_.whole(1, 3);
+                const std::int64_t padding = rng_.whole(0, 2), out = rng_.one_in(16) ? 0 : rng_.whole(1, 3);
                 demand(of[2] + 2 * padding > 0 && of[3] + 2 * padding > 0, "no pixels");
-                const std::int64_t tall = dice_.whole(1, std::min<std::int64_t>(3, of[2] + 2 * padding)),
-                                   wide = dice_.whole(1, std::min<std::int64_t>(3, of[3] + 2 * padding));
-                s.whole = {dice_.whole(1, 2), padding};
+                const std::int64_t tall = rng_.whole(1, std::min<std::int64_t>(3, of[2] + 2 * padding)),
+                                   wide = rng_.whole(1, std::min<std::int64_t>(3, of[3] + 2 * padding));
+                s.whole = {rng_.whole(1, 2), padding};
                 s.in = {x, of_shape({out, of[1], tall, wide})};
-                if (dice_.one_in(2)) s.in.push_back(of_shape({out}));
+                if (rng_.one_in(2)) s.in.push_back(of_shape({out}));
                 break;
             }
             case Op::max_pool2d:
                 s.in = {of_rank(4)};
-                s.whole = {dice_.whole(1, 3), dice_.whole(0, 2)};
+                s.whole = {rng_.whole(1, 3), rng_.whole(0, 2)};
                 break;
             case Op::layer_norm:
             case Op::batch_norm:
             case Op::batch_norm_running: {
                 const bool rows = s.op == Op::layer_norm;
-                const int x = rows ? any() : dice_.one_in(2) ? of_rank(2) : of_rank(4);
+                const int x = rows ? any() : rng_.one_in(2) ? of_rank(2) : of_rank(4);
                 demand(!shape_of(x).empty(), "nothing to normalise");
                 const std::int64_t width = rows ? shape_of(x).back() : shape_of(x)[1];
                 if (s.op == Op::batch_norm_running) {
                     for (std::int64_t i = 0; i < 2 * width; ++i)
                         s.numbers.push_back(
-                            static_cast<float>(dice_.between(i < width ? -1 : 0.5, i < width ? 1 : 2)));
+                            static_cast<float>(rng_.between(i < width ? -1 : 0.5, i < width ? 1 : 2)));
                 }
                 s.in = {x, of_shape({width}), of_shape({width})};
                 break;
@@ -306,18 +305,18 @@ private:
                 demand(of[1] > 0, "no classes");
                 s.shape = {of[0]};
                 s.index = integers(static_cast<std::size_t>(of[0]), 0, of[1] - 1);
-                s.whole = {dice_.one_in(2) ? -100 : dice_.whole(0, of[1] - 1)};
-                if (s.whole[0] == -100 && of[0] > 1 && dice_.one_in(3)) s.index[0] = -100;
-                s.numbers = {dice_.one_in(2) ? 0 : 0.125};
-                s.first = dice_.one_in(2);
+                s.whole = {rng_.one_in(2) ? -100 : rng_.whole(0, of[1] - 1)};
+                if (s.whole[0] == -100 && of[0] > 1 && rng_.one_in(3)) s.index[0] = -100;
+                s.numbers = {rng_.one_in(2) ? 0 : 0.125};
+                s.first = rng_.one_in(2);
                 break;
             }
             default: {
                 demand(s.op == Op::info_nce, "an operation that is never drawn");
                 const int x = of_rank(2);
                 s.in = {x, of_shape(shape_of(x))};
-                s.numbers = {dice_.one_in(2) ? 1 : 0.5};
-                s.first = dice_.one_in(2);
+                s.numbers = {rng_.one_in(2) ? 1 : 0.5};
+                s.first = rng_.one_in(2);
             }
         }
         put(std::move(s));
@@ -326,9 +325,9 @@ private:
     // ---- gradients ----
     void request(bool last) {
         Step s;
-        const int kind = last ? 0 : static_cast<int>(dice_.whole(0, 3));
+        const int kind = last ? 0 : static_cast<int>(rng_.whole(0, 3));
         if (kind == 3) {
-            s.op = dice_.one_in(2) ? Op::zero_grad : Op::free_grad;
+            s.op = rng_.one_in(2) ? Op::zero_grad : Op::free_grad;
             const int place = any_that(
                 [&](int p) { return program_.steps[static_cast<std::size_t>(p)].op == Op::parameter; });
             demand(place >= 0, "no parameter");
@@ -337,52 +336,53 @@ private:
             return;
         }
         int y = any();
-        if (last)  // the newest that is still there
+        if (last)  // chooses one of the newest usable values
             for (y = static_cast<int>(program_.steps.size()) - 1; y > 0; --y)
                 if (!is_act(program_.steps[static_cast<std::size_t>(y)].op) && usable(y) &&
                     evaluator_.value(y).recorded &&
-                    !is_leaf(program_.steps[static_cast<std::size_t>(y)].op) && !dice_.one_in(4))
+                    !is_leaf(program_.steps[static_cast<std::size_t>(y)].op) && !rng_.one_in(4))
                     break;
-        demand(usable(y), "it was swept already");
+        demand(usable(y), "its graph has run backward");
         s.op = kind == 2 ? Op::grad : Op::backward;
         s.in = {y};
         const std::size_t size = evaluator_.value(y).at.size();
-        if (size != 1 || dice_.one_in(2))
+        if (size != 1 || rng_.one_in(2))
             for (std::size_t i = 0; i < size; ++i)
-                s.numbers.push_back(std::round(dice_.between(-1, 1) * 8) / 8);
+                s.numbers.push_back(std::round(rng_.between(-1, 1) * 8) / 8);
         const std::vector<bool> reached = evaluator_.made_of(y);
         if (s.op == Op::grad)
-            for (std::int64_t wanted = dice_.whole(1, 3); wanted > 0; --wanted) {
+            for (std::int64_t wanted = rng_.whole(1, 3); wanted > 0; --wanted) {
                 const int x = any_that([&](int p) {
                     return p != y && reached[static_cast<std::size_t>(p)] &&
                            std::count(s.in.begin(), s.in.end(), p) == 0;
                 });
                 if (x >= 0) s.in.push_back(x);
             }
-        demand(s.op == Op::backward || s.in.size() > 1, "asked for nothing");
+        demand(s.op == Op::backward || s.in.size() > 1, "nothing is requested");
         put(std::move(s));
-        sweep(reached);
+        mark_consumed(reached);
     }
-    // Whatever is made of what was swept may only be read as a constant; here it is not read any more.
-    void sweep(const std::vector<bool>& reached) {
+    // Values that depend on a graph that has run backward may only be read as constants. Here they are not
+    // read at all.
+    void mark_consumed(const std::vector<bool>& reached) {
         for (std::size_t i = 0; i < program_.steps.size(); ++i) {
             const Step& step = program_.steps[i];
             if (is_leaf(step.op) || is_act(step.op)) continue;
-            bool spent = i < reached.size() && reached[i];
+            bool consumed = i < reached.size() && reached[i];
             if (evaluator_.value(static_cast<int>(i)).recorded)
-                for (const int operand : step.in) spent = spent || spent_[static_cast<std::size_t>(operand)];
-            spent_[i] = spent_[i] || spent;
+                for (const int operand : step.in)
+                    consumed = consumed || consumed_[static_cast<std::size_t>(operand)];
+            consumed_[i] = consumed_[i] || consumed;
         }
     }
 
     // ---- checkpoints ----
     void draw_blocks() {
         const auto count = static_cast<std::int64_t>(program_.steps.size());
-        for (std::int64_t tries = dice_.whole(0, 6); tries > 0; --tries) {
+        for (std::int64_t tries = rng_.whole(0, 6); tries > 0; --tries) {
             const std::vector<Block> before = program_.blocks;
-            Block block{static_cast<int>(dice_.whole(0, count - 1)), 0, dice_.one_in(2) ? dice_.bits() : 0};
-            block.to =
-                static_cast<int>(std::min(count, block.from + dice_.whole(1, dice_.one_in(2) ? 6 : 20)));
+            Block block{static_cast<int>(rng_.whole(0, count - 1)), 0, rng_.one_in(2) ? rng_.bits() : 0};
+            block.to = static_cast<int>(std::min(count, block.from + rng_.whole(1, rng_.one_in(2) ? 6 : 20)));
             bool fits = true;
             for (int i = block.from; i < block.to; ++i)
                 fits = fits && !is_act(program_.steps[static_cast<std::size_t>(i)].op);
@@ -407,17 +407,17 @@ private:
 
 bool fits_blocks(const Program& program, const Evaluator& evaluated) {
     const std::size_t count = program.steps.size();
-    std::vector<int> block_of(count, -1);  // the outermost
+    std::vector<int> block_of(count, -1);  // number of the outermost block
     for (std::size_t b = program.blocks.size(); b-- > 0;)
         for (int i = program.blocks[b].from; i < program.blocks[b].to; ++i)
             if (!is_leaf(program.steps[static_cast<std::size_t>(i)].op))
                 block_of[static_cast<std::size_t>(i)] = static_cast<int>(b);
-    std::vector<bool> spent(count);
+    std::vector<bool> consumed(count);
     for (const Step& act : program.steps) {
         if (act.removed || (act.op != Op::backward && act.op != Op::grad)) continue;
         std::vector<bool> reached(count);
         reached[static_cast<std::size_t>(act.in[0])] = true;
-        // All it is made of; of a block, with whatever else that is made of.
+        // Collects all steps on which the result depends. A block counts with the operands of all its steps.
         for (bool more = true; more;) {
             more = false;
             for (std::size_t i = count; i-- > 0;) {
@@ -437,8 +437,8 @@ bool fits_blocks(const Program& program, const Evaluator& evaluated) {
         }
         for (std::size_t i = 0; i < count; ++i) {
             if (!reached[i] || is_leaf(program.steps[i].op)) continue;
-            if (spent[i]) return false;
-            spent[i] = true;
+            if (consumed[i]) return false;
+            consumed[i] = true;
         }
         for (std::size_t k = 1; k < act.in.size(); ++k)
             if (block_of[static_cast<std::size_t>(act.in[k])] >= 0) return false;
@@ -446,6 +446,6 @@ bool fits_blocks(const Program& program, const Evaluator& evaluated) {
     return true;
 }
 
-Program draw(std::uint64_t seed) { return Grower(seed).grow(); }
+Program draw(std::uint64_t seed) { return Generator(seed).grow(); }
 
 }  // namespace programs

@@ -9,8 +9,8 @@ namespace programs {
 
 Program draw(std::uint64_t seed);
 
-// Whether every request for gradients finds its graph unspent and its targets outside of what is
-// checkpointed. Results of one block are swept together, so a block is taken as one operation.
+// Returns whether every request for gradients finds a graph that has not run backward, and targets outside of
+// checkpointed blocks. A block counts as one operation, because its results run backward together.
 class Evaluator;
 bool fits_blocks(const Program& program, const Evaluator& evaluated);
 

@@ -1,5 +1,5 @@
-// A program while it grows: each candidate is run on the tape at once, and kept if its numbers
-// stay in bounds.
+// ProgramBuilder adds steps to a program: it evaluates each candidate on the tape, and keeps the step if its
+// numbers stay within bounds.
 #pragma once
 
 #include <algorithm>
@@ -14,20 +14,21 @@ namespace programs {
 
 inline constexpr std::size_t most_numbers = 300, most_nodes = 20000;
 
-class Growth {
+class ProgramBuilder {
 public:
-    explicit Growth(std::uint64_t seed) : dice_(seed), program_(begun(seed, dice_)), evaluator_(program_) {}
+    explicit ProgramBuilder(std::uint64_t seed)
+        : rng_(seed), program_(begun(seed, rng_)), evaluator_(program_) {}
 
 protected:
-    static Program begun(std::uint64_t seed, Dice& dice) {
+    static Program begun(std::uint64_t seed, Rng& rng) {
         Program program;
         program.seed = seed;
-        program.wide = dice.one_in(2);
-        program.special = dice.one_in(8);
+        program.wide = rng.one_in(2);
+        program.special = rng.one_in(8);
         return program;
     }
 
-    // ---- growing, and taking back what does not fit ----
+    // ---- adding steps, and removing invalid ones ----
     template <class F> bool attempt(F f) {
         const std::size_t before = program_.steps.size();
         const auto operations = operations_;
@@ -36,22 +37,22 @@ protected:
             return true;
         } catch (const Invalid&) {
             program_.steps.resize(before);
-            evaluator_.take_back(before);
-            spent_.resize(before);
+            evaluator_.truncate(before);
+            consumed_.resize(before);
             operations_ = operations;
             return false;
         }
     }
     int put(Step step) {
         if (!is_leaf(step.op) && !is_act(step.op)) {
-            step.no_grad = dice_.one_in(40);
+            step.no_grad = rng_.one_in(40);
             ++operations_;
         }
         program_.steps.push_back(std::move(step));
         evaluator_.step();
-        spent_.push_back(false);
+        consumed_.push_back(false);
         const int place = static_cast<int>(program_.steps.size()) - 1;
-        const Gathered& y = evaluator_.value(place);
+        const TapeArray& y = evaluator_.value(place);
         demand(y.at.size() <= most_numbers, "too large");
         if (!program_.special)
             for (const int node : y.at) {
@@ -70,48 +71,49 @@ protected:
         return put(std::move(step));
     }
 
-    // ---- what is drawn ----
+    // ---- random parts ----
     Extents shape(int most_axes) {
-        Extents all(static_cast<std::size_t>(dice_.whole(0, most_axes)));
-        for (auto& extent : all) extent = dice_.one_in(5) ? 1 : dice_.whole(2, 4);
-        if (!all.empty() && dice_.one_in(8)) all.back() = dice_.whole(5, 20);
-        if (!all.empty() && dice_.one_in(16))
-            all[static_cast<std::size_t>(dice_.whole(0, std::ssize(all) - 1))] = 0;
+        Extents all(static_cast<std::size_t>(rng_.whole(0, most_axes)));
+        for (auto& extent : all) extent = rng_.one_in(5) ? 1 : rng_.whole(2, 4);
+        if (!all.empty() && rng_.one_in(8)) all.back() = rng_.whole(5, 20);
+        if (!all.empty() && rng_.one_in(16))
+            all[static_cast<std::size_t>(rng_.whole(0, std::ssize(all) - 1))] = 0;
         return all;
     }
     double number(double low, double high, bool round) {
-        if (program_.special && dice_.one_in(5)) {
+        if (program_.special && rng_.one_in(5)) {
             const double huge = program_.wide ? 1e300 : 1e37, tiny = program_.wide ? 1e-300 : 1e-37;
-            return dice_.of(std::vector<double>{0.0, -0.0, huge, -huge, tiny, -tiny, tiny * 1e-6, 1.0, -1.0});
+            return rng_.of(std::vector<double>{0.0, -0.0, huge, -huge, tiny, -tiny, tiny * 1e-6, 1.0, -1.0});
         }
-        const double drawn = dice_.between(low, high);
+        const double drawn = rng_.between(low, high);
         return round ? std::round(drawn * 4) / 4 : static_cast<float>(drawn);
     }
     int leaf(const Extents& shape, double low = -2, double high = 2, bool may_be_constant = true) {
         Step step;
-        step.op = may_be_constant && dice_.one_in(5) ? Op::constant : Op::parameter;
+        step.op = may_be_constant && rng_.one_in(5) ? Op::constant : Op::parameter;
         step.shape = shape;
-        const bool round = low < 0 && dice_.one_in(4);  // with numbers that occur twice
+        const bool round = low < 0 && rng_.one_in(4);  // so that some numbers are equal
         for (std::size_t i = 0; i < size_of(shape); ++i) step.numbers.push_back(number(low, high, round));
         return put(std::move(step));
     }
     double plain_number() {
-        const double n = static_cast<double>(dice_.whole(-16, 16)) / 8;
+        const double n = static_cast<double>(rng_.whole(-16, 16)) / 8;
         return n == 0 ? 0.75 : n;
     }
-    int any(bool swept_too = false) {
+    int any(bool also_consumed = false) {
         const auto count = static_cast<int>(program_.steps.size());
         for (int tries = 0; tries < 50; ++tries) {
-            const int from = dice_.one_in(2) ? std::max(0, count - 3) : 0;
-            const int place = static_cast<int>(dice_.whole(from, count - 1));
-            if (!is_act(program_.steps[static_cast<std::size_t>(place)].op) && (swept_too || usable(place)))
+            const int from = rng_.one_in(2) ? std::max(0, count - 3) : 0;
+            const int place = static_cast<int>(rng_.whole(from, count - 1));
+            if (!is_act(program_.steps[static_cast<std::size_t>(place)].op) &&
+                (also_consumed || usable(place)))
                 return place;
         }
         throw Invalid("nothing to compute with");
     }
-    bool usable(int place) const { return !spent_[static_cast<std::size_t>(place)]; }
+    bool usable(int place) const { return !consumed_[static_cast<std::size_t>(place)]; }
     const Extents& shape_of(int place) const { return evaluator_.value(place).shape; }
-    template <class Fits> int any_that(Fits fits) {  // -1 when a few tries find none
+    template <class Fits> int any_that(Fits fits) {  // -1 if a few tries find none
         for (int tries = 0; tries < 6; ++tries)
             if (const int place = any(); fits(place)) return place;
         return -1;
@@ -125,17 +127,17 @@ protected:
         if (found >= 0) return found;
         const int x = any();
         std::size_t left = evaluator_.value(x).at.size();
-        if (left == 0 || dice_.one_in(3)) {
+        if (left == 0 || rng_.one_in(3)) {
             Extents drawn(rank);
-            for (auto& extent : drawn) extent = dice_.whole(1, 4);
-            if (rank == 4) drawn[1] = dice_.whole(1, 2);
-            if (dice_.one_in(20)) drawn[0] = 0;
+            for (auto& extent : drawn) extent = rng_.whole(1, 4);
+            if (rank == 4) drawn[1] = rng_.whole(1, 2);
+            if (rng_.one_in(20)) drawn[0] = 0;
             return leaf(drawn);
         }
         Extents extents(rank, 1);
         for (std::size_t axis = rank; axis-- > 1;)
             for (const std::size_t factor : {4u, 3u, 2u, 5u})
-                if (left % factor == 0 && !dice_.one_in(4)) {
+                if (left % factor == 0 && !rng_.one_in(4)) {
                     extents[axis] = static_cast<std::int64_t>(factor);
                     left /= factor;
                     break;
@@ -151,20 +153,20 @@ protected:
     int positive() {
         const int found = any_that([&](int place) { return above(place, 0.1); });
         if (found >= 0) return found;
-        if (dice_.one_in(3)) return leaf(shape(3), 0.3, 2);
-        return put(dice_.one_in(2) ? Op::sigmoid : Op::exp, {any()});
+        if (rng_.one_in(3)) return leaf(shape(3), 0.3, 2);
+        return put(rng_.one_in(2) ? Op::sigmoid : Op::exp, {any()});
     }
     int probabilities() { return put(Op::sigmoid, {any()}); }
     Extents within(Extents out) {
-        if (dice_.one_in(3)) out.erase(out.begin(), out.begin() + dice_.whole(0, std::ssize(out)));
+        if (rng_.one_in(3)) out.erase(out.begin(), out.begin() + rng_.whole(0, std::ssize(out)));
         for (auto& extent : out)
-            if (dice_.one_in(3)) extent = 1;
+            if (rng_.one_in(3)) extent = 1;
         return out;
     }
     Extents around(Extents in) {
         for (auto& extent : in)
-            if (extent == 1 && dice_.one_in(2)) extent = dice_.whole(0, 3) == 0 ? 1 : dice_.whole(2, 3);
-        if (in.size() < 4 && dice_.one_in(3)) in.insert(in.begin(), dice_.whole(1, 3));
+            if (extent == 1 && rng_.one_in(2)) extent = rng_.whole(0, 3) == 0 ? 1 : rng_.whole(2, 3);
+        if (in.size() < 4 && rng_.one_in(3)) in.insert(in.begin(), rng_.whole(1, 3));
         return in;
     }
     int partner(const Extents& of) {
@@ -176,37 +178,37 @@ protected:
                 return false;
             }
         });
-        if (found >= 0 && !dice_.one_in(3)) return found;
-        return leaf(dice_.one_in(4) ? around(of) : within(of));
+        if (found >= 0 && !rng_.one_in(3)) return found;
+        return leaf(rng_.one_in(4) ? around(of) : within(of));
     }
     std::int64_t axis_in(const Extents& shape) {
         demand(!shape.empty(), "no axis");
         const auto rank = std::ssize(shape);
-        return dice_.whole(-rank, rank - 1);
+        return rng_.whole(-rank, rank - 1);
     }
     std::vector<std::int64_t> axes_in(const Extents& shape) {
         std::vector<std::int64_t> axes;
         const auto rank = std::ssize(shape);
-        if (dice_.one_in(4)) return axes;
+        if (rng_.one_in(4)) return axes;
         for (std::int64_t axis = 0; axis < rank; ++axis)
-            if (dice_.one_in(2)) axes.push_back(dice_.one_in(2) ? axis : axis - rank);
-        if (axes.size() > 1 && dice_.one_in(2)) std::swap(axes.front(), axes.back());
+            if (rng_.one_in(2)) axes.push_back(rng_.one_in(2) ? axis : axis - rank);
+        if (axes.size() > 1 && rng_.one_in(2)) std::swap(axes.front(), axes.back());
         return axes;
     }
     std::vector<std::int32_t> integers(std::size_t count, std::int64_t low, std::int64_t high) {
         std::vector<std::int32_t> all(count);
-        for (auto& each : all) each = static_cast<std::int32_t>(dice_.whole(low, high));
+        for (auto& each : all) each = static_cast<std::int32_t>(rng_.whole(low, high));
         return all;
     }
 
-    std::int64_t& dice_of(std::vector<std::int64_t>& all) {
-        return all[static_cast<std::size_t>(dice_.whole(0, std::ssize(all) - 1))];
+    std::int64_t& random_element(std::vector<std::int64_t>& all) {
+        return all[static_cast<std::size_t>(rng_.whole(0, std::ssize(all) - 1))];
     }
 
-    Dice dice_;
+    Rng rng_;
     Program program_;
     Evaluator evaluator_;
-    std::vector<bool> spent_;
+    std::vector<bool> consumed_;
     std::int64_t operations_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Indices of arrays as plain arithmetic: row-major places, broadcasting, groups along axes.
+// Index arithmetic of arrays: row-major places, broadcasting, and groups along axes.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ inline Extents broadcast(const Extents& a, const Extents& b) {
     return out;
 }
 
-// The place in `shape` that an index of the broadcast result reads.
+// Returns the place in `shape` for an index of the broadcast result.
 inline std::size_t broadcast_place(const Index& index, const Extents& shape) {
     Index own(index.end() - static_cast<std::ptrdiff_t>(shape.size()), index.end());
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
@@ -64,7 +64,8 @@ std::vector<T> spread(const std::vector<T>& values, const Extents& shape, const 
     return all;
 }
 
-// Places that agree in all axes but those given, in order; the groups are in the order of what remains.
+// Returns groups of places that agree in all axes except the reduced ones, in the order of the remaining
+// axes.
 inline std::vector<std::vector<std::size_t>> groups(const Extents& shape, const std::vector<bool>& reduced) {
     Extents rest;
     for (std::size_t axis = 0; axis < shape.size(); ++axis)

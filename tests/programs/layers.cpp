@@ -1,4 +1,4 @@
-// Steps of a program on the tape: products, windows over images, norms and losses.
+// Evaluates steps of a program on the tape: products, windows over images, norms and losses.
 #include <cmath>
 #include <limits>
 
@@ -7,10 +7,10 @@
 
 namespace programs {
 
-Gathered Evaluator::product(const Step& step) {
+TapeArray Evaluator::product(const Step& step) {
     Tape& t = tape_;
-    const Gathered &a = in(step, 0), &b = in(step, 1);
-    Gathered y;
+    const TapeArray &a = in(step, 0), &b = in(step, 1);
+    TapeArray y;
     if (step.op != Op::matmul) {  // x (..., in) · w (in, out) + bias (out)
         demand(!a.shape.empty() && b.shape.size() == 2 && a.shape.back() == b.shape[0], "inner sizes differ");
         const auto width = static_cast<std::size_t>(b.shape[0]), out = static_cast<std::size_t>(b.shape[1]);
@@ -62,10 +62,10 @@ Gathered Evaluator::product(const Step& step) {
     return y;
 }
 
-// conv2d: whole {stride, padding}; max_pool2d: whole {size, stride}, stride 0 meaning size.
-Gathered Evaluator::window(const Step& step) {
+// conv2d has whole {stride, padding}. max_pool2d has whole {size, stride}, and stride 0 means size.
+TapeArray Evaluator::window(const Step& step) {
     Tape& t = tape_;
-    const Gathered& x = in(step, 0);
+    const TapeArray& x = in(step, 0);
     demand(x.shape.size() == 4, "no images");
     const bool conv = step.op == Op::conv2d;
     const std::int64_t tall = conv ? in(step, 1).shape.at(2) : step.whole.at(0),
@@ -75,9 +75,9 @@ Gathered Evaluator::window(const Step& step) {
     const std::int64_t height = x.shape[2] + 2 * padding, width = x.shape[3] + 2 * padding;
     demand(tall >= 1 && wide >= 1 && stride >= 1 && padding >= 0 && tall <= height && wide <= width,
            "no such window");
-    Gathered y{{x.shape[0], x.shape[1], (height - tall) / stride + 1, (width - wide) / stride + 1}, {}};
+    TapeArray y{{x.shape[0], x.shape[1], (height - tall) / stride + 1, (width - wide) / stride + 1}, {}};
     if (conv) {
-        const Gathered& w = in(step, 1);
+        const TapeArray& w = in(step, 1);
         demand(w.shape.size() == 4 && w.shape[1] == x.shape[1], "other channels");
         if (step.in.size() > 2) demand(in(step, 2).shape == Extents{w.shape[0]}, "a bias of another shape");
         y.shape[1] = w.shape[0];
@@ -93,7 +93,7 @@ Gathered Evaluator::window(const Step& step) {
                                        column = at[3] * stride + across - padding;
                     const bool inside = row >= 0 && column >= 0 && row < x.shape[2] && column < x.shape[3];
                     if (!inside && !program_.special)
-                        continue;  // what lies outside is 0, and stays it unless times infinity
+                        continue;  // outside pixels are 0, and matter only when multiplied by infinity
                     const int pixel = inside ? x.at[place_of({at[0], conv ? c : at[1], row, column}, x.shape)]
                                              : t.constant(0);
                     if (conv)
@@ -107,7 +107,7 @@ Gathered Evaluator::window(const Step& step) {
     return y;
 }
 
-// (x - mean) / sqrt(variance + eps), with mean and variance of the same numbers.
+// Returns (x - mean) / sqrt(variance + eps), with the mean and variance of `statistics_of`.
 std::vector<int> Evaluator::normal(const std::vector<int>& group, const std::vector<int>& statistics_of,
                                    double eps) {
     Tape& t = tape_;
@@ -124,11 +124,10 @@ std::vector<int> Evaluator::normal(const std::vector<int>& group, const std::vec
     return result;
 }
 
-// layer_norm of x, gain, bias; batch_norm of the same; batch_norm_running with index {features},
-// numbers {means, variances}.
-Gathered Evaluator::normalised(const Step& step) {
+// layer_norm and batch_norm have x, gain and bias. batch_norm_running also has numbers {means, variances}.
+TapeArray Evaluator::normalised(const Step& step) {
     Tape& t = tape_;
-    const Gathered &x = in(step, 0), &gain = in(step, 1), &bias = in(step, 2);
+    const TapeArray &x = in(step, 0), &gain = in(step, 1), &bias = in(step, 2);
     const bool rows = step.op == Op::layer_norm;
     demand(x.shape.size() >= (rows ? 1u : 2u), "nothing to normalise");
     const std::size_t axis = rows ? x.shape.size() - 1 : 1;
@@ -137,7 +136,7 @@ Gathered Evaluator::normalised(const Step& step) {
     std::vector<bool> reduced(x.shape.size(), !rows);
     reduced[axis] = rows;
     constexpr double eps = 1e-5;
-    Gathered y{x.shape, std::vector<int>(x.at.size())};
+    TapeArray y{x.shape, std::vector<int>(x.at.size())};
     const auto all = groups(x.shape, reduced);
     std::int64_t count = 1;
     for (std::size_t other = 0; other < x.shape.size(); ++other) count *= other == axis ? 1 : x.shape[other];
@@ -162,19 +161,19 @@ Gathered Evaluator::normalised(const Step& step) {
         for (std::size_t k = 0; k < numbers.size(); ++k) {
             const std::size_t feature = rows ? k : g;
             int scaled = t.mul(normalised[k], gain.at[feature]);
-            // A kernel may multiply gain by 1 / deviation, which is up to 317, first.
-            if (std::abs(t[gain.at[feature]].value) * 317 > t.huge()) scaled = t.doubt(scaled);
+            // A kernel may first multiply gain by 1 / deviation, which is at most 317.
+            if (std::abs(t[gain.at[feature]].value) * 317 > t.huge()) scaled = t.without_bound(scaled);
             y.at[all[g][k]] = t.add(scaled, bias.at[feature]);
         }
     }
     return y;
 }
 
-// The sum, or with step.first the mean over what counts. cross_entropy: index labels, whole {ignored},
-// numbers {smoothing}; info_nce: numbers {temperature}.
-Gathered Evaluator::loss(const Step& step) {
+// Returns the sum, or with step.first the mean over the counted items. cross_entropy has the labels in index,
+// whole {ignored} and numbers {smoothing}. info_nce has numbers {temperature}.
+TapeArray Evaluator::loss(const Step& step) {
     Tape& t = tape_;
-    const Gathered& a = in(step, 0);
+    const TapeArray& a = in(step, 0);
     std::vector<int> terms;
     std::size_t count = 0;
     const auto entropy = [&](const std::vector<std::vector<int>>& logits,
@@ -202,7 +201,7 @@ Gathered Evaluator::loss(const Step& step) {
         }
     };
     if (step.op == Op::mse || step.op == Op::binary_cross_entropy) {
-        const Gathered& b = in(step, 1);
+        const TapeArray& b = in(step, 1);
         demand(a.shape == b.shape, "a loss of different shapes");
         count = a.at.size();
         for (std::size_t i = 0; i < count; ++i) {
@@ -212,8 +211,8 @@ Gathered Evaluator::loss(const Step& step) {
                 continue;
             }
             const int one = t.constant(1), target = b.at[i];
-            const Number likely = t[a.at[i]].value;  // beyond 1e-12 the gradient is stopped, by convention
-            const int p = likely * (1 - likely) > 2e-12L ? a.at[i] : t.doubt(a.at[i]);
+            const Number likely = t[a.at[i]].value;  // beyond 1e-12 the gradient is 0 by convention
+            const int p = likely * (1 - likely) > 2e-12L ? a.at[i] : t.without_bound(a.at[i]);
             const auto stopped = [&](int x) {
                 return t.clamp(t.log(x), -100, std::numeric_limits<double>::infinity());
             };
@@ -229,7 +228,7 @@ Gathered Evaluator::loss(const Step& step) {
             logits[i / static_cast<std::size_t>(a.shape[1])].push_back(a.at[i]);
         entropy(logits, {step.index.begin(), step.index.end()}, step.whole.at(0), step.numbers.at(0));
     } else {
-        const Gathered& b = in(step, 1);
+        const TapeArray& b = in(step, 1);
         demand(a.shape.size() == 2 && a.shape == b.shape, "queries and keys differ");
         const auto rows = static_cast<std::size_t>(a.shape[0]), width = static_cast<std::size_t>(a.shape[1]);
         std::vector<std::vector<int>> logits(rows);

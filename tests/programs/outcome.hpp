@@ -1,4 +1,4 @@
-// What a program did, whoever ran it: by the engine in four ways, or by LibTorch.
+// Outcome has the results of a program, run by the engine in one of four ways or by LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ struct Observed {
 };
 
 struct Outcome {
-    std::vector<std::optional<std::vector<double>>> values;  // by step; not of those inside a checkpoint
+    std::vector<std::optional<std::vector<double>>> values;  // by step; absent for steps inside a checkpoint
     std::vector<Extents> shapes;
     std::vector<Observed> gradients;
     std::int64_t nodes_left = 0, bytes_left = 0;
-    std::string error;  // what was thrown
+    std::string error;  // message of the Error
 };
 
 enum class Way { plain, moved, blocks, moved_blocks };
@@ -31,10 +31,10 @@ inline const char* name_of(Way way) {
 
 Outcome run_engine(const Program& program, Way way);
 
-// The seeds of all backward passes times what they are given to, summed; nothing is recorded.
+// Returns the sum over all backward passes of the seed times the result, without recording a graph.
 double objective(const Program& program);
 
-// LibTorch, where the tests were built with it. An error means that it does not do such a program.
+// Runs LibTorch, if the tests were built with it. An error means that LibTorch does not support the program.
 bool peer_is_there();
 Outcome run_peer(const Program& program);
 

@@ -1,4 +1,4 @@
-// Programs as text, and what can be read off them without running them.
+// Prints programs as text, and computes their properties that need no evaluation.
 #include "programs/program.hpp"
 
 #include <algorithm>

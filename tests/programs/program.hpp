@@ -1,5 +1,5 @@
-// A random program, as data: what is computed from what, and when gradients are asked for. Nothing
-// here knows tally.
+// Program is a random program as data: its operations, operands and requests for gradients. Independent of
+// tally.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace programs {
 
 using Extents = std::vector<std::int64_t>;
 
-// The first two are leaves, the last four ask for gradients or forget them; all others compute a value.
+// The first two are leaves, the last four request or clear gradients, and all others compute a value.
 enum class Op {
     parameter,
     constant,
@@ -90,21 +90,21 @@ const char* name_of(Op op);
 inline bool is_leaf(Op op) { return op <= Op::constant; }
 inline bool is_act(Op op) { return op >= Op::backward; }
 
-// Steps are known by their place. What a field means depends on the operation (evaluator.cpp).
+// A step is identified by its place. The meaning of a field depends on the operation (evaluator.cpp).
 struct Step {
     Op op = Op::constant;
-    std::vector<int> in;  // places of earlier steps; of grad: the result, then what is asked of it
+    std::vector<int> in;                 // places of earlier steps; for grad: the result, then the targets
     std::vector<std::int64_t> whole;     // axes, extents, bounds, stride and padding
-    std::vector<double> numbers;         // of a leaf its values, of backward and grad the seed
-    Extents shape;                       // of a leaf, or of the indices
+    std::vector<double> numbers;         // of a leaf: its values; of backward and grad: the seed
+    Extents shape;                       // of a leaf or of the indices
     std::vector<std::int32_t> index;     // indices, labels, conditions
     bool first = false, second = false;  // keepdims; transposed operands; with a mean
     bool no_grad = false;
-    bool removed = false;  // by the shrinker
+    bool removed = false;  // by shrunk()
 };
 
-// Steps [from, to) are one checkpointed function in the runs that have checkpoints; blocks nest. Which values
-// are captured, and which handed over, is a function of the number `capture`.
+// Steps [from, to) form one checkpointed function in the runs with checkpoints. Blocks may be nested. The
+// bits of `capture` decide which values are captured and which are passed as arguments.
 struct Block {
     int from, to;
     std::uint64_t capture;
@@ -113,43 +113,43 @@ struct Block {
 struct Program {
     std::uint64_t seed = 0;
     bool wide = false;     // computed in double; otherwise in float
-    bool special = false;  // among the numbers are 0, -0, huge and tiny ones
+    bool special = false;  // some numbers are 0, -0, huge or tiny
     std::vector<Step> steps;
-    std::vector<Block> blocks;  // an outer one before those inside it
+    std::vector<Block> blocks;  // an outer block precedes its inner blocks
 };
 
 std::string to_string(const Program& program);
 
-// What can be read off a program: the last step that reads each value (-1: none).
+// Returns the last step that reads each value, or -1.
 std::vector<int> last_uses(const Program& program);
 
-// Values that a block needs from outside, and those of its own that are read after it.
+// The values that a block reads from outside, and its own values that later steps read.
 struct Boundary {
     std::vector<int> inputs, outputs;
 };
 Boundary boundary_of(const Program& program, const Block& block);
 
-// The block that begins at `step` inside `around` (-1: none around it); -1 when none does.
+// Returns the block that begins at `step` inside block `around` (-1: outermost), or -1.
 int block_at(const Program& program, int step, int around);
 
-// The program asks for what no library allows, such as shapes that do not fit.
+// The program is invalid for every library, for example because shapes do not fit.
 struct Invalid : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 std::size_t size_of(const Extents& shape);
 
-// Numbers that are the same with every standard library (splitmix64).
-class Dice {
+// A random number generator with the same results for every standard library (splitmix64).
+class Rng {
 public:
-    explicit Dice(std::uint64_t seed) : state_(seed) {}
+    explicit Rng(std::uint64_t seed) : state_(seed) {}
     std::uint64_t bits() {
         std::uint64_t z = state_ += 0x9E3779B97F4A7C15u;
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
         return z ^ (z >> 31);
     }
-    std::int64_t whole(std::int64_t low, std::int64_t high) {  // both included
+    std::int64_t whole(std::int64_t low, std::int64_t high) {  // both inclusive
         return low + static_cast<std::int64_t>(bits() % static_cast<std::uint64_t>(high - low + 1));
     }
     bool one_in(int n) { return whole(1, n) == 1; }
@@ -164,7 +164,7 @@ private:
     std::uint64_t state_;
 };
 
-// 1 / (1 - p), or 0 where dropout drops: whole {seed, layer, first item}, numbers {p}.
+// Returns 1 / (1 - p), or 0 for dropped elements: whole {seed, layer, first item}, numbers {p}.
 std::vector<double> dropout_factors(const Step& step, const Extents& shape);
 
 }  // namespace programs

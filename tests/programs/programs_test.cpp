@@ -1,8 +1,9 @@
-// Random programs of 1 to 40 operations, held against an independent evaluator, finite differences and
-// LibTorch; moved and checkpointed they give the bits of the plain run, and leave nothing behind.
+// Compares random programs of 1 to 40 operations with an independent evaluator, finite differences and
+// LibTorch. With moved operands and checkpoints, the bits must be those of the plain run, and nothing may
+// remain.
 //
-//     TALLY_PROGRAMS=200000 TALLY_PROGRAM_SEED=7 test_programs      a long run; programs/total sums up
-//     several TALLY_PROGRAM=12345 test_programs                             one program by its seed
+//     TALLY_PROGRAMS=200000 TALLY_PROGRAM_SEED=7 test_programs      a long run (see programs/total)
+//     TALLY_PROGRAM=12345 test_programs                             one program by its seed
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -49,7 +50,7 @@ void count(const Program& program, Counts& counts) {
 }
 
 bool agrees(std::uint64_t seed, bool with_peer, Counts& counts) {
-    INFO("TALLY_PROGRAM=" << seed);  // said of a program that ends with a signal
+    INFO("TALLY_PROGRAM=" << seed);  // printed if the program ends with a signal
     const Program program = draw(seed);
     count(program, counts);
     const std::string difference = check(program, with_peer, counts);
@@ -80,10 +81,11 @@ void run(std::uint64_t part) {
     const std::uint64_t programs = from_environment("TALLY_PROGRAMS", programs_by_default);
     const auto started = std::chrono::steady_clock::now();
     Counts counts;
-    Dice dice(seed);
-    const std::uint64_t start = dice.bits() >> 1;  // those of one run follow one another
+    Rng rng(seed);
+    const std::uint64_t start = rng.bits() >> 1;  // the seeds of a run are consecutive
     for (std::uint64_t i = part; i < programs; i += parts)
-        agrees(start + i, i / parts % 2 == 0, counts);  // LibTorch takes longer than all others
+        agrees(start + i, i / parts % 2 == 0,
+               counts);  // LibTorch takes longer than all other checks together
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
     std::cout << "part " << part + 1 << " of " << parts << ", TALLY_PROGRAM_SEED=" << seed
               << " TALLY_PROGRAMS=" << programs << '\n'
@@ -94,12 +96,12 @@ void run(std::uint64_t part) {
 
 }  // namespace
 
-TEST_CASE("random programs agree with every witness: part 1 of 4", "[alone]") { run(0); }
-TEST_CASE("random programs agree with every witness: part 2 of 4", "[alone]") { run(1); }
-TEST_CASE("random programs agree with every witness: part 3 of 4", "[alone]") { run(2); }
-TEST_CASE("random programs agree with every witness: part 4 of 4", "[alone]") { run(3); }
+TEST_CASE("random programs: tally agrees with all independent checks, part 1 of 4", "[alone]") { run(0); }
+TEST_CASE("random programs: tally agrees with all independent checks, part 2 of 4", "[alone]") { run(1); }
+TEST_CASE("random programs: tally agrees with all independent checks, part 3 of 4", "[alone]") { run(2); }
+TEST_CASE("random programs: tally agrees with all independent checks, part 4 of 4", "[alone]") { run(3); }
 
-TEST_CASE("LibTorch is one of the witnesses", "[alone]") {
+TEST_CASE("random programs: LibTorch is one of the independent checks", "[alone]") {
     if (!peer_is_there()) TALLY_SKIP("LibTorch is not installed (Debian: libtorch-dev)");
     Counts counts;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) CHECK(check(draw(seed), true, counts) == "");

@@ -1,4 +1,4 @@
-// The primitive operations on numbers, with their derivatives and what rounding does to them.
+// Defines the primitive operations on numbers, with their derivatives and rounding errors.
 #include "programs/tape.hpp"
 
 #include <algorithm>
@@ -10,12 +10,12 @@ namespace programs {
 namespace {
 
 constexpr Number unknown = std::numeric_limits<Number>::infinity();
-constexpr Number no_number = std::numeric_limits<Number>::quiet_NaN();  // where nothing can be said
+constexpr Number no_number = std::numeric_limits<Number>::quiet_NaN();  // for undefined values
 constexpr Number root_half = 0.707106781186547524400844362104849039L;
 constexpr Number density_at_0 = 0.398942280401432677939946059934381868L;
 
-Number magnitude(Number x) { return std::abs(x); }  // also of what a double would take for 0
-// No error stays none whatever the slope, and an unknown one stays unknown: 0 times infinity is no number.
+Number magnitude(Number x) { return std::abs(x); }  // also of numbers that a double would round to 0
+// An error of 0 stays 0 for every slope, and an unknown error stays unknown, because 0 times infinity is NaN.
 Number times(Number error, Number factor) {
     return error == 0 ? 0 : std::isinf(error) ? unknown : error * factor;
 }
@@ -32,29 +32,29 @@ Tape::Tape(bool wide, bool special)
 int Tape::put(Bounded y, Edge a, Edge b, int same_as) {
     if (!(magnitude(y.value) < huge_)) y.error = unknown;
     y.error = known(y.error);
-    const auto wants = [&](Edge& edge) {
-        if (edge.to < 0 || !at(edge.to).wants) edge = {};
+    const auto needs = [&](Edge& edge) {
+        if (edge.to < 0 || !at(edge.to).needs) edge = {};
         if (!(magnitude(edge.slope) < huge_)) edge.error = unknown;
         edge.error = known(edge.error);
         return edge.to >= 0;
     };
-    const bool wanted_a = wants(a), wanted_b = wants(b);
+    const bool needed_a = needs(a), needed_b = needs(b);
     const int place = static_cast<int>(nodes_.size());
-    nodes_.push_back({y, a, b, same_as < 0 ? place : at(same_as).same_as, wanted_a || wanted_b});
+    nodes_.push_back({y, a, b, same_as < 0 ? place : at(same_as).same_as, needed_a || needed_b});
     return place;
 }
 
-int Tape::leaf(Number value, bool wants_gradient) {
-    // A kernel may multiply so small a number by others first, in an order in which a product is not normal.
+int Tape::leaf(Number value, bool needs_gradient) {
+    // A kernel may multiply such a small number by others in an order with a subnormal product.
     const bool tiny = value != 0 && magnitude(value) < Number(1e10L) * tiny_;
     const int x = put({value, tiny ? tiny_ : 0}, {});
-    nodes_.back().wants = wants_gradient;
+    nodes_.back().needs = needs_gradient;
     return x;
 }
 int Tape::constant(Number value, Number error) { return put({value, error}, {}); }
-int Tape::forget(int x) { return put(at(x).y, {}, {}, x); }
+int Tape::as_constant(int x) { return put(at(x).y, {}, {}, x); }
 int Tape::copy(int x) { return put(at(x).y, {x, 1, 0}, {}, x); }
-int Tape::doubt(int x) { return put(at(x).y, {x, 1, unknown}, {}, x); }
+int Tape::without_bound(int x) { return put(at(x).y, {x, 1, unknown}, {}, x); }
 
 int Tape::unary(int x, Number y, Number slope, Number bend, Number rounding, Number slope_rounding) {
     const Number e = at(x).y.error;
@@ -146,7 +146,7 @@ int Tape::pow_number(int x, double n) {
     const Bounded& b = at(x).y;
     if (n == 0) return put({1, 0}, {x, 0, 0});
     if (n == 1) return unary(x, b.value, 1, 0, 4 * magnitude(b.value), 4);
-    if (n == 3) {  // at 0 neither first nor second order says anything
+    if (n == 3) {  // at 0 the first and second derivative are 0, so all orders are needed
         const Number v = b.value, e = b.error, size = magnitude(v), y = v * v * v;
         return put(
             {y, times(e, 3 * size * size + 3 * size * e + e * e) + unit_ * 8 * magnitude(y) +
@@ -196,7 +196,7 @@ int Tape::pow(int a, int b) {
     const Number x = p.value > 0 && p.error < 0.25 * magnitude(p.value) ? p.value : no_number;
     const Number n = q.value, y = std::pow(x, n), l = std::log(x);
     const Number steep = 4 + 4 * magnitude(n * l);
-    const Number power = std::pow(x, n - 1);  // computed apart, it may overflow where n times it does not
+    const Number power = std::pow(x, n - 1);  // may overflow although n times it would not
     const Number for_a = n == 0                     ? 0
                          : magnitude(power) < huge_ ? n * power
                                                     : no_number,
@@ -276,7 +276,7 @@ int Tape::largest(const std::vector<int>& all, bool shared) {
     for (const int x : equals)
         result = put(y, {x, Number(1) / static_cast<Number>(equals.size()), unclear + (shared ? unit_ : 0)},
                      {result, 1, 0}, result);
-    if (special_)  // 0 times a gradient that may be no number
+    if (special_)  // 0 times a gradient that may be NaN
         for (const int x : others) result = put(y, {x, 0, unclear}, {result, 1, 0}, result);
     for (const int x : rivals) result = put(y, {x, 0, unclear}, {result, 1, 0}, result);
     return result;

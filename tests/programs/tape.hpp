@@ -1,11 +1,11 @@
-// Single numbers that remember how they were made, each with a bound for what rounding may have done to it:
-// the independent witness of values and gradients.
+// Tape records single numbers and how they were computed, with a bound of each rounding error: an independent
+// check of values and gradients.
 //
-// Values are long double. Beside each stands e, how far a computation in the program's own type may be off:
-// what its operands may be off, times the derivatives, and one rounding of its own (Higham, "Accuracy and
-// Stability of Numerical Algorithms", 3.3: running error analysis). Gradients are bounded in the same way;
-// how far a derivative is off is bounded by the second derivative. This is of first order, and kernels may
-// compute by another formula than here, so comparisons allow a multiple of e.
+// Values are long double. Each has an error e, a bound for a computation in the program's own type: the
+// errors of the operands times the derivatives, plus one rounding (Higham, "Accuracy and Stability of
+// Numerical Algorithms", 3.3: running error analysis). Gradients have bounds of the same kind, in which the
+// second derivative bounds the error of a derivative. The bounds are of first order, and kernels may use
+// other formulas, so comparisons permit a multiple of e.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ using Number = long double;
 struct Bounded {
     Number value = 0;
     Number error = 0;
-    Number size = 0;  // of a gradient: what was added up, without its signs
+    Number size = 0;  // of a gradient: the sum of the magnitudes of its terms
 };
 
-struct Edge {  // from a number to one that it was made of
+struct Edge {  // from a number to one of its operands
     int to = -1;
     Number slope = 0;
     Number error = 0;
@@ -30,17 +30,15 @@ struct Edge {  // from a number to one that it was made of
 
 class Tape {
 public:
-    Tape(bool wide, bool special);  // special: numbers may get out of bounds
+    Tape(bool wide, bool special);  // special: numbers may overflow
 
-    int leaf(Number value, bool wants_gradient);
+    int leaf(Number value, bool needs_gradient);
     int constant(Number value, Number error = 0);
-    int forget(int x);  // its value as a constant
-    void want(int x) {
-        nodes_[static_cast<std::size_t>(x)].wants = true;
-    }                 // a gradient, whatever it is made of
-    int copy(int x);  // the same number in another array: it has a gradient of its own
+    int as_constant(int x);  // returns the value as a constant
+    void require_gradient(int x) { nodes_[static_cast<std::size_t>(x)].needs = true; }  // of every operand
+    int copy(int x);  // the same number in another array, with its own gradient
 
-    int doubt(int x);  // the same, through which gradients are not to be expected
+    int without_bound(int x);  // a copy through which no gradient has a bound
 
     int neg(int x);
     int exp(int x);
@@ -62,7 +60,8 @@ public:
     int pow(int a, int b);
     int maximum(int a, int b, Number sign);  // sign -1: minimum
     int sum(const std::vector<int>& all);
-    // The largest; those that are equal to it share the gradient, or the first of them gets it.
+    // Returns the largest number. Numbers equal to it share the gradient if `shared`; otherwise the first
+    // gets it.
     int largest(const std::vector<int>& all, bool shared);
 
     const Bounded& operator[](int x) const { return nodes_[static_cast<std::size_t>(x)].y; }
@@ -70,12 +69,12 @@ public:
     double unit() const { return unit_; }
     double tiny() const { return tiny_; }
     double huge() const { return huge_; }
-    // A decision between two cases was so close that neither may be expected.
+    // Returns true if two cases were so close that either may occur.
     bool undecided() const { return undecided_; }
-    double closest() const { return closest_; }  // how close any was
+    double closest() const { return closest_; }  // the smallest distance of all decisions
 
-    // What flows from the seeded numbers to all they were made of. Numbers that are `reached` get a gradient,
-    // be it 0: times a slope without bounds that is no number.
+    // Computes the gradients of all numbers on which the seeded numbers depend. A number that is `reached`
+    // gets a gradient even if it is 0, because 0 times an infinite slope is NaN.
     void backward(const std::vector<int>& from, const std::vector<Number>& seed, std::vector<bool> reached,
                   std::vector<Bounded>& adjoint) const;
 
@@ -83,15 +82,16 @@ private:
     struct Node {
         Bounded y;
         Edge a, b;
-        int same_as;  // the number that this is a copy of
-        bool wants;
+        int same_as;  // the original number if this one is a copy
+        bool needs;
     };
     const Node& at(int x) const { return nodes_[static_cast<std::size_t>(x)]; }
     int put(Bounded y, Edge a, Edge b = {}, int same_as = -1);
-    // y = f(x), with slope f', how far the slope may bend, and roundings of value and slope.
+    // Adds y = f(x) with its slope f', a bound of the second derivative, and the roundings of value and
+    // slope.
     int unary(int x, Number y, Number slope, Number bend, Number rounding, Number slope_rounding);
-    bool equal(int a, int b) const;  // in any computation
-    bool close(int a, int b);        // another computation might order them otherwise
+    bool equal(int a, int b) const;  // in every computation
+    bool close(int a, int b);        // the order may differ in another computation
     void decide(Number margin, Number scale);
 
     std::vector<Node> nodes_;

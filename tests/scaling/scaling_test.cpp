@@ -1,4 +1,4 @@
-// The simulator of many devices: closed forms where there are any, numbers that others published, and what must not happen.
+// Tests of the simulator of many devices: closed forms, published numbers, and impossible results.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -24,7 +24,7 @@ bool near(double x, double y, double bound = 1e-12) {
 
 }  // namespace
 
-TEST_CASE("an all-reduce in which all begin together takes what the closed forms say") {
+TEST_CASE("all_reduce: the duration follows the closed form when all devices begin together") {
     const Network network{5e-6, 1 / 25e9};
     for (const AllReduce how : algorithms)
         for (int devices = 1; devices <= 70; ++devices) {
@@ -35,7 +35,7 @@ TEST_CASE("an all-reduce in which all begin together takes what the closed forms
         }
 }
 
-TEST_CASE("messages and bytes of an all-reduce are those of its algorithm") {
+TEST_CASE("all_reduce: messages and bytes are those of the algorithm") {
     for (std::int64_t p = 1; p <= 40; ++p) {
         const std::vector<double> begin(std::size_t(p), 0.0);
         const auto sent = [&](AllReduce how) { return all_reduce(how, begin, 960, {1, 1}); };
@@ -50,7 +50,7 @@ TEST_CASE("messages and bytes of an all-reduce are those of its algorithm") {
     }
 }
 
-TEST_CASE("nobody has a sum before the last one began, and who begins later ends no sooner") {
+TEST_CASE("all_reduce: no device ends before the last one begins, and a later begin does not end earlier") {
     std::mt19937 random(7);
     std::uniform_real_distribution<double> time(0, 3);
     for (const AllReduce how : algorithms)
@@ -69,7 +69,9 @@ TEST_CASE("nobody has a sum before the last one began, and who begins later ends
         }
 }
 
-TEST_CASE("an update of equal devices in k buckets takes what the slower of backward and network allows") {
+TEST_CASE(
+    "update: the duration is that of the slower one of backward pass and network, for every number of "
+    "buckets") {
     for (const int buckets : {1, 2, 5, 20})
         for (const double bytes : {1e6, 1e9, 4e9, 4e10}) {
             const Training training{.devices = 16,
@@ -88,28 +90,29 @@ TEST_CASE("an update of equal devices in k buckets takes what the slower of back
         }
 }
 
-TEST_CASE("who waits for the slowest of P exponentials waits the harmonic number") {
+TEST_CASE("update: the slowest of P exponential delays takes the harmonic number on average") {
     Training training{.devices = 32, .straggling = 0.1};
     double sum = 0, harmonic = 0;
     constexpr int draws = 4000;
     for (training.seed = 1; training.seed <= draws; ++training.seed) sum += update(training).seconds - 1;
     for (int k = 1; k <= 32; ++k) harmonic += 1.0 / k;
-    // The standard deviation of that maximum is below pi / sqrt 6 times the mean of one.
+    // The standard deviation of the maximum is below pi / sqrt 6 times the mean of one delay.
     CHECK(std::abs(sum / draws - 0.1 * harmonic) < 5 * 0.1 * 1.2826 / std::sqrt(draws));
 }
 
 // ---- published numbers; the page names the sources ----
 
 TEST_CASE(
-    "published: tokens a chip from which an all-reduce hides, on one axis, on three, and between pods") {
+    "published: tokens per chip from which an all-reduce is hidden, on one axis, on three, and between "
+    "pods") {
     const double flops = 4.59e14, axis = 1.8e11;
     CHECK(std::abs(tokens_to_hide_reduction({flops, axis}, 256) - 2550) < 0.005 * 2550);
     CHECK(std::abs(tokens_to_hide_reduction({flops, 3 * axis}, 256) - 850) < 0.005 * 850);
-    // Of a pod of 8192 chips with 6.25e9 bytes/s each; the book computes 76 000, and later says "roughly 75 000".
+    // For a pod of 8192 chips with 6.25e9 bytes/s each, the book computes 76 000, and later "roughly 75 000".
     CHECK(std::abs(tokens_to_hide_reduction({8192 * flops, 8192 * 6.25e9}, 256) - 75000) < 0.03 * 75000);
 }
 
-TEST_CASE("published: a pod's batch, the chips for 16 million tokens, and how long they train") {
+TEST_CASE("published: a pod's batch, the chips for 16 million tokens, and the days of training") {
     const double tokens = tokens_to_hide_reduction({4.59e14, 3 * 1.8e11}, 256);
     CHECK(std::abs(tokens * 8960 - 7.6e6) < 0.01 * 7.6e6);
     const double chips = 16e6 / tokens;
@@ -119,8 +122,8 @@ TEST_CASE("published: a pod's batch, the chips for 16 million tokens, and how lo
 }
 
 TEST_CASE(
-    "published: the bubble is (p - 1)/m of the work, 3/11 of the time for 4 stages and 8 micro-batches; "
-    "ZB-H1 has a third of it") {
+    "published: the bubble is (p - 1)/m of the work, 3/11 of the time for 4 stages and 8 micro-batches, and "
+    "a third of it for ZB-H1") {
     for (int p = 2; p <= 8; ++p)
         for (int m = p; m <= 4 * p; m += p) {
             const double work = 3 * m;
@@ -132,8 +135,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "published: at the critical batch both steps and samples are twice the least, and (S/S_min - 1)(E/E_min "
-    "- 1) = 1 everywhere") {
+    "published: at the critical batch, steps and samples are twice the minimum, and (S/S_min - 1)(E/E_min - "
+    "1) = 1") {
     const double critical = 1000;
     CHECK(updates_to_target(critical, critical) == 2);
     for (const double batch : {1.0, 30.0, 1000.0, 77777.0}) {
@@ -143,7 +146,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a billion parameters on 1024 devices: 0.38, 0.83 and 0.975 of the time is computing with N = 1, 8 and "
+    "update: a billion parameters on 1024 devices compute 0.38, 0.83 and 0.975 of the time with N = 1, 8 and "
     "64") {
     Training training{
         .devices = 1024, .micro_seconds = 0.2, .gradient_bytes = 4e9, .network = {5e-6, 1 / 25e9}};
@@ -155,7 +158,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "beyond some number of devices a target is reached later again, and more micro-batches move that "
+    "fastest: beyond some number of devices the time increases again, and more micro-batches decrease that "
     "number") {
     Training training{.devices = 1, .micro_seconds = 0.2, .gradient_bytes = 4e9, .network = {5e-6, 1 / 25e9}};
     const double items = 4, critical = 4000;
@@ -163,7 +166,8 @@ TEST_CASE(
     for (const int micro_batches : {1, 8, 64}) {
         training.micro_batches = micro_batches;
         const int best = fastest(training, items, critical, 10000);
-        // d/dP of (1 + c/(N b P)) (t + 2 P latency) is 0 at sqrt(c t / (2 N b latency)), t being all that does not depend on P.
+        // The derivative of (1 + c/(N b P)) (t + 2 P latency) by P is 0 at sqrt(c t / (2 N b latency)), where
+        // t does not depend on P.
         const double t = micro_batches * 0.2 + 2 * 4e9 / 25e9 - 2 * 5e-6;
         const double expected = std::sqrt(critical * t / (2 * micro_batches * items * 5e-6));
         INFO("N = " << micro_batches << ": " << best << ", expected about " << expected);

@@ -1,4 +1,4 @@
-// Runs a program with LibTorch: the third witness, where it is installed.
+// Runs a program with LibTorch, if it is installed, as a third independent check.
 #include <torch/torch.h>
 
 #include <limits>
@@ -93,10 +93,10 @@ private:
         return step.first ? sum / count : sum;
     }
 
-    // As (items, features, space), of arrays in order: of images whose gradient is a transposed view, 1.13
-    // makes wrong gradients, and so does its gelu.
+    // Flattens images to (items, features, space) in contiguous memory, because LibTorch 1.13 computes wrong
+    // gradients for transposed views. The same holds for its gelu.
     static Tensor normalised(const Tensor& x, const Tensor& gain, const Tensor& bias) {
-        TORCH_CHECK(x.numel(), "no batch_norm of nothing");
+        TORCH_CHECK(x.numel(), "batch_norm of an empty tensor");
         const Tensor flat = x.reshape({x.size(0), x.size(1), -1}).contiguous();
         return torch::batch_norm(flat, gain.contiguous(), bias.contiguous(), {}, {}, true, 0.1, 1e-5, false)
             .reshape(x.sizes());
@@ -106,7 +106,9 @@ private:
         const double n = step.numbers.empty() ? 0 : step.numbers[0];
         const Tensor& a = x[0];
         const Tensor b = x.size() > 1 ? x[1] : Tensor(), c = x.size() > 2 ? x[2] : Tensor();
-        const auto turned = [](const Tensor& t, bool turn) { return turn ? t.transpose(-1, -2) : t; };
+        const auto transposed = [](const Tensor& t, bool transpose) {
+            return transpose ? t.transpose(-1, -2) : t;
+        };
         const auto axes = [&] {
             if (!step.whole.empty()) return step.whole;
             std::vector<std::int64_t> all;
@@ -130,7 +132,9 @@ private:
                 return a.relu();
             case Op::gelu:
                 return a * 0.5 *
-                       (1 + torch::erf(a * 0.70710678118654752440));  // 1.13's own: see normalised()
+                       (1 +
+                        torch::erf(
+                            a * 0.70710678118654752440));  // LibTorch 1.13's gelu is wrong: see normalised()
             case Op::abs:
                 return a.abs();
             case Op::sin:
@@ -203,7 +207,7 @@ private:
                 return a.split(step.whole[0])[static_cast<std::size_t>(step.whole[1])];
             case Op::rows:
                 return a.index_select(0, indices(step));
-            case Op::embedding: {  // by hand: torch's takes two axes
+            case Op::embedding: {  // by index_select, because torch's embedding requires two axes
                 const Tensor index = indices(step).reshape({-1});
                 Tensor y = a.index_select(0, index);
                 if (step.first) {
@@ -217,16 +221,16 @@ private:
                 return y.reshape(extents);
             }
             case Op::matmul:
-                return torch::matmul(turned(a, step.first), turned(b, step.second));
+                return torch::matmul(transposed(a, step.first), transposed(b, step.second));
             case Op::linear:
                 return x.size() > 2 ? torch::matmul(a, b) + c : torch::matmul(a, b);
             case Op::linear_relu:
                 return (torch::matmul(a, b) + c).relu();
             case Op::conv2d:
-                TORCH_CHECK(a.numel() && b.numel(), "no conv2d of nothing");
+                TORCH_CHECK(a.numel() && b.numel(), "conv2d of an empty tensor");
                 return torch::conv2d(a, b, c, step.whole[0], step.whole[1]);
             case Op::max_pool2d:
-                TORCH_CHECK(a.numel(), "no max_pool2d of nothing");
+                TORCH_CHECK(a.numel(), "max_pool2d of an empty tensor");
                 return torch::max_pool2d(a, step.whole[0], step.whole[1] ? step.whole[1] : step.whole[0]);
             case Op::layer_norm:
                 return torch::layer_norm(a, {a.size(-1)}, b, c, 1e-5);
@@ -236,11 +240,12 @@ private:
                 const auto half = static_cast<std::ptrdiff_t>(step.numbers.size() / 2);
                 Extents features(static_cast<std::size_t>(a.dim()), 1);
                 features[1] = half;
-                const auto spread = [&](const Tensor& t) { return t.reshape(features); };
+                const auto broadcast = [&](const Tensor& t) { return t.reshape(features); };
                 const Tensor mean = tensor({half}, {step.numbers.begin(), step.numbers.begin() + half});
                 const Tensor variance = tensor({half}, {step.numbers.begin() + half, step.numbers.end()});
-                // Its own multiplies out, and cancels.
-                return (a - spread(mean)) / spread((variance + 1e-5).sqrt()) * spread(b) + spread(c);
+                // torch::batch_norm multiplies out, which cancels digits.
+                return (a - broadcast(mean)) / broadcast((variance + 1e-5).sqrt()) * broadcast(b) +
+                       broadcast(c);
             }
             case Op::mse:
                 return torch::mse_loss(a, b, step.first ? at::Reduction::Mean : at::Reduction::Sum);

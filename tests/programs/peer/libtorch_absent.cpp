@@ -1,4 +1,4 @@
-// Where LibTorch is not installed.
+// Replaces libtorch.cpp if LibTorch is not installed.
 #include "programs/outcome.hpp"
 
 namespace programs {
