@@ -1,5 +1,4 @@
-// counted_sends() counts the messages and bytes that this process passes to MPI_Isend, independent of tally's
-// counters.
+// counted_sends() counts the messages and bytes that this process passes to MPI_Isend.
 #pragma once
 
 #include <cstdint>

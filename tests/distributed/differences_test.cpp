@@ -139,9 +139,7 @@ TEST_CASE("Trainer: different options or numbers of items on the processes throw
     CHECK(made(48, {}) == "no error");
 }
 
-TEST_CASE(
-    "DataParallel: weights that one process writes between windows are compared at the end of the next "
-    "window") {
+TEST_CASE("DataParallel: weights that one process writes are compared at the next window's end") {
     if (ranks() == 1) return;
     One one;
     one.add();

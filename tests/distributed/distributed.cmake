@@ -1,5 +1,4 @@
-# Tests of src/distributed. Processes started by mpirun run each file of cases: 1, 2, 3 and 5, and for
-# messages_test.cpp also 4.
+# Tests of src/distributed. mpirun runs each file of cases with 1, 2, 3 and 5 processes, and messages_test.cpp also with 4.
 tally_glob(sources distributed/*.cpp)
 set(study "${PROJECT_SOURCE_DIR}/bench/scaling/collectives.cpp")  # its messages are compared with those of MPI
 list(REMOVE_ITEM sources "${CMAKE_CURRENT_SOURCE_DIR}/distributed/scenes.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/distributed/training.cpp")
@@ -13,8 +12,7 @@ endif()
 target_precompile_headers(test_distributed REUSE_FROM tally_test_main)
 add_dependencies(test_distributed tally_pretend)
 
-# More processes than cores run on one machine by its loopback, so they yield while they wait. Containers run them as
-# root.
+# Processes outnumber the cores of one machine, so they yield while they wait. Containers run them as root.
 set(on_one_machine OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=self,vader,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
     OMPI_MCA_hwloc_base_binding_policy=none OPENBLAS_NUM_THREADS=1)

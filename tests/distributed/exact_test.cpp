@@ -20,8 +20,7 @@ namespace {
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 const std::string no_error = "no error";
 
-// Draws numbers of all magnitudes, zeros of both signs, denormal numbers, and the negatives of numbers drawn
-// before.
+// Draws numbers of all magnitudes, zeros of both signs, denormal numbers, and negatives of drawn numbers.
 template <class S> class Wild {
 public:
     Wild(Random& r, bool special, bool zeros = false) : r_(r), special_(special), zeros_(zeros) {}
@@ -292,9 +291,7 @@ bool last() { return me() + 1 == ranks(); }
 
 }  // namespace
 
-TEST_CASE(
-    "Sum::exact: an update over processes has the bits of one process for every distribution of the "
-    "micro-batches") {
+TEST_CASE("Sum::exact: an update has the bits of one process for every distribution of micro-batches") {
     const std::uint64_t seed = common_seed("exact updates");
     CAPTURE(seed);
     Outcomes outcomes;
@@ -383,8 +380,7 @@ TEST_CASE("Sum::exact: a window sends 8 bytes per digit once, and micro-batches 
     }
 }
 
-TEST_CASE(
-    "Tail: an incomplete window of exact sums is dropped, or kept by each process and completed later") {
+TEST_CASE("Tail: an incomplete window of exact sums is dropped, or kept and completed later") {
     const auto options = [](Tail tail) {
         return WindowOptions<float>{
             .micro_batches = 2, .reduction = Reduction::sum, .sum = Sum::exact, .tail = tail};

@@ -1,5 +1,4 @@
-// Compares the messages of sums in rank order, counted at MPI's functions, with the study of scaling and with
-// CommStats.
+// Compares the messages of sums in rank order, counted at MPI_Isend, with the scaling study and CommStats.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -71,8 +70,7 @@ TEST_CASE("AllReduce::rank_order: a sum sends the study's messages and bytes, on
     }
 }
 
-TEST_CASE(
-    "AllReduce::rank_order: processes without a share send and receive no message when the numbers are few") {
+TEST_CASE("AllReduce::rank_order: processes without a share of few numbers send and receive nothing") {
     for (std::size_t size = 1; size < ranks(); ++size) {
         CAPTURE(size, ranks());
         const CountedSends all = of_all(sends_of_a_sum<float>(size));

@@ -1,5 +1,4 @@
-// Tests of the noise estimate of a shared window, which uses the first micro-batch of each process and the
-// total gradient.
+// Tests of the noise estimate of a window that several processes share.
 #include <cmath>
 #include <vector>
 
@@ -26,8 +25,7 @@ double squared(const std::vector<double>& x, double divisor) {
 
 }  // namespace
 
-TEST_CASE(
-    "Window::noise: all processes have the same estimates, which solve the equations of all micro-batches") {
+TEST_CASE("Window::noise: all processes have the same estimates, computed from all micro-batches") {
     Random r(common_seed("noise"));
     for (int i = 0; i < 30; ++i) {
         const std::int64_t d = r.whole(1, 30);

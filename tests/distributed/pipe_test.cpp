@@ -50,8 +50,7 @@ template <class S> struct RandomPipe {
             width = next;
         }
         for (std::int64_t m = r.whole(1, 8); m-- > 0;) {
-            const std::int64_t items =
-                r.whole(0, 9) == 0 ? 3000 : r.whole(1, 4);  // more bytes than one message has
+            const std::int64_t items = r.whole(0, 9) == 0 ? 3000 : r.whole(1, 4);  // exceeds a message
             inputs.push_back(r.array<S>({items, first}));
             targets.push_back(r.array<S>({items, width}));
         }
@@ -234,8 +233,7 @@ template <class F> std::string error_on_all(F run) {
 
 }  // namespace
 
-TEST_CASE(
-    "Pipe: gradients are bit by bit those of one process, and memory and messages follow the timetable") {
+TEST_CASE("Pipe: gradients have the bits of one process; memory and messages follow the timetable") {
     const std::uint64_t seed = common_seed("pipes");
     for (std::uint64_t i = 0; i < 60; ++i) {
         check_run<float>(seed + i);
@@ -243,9 +241,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE(
-    "own_stages: each stage has one process, a process has neighbouring stages, and the numbers differ by at "
-    "most one") {
+TEST_CASE("own_stages: stages are contiguous, each on one process, and evenly distributed") {
     for (int stages = world().size(); stages <= 3 * world().size() + 1; ++stages) {
         std::string own;
         for (const int stage : own_stages(world(), stages)) own += std::to_string(stage) + " ";

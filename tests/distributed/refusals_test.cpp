@@ -1,5 +1,4 @@
-// Tests of errors that processes detect in each other: the Error names the rank and the difference on all of
-// them.
+// Tests of differences between processes: on all of them an Error names the rank and the values.
 #include <string>
 #include <vector>
 
@@ -36,8 +35,7 @@ TEST_CASE("ProcessGroup: a timeout that is not positive throws an Error") {
     CHECK(error(-0.25) == "[processes] the timeout is -0.25 s; pass a positive number of seconds");
 }
 
-TEST_CASE(
-    "Window: windows that differ between processes throw an Error that names the rank and the difference") {
+TEST_CASE("Window: windows that differ between processes throw an Error with the rank and the values") {
     if (ranks() == 1) return;
     const auto open = [](const std::vector<Tensor>& parameters, WindowOptions<float> options = {},
                          double rate = 0.1, DataParallelOptions<float> how = {}) {
@@ -208,8 +206,7 @@ TEST_CASE("Window::finish: memory for the sums is allocated before the first sum
     }
 }
 
-TEST_CASE(
-    "DataParallel: ending different windows of one DataParallel on different processes throws an Error") {
+TEST_CASE("DataParallel: ending different windows of one object on different processes throws an Error") {
     if (ranks() == 1) return;
     const auto parameters = two(), more = two();
     Sgd<float> first({parameters[0]}, {.learning_rate = 0.1}),
@@ -223,9 +220,7 @@ TEST_CASE(
     CHECK_THAT(error, contains(", rank 0 has "));
 }
 
-TEST_CASE(
-    "ProcessGroup::wait_or_fail: a condition that is true when an error arrives ends the wait, and the next "
-    "call throws") {
+TEST_CASE("ProcessGroup::wait_or_fail: it returns if the condition is true when an error arrives") {
     if (ranks() == 1) return;
     if (last()) {
         world().fail("its own call", "it cannot go on");

@@ -1,5 +1,4 @@
-// Tests of windows that processes save and resume, by the same number in mid-window or by any number between
-// windows: the bits of one process without interruption.
+// Tests of DataParallel::save() and load(): a resumed training has the bits of an uninterrupted one.
 #include <algorithm>
 #include <bit>
 #include <filesystem>
@@ -158,8 +157,7 @@ template <class S> void check_resumed_window(std::uint64_t seed, const CommonFol
     alone.add(0);
     alone.window->flush();
 
-    // The first window is trained by `first` processes. The second is trained by `second` processes, which
-    // save it one or more times in mid-window.
+    // `first` processes train one window, and `second` processes train the next and save it in mid-window.
     const std::string between = folder / "between.state", middle = folder / "middle.state";
     const auto random_owners = [&](std::int64_t size) {  // the process of each micro-batch
         std::vector<std::int64_t> to;
@@ -239,9 +237,7 @@ struct One {
 
 }  // namespace
 
-TEST_CASE(
-    "DataParallel::load: windows resumed by any number of processes between windows, or the same in "
-    "mid-window, have the bits of one process") {
+TEST_CASE("DataParallel::load: a resumed window has the bits of one process without interruption") {
     const std::uint64_t seed = common_seed("resumed windows");
     const CommonFolder folder;
     const std::uint64_t cases = ranks() == 5 ? 60 : 20;  // with float and with double
@@ -251,9 +247,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE(
-    "DataParallel::load: a window in mid-update requires the same number of processes, a complete one does "
-    "not") {
+TEST_CASE("DataParallel::load: only an incomplete window requires the same number of processes") {
     const CommonFolder folder;
     for (const Sum sum : {Sum::running, Sum::exact}) {
         const std::string middle = folder / "middle.state", between = folder / "between.state";
@@ -289,9 +283,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE(
-    "DataParallel::load: a window saved in mid-update by one process, or by an earlier version, throws an "
-    "Error") {
+TEST_CASE("DataParallel::load: an incomplete window of one process or of an earlier version is rejected") {
     const CommonFolder folder;
     const std::string path = folder / "window.state", joined = folder / "joined.state";
     if (const auto alone = first_processes(1, false)) {
@@ -316,8 +308,7 @@ TEST_CASE(
                                              " processes with joined exact sums, by an earlier version"));
 }
 
-TEST_CASE(
-    "DataParallel::load: a file that does not fit throws an Error on all processes and changes nothing") {
+TEST_CASE("DataParallel::load: a file that does not fit is rejected on all processes without a change") {
     const CommonFolder folder;
     const std::string path = folder / "window.state", exact = folder / "exact.state";
     {

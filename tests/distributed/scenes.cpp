@@ -71,8 +71,7 @@ void train(ProcessGroup& processes, const std::string& scene) {
               << std::flush;
 }
 
-// Runs a pipe with one stage per process. In the third micro-batch of run 1, the last process does what the
-// scene says.
+// Runs a pipe with one stage per process. The last process does what the scene says in run 1.
 void pipe(ProcessGroup& processes, const std::string& scene) {
     const Tensor weight = parameter(Array<float>::full({2, 2}, 0.5F));
     const bool last = processes.rank() + 1 == processes.size();
@@ -124,8 +123,7 @@ int run(const std::string& scene) try {
             pipe(processes, scene);
         else
             train(processes, scene);
-    } catch (
-        const Error& error) {  // printed before the process ends, because a launcher then ends all processes
+    } catch (const Error& error) {  // print before a launcher ends all processes
         std::cout << std::string(error.what()) + "\n" << std::flush;
         if (scene == "leaves") {
             std::this_thread::sleep_for(std::chrono::seconds(4));  // longer than the others need to save

@@ -1,5 +1,4 @@
-// Tests of PipelineParallel: the windows of a pipe's processes clip by the norm of all gradients, and step
-// together or not at all.
+// Tests of PipelineParallel: windows clip by the norm of all gradients, and step together or not at all.
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -114,9 +113,7 @@ TEST_CASE("PipelineParallel: gradients are clipped by the norm of all stages, as
     }
 }
 
-TEST_CASE(
-    "PipelineParallel: a non-finite gradient in one stage keeps all stages from stepping, and training "
-    "continues") {
+TEST_CASE("PipelineParallel: a non-finite gradient in one stage keeps all stages from stepping") {
     Random r(common_seed("infinite stages"));
     for (const bool norm : {true, false})
         for (const NonFinite way : {NonFinite::drop_window, NonFinite::raise}) {

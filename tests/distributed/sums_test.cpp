@@ -69,9 +69,7 @@ template <class S> void check_sums(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE(
-    "sum_of_all: rank_order has the bits of the rank order on each process, and sends 2(P-1) times the "
-    "bytes") {
+TEST_CASE("sum_of_all: rank_order has the bits of the rank order, and sends 2(P-1) times the bytes") {
     const std::uint64_t seed = common_seed("sums");
     for (std::uint64_t i = 0; i < 100; ++i) {
         check_sums<float>(seed + i);

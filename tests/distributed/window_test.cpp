@@ -51,8 +51,7 @@ template <class S> struct RandomWindow {
         for (const Array<S>& value : values)
             micro.with.push_back(r.whole(0, 4) == 0 ? Array<S>() : r.array<S>(value.shape()));
         if (!micro.with[0].storage())
-            micro.with[0] =
-                r.array<S>(values[0].shape());  // at least one parameter, so that the loss has a gradient
+            micro.with[0] = r.array<S>(values[0].shape());  // the loss needs a gradient
         micros[rank].push_back(micro);
         total += micro.count;
     }
@@ -92,8 +91,7 @@ template <class S> struct RandomWindow {
         const Leaves<S> own = leaves();
         const auto optimizer = make_optimizer(own);
         WindowOptions<S> once = options;
-        if (options.total > 0)
-            once.reduction = Reduction::sum, once.total = 0;  // the gradients are divided already
+        if (options.total > 0) once.reduction = Reduction::sum, once.total = 0;  // divided already
         Window<S> window(*optimizer, once);
         for (int update = 0; update < updates; ++update) {
             std::vector<Array<S>> sums(values.size());
@@ -366,9 +364,7 @@ TEST_CASE("DataParallel::share: a second call in one window, which would repeat 
     CHECK(window.finish().stepped);
 }
 
-TEST_CASE(
-    "Tail: a window is incomplete if it is incomplete on any process, and flush() of an empty window does "
-    "nothing") {
+TEST_CASE("Tail: a window is incomplete if it is incomplete on any process") {
     OneWeight model;
     DataParallel<float> across(world());
     Window<float> window(model.sgd, {.micro_batches = 2, .tail = Tail::drop}, &across);

@@ -1,5 +1,4 @@
-// world() is the group of all processes that mpirun started; all of them run the same cases in the same
-// order.
+// world() is the group of all processes of mpirun, which run the same cases in the same order.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,7 @@ namespace tally::test {
 // The timeout is shorter than a test's, and longer than a loaded machine needs.
 ProcessGroup& world();
 
-// Returns a group of the first `count` processes, in their order or reversed, and null in all other
-// processes.
+// Returns a group of the first `count` processes, in order or reversed, and null in all others.
 std::unique_ptr<ProcessGroup> first_processes(int count, bool backwards);
 
 inline std::size_t ranks() { return static_cast<std::size_t>(world().size()); }

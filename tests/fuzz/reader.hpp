@@ -5,6 +5,5 @@
 #include <cstddef>
 #include <cstdint>
 
-// An Error is a valid result for invalid bytes; every other failure must crash. The name is that of
-// libFuzzer.
+// An Error is a valid result for invalid bytes; every other failure must crash. libFuzzer sets the name.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

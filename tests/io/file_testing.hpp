@@ -1,5 +1,4 @@
-// Helpers of tests of file formats: reading and writing bytes, numbers as bytes, and states with one entry
-// changed.
+// Helpers of tests of file formats: bytes of files and numbers, and states with one changed entry.
 #pragma once
 
 #include <cstdint>

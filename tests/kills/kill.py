@@ -41,7 +41,7 @@ def run(command, folder, seconds=None):
 
 
 def content(folder):
-    """Returns all files by name, without speeds, which differ between runs."""
+    """Returns the content of each file, without speeds, which differ between runs."""
     files = {}
     for path in sorted(folder.iterdir()):
         data = path.read_bytes()
@@ -78,8 +78,7 @@ class Kind:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 for _ in range(most):
-                    # A run that resumes makes progress in pieces. A run that does not resume is killed anywhere, and
-                    # ends when it is not killed.
+                    # A resumed run makes progress in pieces. Other runs are killed anywhere, and end when they are not killed.
                     if run(self.command, folder, draw.uniform(0, self.seconds * (0.5 if self.resumes else 1))):
                         break
                     self.kills += 1

@@ -13,8 +13,7 @@ using namespace tally;
 
 namespace {
 
-// Combines all parts that have a state: batch norm, dropout, an average, a schedule, and windows that are
-// carried over.
+// Combines all parts that have a state: batch norm, dropout, an average, a schedule and carried windows.
 void train(const std::string& folder, int variant) {
     using S = float;
     constexpr std::int64_t items = 203, features = 10, width = 48;

@@ -56,7 +56,6 @@ RULES = {
     "fixed": [],  # arguments for which no such mistake exists
 }
 
-# Kinds that cannot replace each other. If neighbouring parameters are of different groups, the two are also tested
-# exchanged.
+# Neighbouring parameters of different groups are also tested exchanged.
 GROUPS = {"tensor": "tensor", "operand": "tensor", "labels": "labels", "axis": "number", "count": "number", "size": "number",
           "position": "number", "probability": "number", "rate": "number", "limit": "number", "path": "path", "module": "module", "shape": "shape"}

@@ -1,5 +1,4 @@
-// check() compares a program's results by tally with all independent checks; shrunk() finds a smaller program
-// that still differs.
+// check() compares tally's results of a program with independent checks; shrunk() simplifies the program.
 #pragma once
 
 #include <array>

@@ -1,5 +1,4 @@
-// Evaluates steps of a program on the tape: elementwise operations, reductions, operations that move numbers,
-// and gradients.
+// Evaluates steps on the tape: elementwise operations, reductions, moves of numbers, and gradients.
 #include "programs/evaluator.hpp"
 
 #include <cmath>
@@ -197,17 +196,16 @@ TapeArray Evaluator::elementwise(const Step& step) {
 TapeArray Evaluator::reduction(const Step& step) {
     Tape& t = tape_;
     const TapeArray& x = in(step, 0);
-    const auto exponentials =
-        [&](const std::vector<int>& all) {  // shifted by the largest operand, which is a constant
-            int best = all.at(0);
-            for (const int i : all)
-                if (t[i].value > t[best].value) best = i;
-            const int shift = t.constant(t[best].value);
-            std::vector<int> shifted, powers;
-            for (const int i : all) shifted.push_back(t.sub(i, shift));
-            for (const int i : shifted) powers.push_back(t.exp(i));
-            return std::tuple(shift, shifted, powers);
-        };
+    const auto exponentials = [&](const std::vector<int>& all) {  // shifted by the maximum
+        int best = all.at(0);
+        for (const int i : all)
+            if (t[i].value > t[best].value) best = i;
+        const int shift = t.constant(t[best].value);
+        std::vector<int> shifted, powers;
+        for (const int i : all) shifted.push_back(t.sub(i, shift));
+        for (const int i : shifted) powers.push_back(t.exp(i));
+        return std::tuple(shift, shifted, powers);
+    };
     const auto gather = [&](const std::vector<std::size_t>& places) {
         std::vector<int> all;
         for (const std::size_t place : places) all.push_back(x.at[place]);
@@ -380,8 +378,7 @@ void Evaluator::act(const Step& step) {
     const int act = static_cast<int>(values_.size()), place = step.in.at(0);
     auto& own = gradients_[static_cast<std::size_t>(place)];
     if (step.op == Op::zero_grad || step.op == Op::free_grad) {
-        demand(program_.steps[static_cast<std::size_t>(place)].op == Op::parameter,
-               "only a leaf has a gradient to clear");
+        demand(program_.steps[static_cast<std::size_t>(place)].op == Op::parameter, "not a parameter");
         own.reset();
         return;
     }

@@ -362,8 +362,7 @@ private:
         put(std::move(s));
         mark_consumed(reached);
     }
-    // Values that depend on a graph that has run backward may only be read as constants. Here they are not
-    // read at all.
+    // Values of a graph that has run backward may only be read as constants. Here they are not read.
     void mark_consumed(const std::vector<bool>& reached) {
         for (std::size_t i = 0; i < program_.steps.size(); ++i) {
             const Step& step = program_.steps[i];

@@ -64,8 +64,7 @@ std::vector<T> spread(const std::vector<T>& values, const Extents& shape, const 
     return all;
 }
 
-// Returns groups of places that agree in all axes except the reduced ones, in the order of the remaining
-// axes.
+// Returns groups of places that agree in all axes except the reduced ones, in row-major order.
 inline std::vector<std::vector<std::size_t>> groups(const Extents& shape, const std::vector<bool>& reduced) {
     Extents rest;
     for (std::size_t axis = 0; axis < shape.size(); ++axis)

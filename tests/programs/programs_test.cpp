@@ -1,6 +1,5 @@
 // Compares random programs of 1 to 40 operations with an independent evaluator, finite differences and
-// LibTorch. With moved operands and checkpoints, the bits must be those of the plain run, and nothing may
-// remain.
+// LibTorch. With moved operands and checkpoints, the bits must be those of the plain run.
 //
 //     TALLY_PROGRAMS=200000 TALLY_PROGRAM_SEED=7 test_programs      a long run (see programs/total)
 //     TALLY_PROGRAM=12345 test_programs                             one program by its seed
@@ -84,8 +83,7 @@ void run(std::uint64_t part) {
     Rng rng(seed);
     const std::uint64_t start = rng.bits() >> 1;  // the seeds of a run are consecutive
     for (std::uint64_t i = part; i < programs; i += parts)
-        agrees(start + i, i / parts % 2 == 0,
-               counts);  // LibTorch takes longer than all other checks together
+        agrees(start + i, i / parts % 2 == 0, counts);  // LibTorch takes longer than the rest
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
     std::cout << "part " << part + 1 << " of " << parts << ", TALLY_PROGRAM_SEED=" << seed
               << " TALLY_PROGRAMS=" << programs << '\n'

@@ -60,8 +60,7 @@ public:
     int pow(int a, int b);
     int maximum(int a, int b, Number sign);  // sign -1: minimum
     int sum(const std::vector<int>& all);
-    // Returns the largest number. Numbers equal to it share the gradient if `shared`; otherwise the first
-    // gets it.
+    // Returns the maximum. Equal maxima share the gradient if `shared`; otherwise the first gets it.
     int largest(const std::vector<int>& all, bool shared);
 
     const Bounded& operator[](int x) const { return nodes_[static_cast<std::size_t>(x)].y; }
@@ -87,8 +86,7 @@ private:
     };
     const Node& at(int x) const { return nodes_[static_cast<std::size_t>(x)]; }
     int put(Bounded y, Edge a, Edge b = {}, int same_as = -1);
-    // Adds y = f(x) with its slope f', a bound of the second derivative, and the roundings of value and
-    // slope.
+    // Adds y = f(x) with its slope f', a bound `bend` of f'', and the roundings of value and slope.
     int unary(int x, Number y, Number slope, Number bend, Number rounding, Number slope_rounding);
     bool equal(int a, int b) const;  // in every computation
     bool close(int a, int b);        // the order may differ in another computation

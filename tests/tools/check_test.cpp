@@ -29,9 +29,7 @@ Tensor64 doubled(Rule rule, Tensor64 x) {
         "doubled", [](const A& of) { return zip(functor::Add{}, of, of); }, std::move(rule), std::move(x));
 }
 
-void add_twice_dy(GradInputs<A> to, const A& dy, const A&, const A&) {
-    to.add(0, zip(functor::Add{}, dy, dy));
-}
+void add_2_dy(GradInputs<A> to, const A& dy, const A&, const A&) { to.add(0, zip(functor::Add{}, dy, dy)); }
 
 std::string checked(const Rule& rule) {
     const CheckRules check;
@@ -49,8 +47,7 @@ std::string gradcheck_error(const Rule& rule) {
     });
 }
 
-// Runs backward where another gradient has reached x first, because the product is newer than y. So the
-// tested backward function must add.
+// Returns the Error of a backward pass in which the rule must add, since the newer product runs first.
 std::string error_when_adding(const Rule& rule, const std::function<void(const Tensor64&)>& after = {}) {
     return message_of([&] {
         const Tensor64 x = parameter({1.0, 2.0, 3.0});
@@ -77,7 +74,7 @@ constexpr const char* assigned_all =
 }  // namespace
 
 TEST_CASE("CheckRules: a backward function that changes its operands throws an Error with its name") {
-    CHECK(checked(add_twice_dy) == "no error");
+    CHECK(checked(add_2_dy) == "no error");
     const auto changes = [](int which) {
         return [which](GradInputs<A> to, const A& dy, const A& y, const A& x) {
             to.add(0, zip(functor::Add{}, dy, dy));
@@ -116,15 +113,13 @@ TEST_CASE("CheckRules: a backward function that ignores Write::add or Write::set
     }
 }
 
-TEST_CASE("CheckRules: a backward function that requests a gradient and does not write it throws an Error") {
-    const Rule buffer_only = [](GradInputs<A> to, const A&, const A&, const A&) {
-        output_buffer(to.into(0));
-    };
+TEST_CASE("CheckRules: a backward function that requests and does not write a gradient throws an Error") {
+    const Rule no_write = [](GradInputs<A> to, const A&, const A&, const A&) { output_buffer(to.into(0)); };
     CHECK(
         checked(requests_only) ==
         "[check] the backward function of 'doubled' called into() for input 0 and wrote nothing; call into() "
         "only right before a write");
-    CHECK_THAT(checked(buffer_only), contains("did not set 3 elements of the gradient of input 0"));
+    CHECK_THAT(checked(no_write), contains("did not set 3 elements of the gradient of input 0"));
     CHECK(gradcheck_error(requests_only) == checked(requests_only));
     const Tensor64 x = parameter({1.0, 2.0, 3.0});
     CHECK_THROWS_WITH(sum(doubled(requests_only, x)).backward(), contains("gave no gradient to input 0"));
@@ -188,7 +183,7 @@ TEST_CASE("CheckRules: it changes no gradient") {
         (sum(doubled(rule, x)) + sum(x + doubled(rule, x * z)) + sum(twice)).backward();
         return Found{x.grad().to_vector(), set.grad().to_vector()};
     };
-    for (const Rule& rule : {Rule(add_twice_dy), writes}) {
+    for (const Rule& rule : {Rule(add_2_dy), writes}) {
         const Found plain = find(rule);
         const CheckRules check;
         const Found found = find(rule);
@@ -197,8 +192,7 @@ TEST_CASE("CheckRules: it changes no gradient") {
     }
 }
 
-TEST_CASE(
-    "CheckRules: a backward function with a backward pass of another graph is not checked, and runs once") {
+TEST_CASE("CheckRules: a backward function that runs another backward pass is not checked") {
     const Tensor64 v = parameter({5.0});
     const auto runs_backward = [&v](GradInputs<A> to, const A& dy, const A&, const A&) {
         sum(v * 3).backward();
@@ -224,7 +218,7 @@ TEST_CASE("CheckRules: a backward function that throws leaves earlier gradients 
     CHECK(x.grad().to_vector() == std::vector<double>{1, 1, 1});
     CHECK_THROWS_WITH(sum(doubled(assigns, x)).backward(), assigned_all);
     CHECK(x.grad().to_vector() == std::vector<double>{1, 1, 1});
-    sum(doubled(add_twice_dy, x)).backward();
+    sum(doubled(add_2_dy, x)).backward();
     CHECK(x.grad().to_vector() == std::vector<double>{3, 3, 3});
 }
 

@@ -12,8 +12,7 @@ namespace tally::test {
 
 using Role = Diagram::Role;
 
-// Builds diagrams by short calls. Data has no gradient; every other box sends a gradient along each edge to a
-// box that has one.
+// Builds diagrams by short calls. Every edge to a box with a gradient sends a gradient back.
 class Sketch {
 public:
     Diagram diagram;

@@ -146,8 +146,7 @@ constexpr unsigned random_diagrams = 500;
 constexpr unsigned random_diagrams = 100;  // with assertions, and under the sanitizers
 #endif
 
-// Returns a random graph, the same on every machine: a few operands each, mostly recent boxes, in one or
-// several lanes.
+// Returns a random graph, the same on every machine, with mostly recent operands, in one or several lanes.
 Diagram random_diagram(unsigned seed) {
     unsigned state = seed * 2654435761u + 12345u;
     const auto below = [&](int n) {
@@ -183,8 +182,7 @@ Diagram random_diagram(unsigned seed) {
 
 }  // namespace
 
-// tests/lesson/printed_test.py compares the pictures of the lessons, among them a diamond and a chain of
-// several lines.
+// tests/lesson/printed_test.py compares the pictures of the lessons.
 TEST_CASE("to_svg, to_dot: a picture equals its golden copy byte by byte") {
     compare_with_golden("full_and_micro.svg", to_svg(full_and_micro()));
     compare_with_golden("full_and_micro.dot", to_dot(full_and_micro()));

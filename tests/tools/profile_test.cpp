@@ -242,15 +242,12 @@ TEST_CASE("Profile: the number of trace events is limited, and rows continue to 
     const Profile profile(Device::cpu, [&] { return now += ++readings % 2 == 0 ? 5 : 1000; });
     for (std::size_t i = 0; i < Profile::most_events + 3; ++i) x + x;
     CHECK(profile.left_out() == 3);
-    CHECK(row(profile, "add").forward ==
-          5 * (Profile::most_events + 3));  // does not include the profile's own time
+    CHECK(row(profile, "add").forward == 5 * (Profile::most_events + 3));  // no time of the profile itself
     CHECK(row(profile, "add").calls == Profile::most_events + 3);
 }
 
 #if __has_include(<nlohmann/json.hpp>)
-TEST_CASE(
-    "Profile::chrome_trace: JSON has an event for each operation and backward function, and the bytes after "
-    "it") {
+TEST_CASE("Profile::chrome_trace: JSON has an event for each operation and backward function") {
     const Tensor w = weights();
     Profile profile(Device::cpu, simulated_clock);
     const std::uint64_t begin = now;
@@ -323,9 +320,8 @@ TEST_CASE("Profile::chrome_trace: events are nested or disjoint") {
     int inside = 0;
     for (const auto& [a, b] : spans)
         for (const auto& [c, d] : spans) {
-            const bool disjoint = b <= c || d <= a, a_holds_c = a <= c && d <= b,
-                       c_holds_a = c <= a && b <= d;
-            CHECK((disjoint || a_holds_c || c_holds_a));
+            const bool apart = b <= c || d <= a, a_holds_c = a <= c && d <= b, c_holds_a = c <= a && b <= d;
+            CHECK((apart || a_holds_c || c_holds_a));
             inside += a <= c && d < b;
         }
     CHECK(inside >= 2);  // tanh's forward and backward function inside "outer"

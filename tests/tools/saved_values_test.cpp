@@ -1,5 +1,4 @@
-// Tests of SavedValues: its bytes are those that the memory report counts as saved, during forward and
-// backward passes.
+// Tests of SavedValues: its bytes are those that the memory report counts as saved.
 #include "tally/tools/saved_values.hpp"
 
 #include <algorithm>
@@ -128,8 +127,7 @@ TEST_CASE("SavedValues: values that were saved earlier are listed and not counte
     CHECK_THAT(to_string(kept), contains("; saved before this list began"));
 }
 
-TEST_CASE("SavedValues: a graph that was destroyed is not listed when its buffers are saved again",
-          "[alone]") {
+TEST_CASE("SavedValues: a destroyed graph is not listed when its buffers are saved again", "[alone]") {
     if (!pool::enabled) TALLY_SKIP("buffers are not used again here");
     const Tensor w = weights();
     const SavedValues kept;

@@ -38,8 +38,7 @@ TEST_CASE("MovingAverage: update k of t has the weight decay^(t - k) when bias i
     }
 }
 
-TEMPLATE_TEST_CASE("MovingAverage: the model computes with the averages until swap() restores its parameters",
-                   "", float, double) {
+TEMPLATE_TEST_CASE("MovingAverage::swap: the model has the averages until the next call", "", float, double) {
     using S = TestType;
     const Var<Array<S>> w = parameter(Array<S>{1, 2}), b = parameter(Array<S>{4});
     MovingAverage<S> average({w, b}, {.decay = 0.5});
@@ -72,9 +71,7 @@ TEMPLATE_TEST_CASE("MovingAverage: the model computes with the averages until sw
     CHECK(average.updates() == 3);
 }
 
-TEST_CASE(
-    "MovingAverage: a loaded average continues with the same bits, and a state that does not fit changes "
-    "nothing") {
+TEST_CASE("MovingAverage::load: the average continues with the same bits, or nothing changes") {
     for (bool corrected : {false, true})
         for (std::uint64_t cut : {0u, 1u, 4u}) {
             const AverageOptions options{.decay = 0.9, .bias_correction = corrected};

@@ -113,8 +113,7 @@ TEST_CASE("Items: invalid ranges and epochs throw an Error") {
     CHECK_THROWS_WITH(in_order(5).part(3, 2), contains("not within 5"));
 }
 
-TEMPLATE_TEST_CASE("rows: the result has the rows of the items in their order", "", float, double,
-                   std::int32_t) {
+TEMPLATE_TEST_CASE("rows: the result has the rows of the items in order", "", float, double, std::int32_t) {
     using S = TestType;
     const Array<S> table({4, 2}, {0, 1, 10, 11, 20, 21, 30, 31}), column({4}, {5, 6, 7, 8});
     const Items picked(std::vector<std::int32_t>{2, 0, 2});

@@ -57,8 +57,7 @@ struct Towers {
         return all;
     }
 
-    // Sums the InfoNCE losses of the first view against each other view, or against itself if it is the only
-    // view.
+    // Sums the InfoNCE losses of the first view against each other view, or against a single view itself.
     Loss<Array<double>> loss(const detail::Representations<double>& r) const {
         auto first = info_nce(r[0] * scale, r.back(), 0.5);
         for (std::size_t view = 1; view + 1 < r.size(); ++view) {
@@ -187,8 +186,7 @@ TEST_CASE("add_cached: side effects of encoders happen once, and an encoder may 
         Sgd<double> sgd(parameters(model), {.learning_rate = 0});  // the losses differ, the weights do not
         Window<double> window(sgd);
         const auto parts = split(in_order(8), 3);
-        for (int update = 0; update < 2;
-             ++update) {  // the second update would show side effects that the first left over
+        for (int update = 0; update < 2; ++update) {  // a remaining side effect would show
             if (cached) {
                 add_cached<double>(
                     window, parts,
@@ -216,9 +214,7 @@ TEST_CASE("add_cached: side effects of encoders happen once, and an encoder may 
     CHECK(statistics(true) == statistics(false));
 }
 
-TEST_CASE(
-    "cached_backward: an encoder that returns another result the second time throws an Error with its "
-    "number") {
+TEST_CASE("cached_backward: an encoder with another result the second time throws an Error") {
     const Tensor64 w = parameter({1.0, 2.0});
     double calls = 0;
     const auto encode = [&](const std::function<Tensor64(std::size_t, double)>& second) {

@@ -102,8 +102,7 @@ std::vector<std::vector<S>> trained(Make make, const Shape& item, std::uint64_t 
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("checkpoint_segments: every layer type trains to the same bits with checkpoints", "",
-                   float, double) {
+TEMPLATE_TEST_CASE("checkpoint_segments: every layer type trains to the same bits", "", float, double) {
     using S = TestType;
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
         const auto check = [&](auto make, const Shape& item) {
@@ -160,8 +159,7 @@ TEST_CASE("checkpoint: a graph may outlive the model whose layers it recomputes"
     CHECK(same_bits(gradient(false), gradient(true)));
 }
 
-TEST_CASE(
-    "Sequential::checkpoint: a byte limit that no segmentation fits throws OutOfMemory and stays in force") {
+TEST_CASE("Sequential::checkpoint: a byte limit that no segmentation fits throws OutOfMemory") {
     Sequential<double> model{Linear<double>(8, 8, {1, 1}), Tanh<double>(), Linear<double>(8, 8, {1, 2}),
                              Tanh<double>()};
     model.checkpoint({.bytes = 1500});

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-# Checks the programs that must not compile, and the messages of the compiler: a mean added to a window, numbers
-# assigned to a parameter, an array of bool.
+# Checks programs that must not compile, such as a mean added to a window, and the compiler's messages.
 #
 #     does_not_compile.py COMPILER INCLUDE_PATH
 import subprocess

@@ -1,5 +1,4 @@
-// Tests of add_with_exact_batch_norm(): for every split, the gradient and running statistics of the full
-// batch.
+// Tests of add_with_exact_batch_norm(): every split has the full batch's gradient and running statistics.
 #include "tally/train/exact_batch_norm.hpp"
 
 #include <algorithm>

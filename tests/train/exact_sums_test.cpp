@@ -94,8 +94,7 @@ template <class S> WindowOptions<S> drawn_options(Random& random, Sum how) {
     return options;
 }
 
-// Trains in another order, with checkpoints, and with an interruption: the window is saved as a file and
-// loaded into a new training.
+// Trains in another order, with checkpoints, and with an interruption that saves and loads the window.
 template <class S> typename Training<S>::Bits trained_otherwise(std::uint64_t seed, Random& random,
                                                                 const WindowOptions<S>& options,
                                                                 std::vector<Micro> micro_batches) {
@@ -178,8 +177,7 @@ template <class S> void check_orders(std::uint64_t seed, Orders& orders) {
 
 }  // namespace
 
-TEST_CASE("Law: with exact sums neither the order nor the distribution of micro-batches changes a bit",
-          "[alone]") {
+TEST_CASE("Law: with exact sums neither order nor distribution of micro-batches changes a bit", "[alone]") {
     const char* const given = std::getenv("TALLY_LAW_SEED");
     const std::uint64_t seed = given ? std::strtoull(given, nullptr, 10) : std::random_device()();
     WARN("seed " << seed);
@@ -192,8 +190,7 @@ TEST_CASE("Law: with exact sums neither the order nor the distribution of micro-
 
 namespace {
 
-// Compares the gradient of x·w with its bound: the gradient at w[i] is the sum of x[k, i] dy[k], which (2.3)
-// of docs/mathematics.md bounds.
+// Compares the gradient of x·w, the sum of x[k, i] dy[k] for w[i], with (2.3) of docs/mathematics.md.
 template <class S> void check_bound(std::uint64_t seed) {
     Random random(seed);
     const std::int64_t items = random.whole(1, 60), width = random.whole(1, 9);
@@ -262,8 +259,7 @@ TEST_CASE("Sum::exact: gradients that are too small for a running sum count") {
         Window window(sgd, {.reduction = Reduction::sum, .sum = how});
         window.add(term(w, 0x1p24f));
         window.add(term(w, 1));
-        CHECK(w.grad().item() ==
-              (how == Sum::exact ? 1 : 0x1p24f));  // exact: the gradient of this micro-batch only
+        CHECK(w.grad().item() == (how == Sum::exact ? 1 : 0x1p24f));  // exact: of this micro-batch
         window.add(term(w, 1));
         window.add(term(w, -0x1p24f));
         CHECK(window.finish().stepped);

@@ -15,9 +15,8 @@ enum class Scarce {
     ledger,        // the n-th allocation of the memory accounting, also if a cached buffer could serve it
 };
 
-// For its lifetime, allocations fail as the kind says, counted from start(). failed() returns whether the
-// n-th allocation was reached. Under AddressSanitizer, which replaces operator new, only allocations of the
-// memory accounting fail.
+// Makes allocations fail for its lifetime, counted from start(). Under AddressSanitizer, which replaces
+// operator new, only allocations of the memory accounting fail.
 class FailingNew {
 public:
     FailingNew(Scarce kind, std::uint64_t n) : kind_(kind), n_(n) {}

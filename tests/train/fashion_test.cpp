@@ -80,8 +80,7 @@ private:
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("load_fashion: the four files become pictures from 0 to 1 with their labels", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("load_fashion: pictures have values from 0 to 1 and labels", "", float, double) {
     using S = TestType;
     const Folder folder;
     write_all(folder);
@@ -126,8 +125,7 @@ TEST_CASE("load_fashion: files that do not match throw an Error that names the f
     CHECK_THROWS_WITH(loading(), contains("byte 1000: truncated"));
 }
 
-TEST_CASE(
-    "find_fashion: real pictures are loaded if any of their files exists, and a missing file is named") {
+TEST_CASE("find_fashion: real pictures are loaded if any file exists, and a missing file is named") {
     const Folder folder;
     CHECK_FALSE(has_fashion(folder / "."));
     CHECK_FALSE(has_fashion(folder / "none"));
@@ -159,9 +157,7 @@ TEST_CASE("generated_pictures: a picture depends only on the seed and its number
     CHECK_THROWS_WITH(generated_pictures<float>(1, 5, -1), contains("neither may be negative"));
 }
 
-TEST_CASE(
-    "generated_fashion: the origin says that the pictures are generated, and their shape is that of real "
-    "pictures") {
+TEST_CASE("generated_fashion: the origin says that the pictures are generated") {
     const Fashion<double> fashion = generated_fashion<double>(9, 3000, 10);
     CHECK_FALSE(fashion.real);
     CHECK(fashion.origin ==

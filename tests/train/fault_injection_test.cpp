@@ -171,8 +171,7 @@ template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool sh
 #else
 #define EACH_TYPE double  // with assertions, and under the sanitizers
 #endif
-TEMPLATE_TEST_CASE("Window: an allocation that fails anywhere in a window leaves the training unchanged", "",
-                   EACH_TYPE) {
+TEMPLATE_TEST_CASE("Window: a failed allocation leaves the training unchanged", "", EACH_TYPE) {
     const Poison poison;
     const std::size_t in_use = memory::in_use();
     const std::int64_t nodes = live_nodes();
@@ -185,8 +184,7 @@ TEMPLATE_TEST_CASE("Window: an allocation that fails anywhere in a window leaves
     CHECK(live_nodes() == nodes);
 }
 
-TEST_CASE(
-    "MicroBatchSize: an allocation that fails anywhere halves the micro-batch, and the update completes") {
+TEST_CASE("MicroBatchSize: a failed allocation halves the micro-batch, and the update completes") {
     struct Net {
         Sequential<double> model{Linear<double>(3, 4, {1, 0}), Tanh<double>(), Dropout<double>(0.4, 1),
                                  Linear<double>(4, 2, {1, 2})};

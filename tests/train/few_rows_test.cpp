@@ -170,9 +170,7 @@ TEST_CASE("Law: in a window of few rows gradients and weights have the bits of b
     }
 }
 
-TEST_CASE(
-    "Window: deferred rows and cached transposes are accounted for, and freed by finish(), discard() and "
-    "~Window") {
+TEST_CASE("Window: deferred rows and cached transposes are accounted for and freed") {
     const Net net = large_net(4);
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
     const std::size_t without = [&] {
@@ -199,9 +197,7 @@ TEST_CASE(
     CHECK(memory::in_use() < without);
 }
 
-TEST_CASE(
-    "Window: a reader of a gradient sees all rows, and no rows are deferred after that, also in later "
-    "windows") {
+TEST_CASE("Window: a reader of a gradient sees all rows, and later rows are not deferred") {
     const Net net = large_net(4), reference = net;
     const Tensor &w = net.parameters[2], &v = reference.parameters[2];
     Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
@@ -305,9 +301,7 @@ TEST_CASE("Window: threads that read a gradient concurrently see all rows, each 
     }
 }
 
-TEST_CASE(
-    "Window: no rows are deferred if each gradient is read, BLAS computes, memory has a budget, or an "
-    "observer runs") {
+TEST_CASE("Window: no rows are deferred for other products, budgets, observers or policies") {
     const auto added_by_second = [](WindowOptions<float> options) {
         const Net net = large_net(4);
         Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
@@ -350,8 +344,7 @@ TEST_CASE("grad: deferred rows of a window do not mix with the returned gradient
     window.discard();
 }
 
-// Returns a loss of one weight that two layers read. Rows of the second layer could be deferred in the first
-// micro-batch.
+// Returns a loss of one weight that two layers read, so that rows of the second layer could be deferred.
 Loss<Array<float>> twice_through(const Tensor& x, const Tensor& w) {
     return make_loss(linear(linear(x, w), w));
 }
@@ -397,9 +390,7 @@ TEST_CASE("Window: a backward pass of another window into deferred rows throws a
     second.discard();
 }
 
-TEST_CASE(
-    "Window: if memory for deferred rows cannot be allocated, no rows are deferred and the bits are the "
-    "same") {
+TEST_CASE("Window: if memory for deferred rows cannot be allocated, the bits are the same") {
     const Net wanted = large_net(4);
     const auto train = [](const Net& net) {
         Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});

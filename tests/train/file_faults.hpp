@@ -1,5 +1,4 @@
-// FileFault makes the n-th file system call fail, only that call or all from it on, or kills the process
-// before it.
+// FileFault makes the n-th file system call fail, once or from then on, or kills the process before it.
 #pragma once
 
 #include <cerrno>

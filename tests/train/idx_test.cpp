@@ -38,8 +38,7 @@ std::string text_of(const Idx& idx) { return {idx.values.begin(), idx.values.end
 
 }  // namespace
 
-TEST_CASE(
-    "parse_idx: a plain file, a gzip file and a gzip file of several members yield the written values") {
+TEST_CASE("parse_idx: plain and gzip files, also of several members, yield the written values") {
     const unsigned seed = std::random_device{}();
     INFO("seed " << seed);
     std::mt19937 generator(seed);

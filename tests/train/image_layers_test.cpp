@@ -41,9 +41,7 @@ double worst(const Array<double>& a, const Array<double>& b) {
 
 }  // namespace
 
-TEST_CASE(
-    "Sequential: an image network with PyTorch's weights yields PyTorch's results in training and "
-    "evaluation") {
+TEST_CASE("Sequential: an image network yields PyTorch's results in training and evaluation") {
     Sequential<double> model = images();
     load_weights(layer_folder + "images.safetensors", model, WeightOrder::pytorch);
     const Expected expected("images");

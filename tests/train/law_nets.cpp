@@ -1,5 +1,4 @@
-// Defines the table of layers and operations, and how Net draws a network; compiled once for all tests of
-// laws.
+// Defines the table of layers and operations, and how Net draws a network.
 #include "law_nets.hpp"
 
 #include <algorithm>
@@ -90,9 +89,7 @@ template <class S> void convolve(Net<S>& net, bool bias) {
 template <class S> std::vector<Kind<S>> with_every_formula(std::vector<Kind<S>> all) {
     using N = Net<S>;
     using V = Var<Array<S>>;
-    static const auto tame = [](const V& x) {
-        return abs(tanh(x)) + 0.5;
-    };  // all operations are defined there
+    static const auto tame = [](const V& x) { return abs(tanh(x)) + 0.5; };  // where all are defined
     [&]<class... F>(std::tuple<F...>*) {
         const auto kind = []<class G>(G*) {
             return Kind<S>{G::name, Form::any, [](N& n) {

@@ -35,12 +35,7 @@ private:
     Body body_;
 };
 
-enum class Form {
-    any,
-    vector,
-    sequence,
-    image
-};  // shape of an item: (n), (places, n) or (channels, height, width)
+enum class Form { any, vector, sequence, image };  // (n), (places, n), (channels, height, width)
 
 template <class S> struct Net;
 

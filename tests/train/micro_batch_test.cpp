@@ -139,8 +139,7 @@ TEST_CASE("MicroBatchSize::update: a failed try has no effect") {
         CHECK(live_nodes() == nodes);
         CHECK(net.window.empty());
         for (const Tensor64& p : parameters(net.model)) CHECK_FALSE(p.has_grad());
-        net.fill(in_order(8),
-                 std::min<std::int64_t>(most, 8));  // so that gradients have arrived before the failure
+        net.fill(in_order(8), std::min<std::int64_t>(most, 8));  // gradients arrive
         net.window.add_regularizer(sum(parameters(net.model)[0]) * 0.0);
         if (most > fits) run_out();
         net.fill(in_order(24).part(8, 24), most);
@@ -178,9 +177,7 @@ TEST_CASE("MicroBatchSize::update: a size larger than the number of items is hal
     CHECK(tried == std::vector<std::int64_t>{1000, 3, 1});
 }
 
-TEST_CASE(
-    "MicroBatchSize::update: if not even one item fits, the error lists the fixed memory and the memory of "
-    "an item") {
+TEST_CASE("MicroBatchSize::update: if not even one item fits, the error lists the memory") {
     const std::int64_t width = 64;
     const auto message = [&](std::size_t bytes, double more) -> std::string {
         const Budget budget(bytes);
@@ -231,8 +228,7 @@ TEST_CASE("MicroBatchSize::update: windows that cannot be retried throw an Error
     CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("the window is not empty"));
     net.window.discard();
     CHECK(size.update(net.window, 4, fill).stepped);
-    CHECK_THROWS_AS(size.update(net.window, 4, [](std::int64_t) { throw 5; }),
-                    int);  // an exception other than OutOfMemory
+    CHECK_THROWS_AS(size.update(net.window, 4, [](std::int64_t) { throw 5; }), int);  // not OutOfMemory
     CHECK(size.retries() == 0);
 }
 

@@ -1,5 +1,4 @@
-// calls() lists the calls that change a training, each with its expected effect on a plain model of the
-// training.
+// calls() lists the calls that change a training, each with its expected effect on a plain model.
 #pragma once
 
 #include <functional>

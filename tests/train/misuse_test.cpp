@@ -75,8 +75,7 @@ std::string message_of(const std::function<void()>& attempt) {
     try {
         attempt();
     } catch (const Error& error) {
-        return std::regex_replace(error.what(), std::regex(" on cuda"),
-                                  "");  // so that all devices yield the same table
+        return std::regex_replace(error.what(), std::regex(" on cuda"), "");  // one table for all devices
     }
     return "";
 }
@@ -112,8 +111,7 @@ bool finds_no_gradient(const Call& call, int state) {
 
 Outcome observe(const Call& call, State state) {
     if (state == destroyed && needs_window(call)) return {'-', ""};
-    if (state == open_after_backward && Program::how == Sum::exact)
-        return {'-', ""};  // exact windows have no after_backward()
+    if (state == open_after_backward && Program::how == Sum::exact) return {'-', ""};
     Program program;
     Plain plain;
     program.open();

@@ -144,8 +144,7 @@ TEST_CASE("assign: a parameter gets a value in place") {
     CHECK_THROWS_WITH(y.backward(), contains("it was changed in place between forward and backward"));
 
     {
-        const Array<float> shared =
-            handle.value();  // a second handle, so that the new numbers need another buffer
+        const Array<float> shared = handle.value();  // so that the new numbers need another buffer
         const Tensor z = sum(layer(parameter(Array<float>({1, 2}, {1, 1}))));
         assign(layer.weight, Array<float>({2, 2}, {5, 6, 7, 8}));
         CHECK_THROWS_WITH(z.backward(), contains("it was changed in place between forward and backward"));
@@ -168,8 +167,7 @@ TEST_CASE("to: a model that is on the device already stays unchanged") {
     if (!available(Device::cuda)) CHECK_THROWS_WITH(to(layer, Device::cuda), contains("[to]"));
 }
 
-TEST_CASE("to: a model moved to the device computes the same, and handles of its parameters stay valid",
-          "[alone]") {
+TEST_CASE("to: a moved model computes the same, and handles of its parameters stay valid", "[alone]") {
     if (!available(Device::cuda)) TALLY_SKIP("no device");
     SelfAttention<double> model(4, 2, any, {.causal = true});
     const auto handles = parameters(model);

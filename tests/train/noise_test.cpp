@@ -24,8 +24,7 @@ namespace {
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 using Numbers = std::vector<double>;
 
-// Random micro-batches of a loss that is linear in its parameters, so that the gradients are the drawn
-// numbers.
+// Random micro-batches of a loss that is linear in its parameters, so the gradients are drawn numbers.
 template <class S> struct Drawn {
     struct Micro {
         std::vector<Array<S>> gradients;  // of the loss's sum, one per parameter
@@ -165,8 +164,7 @@ template <class S> void check_by_hand(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE(
-    "Window::noise: the estimates solve the two equations, and measuring changes no bit of the weights") {
+TEST_CASE("Window::noise: the estimates solve the two equations, and the weights keep their bits") {
     for (std::uint64_t seed = 1; seed <= 400; ++seed) {
         check_by_hand<float>(seed);
         check_by_hand<double>(seed);
@@ -191,8 +189,7 @@ TEST_CASE("Window::noise: micro-batches of one and two items give the numbers of
     CHECK(std::abs(window.noise().square() + 5) < 1e-12);
     CHECK_FALSE(window.noise().scale().has_value());
 
-    // Averages over windows: the first window gives a trace of 30 and a square of -5, the others give 0 and
-    // 4.
+    // Averages over windows: the first gives a trace of 30 and a square of -5, the others give 0 and 4.
     window.add(items({2, 0}));
     window.add(items({2, 0, 2, 0}));
     window.finish();
@@ -403,8 +400,7 @@ TEST_CASE("Window::save: a loaded window continues the noise estimate") {
         }
     }
 
-    // Measuring has no effect on the training, so the loaded option may differ. A first gradient that was not
-    // measured yields no estimate.
+    // The loaded option may differ. A first gradient that was not measured yields no estimate.
     Training whole(false, Sum::running);
     for (const double gradient : gradients) whole.add(gradient);
     for (std::size_t cut = 0; cut <= 4; ++cut) {

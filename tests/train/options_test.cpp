@@ -48,8 +48,7 @@ const std::vector<std::string> adam_names =
     TALLY_NAMES(adam_options, learning_rate, beta1, beta2, eps, weight_decay);
 const std::vector<std::string> average_names = TALLY_NAMES(average_options, decay, bias_correction);
 
-// A row of the table: a change of an option, and the expected error or, if `words` is empty, the allowed
-// effect.
+// A row of the table: a changed option and the expected error, or no `words` for an allowed change.
 template <class Options> struct Row {
     std::string option;
     std::function<void(Options&)> change;
@@ -296,8 +295,7 @@ template <class O, class Use> void with_optimizer(O& optimizer, Use use) {
 
 }  // namespace
 
-TEST_CASE(
-    "Window::load: each changed option of a window, an optimizer or an average is rejected by its name") {
+TEST_CASE("Window::load: each changed option of a window, optimizer or average is rejected") {
     using W = WindowOptions<double>;
     const Tensor64 w = parameter({1.0, 2.0});
     MovingAverage<double> average({w});

@@ -407,8 +407,7 @@ TEST_CASE("Trainer: the last updates have a line, too") {
     CHECK_THAT(progress.str(), contains("epoch 1/1"));
 }
 
-TEST_CASE(
-    "Sequential: a missing layer is named, and a new layer changes the segments") {
+TEST_CASE("Sequential: a missing layer is named, and a new layer changes the segments") {
     Sequential<float> model{Linear<float>(1, 1, {.seed = 1}), Linear<float>(1, 1, {.seed = 2})};
     CHECK_THROWS_WITH(model.layer(2),
                       "[module] layer(2) of a Sequential of 2 layers; they are numbered from 0");

@@ -166,8 +166,7 @@ TEST_CASE("a micro-batch whose loss is another model's is an Error at the next c
     CHECK(w.item() == -2);
 }
 
-TEST_CASE(
-    "Window::add_regularizer: a call for each micro-batch is an Error, several calls at one place are not") {
+TEST_CASE("Window::add_regularizer: a call for each micro-batch is an Error") {
     const Tensor w = parameter({1.f});
     Sgd<float> optimizer({w}, {.learning_rate = 1});
     Window<float> window(optimizer);

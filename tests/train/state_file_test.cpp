@@ -284,8 +284,7 @@ TEST_CASE("save_state: a failing file system call throws an Error, or the state 
         }
         save_state(path, generation(3));
         CHECK(same(load_state(path), generation(3)));
-        CHECK(folder.files() <=
-              (kind == Fault::once ? 1 : 2));  // the temporary file, if it cannot be deleted
+        CHECK(folder.files() <= (kind == Fault::once ? 1 : 2));  // if it cannot be deleted
         if (call.empty()) break;
     }
     if (kind == Fault::once) CHECK_THAT(messages, contains("its folder could not be synced"));
@@ -326,8 +325,7 @@ TEST_CASE("load_state: a failing file system call throws an Error, or the state 
     }
 }
 
-TEST_CASE(
-    "save_state: processes that save to one file concurrently leave a complete state and no temporary file") {
+TEST_CASE("save_state: concurrent processes leave a complete state and no temporary file") {
     const Folder folder;
     const std::string path = folder / "run.state";
     std::vector<pid_t> children;
@@ -394,8 +392,7 @@ TEST_CASE("load_state: a file larger than memory throws an Error", "[alone]") {
     const std::string path = folder / "huge";
     write_bytes(path, "");
     std::error_code failed;
-    std::filesystem::resize_file(path, std::uintmax_t{1} << 42,
-                                 failed);  // a sparse file, which needs no disk space
+    std::filesystem::resize_file(path, std::uintmax_t{1} << 42, failed);  // a sparse file
     if (failed) TALLY_SKIP("this file system has no files of 4 TB");
     CHECK_THROWS_WITH(load_state(path), "[load_state] cannot read '" + path +
                                             "': its 4398046511104 bytes are more than this machine's memory");

@@ -64,7 +64,7 @@ template <class S> struct Training {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("Window: an update is complete or has no effect if any allocation fails", "[alone]", float,
+TEMPLATE_TEST_CASE("Window: an update is complete or has no effect if memory runs out", "[alone]", float,
                    double) {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     const std::int64_t nodes = live_nodes();

@@ -165,9 +165,7 @@ TEST_CASE("load_weights: PyTorch's weights without metadata require an explicit 
     load_weights(path, model, WeightOrder::tally);
     CHECK(model(constant(Array<float>({1, 2}, {1, 10}))).value().to_vector() == std::vector<float>{31, 42});
 
-    save_safetensors(
-        path,
-        {{"0.weight", Array<float>({3, 2}, {1, 2, 3, 4, 5, 6})}});  // also for a matrix that is not square
+    save_safetensors(path, {{"0.weight", Array<float>({3, 2}, {1, 2, 3, 4, 5, 6})}});  // not square
     Sequential<float> wide(Linear<float>(2, 3, {1, 0}, {.bias = false}));
     CHECK_THROWS_WITH(load_weights(path, wide), contains("name it: WeightOrder::pytorch"));
     CHECK_NOTHROW(load_weights(path, wide, WeightOrder::pytorch));

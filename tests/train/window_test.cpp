@@ -174,16 +174,15 @@ TEST_CASE("Window: with an announced total the gradient has the full batch's bit
     Random r(3);
     for (const std::int64_t b : {1, 2, 4, 8, 16}) {
         const Array<float> x = r.array<float>({16, 5});
-        const Tensor w = parameter(Array<float>::full({5, 3}, 0.25f)),
-                     cut_problem = parameter(w.value().clone());
+        const Tensor w = parameter(Array<float>::full({5, 3}, 0.25f)), same = parameter(w.value().clone());
         const auto loss = [](const Tensor& data, const Tensor& weights) {
             return make_loss(matmul(data, weights));
         };
-        loss(x, cut_problem).mean().backward();
+        loss(x, same).mean().backward();
         Sgd<float> sgd({w}, {.learning_rate = 1});
         Window<float> window(sgd, {.micro_batches = 16 / b, .total = 48});
         for (const Tensor& micro : split(Tensor(x), b)) window.add(loss(micro, w));
-        CHECK(same_bits(w.grad(), cut_problem.grad()));
+        CHECK(same_bits(w.grad(), same.grad()));
     }
 }
 

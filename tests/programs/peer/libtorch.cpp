@@ -106,9 +106,7 @@ private:
         const double n = step.numbers.empty() ? 0 : step.numbers[0];
         const Tensor& a = x[0];
         const Tensor b = x.size() > 1 ? x[1] : Tensor(), c = x.size() > 2 ? x[2] : Tensor();
-        const auto transposed = [](const Tensor& t, bool transpose) {
-            return transpose ? t.transpose(-1, -2) : t;
-        };
+        const auto transposed = [](const Tensor& t, bool yes) { return yes ? t.transpose(-1, -2) : t; };
         const auto axes = [&] {
             if (!step.whole.empty()) return step.whole;
             std::vector<std::int64_t> all;
@@ -131,10 +129,7 @@ private:
             case Op::relu:
                 return a.relu();
             case Op::gelu:
-                return a * 0.5 *
-                       (1 +
-                        torch::erf(
-                            a * 0.70710678118654752440));  // LibTorch 1.13's gelu is wrong: see normalised()
+                return a * 0.5 * (1 + torch::erf(a * 0.70710678118654752440));  // see normalised()
             case Op::abs:
                 return a.abs();
             case Op::sin:
