@@ -123,7 +123,7 @@ int run(const std::string& scene) try {
             pipe(processes, scene);
         else
             train(processes, scene);
-    } catch (const Error& error) {  // print before a launcher ends all processes
+    } catch (const Error& error) {  // printed before a launcher ends all processes
         std::cout << std::string(error.what()) + "\n" << std::flush;
         if (scene == "leaves") {
             std::this_thread::sleep_for(std::chrono::seconds(4));  // longer than the others need to save

@@ -47,7 +47,7 @@ std::string gradcheck_error(const Rule& rule) {
     });
 }
 
-// Returns the Error of a backward pass in which the rule must add, since the newer product runs first.
+// Returns the Error of a backward pass in which `rule` must add, since the newer product runs first.
 std::string error_when_adding(const Rule& rule, const std::function<void(const Tensor64&)>& after = {}) {
     return message_of([&] {
         const Tensor64 x = parameter({1.0, 2.0, 3.0});

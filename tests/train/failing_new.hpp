@@ -36,9 +36,9 @@ private:
 };
 
 // Runs f with its n-th allocation failing, for n = 1, 2, 3, ... until no allocation fails. Calls prepare(n)
-// before and look(threw) after each run. Returns the number of allocations that failed.
-template <class Prepare, class F, class Look>
-std::uint64_t fail_each_allocation(Scarce kind, Prepare prepare, F f, Look look) {
+// before and inspect(threw) after each run. Returns the number of allocations that failed.
+template <class Prepare, class F, class Inspect>
+std::uint64_t fail_each_allocation(Scarce kind, Prepare prepare, F f, Inspect inspect) {
     for (std::uint64_t n = 1;; ++n) {
         prepare(n);
         bool threw = false;
@@ -50,7 +50,7 @@ std::uint64_t fail_each_allocation(Scarce kind, Prepare prepare, F f, Look look)
             threw = true;
         }
         scarce.stop();
-        look(threw);
+        inspect(threw);
         if (!scarce.failed() && !threw) return n - 1;
     }
 }

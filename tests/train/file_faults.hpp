@@ -13,7 +13,7 @@ namespace tally::test {
 
 enum class Fault { none, once, from_then_on, kill };
 
-// For its lifetime, file system calls fail as the kind says. Calls count from 1; calls() returns their names.
+// Makes file system calls fail for its lifetime. Calls count from 1; calls() returns their names.
 class FileFault {
 public:
     FileFault(Fault kind, std::int64_t at, int reason = EIO) {

@@ -55,7 +55,7 @@ template <class S> struct Net {
     Random random;
     bool large;  // true for few nets, whose sizes are near the boundaries of blocks
     Sequential<S> body;
-    std::vector<std::int64_t> extents;  // of an item after the layers added by now
+    std::vector<std::int64_t> extents;  // of an item after all layers added before
     std::optional<Embedding<S>> table;
     Array<S> x, target;
     Array<std::int32_t> tokens, labels;

@@ -85,21 +85,21 @@ struct Plain {
 
 // The kind of a call, which determines the checks that the library must make.
 enum class Kind {
-    harmless,        // does not change a parameter, gradient or window
-    asks,            // returns a gradient without adding it to a parameter
-    gradient,        // changes the gradient of a parameter
-    value,           // changes the value of a parameter
-    lends,           // exchanges a parameter's value with its moving average
-    steps,           // steps the optimizer
-    sweeps,          // runs a backward pass outside the window
-    another_window,  // opens another window on the same parameters
-    refused_always,  // throws for every window of this test
+    harmless,          // does not change a parameter, gradient or window
+    queries_gradient,  // returns a gradient without adding it to a parameter
+    gradient,          // changes the gradient of a parameter
+    value,             // changes the value of a parameter
+    swaps_average,     // exchanges a parameter's value with its moving average
+    steps,             // steps the optimizer
+    runs_backward,     // runs a backward pass outside the window
+    another_window,    // opens another window on the same parameters
+    always_rejected,   // throws for every window of this test
     adds,
-    tells,  // reports a micro-batch whose backward pass ran outside the window
+    reports_backward,  // reports a micro-batch whose backward pass ran outside the window
     finishes,
     flushes,
     discards,
-    passes,
+    begins_pass,
     plans,
     saves,
     loads,
@@ -145,8 +145,8 @@ inline std::vector<Call> calls() {
          [](Plain& p) {
              if (p.gradient != 0) p.w = 4;
          }},
-        {"Var::backward", Kind::sweeps, [](P p) { p.loss(other_items).sum.backward(); }, swept},
-        {"Var::backward(seed)", Kind::sweeps,
+        {"Var::backward", Kind::runs_backward, [](P p) { p.loss(other_items).sum.backward(); }, swept},
+        {"Var::backward(seed)", Kind::runs_backward,
          [](P p) { p.loss(other_items).sum.backward(A({}, {1.0}).to(here())); }, swept},
         {"sgd_step", Kind::steps, [](P p) { sgd_step({p.w}, rate); }, stepped},
         {"clip_grad_norm", Kind::gradient, [](P p) { clip_grad_norm<double>({p.w}, 0.25); }, set_to(0.25)},
@@ -168,8 +168,8 @@ inline std::vector<Call> calls() {
              copy = number(4);
          }},
         {"memory::drop_cache", Kind::harmless, [](P) { memory::drop_cache(here()); }},
-        {"grad", Kind::asks, [](P p) { grad(p.loss(other_items).sum, {p.w}); }},
-        {"cached_backward", Kind::sweeps,
+        {"grad", Kind::queries_gradient, [](P p) { grad(p.loss(other_items).sum, {p.w}); }},
+        {"cached_backward", Kind::runs_backward,
          [](P p) {
              cached_backward<double>(
                  1, {[&](std::size_t) {
@@ -193,7 +193,7 @@ inline std::vector<Call> calls() {
         {"MovingAverage::prepare", Kind::harmless, [](P p) { p.average.prepare(); }},
         {"MovingAverage::update", Kind::harmless, [](P p) { p.average.update(); },
          [](Plain& p) { p.average = p.w; }},
-        {"MovingAverage::swap", Kind::lends, [](P p) { p.average.swap(); }, swap},
+        {"MovingAverage::swap", Kind::swaps_average, [](P p) { p.average.swap(); }, swap},
         {"MovingAverage::load", Kind::harmless, [](P p) { p.average.load(p.of_average, "average"); }},
 
         {"Window::add", Kind::adds, [](P p) { p.window->add(p.loss(other_items)); },
@@ -209,11 +209,11 @@ inline std::vector<Call> calls() {
          [](Plain& p) { p.add(other_items); }},
         {"Window::add_regularizer", Kind::once, [](P p) { p.window->add_regularizer(sum(p.w * p.w) * 0.5); },
          [](Plain& p) { p.once += p.w; }},
-        {"Window::after_backward", Kind::tells, [](P p) { p.window->after_backward(2); }},
+        {"Window::after_backward", Kind::reports_backward, [](P p) { p.window->after_backward(2); }},
         {"Window::transaction", Kind::harmless, [](P p) { p.window->transaction([] {}); }},
         {"Window::backward", Kind::harmless, [](P p) { p.window->backward([] {}); }},
-        {"Window::begin_micro_batch", Kind::passes, [](P p) { p.window->begin_micro_batch(1); }},
-        {"Window::begin_part", Kind::refused_always, [](P p) { p.window->begin_part(1); }},
+        {"Window::begin_micro_batch", Kind::begins_pass, [](P p) { p.window->begin_micro_batch(1); }},
+        {"Window::begin_part", Kind::always_rejected, [](P p) { p.window->begin_part(1); }},
         {"Window::plan_micro_batches", Kind::plans, [](P p) { p.window->plan_micro_batches(1); }},
         {"Window::finish", Kind::finishes, [](P p) { p.window->finish(); }, [](Plain& p) { p.finish(); }},
         {"Window::flush", Kind::flushes, [](P p) { p.window->flush(); },
@@ -234,7 +234,7 @@ inline std::vector<Call> calls() {
          [](P p) {
              Trainer<double>(p, p.sgd, 4, [&](const Items&, ForwardPass&) { return p.loss(other_items); });
          }},
-        {"MicroBatchSize::update", Kind::refused_always,
+        {"MicroBatchSize::update", Kind::always_rejected,
          [](P p) { MicroBatchSize(1).update<double>(*p.window, 1, [](std::int64_t) {}); }},
     };
 }

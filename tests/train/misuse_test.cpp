@@ -40,25 +40,25 @@ struct Rule {
 const Rule& rule(Kind kind) {
     static const std::map<Kind, Rule> rules{
         {Kind::harmless, {"rrrrrrrr", "rrrrr"}},
-        {Kind::asks, {"rrrrrrrr", "rrr--"}},
+        {Kind::queries_gradient, {"rrrrrrrr", "rrr--"}},
         // A window rejects the call while its parameters are locked. Otherwise no gradient exists, or the
         // value may change. During a backward pass the call is always rejected.
         {Kind::gradient, {"rxxxxrrx", "rxrrx"}},
         {Kind::steps, {"rxxxxrrx", "rxrrx"}},
-        {Kind::value, {"rxxxxrrx", "nxrrx"}},  // recorded: a backward function has saved the value
-        {Kind::lends, {"nxxxxnnx", "nxrrx"}},  // no update may follow before swap() is called again
+        {Kind::value, {"rxxxxrrx", "nxrrx"}},          // recorded: a backward function has saved the value
+        {Kind::swaps_average, {"nxxxxnnx", "nxrrx"}},  // no update may follow before swap() is called again
         // add() finds a gradient that another pass has written. Inside a backward function, the gradient
         // belongs to the micro-batch. With after_backward() the pass is expected.
-        {Kind::sweeps, {"nxrxxnnr", "rrr--"}},
+        {Kind::runs_backward, {"nxrxxnnr", "rrr--"}},
         {Kind::another_window, {"rxxxxrrx", ""}},
-        {Kind::refused_always, {"xxxxxxxx", ""}},
+        {Kind::always_rejected, {"xxxxxxxx", ""}},
         {Kind::adds, {"nnxxxnrx", ""}},  // counts, but the window then gets one micro-batch more than planned
-        {Kind::tells, {"xxxxxxrx", ""}},     // no backward pass has run
-        {Kind::finishes, {"xrxnxxrr", ""}},  // full: the second finish() finds an empty window
+        {Kind::reports_backward, {"xxxxxxrx", ""}},  // no backward pass has run
+        {Kind::finishes, {"xrxnxxrr", ""}},          // full: the second finish() finds an empty window
         {Kind::flushes, {"rrxnxrrr", ""}},
         {Kind::discards, {"rrxnrrrr", ""}},
-        {Kind::passes, {"nrxrrnrr", ""}},  // all micro-batches of a window need a pass if one has a pass
-        {Kind::plans, {"nnrrnnrn", ""}},   // plans one micro-batch of two
+        {Kind::begins_pass, {"nrxrrnrr", ""}},  // all micro-batches of a window need a pass if one has a pass
+        {Kind::plans, {"nnrrnnrn", ""}},        // plans one micro-batch of two
         {Kind::saves, {"rrxrxrrr", ""}},
         {Kind::loads, {"rrxnrrrr", ""}},
         {Kind::once, {"rrxrxrrr", ""}},

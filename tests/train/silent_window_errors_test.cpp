@@ -187,7 +187,7 @@ TEST_CASE("a variable replaced after the optimizer was made is an Error of the s
     Tensor w = parameter({1.f}), v = parameter({1.f});
     Sgd<float> optimizer({w, v}, {.learning_rate = 0.1});
     sum(v * v).backward();
-    CHECK_NOTHROW(optimizer.step());  // w is not reached, but it is without_decay there
+    CHECK_NOTHROW(optimizer.step());  // w has no gradient, but its variable exists
     optimizer.zero_grad();
     w = parameter({2.f});
     sum(w * w + v).backward();

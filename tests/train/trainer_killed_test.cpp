@@ -85,7 +85,7 @@ TEST_CASE("Trainer: a training killed at any file system call ends with the same
         options.loss_curve = folder / "run.svg";
     };
     int killed = 0;
-    for (std::int64_t n = 1;; n += 7) {  // and then at every seventh call
+    for (std::int64_t n = 1;; n += 7) {  // at every seventh call
         CAPTURE(n);
         const Folder folder;
         files(folder);
