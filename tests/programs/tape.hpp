@@ -35,7 +35,7 @@ public:
     int leaf(Number value, bool needs_gradient);
     int constant(Number value, Number error = 0);
     int as_constant(int x);  // returns the value as a constant
-    void require_gradient(int x) { nodes_[static_cast<std::size_t>(x)].needs = true; }  // of every operand
+    void require_gradient(int x) { nodes_[static_cast<std::size_t>(x)].needs = true; }
     int copy(int x);  // the same number in another array, with its own gradient
 
     int without_bound(int x);  // a copy through which no gradient has a bound

@@ -170,9 +170,9 @@ TEST_CASE("CheckRules: it changes no gradient") {
     };
     const auto find = [](const Rule& rule) {
         const Tensor64 x = parameter(A::full({1000}, 0.1)), z = parameter(A::full({1000}, 0.3));
-        const Tensor64 set = parameter(A::full({1000}, 0.7));  // so that the gradient has a buffer
+        const Tensor64 set = parameter(A::full({1000}, 0.7));  // its gradient is set, x's is added
         sum(set * 2.0).backward();
-        set.zero_grad();  // with a buffer that waits
+        set.zero_grad();  // keeps the buffer of the gradient
         const Tensor64 twice = custom(
             "both", [](const A& a, const A& b) { return zip(functor::Mul{}, a, b); },
             [](GradInputs<A> to, const A& dy, const A&, const A& a, const A& b) {
