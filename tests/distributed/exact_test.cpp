@@ -21,9 +21,9 @@ template <class S> using Leaves = std::vector<Var<Array<S>>>;
 const std::string no_error = "no error";
 
 // Draws numbers of all magnitudes, zeros of both signs, denormal numbers, and negatives of drawn numbers.
-template <class S> class Wild {
+template <class S> class NumberGenerator {
 public:
-    Wild(Random& r, bool special, bool zeros = false) : r_(r), special_(special), zeros_(zeros) {}
+    NumberGenerator(Random& r, bool special, bool zeros = false) : r_(r), special_(special), zeros_(zeros) {}
 
     S number() {
         using Limits = std::numeric_limits<S>;
@@ -95,7 +95,7 @@ template <class S> struct RandomWindow {
     std::vector<Array<S>> values;
     struct Micro {
         std::vector<Array<S>> with;  // for each parameter; empty: not read
-        S apart;                     // the part of the loss that depends on no parameter
+        S constant_part;             // the part of the loss that depends on no parameter
         double count, weight;
     };
     std::vector<Micro> micros;
@@ -104,16 +104,16 @@ template <class S> struct RandomWindow {
     bool adam;
 
     explicit RandomWindow(Random& r) {
-        Wild<S> wild(r, r.whole(0, 3) == 0);
+        NumberGenerator<S> generator(r, r.whole(0, 3) == 0);
         for (std::int64_t n = r.whole(1, 3); n-- > 0;) values.push_back(r.array<S>(r.shape(2, 4)));
         double total = 0;
         const bool weighted = r.coin();
         for (std::int64_t m = r.whole(1, 7); m-- > 0;) {
             Micro micro{
-                {}, wild.number(), static_cast<double>(r.whole(1, 5)), weighted ? r.between(0.1, 3) : 1};
+                {}, generator.number(), static_cast<double>(r.whole(1, 5)), weighted ? r.between(0.1, 3) : 1};
             for (const Array<S>& value : values)
-                micro.with.push_back(r.whole(0, 3) == 0 ? Array<S>() : wild.array(value.shape()));
-            if (!micro.with[0].storage()) micro.with[0] = wild.array(values[0].shape());
+                micro.with.push_back(r.whole(0, 3) == 0 ? Array<S>() : generator.array(value.shape()));
+            if (!micro.with[0].storage()) micro.with[0] = generator.array(values[0].shape());
             micros.push_back(micro);
             total += micro.count * micro.weight;
         }
@@ -126,7 +126,7 @@ template <class S> struct RandomWindow {
         if (r.whole(0, 3) == 0) options.max_norm = r.between(0.01, 2);
         if (r.whole(0, 3) == 0) options.max_value = r.between(0.01, 1);
         options.non_finite =
-            std::vector{NonFinite::raise, NonFinite::drop_micro, NonFinite::drop_window}[wild.index(3)];
+            std::vector{NonFinite::raise, NonFinite::drop_micro, NonFinite::drop_window}[generator.index(3)];
         bucket = static_cast<std::size_t>(r.whole(7, 200));
         adam = r.coin();
     }
@@ -137,7 +137,7 @@ template <class S> struct RandomWindow {
         return all;
     }
     static Loss<Array<S>> loss(const Leaves<S>& leaves, const Micro& micro) {
-        Var<Array<S>> all = constant(Array<S>::full({}, micro.apart));
+        Var<Array<S>> all = constant(Array<S>::full({}, micro.constant_part));
         for (std::size_t i = 0; i < leaves.size(); ++i)
             if (micro.with[i].storage()) all = all + sum(leaves[i] * constant(micro.with[i]));
         return {all, constant(Array<S>::full({}, static_cast<S>(micro.count)))};
@@ -216,15 +216,15 @@ template <class S> using Sums = std::vector<ExactSum<S>>;
 const std::vector<Shape> summed_shapes{{3}, {2, 7}, {}, {}};
 
 template <class S> Sums<S> drawn_sums(Random& r, bool zeros) {
-    Wild<S> wild(r, true, zeros);
+    NumberGenerator<S> generator(r, true, zeros);
     Sums<S> sums;
     for (const Shape& shape : summed_shapes) {
         ExactSum<S> sum(shape);
-        for (std::int64_t n = r.whole(0, 4); n-- > 0;) sum.add(wild.array(shape));
+        for (std::int64_t n = r.whole(0, 4); n-- > 0;) sum.add(generator.array(shape));
         if (r.whole(0, 3) == 0) {  // nearly the maximum number of additions
             ExactSum<S> other(shape);
-            other.add(wild.array(shape));
-            other.add(wild.array(shape));
+            other.add(generator.array(shape));
+            other.add(generator.array(shape));
             while (sum.additions() + other.additions() <= ExactSum<S>::most_additions) {
                 sum.merge(other);
                 std::swap(sum, other);
@@ -280,10 +280,10 @@ struct One {
         : weight(parameter(Array<float>({begin}))),
           sgd({weight}, {.learning_rate = 1}),
           window(sgd, options, &across) {}
-    void add(float gradient, float apart = 0, float count = 1) {
-        window.add(
-            {sum(weight * constant(Array<float>({gradient}))) + constant(Array<float>::full({}, apart)),
-             constant(Array<float>::full({}, count))});
+    void add(float gradient, float constant_part = 0, float count = 1) {
+        window.add({sum(weight * constant(Array<float>({gradient}))) +
+                        constant(Array<float>::full({}, constant_part)),
+                    constant(Array<float>::full({}, count))});
     }
 };
 

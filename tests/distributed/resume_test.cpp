@@ -46,8 +46,8 @@ template <class S> struct RandomWindow {
         for (std::int64_t m = r.whole(2, 9); m-- > 0;) {
             Micro micro{{}, static_cast<double>(r.whole(1, 5)), r.coin() ? 1 : r.between(0.1, 3)};
             for (const Array<S>& value : values)
-                micro.with.push_back(r.whole(0, 3) == 0 ? Array<S>() : wild(r, value.shape()));
-            if (!micro.with[0].storage()) micro.with[0] = wild(r, values[0].shape());
+                micro.with.push_back(r.whole(0, 3) == 0 ? Array<S>() : random_array(r, value.shape()));
+            if (!micro.with[0].storage()) micro.with[0] = random_array(r, values[0].shape());
             total += micro.count * micro.weight;
             micros.push_back(std::move(micro));
         }
@@ -69,7 +69,7 @@ template <class S> struct RandomWindow {
         adam = r.coin();
         averages = r.coin();
     }
-    static Array<S> wild(Random& r, const Shape& shape) {
+    static Array<S> random_array(Random& r, const Shape& shape) {
         std::vector<S> numbers(shape.size());
         for (S& each : numbers)
             each = static_cast<S>(std::ldexp(r.between(-1, 1), static_cast<int>(r.whole(-20, 20))));

@@ -362,7 +362,7 @@ TapeArray Evaluator::moved(const Step& step) {
     return y;
 }
 
-std::vector<bool> Evaluator::made_of(int place) const {
+std::vector<bool> Evaluator::dependencies(int place) const {
     std::vector<bool> reached(values_.size());
     if (!value(place).recorded) return reached;
     reached[static_cast<std::size_t>(place)] = true;
@@ -393,7 +393,7 @@ void Evaluator::act(const Step& step) {
         for (std::size_t i = 0; i < seed.size(); ++i)
             seed[i] = program_.wide ? step.numbers[i] : static_cast<float>(step.numbers[i]);
     }
-    const std::vector<bool> reached = made_of(place);
+    const std::vector<bool> reached = dependencies(place);
     std::vector<bool> numbers(tape_.size());
     for (std::size_t i = 0; i < reached.size(); ++i)
         if (reached[i])

@@ -43,7 +43,7 @@ public:
     const std::vector<Expected>& expected() const { return expected_; }
     const Tape& tape() const { return tape_; }
     // Returns the steps on which `place` depends through recorded values, including itself.
-    std::vector<bool> made_of(int place) const;
+    std::vector<bool> dependencies(int place) const;
 
 private:
     TapeArray compute(const Step& step);

@@ -349,7 +349,7 @@ private:
         if (size != 1 || rng_.one_in(2))
             for (std::size_t i = 0; i < size; ++i)
                 s.numbers.push_back(std::round(rng_.between(-1, 1) * 8) / 8);
-        const std::vector<bool> reached = evaluator_.made_of(y);
+        const std::vector<bool> reached = evaluator_.dependencies(y);
         if (s.op == Op::grad)
             for (std::int64_t wanted = rng_.whole(1, 3); wanted > 0; --wanted) {
                 const int x = any_that([&](int p) {
@@ -386,10 +386,10 @@ private:
             for (int i = block.from; i < block.to; ++i)
                 fits = fits && !is_act(program_.steps[static_cast<std::size_t>(i)].op);
             for (const Block& b : before) {
-                const bool apart = b.to <= block.from || block.to <= b.from;
+                const bool disjoint = b.to <= block.from || block.to <= b.from;
                 const bool nested =
                     (b.from <= block.from && block.to <= b.to) || (block.from <= b.from && b.to <= block.to);
-                fits = fits && (apart || nested);
+                fits = fits && (disjoint || nested);
             }
             if (!fits) continue;
             program_.blocks.push_back(block);

@@ -17,10 +17,10 @@ inline constexpr std::size_t most_numbers = 300, most_nodes = 20000;
 class ProgramBuilder {
 public:
     explicit ProgramBuilder(std::uint64_t seed)
-        : rng_(seed), program_(begun(seed, rng_)), evaluator_(program_) {}
+        : rng_(seed), program_(new_program(seed, rng_)), evaluator_(program_) {}
 
 protected:
-    static Program begun(std::uint64_t seed, Rng& rng) {
+    static Program new_program(std::uint64_t seed, Rng& rng) {
         Program program;
         program.seed = seed;
         program.wide = rng.one_in(2);

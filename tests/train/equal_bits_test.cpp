@@ -265,10 +265,10 @@ TEST_CASE("Law where it ends: several operations read one parameter") {
     const auto repaired = [](const Tensor& x, const auto& w) { return x * w[0] + w[1]; };
     CHECK(parts_that_differ({at, at}, repaired) == 0);
     // The sum of both gradients is the gradient of one parameter, within rounding.
-    const auto apart = summed(4, {at, at}, repaired);
+    const auto separate = summed(4, {at, at}, repaired);
     const auto together = summed(48, {at}, [](const Tensor& x, const auto& w) { return x * w[0] + w[0]; });
     for (std::size_t i = 0; i < 5; ++i)
-        CHECK(std::abs(apart[0].data()[i] + apart[1].data()[i] - together[0].data()[i]) < 1e-5f);
+        CHECK(std::abs(separate[0].data()[i] + separate[1].data()[i] - together[0].data()[i]) < 1e-5f);
 }
 
 TEST_CASE("Law where it ends: a parameter is read through a view") {

@@ -399,7 +399,7 @@ TEST_CASE("Window: if memory for deferred rows cannot be allocated, the bits are
         window.finish();
     };
     train(wanted);
-    int went_on = 0;
+    int continued = 0;
     for (std::uint64_t n = 1;; ++n) {
         const Net net = large_net(4);
         memory::fail_allocation(n);
@@ -418,9 +418,9 @@ TEST_CASE("Window: if memory for deferred rows cannot be allocated, the bits are
         memory::fail_allocation(0);
         if (!failed) CHECK(differing(net, wanted, false) == "");
         if (not_reached) break;
-        went_on += failed ? 0 : 1;
+        continued += failed ? 0 : 1;
     }
-    CHECK(went_on >= 6);  // two factors of two gradients, and two transposed weights
+    CHECK(continued >= 6);  // two factors of two gradients, and two transposed weights
 }
 
 TEST_CASE("Window: windows of several threads each cache their own transposed weights") {

@@ -29,15 +29,15 @@ private:
 // Requires a difference of at most 1e-12, relative to the largest number but at most to 1 (docs/fixtures.md).
 // With `transposed`, `other` has the shape (out, in).
 inline void check_close(const std::string& what, const Array<double>& mine, const Array<double>& other,
-                        bool turned = false) {
+                        bool transposed = false) {
     CAPTURE(what);
     const Shape& shape = mine.shape();
-    REQUIRE((turned ? Shape{other.shape()[1], other.shape()[0]} : other.shape()) == shape);
+    REQUIRE((transposed ? Shape{other.shape()[1], other.shape()[0]} : other.shape()) == shape);
     double scale = 0, worst = 0;
     for (std::size_t i = 0; i < mine.size(); ++i) {
-        const auto rows = static_cast<std::size_t>(turned ? shape[0] : 1);
-        const std::size_t columns = turned ? mine.size() / rows : mine.size();
-        const double wanted = other.span()[turned ? i % columns * rows + i / columns : i];
+        const auto rows = static_cast<std::size_t>(transposed ? shape[0] : 1);
+        const std::size_t columns = transposed ? mine.size() / rows : mine.size();
+        const double wanted = other.span()[transposed ? i % columns * rows + i / columns : i];
         worst = std::max(worst, std::abs(mine.span()[i] - wanted));
         scale = std::max(scale, std::abs(wanted));
     }

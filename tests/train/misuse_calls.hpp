@@ -68,9 +68,9 @@ inline A number(double x) { return A({1, 1}, {x}).to(here()); }
 struct Plain {
     double w = 1, learning_rate = rate, average = 1, gradient = 0, count = 0, once = 0;
     int micro_batches = 0;
-    void sweep(const Numbers& x) { gradient += w * total(x); }
+    void backward(const Numbers& x) { gradient += w * total(x); }
     void add(const Numbers& x) {
-        sweep(x);
+        backward(x);
         count += static_cast<double>(x.size());
         ++micro_batches;
     }
@@ -115,7 +115,7 @@ struct Call {
 
 inline std::vector<Call> calls() {
     const auto becomes = [](double x) { return [x](Plain& p) { p.w = x; }; };
-    const auto swept = [](Plain& p) { p.sweep(other_items); };
+    const auto ran_backward = [](Plain& p) { p.backward(other_items); };
     const auto swap = [](Plain& p) { std::swap(p.w, p.average); };
     const auto clear = [](Plain& p) { p.gradient = 0; };
     const auto set_to = [](double x) {
@@ -145,9 +145,9 @@ inline std::vector<Call> calls() {
          [](Plain& p) {
              if (p.gradient != 0) p.w = 4;
          }},
-        {"Var::backward", Kind::runs_backward, [](P p) { p.loss(other_items).sum.backward(); }, swept},
+        {"Var::backward", Kind::runs_backward, [](P p) { p.loss(other_items).sum.backward(); }, ran_backward},
         {"Var::backward(seed)", Kind::runs_backward,
-         [](P p) { p.loss(other_items).sum.backward(A({}, {1.0}).to(here())); }, swept},
+         [](P p) { p.loss(other_items).sum.backward(A({}, {1.0}).to(here())); }, ran_backward},
         {"sgd_step", Kind::steps, [](P p) { sgd_step({p.w}, rate); }, stepped},
         {"clip_grad_norm", Kind::gradient, [](P p) { clip_grad_norm<double>({p.w}, 0.25); }, set_to(0.25)},
         {"clip_grad_value", Kind::gradient, [](P p) { clip_grad_value<double>({p.w}, 0.25); }, set_to(0.25)},
@@ -177,7 +177,7 @@ inline std::vector<Call> calls() {
                  }},
                  [](const detail::Representations<double>& of) { return sum(of[0]) * 2; });
          },
-         swept},
+         ran_backward},
 
         {"Optimizer::step", Kind::steps, [](P p) { p.sgd.step(); }, stepped},
         {"Optimizer::zero_grad", Kind::gradient, [](P p) { p.sgd.zero_grad(); }, clear},

@@ -182,7 +182,7 @@ Outcome observe(const Call& call, Moment moment) {
         rejected = message_of([&] { call.does(program); });
         if (rejected.empty()) call.means(plain);
     };
-    const auto sweep = [&](bool with_call) {
+    const auto run_backward = [&](bool with_call) {
         int runs = 0;
         const auto square = [&, with_call](const Tensor64& x) {
             ++runs;
@@ -200,10 +200,10 @@ Outcome observe(const Call& call, Moment moment) {
         plain.gradient += w * 4 + 8;
     };
     const std::string noticed = message_of([&] {
-        sweep(true);
+        run_backward(true);
         if (moment == after_backward_pass) {
             run_call();
-            sweep(false);
+            run_backward(false);
         }
     });
     const auto near = [](double a, double b) { return std::abs(a - b) <= 1e-5; };  // clipping rounds

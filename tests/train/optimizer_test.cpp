@@ -301,7 +301,7 @@ TEST_CASE("AdamA::step: if an allocation fails, the step is complete or has no e
     for (std::uint64_t n = 1;; ++n) {
         const auto adam = made();
         const std::string before = bytes(*adam);
-        const std::size_t remembered = adam->state_size().now;
+        const std::size_t state_bytes = adam->state_size().now;
         std::vector<Array<double>> held;  // so that values cannot be updated in place
         for (const Tensor64& each : adam->parameters()) held.push_back(each.value());
         memory::fail_allocation(n);
@@ -315,7 +315,7 @@ TEST_CASE("AdamA::step: if an allocation fails, the step is complete or has no e
         if (failed) {
             ++failures;
             CHECK(bytes(*adam) == before);
-            CHECK(adam->state_size().now == remembered);
+            CHECK(adam->state_size().now == state_bytes);
             adam->step();
         }
         CHECK(bytes(*adam) == bytes(*wanted));

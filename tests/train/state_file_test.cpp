@@ -369,13 +369,13 @@ TEST_CASE("save_state: a process killed at random times leaves a complete state"
     const Folder folder;
     const std::string path = folder / "run.state";
     std::int64_t reached = 0;
-    const auto begun = std::chrono::steady_clock::now();
+    const auto start_time = std::chrono::steady_clock::now();
     save_state(path, generation(reached));
-    const std::chrono::duration<double, std::micro> once = std::chrono::steady_clock::now() - begun;
-    const auto a_while = static_cast<std::int64_t>(10 * once.count()) + 1000;
+    const std::chrono::duration<double, std::micro> once = std::chrono::steady_clock::now() - start_time;
+    const auto longest = static_cast<std::int64_t>(10 * once.count()) + 1000;
     for (int round = 0; round < 50; ++round) {
         const int status = in_child([&] {
-            die_in(random.whole(1, a_while));
+            die_in(random.whole(1, longest));
             for (std::int64_t g = reached + 1;; ++g) save_state(path, generation(g));
         });
         REQUIRE(was_killed(status));

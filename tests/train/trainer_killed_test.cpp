@@ -59,14 +59,14 @@ TEST_CASE("Trainer: a training killed at 50 random times ends with the bits of a
     while (killed < 50) {
         const Folder folder;
         const TrainerOptions<double> options = saving(folder / "run.state", random.whole(1, 3));
-        const auto begun = std::chrono::steady_clock::now();
+        const auto start_time = std::chrono::steady_clock::now();
         REQUIRE(train_in_child(saving(folder / "timed.state", options.save_micro_batches), [] {}));
-        const std::chrono::duration<double, std::micro> once = std::chrono::steady_clock::now() - begun;
-        const auto a_while = static_cast<std::int64_t>(once.count() / 2);
+        const std::chrono::duration<double, std::micro> once = std::chrono::steady_clock::now() - start_time;
+        const auto longest = static_cast<std::int64_t>(once.count() / 2);
         bool ended = false;
         while (!ended && killed < 50) {
             resumed += std::filesystem::exists(options.checkpoint);
-            const auto instant = random.whole(1, a_while);
+            const auto instant = random.whole(1, longest);
             ended = train_in_child(options, [&] { die_in(instant); });
             killed += !ended;
             check_whole(options.checkpoint);
