@@ -26,7 +26,7 @@ using V = std::vector<float>;
 
 Tensor items_of(std::int64_t n) { return reshape(arange(n), {n, 1}); }
 
-TEST_CASE("sgd_step rejects a duplicate parameter and a negative or non-finite learning rate") {
+TEST_CASE("sgd_step: a duplicate parameter or an invalid learning rate throws an Error") {
     const Tensor w = parameter({1.f}), v = parameter({1.f});
     sum(w + v).backward();
     CHECK_THROWS_WITH(
@@ -39,7 +39,7 @@ TEST_CASE("sgd_step rejects a duplicate parameter and a negative or non-finite l
     CHECK(v.item() == 1);
 }
 
-TEST_CASE("a window rejects negative and NaN bounds, and batch norm rejects a momentum outside of 0 to 1") {
+TEST_CASE("Window, BatchNorm: invalid bounds, momentum and eps throw an Error") {
     const Tensor w = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1});
     const auto open = [&](const WindowOptions<float>& options) { Window<float> window(sgd, options); };
@@ -54,7 +54,7 @@ TEST_CASE("a window rejects negative and NaN bounds, and batch norm rejects a mo
                           contains("[batch_norm] eps must be a finite number from 0 on"));
 }
 
-TEST_CASE("an average that a window updates follows its parameters and rejects other updates") {
+TEST_CASE("MovingAverage: an average that a window updates rejects other updates") {
     const Tensor w = parameter({1.f}), v = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1});
     MovingAverage<float> of_other({v}, {.decay = 0.5}), average({w, v}, {.decay = 0.5});
@@ -80,7 +80,7 @@ TEST_CASE("an average that a window updates follows its parameters and rejects o
     CHECK(window.finish().stepped);  // `rare` had no gradient, so its average is unchanged
 }
 
-TEST_CASE("a step while averages are swapped in is an Error and changes nothing") {
+TEST_CASE("Optimizer::step: a step while averages are swapped in throws an Error and changes nothing") {
     const Tensor w = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1});
     AdamA<float> folding({w});
@@ -114,7 +114,7 @@ TEST_CASE("a step while averages are swapped in is an Error and changes nothing"
     CHECK_NOTHROW(sgd.step());  // no average is left
 }
 
-TEST_CASE("batch norm that moves while a window is open takes its statistics along") {
+TEST_CASE("BatchNorm: a layer that moves while a window is open takes its statistics along") {
     auto norm = std::make_unique<BatchNorm<float>>(1);
     Sgd<float> sgd(parameters(*norm), {.learning_rate = 0.1});
     Window<float> window(sgd);
@@ -134,7 +134,7 @@ TEST_CASE("batch norm that moves while a window is open takes its statistics alo
     CHECK(other->updates.item() == 0);
 }
 
-TEST_CASE("a batch norm that is destroyed while a window is open is left out of the update") {
+TEST_CASE("BatchNorm: a layer destroyed while a window is open is left out of the update") {
     auto norm = std::make_unique<BatchNorm<float>>(1);
     const Tensor weight = norm->weight, bias = norm->bias;
     Sgd<float> sgd({weight, bias}, {.learning_rate = 0.1});
@@ -148,7 +148,7 @@ TEST_CASE("a batch norm that is destroyed while a window is open is left out of 
     CHECK(bias.item() == -0.1f);
 }
 
-TEST_CASE("batch norm trained in passes by hand is not evaluated before their effects are committed") {
+TEST_CASE("BatchNorm: evaluation before the effects of a pass are committed throws an Error") {
     BatchNorm<float> norm(1);
     ForwardPass pass{.training = true};
     (void)norm(items_of(4), pass);
@@ -162,7 +162,7 @@ TEST_CASE("batch norm trained in passes by hand is not evaluated before their ef
     CHECK(norm.running.mean.item() == 0.1f * 1.5f);
 }
 
-TEST_CASE("batch norm whose running statistics were moved away is an Error of the update") {
+TEST_CASE("BatchNorm: running statistics that were moved away throw an Error in the update") {
     BatchNorm<float> norm(1);
     Sgd<float> sgd(parameters(norm), {.learning_rate = 0.1});
     Window<float> window(sgd);
@@ -172,7 +172,7 @@ TEST_CASE("batch norm whose running statistics were moved away is an Error of th
     CHECK(norm.bias.item() == 0);
 }
 
-TEST_CASE("a term of add_regularizer() that belongs to another model is an Error") {
+TEST_CASE("Window::add_regularizer: a term of another model throws an Error") {
     const Tensor w = parameter({1.f}), other = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1});
     Window<float> window(sgd);
@@ -189,7 +189,7 @@ TEST_CASE("a term of add_regularizer() that belongs to another model is an Error
     CHECK(w.item() == -4);
 }
 
-TEST_CASE("exact batch norm rejects inputs that differ between its passes") {
+TEST_CASE("add_with_exact_batch_norm: inputs that differ between its passes throw an Error") {
     const auto train = [](bool augment, int from) {
         Sequential<float> model{Linear<float>(1, 2, {.seed = 1}), BatchNorm<float>(2),
                                 Linear<float>(2, 1, {.seed = 2})};
@@ -209,7 +209,7 @@ TEST_CASE("exact batch norm rejects inputs that differ between its passes") {
     CHECK_THROWS_WITH(train(true, 5), contains("input of micro-batch 1 differs in a later pass"));
 }
 
-TEST_CASE("a window without passes rejects a model that would train in one") {
+TEST_CASE("Window::add: a model that needs a pass throws an Error in a window without passes") {
     Sequential<float> model{Linear<float>(2, 2, {.seed = 1}), Dropout<float>(0.5)};
     Sgd<float> sgd(parameters(model), {.learning_rate = 1});
     Window<float> window(sgd);
@@ -234,7 +234,7 @@ TEST_CASE("a window without passes rejects a model that would train in one") {
     window.finish();
 }
 
-TEST_CASE("dropout rejects micro-batches whose items have different numbers of rows") {
+TEST_CASE("Dropout: items with different numbers of rows in a window throw an Error") {
     Dropout<float> dropout(0.5, 3);
     const Tensor w = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1});
@@ -261,7 +261,7 @@ TEST_CASE("dropout rejects micro-batches whose items have different numbers of r
     window.finish();
 }
 
-TEST_CASE("an Accumulate rejects two backward() calls before one step()") {
+TEST_CASE("Accumulate: two backward() calls before one step() throw an Error") {
     const Tensor w = parameter({1.f}), v = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1}), other({v}, {.learning_rate = 1});
     Accumulate<float> accumulate(sgd, 2, Reduction::mean), of_other(other, 2, Reduction::mean);
@@ -326,7 +326,7 @@ TEST_CASE("an Accumulate rejects two backward() calls before one step()") {
     expect_error();  // also after flush()
 }
 
-TEST_CASE("an Accumulate that replaces another of the same parameters continues its count") {
+TEST_CASE("Accumulate: a second object for the same parameters continues the count") {
     const Tensor w = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1});
     auto accumulate = std::make_unique<Accumulate<float>>(sgd, 2, Reduction::mean);
@@ -348,7 +348,7 @@ protected:
     }
 };
 
-TEST_CASE("a layer must list its members, and a Trainer rejects a loss with a parameter that is not listed") {
+TEST_CASE("Trainer: a loss with a parameter that the model does not list throws an Error") {
     STATIC_REQUIRE(std::is_abstract_v<ListsNothing<float>>);
     Lists<float> model;
     Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});

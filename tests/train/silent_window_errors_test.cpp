@@ -42,7 +42,7 @@ TEST_CASE("Dropout: masks of flattened tokens are equal for every split of a win
     }
 }
 
-TEST_CASE("Dropout rejects rows that are not a multiple of the items of begin_micro_batch()") {
+TEST_CASE("Dropout: rows that are not a multiple of the items throw an Error") {
     Dropout<float> dropout(0.5, 3);
     const Tensor w = parameter({1.f});
     Sgd<float> optimizer({w}, {.learning_rate = 1});
@@ -58,7 +58,7 @@ TEST_CASE("Dropout rejects rows that are not a multiple of the items of begin_mi
     CHECK(dropout(ones({0, 1}), none).shape() == Shape{0, 1});
 }
 
-TEST_CASE("a model called without the pass that window.begin_micro_batch() returned is an Error") {
+TEST_CASE("Window::add: a model called without the pass of begin_micro_batch() throws an Error") {
     Sequential<float> model{Linear<float>(2, 2, {.seed = 1}), Dropout<float>(0.5)}, head{Dropout<float>(0.5)};
     BatchNorm<float> norm(2);
     Sgd<float> optimizer(parameters(model), {.learning_rate = 1});
@@ -102,7 +102,7 @@ TEST_CASE("a model called without the pass that window.begin_micro_batch() retur
     window.discard();
 }
 
-TEST_CASE("a ForwardPass of a finished window is rejected by layers that train") {
+TEST_CASE("ForwardPass: a pass of a finished window throws an Error in layers that train") {
     Dropout<float> dropout(0.5, 3);
     BatchNorm<float> norm(1);
     const Tensor w = parameter({1.f});
@@ -120,7 +120,7 @@ TEST_CASE("a ForwardPass of a finished window is rejected by layers that train")
     CHECK_NOTHROW(dropout(ones({1, 12}), next));
 }
 
-TEST_CASE("a window with batch norm is not saved without the model") {
+TEST_CASE("Window::save: a window with batch norm requires the model") {
     const auto make = [] { return Sequential<float>{Linear<float>(1, 1, {.seed = 1}), BatchNorm<float>(1)}; };
     auto model = make();
     Sgd<float> optimizer(parameters(model), {.learning_rate = 0.1});
@@ -146,7 +146,7 @@ TEST_CASE("a window with batch norm is not saved without the model") {
     CHECK_THROWS_WITH(again.save(state, "w"), message);  // also after a loaded window
 }
 
-TEST_CASE("a micro-batch whose loss is another model's is an Error at the next call") {
+TEST_CASE("Window::add: the loss of another model throws an Error at the next call") {
     const Tensor w = parameter({0.f}), other = parameter({0.f});
     Sgd<float> optimizer({w}, {.learning_rate = 1});
     Window<float> window(optimizer);
@@ -183,7 +183,7 @@ TEST_CASE("Window::add_regularizer: a call for each micro-batch is an Error") {
     CHECK_NOTHROW(window.add_regularizer(sum(w)));  // in the next window
 }
 
-TEST_CASE("a variable replaced after the optimizer was made is an Error of the step") {
+TEST_CASE("Optimizer::step: a variable that was replaced throws an Error") {
     Tensor w = parameter({1.f}), v = parameter({1.f});
     Sgd<float> optimizer({w, v}, {.learning_rate = 0.1});
     sum(v * v).backward();
