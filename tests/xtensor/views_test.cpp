@@ -218,9 +218,10 @@ TEST_CASE("CheckRules: a writable view kept while a graph saves the array throws
 }
 
 TEST_CASE("as_xtensor, array_of: arrays without memory and invalid shapes throw") {
-    CHECK_THROWS_WITH(as_xtensor(Array<float>()),
-                      "[as_xtensor] an array of () has no memory: nothing was assigned to it, or it was freed "
-                      "or moved away");
+    CHECK_THROWS_WITH(
+        as_xtensor(Array<float>()),
+        "[as_xtensor] an array of () has no memory: nothing was assigned to it, or it was freed "
+        "or moved away");
     Array<float> a({2, 3}, {1, 2, 3, 4, 5, 6});
     const Array<float> taken = std::move(a);
     CHECK_THROWS_WITH(as_xtensor(a), contains("[as_xtensor] an array of (2, 3) has no memory"));  // NOLINT
