@@ -1,4 +1,4 @@
-// Answers as lines of text.
+// Converts answers to lines of text and back.
 #include "course/kit/answers.hpp"
 
 #include <fmt/format.h>
@@ -83,7 +83,7 @@ std::vector<Noted> answers_of(const Reveal& reveal, const std::string& lesson) {
 }
 
 Predicted predicted(const std::vector<Noted>& answers) {
-    std::map<std::pair<std::string, std::string>, std::vector<std::string>> tries;  // by lesson and number
+    std::map<std::pair<std::string, std::string>, std::vector<std::string>> tries;  // by lesson and number of the question
     for (const auto& answer : answers) {
         if (answer.what != "question") continue;
         auto& of_this = tries[{answer.of, answer.number}];

@@ -1,4 +1,4 @@
-// What a learner answered, as lines of plain text: fields with tabs between them.
+// The answers of a learner as lines of text with fields separated by tabs.
 #pragma once
 
 #include <optional>
@@ -10,30 +10,31 @@
 
 namespace tally::lesson {
 
-// A try at a question of a lesson, an event of an exercise, or what became of a lesson.
+// A try at a question, an event of an exercise, or the result of a lesson.
 struct Noted {
     std::string what;         // question, exercise, lesson
-    std::string of;           // its slug
-    std::string number = {};  // of a question: counted from 1 within its lesson
+    std::string of;           // the slug of the lesson or exercise
+    std::string number = {};  // of a question, from 1 within the lesson
     std::string how =
         {};  // right, wrong, skipped; passed, wrong, error, hint, shown, reset; done, begun, failed
-    std::string which = {};  // of what was wrong or right: the option's letter, or the known mistake's name
-    std::string given = {};  // the option as it stood there, or what was typed
-    std::string sentence = {};  // what the learner was told about a mistake
-    std::string question = {};  // as it was asked
+    std::string which = {};  // the letter of the option, or the name of the known mistake
+    std::string given = {};  // the text of the option, or the typed number
+    std::string sentence = {};  // the reply to a mistake
+    std::string question = {};  // the text of the question
 };
 
-// The first line of such a file, which names the fields.
+// The first line of a file of answers.
 constexpr std::string_view answers_heading = "what\tof\tnumber\thow\twhich\tgiven\tsentence\tquestion";
 
-std::string in_one_line(const std::string& text);            // without what a terminal would obey
-std::string line_of(const Noted& answer);                    // without the end of the line
-std::optional<Noted> parse_answer(const std::string& line);  // nothing: it says nothing
+std::string in_one_line(const std::string& text);            // replaces control characters
+std::string line_of(const Noted& answer);                    // without a line end
+std::optional<Noted> parse_answer(const std::string& line);  // empty if the line is not an answer
 
-// A question that was asked, and every try at it; one line where it was skipped.
+// Returns one entry for each try at a question, or one entry if the learner skipped the question.
 std::vector<Noted> answers_of(const Reveal& reveal, const std::string& lesson);
 
-// How the questions among them were answered; of each that was answered several times, the first time counts.
+// Counts the questions that were answered right at the first try, at the second try, or skipped. If a question was
+// asked in several runs, only the first two tries count.
 struct Predicted {
     int asked = 0, at_once = 0, later = 0, skipped = 0;
 };

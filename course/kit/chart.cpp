@@ -1,4 +1,4 @@
-// Small charts made of characters: a block chart of heights, or points in the plane.
+// Draws charts with characters: a block chart of heights, or points in the plane.
 #include "course/kit/chart.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ struct Range {
         high = std::max(high, value);
     }
     bool empty() const { return low > high; }
-    // Where a value lies among n cells.
+    // Returns which of n cells a value falls into.
     std::size_t cell(double value, std::size_t n) const {
         if (high == low) return n / 2;
         return static_cast<std::size_t>(
@@ -81,7 +81,7 @@ std::vector<std::string> bars(const Plot& plot, std::size_t width, bool ascii) {
     constexpr std::array<std::string_view, 9> blocks{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     const auto& heights = plot.series.front().y;
     Range y;
-    y.include(0);  // bars stand on zero, so that twice as high is twice as much
+    y.include(0);  // bars begin at zero, so that their heights are proportional to the values
     for (double height : heights) y.include(height);
     if (heights.empty() || y.low < 0 || y.high == 0) return points(plot, width);
 
@@ -93,7 +93,7 @@ std::vector<std::string> bars(const Plot& plot, std::size_t width, bool ascii) {
 
     std::vector<std::string> lines(rows);
     for (std::size_t column = 0; column < columns; ++column) {
-        double height = 0;  // the largest of those that share a column: a peak is never lost
+        double height = 0;  // the largest height in this column, so that a peak stays visible
         for (std::size_t i = column * heights.size() / columns; i < (column + 1) * heights.size() / columns;
              ++i) {
             if (std::isfinite(heights[i])) height = std::max(height, heights[i]);

@@ -1,4 +1,4 @@
-// Small charts made of characters.
+// Draws small charts with characters.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tally::lesson {
 
-// At most `width` columns; at most nine lines.
+// Returns at most eight lines of at most `width` columns, plus lines for the legend.
 std::vector<std::string> chart_lines(const Plot& plot, std::size_t width, bool ascii);
 
 }  // namespace tally::lesson

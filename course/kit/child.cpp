@@ -1,4 +1,4 @@
-// Starting a child, waiting for it, and reading what it says.
+// Starts a child process, reads its output and waits for its end.
 #include "course/kit/child.hpp"
 
 #include <fcntl.h>
@@ -23,12 +23,13 @@ namespace tally::lesson {
 
 namespace {
 volatile std::sig_atomic_t child = 0;
-volatile std::sig_atomic_t stop_asked_by = 0;  // one to stop us, as long as we have not
-volatile std::sig_atomic_t asked_by = 0;       // the first signal that came to end us while a child ran
+volatile std::sig_atomic_t stop_asked_by = 0;  // a signal to stop that has not been followed yet
+volatile std::sig_atomic_t asked_by = 0;       // the first signal to end this program while a child ran
 
-pthread_t waiting;  // the thread that waits for the child, and the only one to act
+pthread_t waiting;  // the thread that waits for the child; only this thread handles signals
 
-// What the keyboard sends, the child has got itself; all else may have been meant for us alone.
+// The child receives signals of the keyboard itself, because it is in the same process group. Other signals may have
+// been sent to this process alone, so they are passed on.
 void pass_on(int signal, siginfo_t* info, void*) {
     if (passed_to(waiting, signal)) return;
     const bool keyboard = signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP;
@@ -41,8 +42,8 @@ void pass_on(int signal, siginfo_t* info, void*) {
 
 void notice(int signal, siginfo_t*, void*) { passed_to(waiting, signal); }
 
-// While one of these lives, what asks us to end or to stop is first the child's business, which has a terminal
-// to put back. Signals wait until they are asked for.
+// While an Aside is alive, signals to end or stop go to the child first, because the child must restore the terminal.
+// The signals are blocked except in pselect().
 class Aside {
 public:
     Aside() {
@@ -52,7 +53,7 @@ public:
         ::pthread_sigmask(SIG_BLOCK, &held_back, &mask_before_);
         for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], nullptr, &before_[i]);
     }
-    // Not before there is a child: until then a signal does to us what it always does.
+    // Installs the handlers. Called once the child exists: before, a signal has its usual effect on this program.
     void watch() {
         asked_by = 0;
         stop_asked_by = 0;
@@ -62,7 +63,7 @@ public:
     ~Aside() {
         for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], &before_[i], nullptr);
         release();
-        if (stop_asked_by != 0) ::raise(stop_asked_by);  // the child had no time left to stop
+        if (stop_asked_by != 0) ::raise(stop_asked_by);  // the child ended before it could stop
     }
     void release() const { ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr); }
     Aside(const Aside&) = delete;
@@ -76,7 +77,8 @@ private:
     sigset_t mask_before_{};
 };
 
-// As it was before the child, for one that was ended or stopped by what it could not catch.
+// The terminal's settings before the child started. They are restored if a signal that cannot be caught ended or
+// stopped the child.
 class TerminalBefore {
 public:
     TerminalBefore() : known_(::tcgetattr(STDIN_FILENO, &found_) == 0) {}
@@ -86,7 +88,7 @@ public:
             return;
         if (now.c_lflag == found_.c_lflag) return;
         ::tcsetattr(STDIN_FILENO, TCSANOW, &found_);
-        // The child was in the middle of a line.
+        // The child may have stopped in the middle of a line.
         [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, "\n", 1);
     }
 
@@ -95,9 +97,8 @@ private:
     bool known_;
 };
 
-// When the child stops (Ctrl-Z, once it has put the terminal back), so do we; were we to stop first,
-// the shell would have the terminal before the child could restore it. When only we are told to go on,
-// so is the child.
+// If the child has stopped, stops this program too. The child stops first (Ctrl-Z), so that it can restore the
+// terminal before the shell takes it. If SIGCONT continues only this program, it continues the child.
 void stop_with(pid_t pid, const TerminalBefore& terminal) {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != pid) return;
@@ -109,14 +110,14 @@ void stop_with(pid_t pid, const TerminalBefore& terminal) {
         ::kill(pid, SIGCONT);
 }
 
-// Returns when there is something to read.
+// Returns when the pipe can be read or has been closed.
 void wait_for_output(pid_t pid, int pipe, const sigset_t& usual_mask, const TerminalBefore& terminal) {
     for (;;) {
         stop_with(pid, terminal);
         fd_set ready;
         FD_ZERO(&ready);
         FD_SET(pipe, &ready);
-        // What is held back can arrive only in here, so that nothing is missed.
+        // Blocked signals are delivered only inside pselect(), so that none is missed between check and wait.
         if (::pselect(pipe + 1, &ready, nullptr, nullptr, nullptr, &usual_mask) >= 0 || errno != EINTR)
             return;
     }
@@ -129,17 +130,17 @@ std::array<int, 2> closing_pipe() {
     return ends;
 }
 
-// In the child, from fork to the program; only what is safe there.
+// Runs in the child between fork() and execv(), where only async-signal-safe calls are allowed.
 [[noreturn]] void become(char* const* words, const Aside& aside, int captured, int captured_descriptor,
                          int failure) {
 #ifdef __linux__
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // also where we are killed, nobody is left behind
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // the child also ends if SIGKILL ends this program
 #endif
     ::dup2(captured, captured_descriptor);
     ::fcntl(captured_descriptor, F_SETFD, 0);
     struct sigaction usual {};
     usual.sa_handler = SIG_DFL;
-    ::sigaction(SIGPIPE, &usual, nullptr);  // handlers end with us, but what is ignored would stay so
+    ::sigaction(SIGPIPE, &usual, nullptr);  // execv() resets handlers, but an ignored signal would stay ignored
     aside.release();
     ::execv(words[0], words);
     const int error = errno;
@@ -157,7 +158,7 @@ UpdateResult run_capturing(const std::vector<std::string>& command, int captured
 
     const TerminalBefore terminal;
     Aside aside;
-    // Not posix_spawn: there we wait for the child's exec, for ever where a signal stops it before.
+    // Not posix_spawn(), which waits for the child's exec: it would wait forever if a signal stops the child before.
     const pid_t pid = ::fork();
     int error = errno;
     if (pid == 0) become(words.data(), aside, ends[1], captured_descriptor, failures[1]);

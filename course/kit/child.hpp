@@ -1,4 +1,4 @@
-// A lesson program as a child process.
+// Runs a lesson program as a child process.
 #pragma once
 
 #include <string>
@@ -7,25 +7,24 @@
 namespace tally::lesson {
 
 struct UpdateResult {
-    int code = 0;          // its exit code, when it exited
-    int signal = 0;        // what ended it, when it did not
-    int asked_by = 0;      // the signal that meanwhile asked us to end, if one did
-    std::string captured;  // what it wrote to its report
+    int code = 0;          // the exit code of the child
+    int signal = 0;        // the signal that ended the child, or 0
+    int asked_by = 0;      // the first signal that asked this program to end while the child ran, or 0
+    std::string captured;  // the output of the child to the captured descriptor
 };
 
-// Its terminal is ours, and shows what it writes; what it writes to descriptor 3 is captured. A signal that
-// would end or stop us goes to it, and we end or stop when it has: until then the terminal is not as it was.
+// Runs the command in this terminal and captures its output to descriptor 3. A signal that would end or stop this
+// program is passed to the child, which must restore the terminal. This program ends or stops after the child has.
 constexpr int report_descriptor = 3;
 UpdateResult run_reporting(const std::vector<std::string>& command);
-// The same for a program that is not told so, and for another descriptor.
+// The same for any descriptor, without the flag --report.
 UpdateResult run_capturing(const std::vector<std::string>& command, int descriptor);
 
-// What it writes to standard output, for one that only answers. Throws AskedToEnd when a
-// signal came meanwhile.
+// captured_from() throws this if a signal asked this program to end while the child ran.
 struct AskedToEnd {
     int signal;
 };
-std::string captured_from(const std::vector<std::string>& command);
+std::string captured_from(const std::vector<std::string>& command);  // returns the standard output
 
 constexpr int exit_code_of(int signal) { return 128 + signal; }
 

@@ -1,4 +1,4 @@
-// Comparisons of numbers.
+// Compares numbers bit by bit or within a bound.
 #include "course/kit/compare.hpp"
 
 #include <fmt/format.h>
@@ -14,10 +14,10 @@ bool same_bits(double a, double b) {
     return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-// 0 for equal numbers, infinities included; NaN where there is no distance.
+// Returns 0 for equal numbers, also for infinities, and NaN if a number is NaN.
 double distance(double a, double b) { return a == b ? 0 : std::abs(a - b); }
 
-// Why these cannot be compared at all; empty when they can.
+// Returns why the numbers cannot be compared; empty if they can.
 std::string objection(const Numbers& got, const Numbers& expected) {
     if (got.missing || expected.missing)
         return got.missing ? "there is no gradient to compare" : "there is no gradient to compare with";
@@ -45,7 +45,7 @@ std::string exactly(double number, const Numbers& of) {
                                              : fmt::format("{}", number);
 }
 
-// The operands, whole when they are short, and the worst element in full precision.
+// Returns the operands as printed and the worst element in full precision.
 std::string operands(const Numbers& got, const Numbers& expected, std::size_t worst, int digits) {
     const std::string element = fmt::format("got {}, expected {}", exactly(got.values[worst], got),
                                             exactly(expected.values[worst], expected));
@@ -89,8 +89,7 @@ Check compared_within(std::string name, const Numbers& got, const Numbers& expec
     }
     if (!check.detail.empty()) return check;
 
-    // Worst is the element with the smallest margin below its own bound. Comparisons are written so that NaN
-    // is never close.
+    // The worst element has the smallest margin below its bound. The comparisons are written so that NaN is never close.
     bool exact = true, close = true;
     double largest = 0, smallest_margin = std::numeric_limits<double>::infinity(), largest_bound = 0;
     std::size_t worst = 0;

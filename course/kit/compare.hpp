@@ -1,4 +1,4 @@
-// Comparisons that say how they came out: exact, close, the largest difference and where it is.
+// Compares numbers and reports whether they are equal or close, the largest difference and its place.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Dials: what a lesson's numbers may be, what was given for them, and why something else is refused.
+// Parses and checks the parameters of a lesson.
 #include "course/kit/dials.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ bool spelled_in(const std::string& text, const char* letters) {
     return !text.empty() && text.find_first_not_of(letters) == std::string::npos;
 }
 
-// One number out of a text; false where it is none of this kind.
+// Parses one number. Returns false if the text is not a number of this kind.
 bool read(const std::string& text, Dial::Kind kind, double& number) {
     const bool is_real = kind == Dial::Kind::real, is_several = kind == Dial::Kind::several;
     const char* letters = is_real ? "0123456789.eE+-" : is_several ? "0123456789-" : "0123456789";

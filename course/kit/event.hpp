@@ -1,4 +1,4 @@
-// What a lesson emits. Renderers see nothing else, so no picture can show a number that the run
+// The events that a lesson emits. Renderers see nothing else, so a picture cannot show a number that the run
 // did not produce.
 #pragma once
 
@@ -17,7 +17,7 @@ struct Title {
     Lesson lesson;
     std::string device, dtype;
     std::uint64_t seed = 0;
-    std::string turned = {};  // "--micro 6", where a number is not the usual one
+    std::string turned = {};  // "--micro 6"; empty if every parameter has its default value
 };
 
 struct Sentence {
@@ -42,10 +42,10 @@ struct TableShown {
     std::vector<std::vector<Cell>> rows;
 };
 
-// The prediction itself is an event of its own, in prediction.hpp.
+// Follows a Prediction (prediction.hpp), which is an event too.
 struct Reveal {
     Prediction prediction;
-    std::vector<Try> tries;  // none: skipped, or nobody was asked
+    std::vector<Try> tries;  // empty: the learner skipped the question, or the viewer does not ask
 };
 
 struct Check {
@@ -54,7 +54,7 @@ struct Check {
     std::string detail = {};
     std::string file = {};
     std::size_t line = 0;
-    std::optional<bool> exact = {}, close = {};  // of comparisons
+    std::optional<bool> exact = {}, close = {};  // set by comparisons only
     std::optional<double> max_diff = {}, bound = {};
 };
 
@@ -81,27 +81,27 @@ inline const char* to_string(Outcome outcome) {
     return words[static_cast<int>(outcome)];
 }
 
-// How a lesson went, in as much detail as a log line needs.
+// The result of a lesson, with the details that a log line shows.
 struct End {
     Outcome outcome = Outcome::ok;
     int steps = 0, checks = 0, failed = 0;
     std::string detail = {};  // why it failed, was skipped, or stopped
-    std::string file = {};    // where its first failure is
+    std::string file = {};    // the place of the first failure
     std::size_t line = 0;
     int failed_step = 0;
-    std::string with = {};  // the flags that matter, to see it again
+    std::string with = {};  // the flags that reproduce the failure
 };
 
 struct Event {
-    int step = 0;  // 0: before the first
+    int step = 0;  // 0: before the first step
     std::variant<Title, Sentence, Source, Tensor, TableShown, Prediction, Reveal, Check, Graph, Plot,
                  ProgressMade, End>
         is;
 };
 
-// Everything emitted so far, by step: what "back" shows again.
+// All events emitted so far, by step. The key "back" shows them again.
 struct Record {
-    std::vector<std::vector<Event>> steps;  // [0]: the title
+    std::vector<std::vector<Event>> steps;  // steps[0] holds the title
 };
 
 }  // namespace tally::lesson

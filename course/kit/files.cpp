@@ -1,4 +1,4 @@
-// Writing that is whole or not at all.
+// Writes files completely or throws an error.
 #include "course/kit/files.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Writing that is whole or not at all, and says why when it is not.
+// Functions that write a file completely or throw an error.
 #pragma once
 
 #include <stdexcept>
@@ -7,27 +7,26 @@
 
 namespace tally::lesson {
 
-// Reading or writing failed: exit code 5.
+// Reading or writing failed. The program ends with exit code 5.
 struct WriteError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Whoever read standard output has left, as head does: the program ends as one that SIGPIPE ends, and says nothing. No
-// std::exception, so that nobody takes it for an error.
+// The reader of standard output has closed it, as `head` does. The program ends silently with the exit code of
+// SIGPIPE. This is not a std::exception, so a handler of errors does not catch it.
 struct NobodyReads {
     static constexpr int exit_code = 128 + 13;
 };
 
-void make_folder(const std::string& path);  // and those it lies in; throws WriteError
+void make_folder(const std::string& path);  // with its parent folders; throws WriteError
 
-// The first of PATH.1ENDING, PATH.2ENDING, ... that is not there yet.
+// Returns the first of PATH.1ENDING, PATH.2ENDING, ... that does not exist.
 std::string free_name(const std::string& path, const std::string& ending);
 
-// Through a temporary name beside it and a rename. Throws WriteError.
+// Writes a temporary file in the same folder and renames it. Throws WriteError.
 void write_whole(const std::string& path, std::string_view content);
 
-// Straight to the file descriptor, unbuffered, so that nothing is lost in a crash.
-// Throws WriteError or NobodyReads.
+// Writes to the file descriptor without a buffer, so that a crash loses nothing. Throws WriteError or NobodyReads.
 void write_to(int descriptor, std::string_view content);
 
 }  // namespace tally::lesson

@@ -1,4 +1,4 @@
-// Flags and surroundings.
+// Defines the flags and decides from flags and environment how to render.
 #include "course/kit/flags.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace tally::lesson {
 
 namespace {
-// Otherwise -1 would wrap around to a large seed, and one that is too large would be the largest.
+// Checks a seed. Without this check -1 would wrap to a large seed, and a seed that is too large would be clamped.
 std::string a_seed(const std::string& text) {
     std::uint64_t seed = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
@@ -69,13 +69,13 @@ void add_flags(CLI::App& app, Flags& flags) {
 void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only) {
     for (const auto& [name, meaning] : dial_names()) {
         bool with_commas = name == "split" || name == "values";
-        std::string says = meaning, group = "Numbers to turn (what a lesson takes, its own --help says)";
+        std::string says = meaning, group = "Parameters (the --help of a lesson lists those that the lesson has)";
         if (only != nullptr) {
             const auto dial = std::find_if(only->begin(), only->end(), [&, &called = name](const auto& one) {
                 return one.name == called;
             });
             const bool here = dial != only->end();
-            group = here ? "Numbers to turn" : "";  // the others are known only to be refused with a sentence
+            group = here ? "Parameters" : "";  // other parameters are accepted only to be rejected with a message
             if (here) {
                 says = fmt::format("{}: {} (default {})", dial->meaning, range_of(*dial), usual_of(*dial));
                 with_commas = dial->usual.size() > 1;
@@ -84,7 +84,7 @@ void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only) {
         app.add_option_function<std::string>(
                "--" + name,
                [&flags, name = name](const std::string& text) {
-                   // CLI11 takes the next word for what is empty.
+                   // CLI11 takes the next word as the value of an empty option.
                    const bool a_flag =
                        text.size() > 2 && text.starts_with("--") && text[2] >= 'a' && text[2] <= 'z';
                    if (text.empty() || a_flag)
@@ -216,7 +216,7 @@ Mode mode_for(const Flags& flags, const Surroundings& around) {
 
 void complain(const std::string& program, const std::string& message) {
     const std::string line = fmt::format("{}: {}\n", program, message);
-    // Where standard error is gone too, the exit code still says it.
+    // If standard error is closed as well, the exit code still reports the error.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -1,4 +1,4 @@
-// From an event to one line of JSON; docs/lesson-events.schema.json describes them.
+// Converts events to lines of JSON as described in docs/lesson-events.schema.json.
 #include "course/kit/json.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace tally::lesson {
 namespace {
 using Json = nlohmann::ordered_json;
 
-// JSON has no infinities; they are written as words rather than lost.
+// JSON has no infinities and no NaN, so they are written as strings.
 Json number(double value) {
     if (std::isnan(value)) return "nan";
     if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
@@ -44,7 +44,7 @@ std::string text_of(const Cell& cell, int digits) {
     if (cell.is_words) return cell.words;
     const std::string text = joined(lines_of(cell.numbers, digits), "\n");
     return text.substr(
-        std::min(text.find_first_not_of(' '), text.size()));  // one number is padded only on screen
+        std::min(text.find_first_not_of(' '), text.size()));  // a single number is padded only on screen
 }
 
 Json numbers_in(const std::vector<double>& list) {
@@ -180,7 +180,7 @@ private:
     int digits_;
 };
 
-// Bytes that are not UTF-8 are replaced, never a reason to stop a lesson.
+// Replaces bytes that are not UTF-8 instead of throwing, so that they do not stop a lesson.
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 }  // namespace
 
@@ -222,7 +222,7 @@ Lesson parse_description(const std::string& line) {
                   json.at("minutes"), json.at("steps"), json.at("dtype")};
     for (const auto& dial : json.value("dials", Json::array())) {
         const auto kind = std::find(std::begin(kinds), std::end(kinds), dial.at("kind").get<std::string>());
-        if (kind == std::end(kinds)) throw std::runtime_error("what is " + dial.at("kind").dump() + "?");
+        if (kind == std::end(kinds)) throw std::runtime_error("unknown kind of parameter: " + dial.at("kind").dump());
         lesson.dials.push_back({dial.at("name"), dial.at("meaning"),
                                 static_cast<Dial::Kind>(kind - std::begin(kinds)), dial.at("usual"),
                                 dial.at("least"), dial.at("most"), dial.at("among")});
@@ -245,7 +245,7 @@ End parse_end(const std::string& line) {
                 .failed_step = json.value("failed_step", 0),
                 .with = json.value("with", "")};
     }
-    throw std::runtime_error("an outcome that nobody knows: " + word);
+    throw std::runtime_error("unknown outcome: " + word);
 }
 
 }  // namespace tally::lesson

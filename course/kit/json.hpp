@@ -1,4 +1,4 @@
-// From an event to one line of JSON: numbers in full precision under "values", as printed under "text".
+// Converts an event to one line of JSON, with numbers in full precision under "values" and as printed under "text".
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@ namespace tally::lesson {
 
 std::string json_line(const Event& event, const Lesson& lesson, int digits);
 
-// What --describe prints: {"v":1,"lesson":7,"slug":"divide","event":"lesson",...}. A status is added when it
-// is not empty.
+// Returns the line that --describe prints: {"v":1,"lesson":7,"slug":"divide","event":"lesson",...}. A status that is
+// not empty is added.
 std::string description(const Lesson& lesson, const std::string& status = {});
 
-// The other way, for the runner; a line that is something else is a std::exception.
+// The inverse functions, for the runner. They throw a std::exception for any other line.
 Lesson parse_description(const std::string& line);
 End parse_end(const std::string& line);
 

@@ -1,4 +1,4 @@
-// From an event to lines of text.
+// Converts events to lines of text.
 #include "course/kit/layout.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace tally::lesson {
 
 namespace {
 constexpr std::size_t indent = 7;        // as wide as " [3/6] "
-constexpr std::size_t widest_name = 14;  // values stand in one column, beside names up to this
+constexpr std::size_t widest_name = 14;  // values begin in one column, if the name is not wider than this
 
 using Lines = std::vector<std::string>;
 
@@ -71,7 +71,7 @@ public:
         const std::size_t column = std::max(width_of(name), widest_name) + 2;
         if (column + widest <= line_width()) {
             for (std::size_t i = 0; i < rows.size(); ++i) {
-                // A number stands where those of a vector stand, after the bracket.
+                // A single number begins in the same column as the numbers of a vector, after the bracket.
                 const bool bare = value.numbers.shape.empty();
                 rows[i] = padded(i == 0 ? name : "", column) + (bare && !value.numbers.missing ? " " : "") +
                           rows[i];
@@ -119,7 +119,7 @@ public:
     Lines operator()(const Reveal& reveal) const {
         const auto& prediction = reveal.prediction;
         const bool right = !reveal.tries.empty() && prediction.is_right(reveal.tries.back());
-        // The first of two is answered at once, by who asks once more.
+        // The reply to a first wrong try is printed before the second try, by the step viewer.
         const bool wrong = !right && reveal.tries.size() == prediction.tries();
         Lines lines;
         if (wrong) lines = retort(prediction, reveal.tries.back());
@@ -131,7 +131,7 @@ public:
         return lines;
     }
 
-    // What is said of a try that is wrong.
+    // Returns the reply to a wrong try.
     Lines retort(const Prediction& prediction, const Try& wrong) const {
         const std::string what =
             wrong.choice && !prediction.is_typed ? named(prediction, *wrong.choice) : wrong.typed;
@@ -183,7 +183,7 @@ public:
     }
 
     Lines operator()(const End& end) const {
-        if (end.outcome == Outcome::quit && end.steps < 2) return {};  // there is nothing to come back to
+        if (end.outcome == Outcome::quit && end.steps < 2) return {};  // too early to resume
         if (end.outcome == Outcome::quit)
             return wrapped("       go on: " + command(lesson_, end, end.steps), style_.width, indent);
         const std::string mark = fmt::format("[{}]", to_string(end.outcome));
@@ -212,14 +212,14 @@ private:
     std::string said(std::string_view text) const {
         return style_.ascii ? to_ascii(text) : std::string(text);
     }
-    // "3) three times"; a typed number as it is.
+    // Returns "3) three times", or only the text of a typed number.
     std::string named(const Prediction& prediction, std::size_t option) const {
         const std::string text = said(prediction.options[option].text);
         return prediction.is_typed ? text : fmt::format("{}) {}", option + 1, text);
     }
     Lines body(std::string_view text) const { return indented(wrapped(said(text), line_width()), in_); }
 
-    // "[3/6] " in front, and the rest beside it.
+    // Returns the text with "[3/6] " in front of its first line; the other lines are indented.
     Lines led(const std::string& head, Tone tone, const std::string& text) const {
         const std::size_t lead = width_of(head);
         Lines lines = indented(wrapped(text, style_.width - lead), lead);
@@ -253,8 +253,8 @@ Lines Layout::operator()(const TableShown& table) const {
         columns.push_back(std::move(column));
     }
 
-    // A table wider than the screen continues below itself, always with its first column: the cells of a row that do
-    // not fit beside it stand below.
+    // A table wider than the screen is split into blocks of columns, one below the other. Each block repeats the first
+    // column.
     Lines lines;
     std::size_t next = 0;
     while (next < columns.size()) {
@@ -271,7 +271,7 @@ Lines Layout::operator()(const TableShown& table) const {
         for (std::size_t row = 0; row <= table.rows.size(); ++row) {
             Lines cells;
             for (const Column* column : block) {
-                // Words stand left, numbers right; the heading of long numbers stands over their middle.
+                // Words are aligned left and numbers right. The heading of a wide column of numbers is centred.
                 const std::string& cell = column->cells[row];
                 const std::size_t spare = column->width - std::min(width_of(cell), column->width);
                 const bool middle = row == 0 && column->width > 12;

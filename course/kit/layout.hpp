@@ -1,4 +1,4 @@
-// From an event to lines of text, the same for the terminal and the plain log.
+// Converts an event to lines of text, which are the same on a terminal and in a plain log.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@ struct Style {
     std::size_t width = 80;
     int digits = 4;
     bool ascii = false;
-    bool colour = false;  // 16 ANSI colours; every state is a word as well
+    bool colour = false;  // 16 ANSI colours; every state is printed as a word too
 };
 
-// The lines of one event, each at most style.width columns, without line ends. Some events have none.
+// Returns the lines of an event without line ends, each at most style.width columns. Some events have no lines.
 std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, const Style& style);
 
-// What is said of a try that is wrong, before the next.
+// Returns the reply to a wrong try, printed before the next try.
 std::vector<std::string> retort_lines(const Prediction& prediction, const Try& wrong, const Lesson& lesson,
                                       const Style& style);
 
-// "lesson 07 divide          6 steps  4 checks  [ok]    0.01 s", and for a failure where it is and how to
-// see it again.
+// Returns "lesson 07 divide          6 steps  4 checks  [ok]    0.01 s". A failure adds its place and the command
+// that reproduces it.
 std::vector<std::string> log_lines(const Lesson& lesson, const End& end, double seconds);
 
 enum class Tone { bold, good, bad, warn, ask, source };

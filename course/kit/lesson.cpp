@@ -1,4 +1,4 @@
-// The free functions a lesson speaks with.
+// Defines the free functions that a lesson calls.
 #include "course/kit/lesson.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace tally::lesson {
 
 namespace {
-// lessons/07_divide.cpp, whatever path the compiler was given.
+// Returns lessons/07_divide.cpp for any path that the compiler was given.
 std::string short_path(const char* file) {
     const std::filesystem::path path(file);
     const auto folder = path.parent_path().filename();
@@ -54,7 +54,7 @@ void code(int lines, Where where) {
         throw std::logic_error(fmt::format("[code] {} lines; a step shows 1 to 3", lines));
     Source source{short_path(where.file), where.line + 1, {}};
     std::ifstream file(where.file);
-    if (!file) file.open(source.file);  // built elsewhere, run from the top of the tree
+    if (!file) file.open(source.file);  // the program was built elsewhere and runs in the top folder of the repository
     std::string line;
     for (std::size_t number = 1; static_cast<int>(source.lines.size()) < lines && std::getline(file, line);
          ++number) {
@@ -173,7 +173,7 @@ void Progress::report(std::int64_t done) {
     reported_ = done;
     Running::now().progress(
         {.name = name_, .done = done, .total = total_, .seconds = seconds_now() - started_}, another_tenth);
-    // Often enough for a bar, and for every tenth; rarely enough to cost nothing in a tight loop.
+    // 1000 reports suffice for a smooth bar, and are rare enough that a tight loop does not become slow.
     next_report_ = std::min(total_, done + std::max<std::int64_t>(total_ / 1000, 1));
 }
 

@@ -1,5 +1,4 @@
-// The lesson kit's public face: free functions that act on the running lesson, so that its source reads
-// like the talk.
+// The public interface of the lesson kit: free functions that act on the running lesson.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +17,7 @@
 
 namespace tally::lesson {
 
-// The place of a call. (std::source_location does not exist with every compiler that is supported: clang 14.)
+// The place of a call. clang 14, which is supported, has no std::source_location.
 struct Where {
     const char* file;
     std::size_t line;
@@ -34,14 +33,13 @@ struct Lesson {
     std::string slug;
     std::string title;
     int minutes;
-    int steps;                      // step() and predict() calls; a lesson that has more or fewer fails
-    std::string dtype = "float32";  // what --dtype is unless asked for
-    std::string device = "cpu";     // and --device
-    std::vector<Dial> dials = {};   // numbers that can be turned
+    int steps;                      // the number of step() and predict() calls; a lesson fails if it makes more or fewer
+    std::string dtype = "float32";  // the default of --dtype
+    std::string device = "cpu";     // the default of --device
+    std::vector<Dial> dials = {};   // numbers that the learner may change
 };
 
-// Parses the flags, runs the body for the scalar type, renders what it emits; returns the exit
-// code for main().
+// Parses the flags, runs the body for the scalar type and renders its events. Returns the exit code for main().
 int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float)(), void (*in_double)());
 
 struct Options {
@@ -57,15 +55,15 @@ const Options& options();  // of the running lesson
 
 // ---- Steps -------------------------------------------------------------------------------------
 
-void step(std::string_view sentence);  // ends the step before it, where a viewer at a terminal is waited for
+void step(std::string_view sentence);  // ends the previous step; step mode waits for a key there
 void note(std::string_view sentence);  // one more sentence in the same step
 
-// Shows the next lines (at most 3) of the lesson's own source, with file and line.
+// Shows the next lines (1 to 3) of the lesson's source with file and line.
 void code(int lines, Where where = Where::here());
 
 // ---- Values ------------------------------------------------------------------------------------
 
-// What a table's cell or show() takes: words, yes/no, or anything that makes Numbers.
+// The value of a table cell or of show(): words, yes/no, or anything that converts to Numbers.
 struct Cell {
     std::string words;
     Numbers numbers;
@@ -84,13 +82,14 @@ struct Cell {
 
 void show(std::string_view name, const Cell& value);
 
-// A table whose rows may grow in a loop; once it has rows, it is shown when the lesson goes on.
+// A table whose rows are added in a loop. The first event, step or table after its rows shows the table and ends it.
 class Table {
 public:
     template <class... Cells> void row(const Cells&... cells) { add({Cell(cells)...}); }
 
-    // What was shown, for those who check it: the numbers of a column, row after row; and whether each row says so.
+    // Returns the numbers of a column, row by row, so that a lesson can check them.
     Numbers column(std::string_view name) const;
+    // Does each row have these words in the column? False without rows.
     bool all(std::string_view name, std::string_view words) const;
 
 private:
@@ -99,7 +98,7 @@ private:
         : id_(id), columns_(std::move(columns)) {}
     void add(std::vector<Cell> cells);
     std::size_t place(std::string_view name) const;
-    std::size_t id_;  // a row for a table already shown is an error
+    std::size_t id_;  // adding a row to a table that has ended is an error
     std::vector<std::string> columns_;
     std::vector<std::vector<Cell>> rows_;
 };
@@ -107,26 +106,27 @@ private:
 
 // ---- Predict, then reveal ----------------------------------------------------------------------
 
-// A step that asks before it shows: predict("...", {right("3"), wrong("1", "...")}, hint("...?", "..."), "...").
-// One option is right, each wrong one has its sentence; `why` goes with the answer.
+// A step that asks a question before the result: predict("...", {right("3"), wrong("1", "...")},
+// hint("...?", "..."), "..."). One option is right, and each wrong option explains its mistake. `why` explains the
+// answer.
 void predict(std::string_view question, const std::vector<Option>& options, const Hints& hints,
              std::string_view why);
-// The same for a number that is typed: {right(3), wrong(1, "...")}.
+// The same for a number that the learner types: {right(3), wrong(1, "...")}.
 void predict(std::string_view question, const std::vector<TypedNumber>& numbers, const Hints& hints,
              std::string_view why);
 
 // ---- Checks ------------------------------------------------------------------------------------
-// Each returns whether it held. One that fails is shown with its operands; the lesson goes on, and
-// exits with 1.
+// Each check returns whether it holds. A failed check is shown with its operands. The lesson continues and exits
+// with 1.
 
 bool check(std::string_view name, bool holds, std::string_view detail = {}, Where where = Where::here());
 bool check_equal(std::string_view name, const Numbers& got, const Numbers& expected,
                  Where where = Where::here());
-// |got - expected| <= bound; one bound, or one for each element.
+// |got - expected| <= bound, with one bound for all elements or one for each.
 bool check_close(std::string_view name, const Numbers& got, const Numbers& expected, const Numbers& bound,
                  Where where = Where::here());
 
-// The bound of n roundings in a row, relative to the sum of the magnitudes: n u / (1 - n u), where u is half
+// The error bound of n successive roundings, relative to the sum of the magnitudes: n u / (1 - n u), where u is half
 // the distance from 1 to the next number.
 template <class S> constexpr double gamma_bound(int n) {
     const double nu = n * static_cast<double>(std::numeric_limits<S>::epsilon()) / 2;
@@ -151,7 +151,7 @@ struct Series {
 };
 void plot(std::string_view name, const Numbers& heights);  // a block chart over 1, 2, 3, ...
 void plot(std::string_view name,
-          const std::vector<Series>& points);  // points in the plane, a mark for each series
+          const std::vector<Series>& points);  // points in the plane, with one mark per series
 
 // ---- Long work: for (auto i : progress("draws", 3000)) ... -------------------------------------
 

@@ -1,4 +1,4 @@
-// run(): the main() of every lesson. Flags in, exit code out.
+// Defines run(), the main() of every lesson, which converts flags to an exit code.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -27,22 +27,22 @@ namespace tally::lesson {
 namespace {
 enum Exit : int { good = 0, check_failed = 1, usage = 2, io_failed = 5, skipped = 77 };
 
-// What a lesson's program is told, and the runner is not.
+// The flags that a lesson's program has and the runner does not have.
 struct Private {
     bool describe = false;
-    int report = -1;        // the runner's: a descriptor for how it went
-    std::string rank_says;  // ours to the ranks that we start: to which file
+    int report = -1;        // from the runner: a descriptor for answers and result
+    std::string rank_says;  // set in a rank: the file for its results
 };
 void add_private(CLI::App& app, Flags& flags, Private& asked) {
     app.add_option("--graph", flags.graph,
-                   "write the picture of its graph to F.svg or F.dot, and say nothing")
+                   "write the picture of its graph to F.svg or F.dot, and print nothing")
         ->type_name("F");
-    app.add_flag("--describe", asked.describe, "print what this lesson is, as one line of JSON");
+    app.add_flag("--describe", asked.describe, "print a description of the lesson as one line of JSON");
     app.add_option("--report", asked.report)->group("");
     app.add_option("--rank-says", asked.rank_says)->group("");
 }
 
-// Nothing where there is no such device.
+// Returns nothing if the device does not exist.
 std::optional<Device> device_named(const std::string& name) {
     if (name == "cpu") return Device::cpu;
     if (name == "pretend") peer::select_backend(name);
@@ -50,10 +50,10 @@ std::optional<Device> device_named(const std::string& name) {
     return name == "auto" ? std::optional(Device::cpu) : std::nullopt;
 }
 
-// The terminal must be put back even where the runner is killed, or crashes. Its end of the report says
-// whether it was gone before we could ask to be told; only Linux tells.
+// Ends this program when the runner is killed or crashes, so that the terminal is restored (Linux only). poll() finds
+// a runner that ended before prctl() was called: its end of the pipe is closed.
 void end_with_the_runner(int report) {
-    ::fcntl(report, F_SETFD, FD_CLOEXEC);  // no program that we start has it open when we have ended
+    ::fcntl(report, F_SETFD, FD_CLOEXEC);  // so that programs started by this lesson do not keep the pipe open
 #ifdef __linux__
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
 #endif
@@ -66,12 +66,12 @@ int exit_code(const End& end) {
     return end.outcome == Outcome::fail || end.failed > 0 ? check_failed : good;
 }
 
-// Of what somebody was asked, if it was what everybody is asked.
+// Reports the tries at a question to the runner.
 void tell_runner(int report, const Reveal& reveal, const std::string& lesson) {
     for (const auto& answer : answers_of(reveal, lesson)) write_to(report, line_of(answer) + "\n");
 }
 
-// Runs the body to its end, whatever that is.
+// Runs the body and finishes the lesson with its outcome.
 void run_body(Running& running, const std::optional<Device>& device, const std::function<void()>& start,
               void (*body)()) {
     Outcome outcome = Outcome::ok;
@@ -97,15 +97,15 @@ void run_body(Running& running, const std::optional<Device>& device, const std::
     }
     try {
         running.finish(outcome, detail);
-    } catch (const Quit&) {  // at the last line of keys: the lesson itself is complete
+    } catch (const Quit&) {  // the learner quit at the last key prompt: the lesson is complete
     }
 }
 
-// Itself as the ranks of the lesson, where it has some and is none of them; these show nothing.
+// Runs this program again as the ranks of a lesson with several processes. The ranks print nothing.
 void start_ranks(const Running& running, const char* program, Flags flags) {
     if (!on_several_ranks(running.lesson()) || is_rank()) return;
     if (const std::string why = no_launcher(); !why.empty()) throw Skipped{why};
-    std::error_code elsewhere;  // than on Linux
+    std::error_code elsewhere;  // set if the system is not Linux
     const auto itself = std::filesystem::read_symlink("/proc/self/exe", elsewhere);
     flags.step = flags.no_step = flags.present = flags.plain = flags.json = false;
     flags.quiet = true;
@@ -115,7 +115,7 @@ void start_ranks(const Running& running, const char* program, Flags flags) {
     run_ranks(dial("ranks"), std::move(command));
 }
 
-// Why these flags cannot be followed; empty where they can.
+// Returns the error in the flags; empty if they are valid.
 std::string fault_of(const Flags& flags, const Lesson& lesson, const Mode& mode) {
     try {
         settings_of(lesson.dials, flags.dials);
@@ -133,7 +133,7 @@ std::string fault_of(const Flags& flags, const Lesson& lesson, const Mode& mode)
     return "";
 }
 
-// The picture of a lesson that was run only for it; the exit code.
+// Writes the picture for --graph and returns the exit code.
 int write_graph(const Running& running, const std::string& file, const std::string& name) {
     const End& end = running.end();
     if (end.outcome != Outcome::ok)
@@ -147,7 +147,7 @@ int write_graph(const Running& running, const std::string& file, const std::stri
     const bool as_svg = std::filesystem::path(file).extension() == ".svg";
     if (!as_svg && picture->dot.empty()) {
         complain(name,
-                 fmt::format("the picture '{}' is no graph: it can be had as .svg only", picture->name));
+                 fmt::format("the picture '{}' is not a graph and has no .dot; write it to an .svg file", picture->name));
         return usage;
     }
     write_whole(file, as_svg ? picture->svg : picture->dot);
@@ -185,7 +185,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
                               .threads = flags.threads,
                               .digits = flags.digits,
                               .dials = settings_of(lesson.dials, flags.dials)};
-        for (const Dial& dial : lesson.dials)  // given as it is anyway, it is not turned
+        for (const Dial& dial : lesson.dials)  // a flag with the default value changes nothing
             if (options.dials.at(dial.name) == dial.usual) flags.dials.erase(dial.name);
         set_threads(flags.threads);
         if (!flags.products.empty()) set_products(tally::detail::products_named(flags.products));
@@ -193,13 +193,13 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
 
         const auto viewer = make_viewer(lesson, flags, mode);
         Running running(lesson, options, *viewer, flags.from, what_matters(flags));
-        if (asked.report >= 0 && mode.waits && flags.dials.empty())  // of turned numbers it may be less
+        if (asked.report >= 0 && mode.waits && flags.dials.empty())  // with changed parameters a question may have fewer known mistakes
             running.answered = [&](const Reveal& reveal) { tell_runner(asked.report, reveal, lesson.slug); };
         running.emit(
             Title{lesson, device == Device::cpu ? "cpu" : peer::name(), dtype, flags.seed, turned_in(flags)});
         const auto start = [&] { start_ranks(running, argv[0], flags); };
         run_body(running, device, start, dtype == "float64" ? in_double : in_float);
-        if (is_rank()) return good;  // what it checked, the program that shows checks, too
+        if (is_rank()) return good;  // the program that shows the lesson repeats the checks
 
         if (asked.report >= 0)
             write_to(asked.report, json_line({0, running.end()}, lesson, flags.digits) + "\n");

@@ -1,4 +1,4 @@
-// How numbers are printed: "%7.4f" where that says something, scientific where it would hide the number.
+// Prints numbers as "%7.4f", or in scientific notation if they are too small or too large for it.
 #include "course/kit/numbers.hpp"
 
 #include <fmt/format.h>
@@ -12,8 +12,8 @@ namespace tally::lesson {
 namespace {
 enum class Form : std::uint8_t { integer, fixed, scientific };
 
-// One form for all the numbers of an array: fixed unless the largest would come out as zeros or as a long
-// row of digits.
+// Returns one form for all numbers of an array: scientific if the largest would be printed as zeros or as many
+// digits, else fixed.
 Form form_of(std::span<const double> numbers, Numbers::Type type) {
     if (type == Numbers::Type::integer) return Form::integer;
     double largest = 0;
@@ -31,8 +31,8 @@ std::string print(double number, Form form, int digits) {
                                : fmt::format("{:.{}e}", number, digits);
 }
 
-// All numbers of an array, padded to one width; fixed ones to that of "%7.4f", so that tables line up from
-// row to row.
+// Prints all numbers of an array padded to one width. Fixed numbers have at least the width of "%7.4f", so that the
+// rows of a table line up.
 std::vector<std::string> printed(const Numbers& numbers, int digits) {
     const Form form = form_of(numbers.values, numbers.type);
     std::vector<std::string> texts;
@@ -45,7 +45,7 @@ std::vector<std::string> printed(const Numbers& numbers, int digits) {
     return texts;
 }
 
-constexpr std::size_t shown_at_each_end = 3;  // of a long row or column, as NumPy does
+constexpr std::size_t shown_at_each_end = 3;  // of a long row or column, as in NumPy
 constexpr std::size_t longest_row = 8, longest_column = 8;
 
 std::string joined(std::span<const std::string> texts) {

@@ -1,5 +1,4 @@
-// Numbers: whatever a lesson shows, taken by concept into one plain value, so that the kit hardly
-// knows the engine.
+// Numbers holds any value that a lesson shows. Concepts convert it, so that the kit needs few headers of the engine.
 #pragma once
 
 #include <concepts>
@@ -35,9 +34,9 @@ struct Numbers {
     enum class Type : std::uint8_t { float32, float64, integer };
 
     std::vector<std::int64_t> shape;  // empty: one number
-    std::vector<double> values;       // a float is kept exactly
+    std::vector<double> values;       // a float is stored exactly
     Type type = Type::float64;
-    bool missing = false;  // a gradient that has not arrived: printed "-", never 0
+    bool missing = false;  // a gradient that does not exist yet; printed as "-", not as 0
 
     Numbers() = default;
 
@@ -71,7 +70,7 @@ private:
                                                                                 : Type::float64;
 };
 
-// The gradient of a variable, or "-" while none has arrived.
+// The gradient of a variable, or "-" if it has none.
 template <class V>
 requires requires(const V& v) {
     { v.has_grad() } -> std::convertible_to<bool>;

@@ -1,9 +1,9 @@
-// What each of a lesson's ranks computes: all of them call `each`, and the talk goes on with what every one returned.
+// on_ranks() calls `each` on all ranks of a lesson and returns the results of all ranks.
 //
 //     const std::vector<double> sums = on_ranks([&](ProcessGroup& processes) { return sum_on(processes.rank()); });
 //
-// It returns a number, words, something as plain, or a vector of such. What it changes is changed in the ranks only, not
-// in the program that shows the lesson.
+// The result of `each` is a string, a trivially copyable value or a vector of these values. Variables that `each`
+// changes are changed in the ranks only, not in the program that shows the lesson.
 #pragma once
 
 #include <cstring>
@@ -47,7 +47,7 @@ template <class T> T from_bytes(const std::string& bytes) {
     }
 }
 
-// Those of this program, until it ends.
+// The processes of this program, until the program ends.
 inline ProcessGroup& own_processes() {
     static ProcessGroup processes({.timeout = 30});
     return processes;

@@ -1,4 +1,4 @@
-// A link to a file, and xdg-open.
+// Makes links to files and runs xdg-open.
 #include "course/kit/open_file.hpp"
 
 #include <fcntl.h>
@@ -24,14 +24,15 @@ bool have_desktop() {
     return false;
 }
 
-// Apart from this terminal, which it may outlive and must not write to.
+// Runs in a child. xdg-open gets its own session and no descriptors of this program: the viewer may run longer than
+// the terminal and must not write to it.
 [[noreturn]] void become_opener(const char* path) {
     ::setsid();
     ::signal(SIGPIPE, SIG_DFL);
     const int nowhere = ::open("/dev/null", O_RDWR);
     for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, descriptor);
 #ifdef __linux__
-    ::close_range(STDERR_FILENO + 1, ~0U, 0);  // whoever reads a pipe of ours would wait for the viewer's end
+    ::close_range(STDERR_FILENO + 1, ~0U, 0);  // a reader of this program's pipes would otherwise wait for the viewer's end
 #endif
     if (::fork() == 0) ::execlp("xdg-open", "xdg-open", path, nullptr);
     ::_exit(0);

@@ -1,12 +1,12 @@
-// A file for whoever looks at it: a link to it, and the desktop's own program.
+// Makes a link to a file and opens the file in the viewer of the desktop.
 #pragma once
 
 #include <string>
 
 namespace tally::lesson {
 
-std::string percent_encoded(const std::string& text);  // as it may stand in a link
+std::string percent_encoded(const std::string& text);  // encodes a path for a link
 std::string file_link(const std::string& path);        // file:///...
-void open_file(const std::string& path);  // by xdg-open, where there is a desktop and that; else nothing
+void open_file(const std::string& path);  // calls xdg-open; does nothing without a desktop
 
 }  // namespace tally::lesson

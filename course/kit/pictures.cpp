@@ -1,4 +1,4 @@
-// The pictures of rows and their shares, of scissors, of matrices and of schedules: boxes, words and arrows.
+// Draws the pictures without a scale: rows and their shares, scissors, matrices and schedules.
 #include "course/kit/pictures.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ constexpr int left = Sheet::margin + 16, line = 30;
 
 std::string words_of(const Vector& numbers) { return detail::short_values(std::span<const double>(numbers)); }
 
-// How many times as large, where it is the same for every component.
+// Returns the factor a / b if it is the same for every component.
 std::optional<double> times(const Vector& a, const Vector& b) {
     std::optional<double> factor;
     double largest = 0;
@@ -35,7 +35,8 @@ std::string compared(const Vector& sum, const Vector& full) {
     return factor ? fmt::format("{:.2f} times the full batch's", *factor) : "not the full batch's";
 }
 
-// Draws a batch as a band of rows, what each counts in bold, and the gradient of the mean; returns where it ends.
+// Draws a batch as a band of rows with the weight of each row in bold and the gradient of the mean. Returns the
+// y of the lower edge.
 struct Lane {
     Sheet& sheet;
     int weight_at, gradient_at, right;
@@ -126,7 +127,7 @@ Sheet sheet_of(const std::string& title, const Shares& shares) {
 Sheet sheet_of(const std::string& title, const Scissors& scissors) {
     std::string told = "The gradient passes:";
     for (const auto& station : scissors.stations) told += " " + station + ";";
-    const auto gives = [&](const Scissors::Cut& cut) {  // a wrong place may give what a right one does
+    const auto gives = [&](const Scissors::Cut& cut) {  // a wrong place may give the result of a right place
         const bool lucky =
             !cut.right && std::any_of(scissors.cuts.begin(), scissors.cuts.end(), [&](const auto& other) {
                 return other.right && other.gives == cut.gives;
@@ -220,7 +221,7 @@ Sheet sheet_of(const std::string& title, const Matrices& matrices) {
 
 std::vector<Runs::Kept> Runs::kept() const {
     std::vector<Kept> all;
-    std::map<std::size_t, std::size_t> ended, place;  // of a step: when it ended last; of an input: its bar
+    std::map<std::size_t, std::size_t> ended, place;  // the last end of a step; the bar of an input
     for (std::size_t time = 0; time < begun.size(); ++time) {
         const std::size_t step = begun[time];
         const bool goes_on = time > 0 && begun[time - 1] + 1 == step;
@@ -281,7 +282,7 @@ Sheet sheet_of(const std::string& title, const Runs& runs) {
 
 Sheet sheet_of(const std::string& title, const Lanes& all) {
     constexpr int high = 36, gap = 12;
-    constexpr std::size_t most_labels = 72;  // of more pieces of work none has room for its label
+    constexpr std::size_t most_labels = 72;  // with more labels none is drawn, because they do not fit
     const char* const styles[] = {"s-own", "s-kept", "s-two"};
     std::string told = "Time goes to the right.";
     double ends = 0;

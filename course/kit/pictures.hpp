@@ -1,5 +1,5 @@
-// The pictures of lessons that are no computation graphs: what they show is handed in as numbers, and comes back as
-// SVG of at most drawing::Sheet::widest.
+// The pictures of lessons that are not computation graphs. sheet_of() converts numbers to an SVG that is at most
+// drawing::Sheet::widest wide.
 #pragma once
 
 #include <algorithm>
@@ -17,23 +17,23 @@ namespace tally::lesson {
 using drawing::Sheet;
 using Vector = std::vector<double>;
 
-// Rows in one batch and in micro-batches: what a row counts in each mean, and what the sums come to.
+// Rows in one batch and in micro-batches: the weight of a row in each mean, and the sums of the gradients.
 struct Shares {
     struct Part {
         std::string name;  // "rows 0-1"
         std::size_t rows;
-        Vector gradient;  // of its mean
+        Vector gradient;  // of the mean over the part
     };
     std::vector<Vector> rows;
     Vector full;
-    std::vector<Part> parts;  // none: the full batch alone
-    Vector sum;               // of the parts, nothing divided; empty leaves a sum out
-    Vector divided = {};      // of the parts divided by their number
-    Vector weighed = {};      // of the parts by their share of the rows
+    std::vector<Part> parts;  // empty: only the full batch
+    Vector sum;               // of the parts' gradients, without a division; an empty sum is not drawn
+    Vector divided = {};      // of the parts' gradients divided by the number of parts
+    Vector weighed = {};      // of the parts' gradients weighted by their share of the rows
 };
 Sheet sheet_of(const std::string& title, const Shares& shares);
 
-// Points in the plane, with one scale for both axes, around a middle with circles around it.
+// Points in the plane with one scale for both axes, and circles around a middle point.
 struct Plane {
     struct Points {
         std::string label;
@@ -44,24 +44,24 @@ struct Plane {
         double radius;
     };
     std::string across, up;
-    std::vector<Points> points;  // at most two kinds: crosses, then squares
+    std::vector<Points> points;  // at most two: crosses and squares
     std::string middle_label;
     double middle_x, middle_y;
     std::vector<Circle> circles;
 };
 Sheet sheet_of(const std::string& title, const Plane& plane);
 
-// Numbers that exist, one spacing apart, and where something lies between them.
+// Neighbouring floating-point numbers, and the places of marks between them.
 struct NumberLine {
     struct Number {
-        double at;  // in spacings
+        double at;  // in distances between neighbours
         std::string label;
     };
     std::vector<Number> exist, marks;
 };
 Sheet sheet_of(const std::string& title, const NumberLine& line);
 
-// "1.010..0 x 2^-6", of a positive number
+// Returns "1.010..0 x 2^-6" for a positive number.
 template <std::floating_point S> std::string bits_of(S number) {
     const int exponent = std::ilogb(number);
     std::string text;
@@ -72,7 +72,8 @@ template <std::floating_point S> std::string bits_of(S number) {
     return text.insert(1, ".") + " x 2^" + std::to_string(exponent);
 }
 
-// The numbers around 1 / (n b), where it lies, and what it is rounded once, and by 1/n first and then / b: `twice`.
+// The floating-point numbers around 1 / (n b), with marks for 1 / (n b) itself, for its value rounded once, and for
+// `twice`, which is 1/n rounded, divided by b and rounded again.
 template <std::floating_point S> NumberLine around(int n, int b, S twice) {
     const S once = S(1) / S(n * b), spacing = std::nextafter(once, S(1)) - once;
     const auto place = [&](S number) { return double(number - once) / double(spacing); };
@@ -80,7 +81,7 @@ template <std::floating_point S> NumberLine around(int n, int b, S twice) {
     for (S at = std::nextafter(std::min(once, twice), S(0)); line.exist.size() < 4;
          at = std::nextafter(at, S(1)))
         line.exist.push_back({place(at), bits_of(at)});
-    // What is left of 1 after n b times `once` is exact in one rounding.
+    // fma computes 1 - n b `once` with a single rounding, which is exact here.
     const double left = double(std::fma(-S(n * b), once, S(1))) / (n * b) / double(spacing);
     const std::string exact = "1/" + std::to_string(n * b), first = "1/" + std::to_string(n);
     line.marks = {
@@ -90,10 +91,10 @@ template <std::floating_point S> NumberLine around(int n, int b, S twice) {
     return line;
 }
 
-// Stations that a gradient passes, and the places where scissors may be put.
+// Stations that a gradient passes, and the places where scissors may cut.
 struct Scissors {
     struct Cut {
-        std::size_t after;  // this station
+        std::size_t after;  // the index of the station before the cut
         std::string words, gives;
         bool right = false;
     };
@@ -102,7 +103,7 @@ struct Scissors {
 };
 Sheet sheet_of(const std::string& title, const Scissors& scissors);
 
-// Positive numbers over 0, 1, 2, ..., upwards by powers of ten.
+// Positive numbers over 0, 1, 2, ... with a logarithmic scale.
 struct Curves {
     struct Curve {
         std::string label;
@@ -113,18 +114,18 @@ struct Curves {
 };
 Sheet sheet_of(const std::string& title, const Curves& curves);
 
-// Who is compared with whom: square tables, in which what is not compared is left blank.
+// Square tables of comparisons. Cells of pairs that are not compared are blank.
 struct Matrices {
     struct One {
         std::string name, below;
         std::size_t in_blocks_of;
-        std::vector<Vector> rows;  // blocks beside the diagonal are not looked at
+        std::vector<Vector> rows;  // only the blocks on the diagonal are read
     };
     std::vector<One> all;
 };
 Sheet sheet_of(const std::string& title, const Matrices& matrices);
 
-// Walks along one axis, step below step: where each begins, and where it ends.
+// Walks along one axis: the beginning and the end of each step, one step per line.
 struct Walks {
     struct Step {
         std::string label;
@@ -139,24 +140,24 @@ struct Walks {
 };
 Sheet sheet_of(const std::string& title, const Walks& walks);
 
-// Which step of a chain is begun at which time, and from when until when the input of a step is kept for a restart:
-// from the end of the step before it to the last time that the chain is begun from it.
+// The step of a chain that begins at each time, and the time for which the input of a step is kept for a restart:
+// from the end of the previous step to the last restart from this input.
 struct Runs {
     std::vector<std::size_t> begun;
     std::vector<bool> recorded;
 
     struct Kept {
-        std::size_t input, from, until;  // of this step; times
+        std::size_t input, from, until;  // the step whose input is kept, and two times
     };
     std::vector<Kept> kept() const;
     std::size_t kept_at_most() const;
 };
 Sheet sheet_of(const std::string& title, const Runs& runs);
 
-// Who works on what when: a lane for each, time to the right. What is left white, they wait.
+// The work of several workers over time: one lane for each worker, time to the right. White space is waiting time.
 struct Lanes {
     struct Work {
-        std::size_t kind;  // of `kinds`
+        std::size_t kind;  // index into `kinds`
         double from, until;
         std::string label;
     };

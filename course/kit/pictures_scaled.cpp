@@ -1,4 +1,4 @@
-// The pictures that have a scale: the plane, the number line, curves, walks along an axis.
+// Draws the pictures with a scale: the plane, the number line, curves and walks along an axis.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Range {
         low = std::min(low, value);
         high = std::max(high, value);
     }
-    void widen() {  // so that nothing is empty, and nothing lies on the frame
+    void widen() {  // so that the range is not empty and no point is on the frame
         if (low > high) low = high = 0;
         const double more = high > low ? 0.04 * (high - low) : std::max(1.0, std::abs(low)) / 2;
         low -= more, high += more;
@@ -32,7 +32,7 @@ struct Range {
     double length() const { return high - low; }
 };
 
-// 1, 2 or 5 times a power of ten: at most `most` of them in this length.
+// Returns the smallest step of 1, 2 or 5 times a power of ten with at most `most` steps in this length.
 double tick_of(double length, int most) {
     double step = std::pow(10, std::floor(std::log10(length / most)));
     while (length / step > most)
@@ -53,7 +53,7 @@ void scale_below(Sheet& sheet, const Range& range, double step, double unit, int
     }
 }
 
-// Where the points of a plane go: one unit for both axes, in pixels.
+// The frame of a plane in pixels, with one unit for both axes.
 struct Paper {
     Range x, y;
     double unit;
@@ -93,7 +93,7 @@ void Paper::draw_axes(Sheet& sheet, const Plane& plane) const {
     sheet.text(left, bottom + 62, plane.across, "t-quiet");
 }
 
-// A cross for the first kind of points, a filled square for the second.
+// Returns the path of a cross for the first kind of points and of a filled square for the second.
 std::string mark(std::size_t kind, int x, int y) {
     return kind == 0 ? fmt::format("M{},{}l10,10m0,-10l-10,10", x - 5, y - 5)
                      : fmt::format("M{},{}h6v6h-6z", x - 3, y - 3);
@@ -161,7 +161,7 @@ Sheet sheet_of(const std::string& title, const NumberLine& numbers) {
     const int y = sheet.top() + pitch * static_cast<int>(marks.size()) + 40;
     sheet.rule(page_left, y, page_left + room, y, "t-axis");
     for (std::size_t i = 0; i < marks.size();
-         ++i) {  // the first of them highest, so that no line crosses words
+         ++i) {  // the leftmost label is the highest, so that no line crosses words
         const int at = sheet.top() + pitch * static_cast<int>(i);
         sheet.rule(x(marks[i].at), at - 12, x(marks[i].at), y - 12, "s-bad");
         sheet.arrow(x(marks[i].at), y - 24, x(marks[i].at), y - 2, "s-bad");
@@ -213,7 +213,7 @@ Sheet sheet_of(const std::string& title, const Curves& all) {
     sheet.text(x0, bottom + 62, all.across, "t-quiet");
 
     const std::array styles{"s-line", "s-bad", "s-dashed", "s-dotted"};
-    std::vector<std::pair<int, std::size_t>> ends;  // from the top
+    std::vector<std::pair<int, std::size_t>> ends;  // the y of each curve's last point, sorted from the top
     for (std::size_t c = 0; c < all.curves.size(); ++c) {
         std::string commands;
         int last = bottom;

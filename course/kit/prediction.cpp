@@ -1,4 +1,4 @@
-// What a lesson asks, checked and shuffled; and what was answered, recognised.
+// Checks and shuffles the questions of a lesson, and recognises answers.
 #include "course/kit/prediction.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ void refuse(std::string_view question, std::string_view why) {
     throw std::logic_error(fmt::format("[predict] '{}': {}", question, why));
 }
 
-// A hair more than asked for: 0.1 + 0.2 is not the 0.3 that is typed.
+// Allows a little more than `within`, because 0.1 + 0.2 differs from the typed 0.3.
 bool close(double a, double b, double within) { return std::abs(a - b) <= within + 1e-9 * std::abs(b); }
 
 Prediction checked(Prediction asked) {

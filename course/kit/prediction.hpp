@@ -1,4 +1,5 @@
-// What a lesson asks before it shows: options, or a number that is typed; each wrong one says which mistake it reveals.
+// A question that a lesson asks before the result. The learner chooses an option or types a number, and each wrong
+// answer explains its mistake.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +14,10 @@ namespace tally::lesson {
 // One option among several: right("3 times"), or wrong("the same", "Nothing was divided ...").
 struct Option {
     std::string text;
-    std::string mistake;  // what choosing it reveals; empty: it is right
+    std::string mistake;  // the explanation of a wrong option; empty: the option is right
 };
 
-// The same for a number that is typed: right(2.5).within(0.01), wrong(5, "That is the sum, not the mean.").
+// An answer that the learner types: right(2.5).within(0.01), wrong(5, "That is the sum, not the mean.").
 struct TypedNumber {
     double value;
     std::string mistake;
@@ -31,7 +32,7 @@ inline Option wrong(std::string_view text, std::string_view mistake) {
 }
 inline TypedNumber wrong(double value, std::string_view mistake) { return {value, std::string(mistake)}; }
 
-// For who asks once, and for who asks again.
+// The texts of the first and the second hint.
 struct Hints {
     std::string question, pointer;
 };
@@ -39,25 +40,25 @@ inline Hints hint(std::string_view question, std::string_view pointer) {
     return {std::string(question), std::string(pointer)};
 }
 
-// What was pressed or typed.
+// An answer of the learner.
 struct Try {
-    std::optional<std::size_t> choice;  // of the options as shown; none: a number that no known mistake gives
+    std::optional<std::size_t> choice;  // index of the option as shown; empty: a typed number that is not among the options
     std::string typed;
 };
 
-// What is asked, whatever its kind. The options of a typed number are not shown: it and its known mistakes.
+// A question of either kind. The options of a typed number, its value and the known mistakes, are not shown.
 struct Prediction {
     struct Known {
-        char id;  // a, b, c, ... as the lesson's source has them, whatever the shuffle
+        char id;  // a, b, c, ... in the order of the lesson's source, before the shuffle
         std::string text, mistake;
         double value = 0;
     };
-    int id = 0;  // counts the predictions of a lesson, from 1
+    int id = 0;  // the number of the question in the lesson, from 1
     bool is_typed = false;
-    double within = 0;  // how far from a number one may be and mean it
+    double within = 0;  // the tolerance of a typed number
     std::string question = {};
     std::vector<Known> options = {};
-    std::size_t answer = 0;  // its place among them
+    std::size_t answer = 0;  // index of the right option
     Hints hints = {};
     std::string why = {};
 
@@ -65,23 +66,25 @@ struct Prediction {
     bool is_right(const Try& one) const { return one.choice == answer; }
 };
 
-// Both refuse what an author should not ask: no right one or two of them, a wrong one without its mistake,
-// numbers that cannot be told apart.
+// Both throw std::logic_error unless there are 2 to 9 options and exactly one of them has no mistake, and if two
+// numbers are too close to be distinguished.
 Prediction prediction_of(std::string_view question, const std::vector<Option>& options, const Hints& hints,
                          std::string_view why);
 Prediction prediction_of(std::string_view question, const std::vector<TypedNumber>& numbers,
                          const Hints& hints, std::string_view why);
 
-// Without the mistakes that at these numbers are none, or are another's: of numbers that can be turned.
+// Removes the mistakes whose number equals the right one or another mistake's, which happens when the learner
+// changes a parameter.
 std::vector<TypedNumber> told_apart(const std::vector<TypedNumber>& numbers);
 
-// The options in another order for each lesson, prediction and seed. In the n seeds from a multiple of n on,
-// each of n options stands in each place once.
+// Puts the options in an order that depends on lesson, prediction and seed. Over n seeds that begin with a multiple
+// of n, each of the n options is in each place once.
 void shuffle(Prediction& prediction, std::uint64_t seed, int lesson);
 
-// Nothing where the text is no number.
+// Returns nothing if the text is not a number.
 std::optional<Try> tried(const Prediction& prediction, const std::string& typed);
-// What to say of a try that is wrong: its mistake; of a number without one, where it lies.
+// Returns the reply to a wrong try: its mistake, or for a number without a known mistake a comparison with the
+// answer.
 std::string told(const Prediction& prediction, const Try& wrong);
 
 }  // namespace tally::lesson

@@ -1,4 +1,4 @@
-// Starting ranks, and what they leave behind.
+// Starts the ranks of a lesson and reads their results.
 #include "course/kit/ranks.hpp"
 
 #include <fmt/format.h>
@@ -28,12 +28,12 @@ struct Said {
     std::size_t line;  // of the lesson's source
     std::vector<std::string> by_rank;
 };
-std::deque<Said> heard;  // not shown yet
-std::string ended;       // how the ranks ended, if it was not well
-std::ofstream keeper;    // in a rank
+std::deque<Said> heard;  // results that the lesson has not read yet
+std::string ended;       // the error with which the ranks ended; empty if there was none
+std::ofstream keeper;    // open in a rank
 
-// On one machine, by its loopback, more processes than cores: they yield while they wait. As root, too, as in a
-// container. What somebody has set stays.
+// Sets up Open MPI for one machine with fewer cores than processes: communication by loopback, and processes that
+// yield while they wait. Root may run it, as in a container. Variables that are already set keep their values.
 void set_up_open_mpi() {
     for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
              {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
@@ -48,14 +48,14 @@ void set_up_open_mpi() {
         ::setenv(name, value, 0);
 }
 
-// The one that CMake found, unless the environment names another.
+// Returns the launcher in TALLY_MPIEXEC, or the one that CMake found.
 std::string launcher() {
     const char* const named = std::getenv("TALLY_MPIEXEC");
     return named == nullptr ? TALLY_MPIEXEC : named;
 }
 
 std::string packed(const std::string& bytes) {
-    std::string digits = ".";  // so that nothing is a word, too
+    std::string digits = ".";  // so that an empty string is also a word of the file
     for (const char byte : bytes) digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
     return digits;
 }
@@ -68,7 +68,7 @@ std::string unpacked(const std::string& digits) {
 
 void read_what_was_kept(const std::string& file) {
     std::ifstream in(file);
-    for (std::string text; std::getline(in, text) && !in.eof();) {  // a line that was not ended was not kept
+    for (std::string text; std::getline(in, text) && !in.eof();) {  // a line without an end is incomplete
         std::istringstream words(text);
         Said said;
         words >> said.line;
@@ -77,7 +77,7 @@ void read_what_was_kept(const std::string& file) {
     }
 }
 
-// What a rank complained of; else the launcher's words, without its rulers.
+// Returns the first error message of a rank, or else the output of the launcher without its lines of dashes.
 std::string complaint_in(const std::string& output) {
     std::istringstream lines(output);
     std::string all;
@@ -88,7 +88,7 @@ std::string complaint_in(const std::string& output) {
     return all;
 }
 
-// A file that is gone when this is.
+// A temporary file that the destructor removes.
 struct Scratch {
     std::string path = (std::filesystem::temp_directory_path() / "tally-ranks-XXXXXX").string();
     Scratch() {
@@ -112,7 +112,7 @@ std::string no_launcher() {
     const std::string program = launcher();
     if (program.empty())
         return "it runs on several processes, and tally was built without an MPI to start them (Debian: "
-               "libopenmpi-dev openmpi-bin; then configure anew)";
+               "libopenmpi-dev openmpi-bin; then configure again)";
     if (::access(program.c_str(), X_OK) != 0)
         return fmt::format("it runs on several processes, and {}, which would start them, cannot be run",
                            program);
@@ -124,7 +124,7 @@ void run_ranks(int ranks, std::vector<std::string> command) {
     UpdateResult finished;
     {
         const Scratch file;
-        // Their standard input would be ours, and their words would come between those of the lesson.
+        // The ranks must not read this program's standard input, nor write between the lines of the lesson.
         std::vector<std::string> words{"/bin/sh",
                                        "-c",
                                        R"(exec "$0" "$@" </dev/null 2>&1)",
@@ -147,7 +147,7 @@ void run_ranks(int ranks, std::vector<std::string> command) {
 
 void become_rank(const std::string& file) {
 #ifdef __linux__
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // with the launcher
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends with the launcher
 #endif
     keeper.open(file, std::ios::app);
     if (!keeper) throw std::runtime_error("cannot write " + file);
@@ -159,23 +159,23 @@ void keep(std::size_t line, const std::vector<std::string>& said) {
     keeper << line;
     for (const auto& words : said) keeper << ' ' << packed(words);
     keeper << std::endl;
-    if (!keeper) throw std::runtime_error("what the ranks have said cannot be written");
+    if (!keeper) throw std::runtime_error("cannot write the results of the ranks");
 }
 
 std::vector<std::string> kept(std::size_t line) {
-    if (heard.empty()) throw Error("[ranks] " + (ended.empty() ? "they did not come here" : ended));
+    if (heard.empty()) throw Error("[ranks] " + (ended.empty() ? "the ranks have no result for this line" : ended));
     const Said said = std::move(heard.front());
     heard.pop_front();
     if (said.line != line)
         throw std::logic_error(
-            fmt::format("[on_ranks] the ranks came to line {}, and the lesson to line {}", said.line, line));
+            fmt::format("[on_ranks] the ranks reached line {}, and the lesson reached line {}", said.line, line));
     return said.by_rank;
 }
 
 void expect_ranks_done() {
     if (!ended.empty()) throw Error("[ranks] " + ended);
     if (!heard.empty())
-        throw std::logic_error(fmt::format("[on_ranks] the lesson did not come to line {}, but the ranks did",
+        throw std::logic_error(fmt::format("[on_ranks] the lesson did not reach line {}, but the ranks did",
                                            heard.front().line));
 }
 

@@ -1,6 +1,6 @@
-// A lesson that runs on several processes, its ranks. The program that somebody calls shows the lesson and is none
-// of them: it first runs itself as all the ranks, which come through the same talk and show nothing. What they
-// computed in on_ranks() (on_ranks.hpp) is kept in a file, and the talk finds it there when it is shown.
+// Runs a lesson on several processes (ranks). The program that the learner starts is not a rank: it first runs
+// itself as all the ranks, which execute the same lesson and print nothing. on_ranks() (on_ranks.hpp) writes the
+// results of the ranks to a file, and the program reads them there when it shows the lesson.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace tally::lesson {
 
-// Lessons whose record declares `--ranks` run on so many.
+// True for a lesson that declares the parameter `ranks`.
 bool on_several_ranks(const Lesson& lesson);
 
-// Why none can be started here; empty where they can.
+// Returns why ranks cannot be started here; empty if they can.
 std::string no_launcher();
 
-// Runs the command as so many ranks, to their end; each is told a file to which rank 0 writes. What a signal asked for
-// meanwhile is done when they have ended.
+// Runs the command as `ranks` processes until they end. A flag names the file to which rank 0 writes. A signal that
+// arrives earlier is raised again after they have ended.
 void run_ranks(int ranks, std::vector<std::string> command);
 
 // ---- in a rank ----
@@ -26,9 +26,9 @@ void become_rank(const std::string& file);
 bool is_rank();
 void keep(std::size_t line, const std::vector<std::string>& said);
 
-// ---- in the program that shows ----
-// What the ranks have said there, by rank; an Error, in words, if they did not come so far.
+// ---- in the program that shows the lesson ----
+// Returns the results of the ranks for this line, by rank. Throws Error if the ranks did not reach it.
 std::vector<std::string> kept(std::size_t line);
-void expect_ranks_done();  // an Error if they have more to say, or ended badly
+void expect_ranks_done();  // throws if the ranks ended with an error or have more results
 
 }  // namespace tally::lesson

@@ -1,4 +1,4 @@
-// The lesson that is running.
+// Runs a lesson's events through the record and the viewer.
 #include "course/kit/running.hpp"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ void Running::begin_step() {
 }
 
 void Running::emit(decltype(Event::is) what) {
-    if (table_ && !table_->rows.empty()) close_table();  // a loop may say something before its first row
+    if (table_ && !table_->rows.empty()) close_table();  // an empty table stays open, because the loop may emit a note before its first row
     record_.steps.back().push_back({step_, std::move(what)});
     if (on_screen()) viewer_.show(record_.steps.back().back());
 }
@@ -67,7 +67,7 @@ void Running::ask(Prediction prediction) {
     emit(std::move(reveal));
 }
 
-// Not recorded: going back shows what came of the work, not how long it took.
+// Progress is not recorded, because the key "back" shows results only.
 void Running::progress(ProgressMade made, bool another_tenth) {
     made.step = step_;
     if (on_screen()) viewer_.progress(made, another_tenth);
@@ -100,7 +100,7 @@ void Running::finish(Outcome outcome, const std::string& detail) {
     if (outcome == Outcome::ok && step_ != lesson_.steps) {
         outcome = Outcome::fail;
         if (end_.detail.empty())
-            end_.detail = fmt::format("it says {} steps and has {}", lesson_.steps, step_);
+            end_.detail = fmt::format("the lesson declares {} steps and has {}", lesson_.steps, step_);
     } else if (outcome == Outcome::ok && end_.failed > 0) {
         outcome = Outcome::fail;
     } else if (!detail.empty()) {
@@ -108,7 +108,7 @@ void Running::finish(Outcome outcome, const std::string& detail) {
         if (outcome == Outcome::fail && end_.failed == 0) end_.failed_step = step_;
     }
     end_.outcome = outcome;
-    step_ = std::max(step_, from_);  // how it ended is always shown
+    step_ = std::max(step_, from_);  // the end is always shown
     emit(end_);
     if (outcome != Outcome::quit) viewer_.end_of_lesson(record_);
 }

@@ -1,5 +1,5 @@
-// The lesson that is running: numbers its steps, keeps the record, counts its checks, and hands events
-// to the viewer.
+// Running numbers the steps of the running lesson, records its events, counts its checks and passes events to the
+// viewer.
 #pragma once
 
 #include <functional>
@@ -22,9 +22,9 @@ public:
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
 
-    static Running& now();  // an error outside a lesson
+    static Running& now();  // throws if no lesson is running
 
-    std::function<void(const Reveal&)> answered;  // is told of each question that was asked
+    std::function<void(const Reveal&)> answered;  // called after each question
 
     const Lesson& lesson() const { return lesson_; }
     const Options& options() const { return options_; }
@@ -41,7 +41,7 @@ public:
 
     void finish(Outcome outcome, const std::string& detail);
     const End& end() const { return end_; }
-    const Graph* own_graph() const;  // that of its name, or else the last one
+    const Graph* own_graph() const;  // the last graph with the lesson's name, or else the last graph
 
 private:
     bool on_screen() const { return step_ == 0 || step_ >= from_; }

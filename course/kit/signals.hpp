@@ -1,4 +1,4 @@
-// Handling the signals that ask a program to end, to stop or to go on; every other one does what it always does.
+// Helpers to handle the signals that end, stop or continue a program.
 #pragma once
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 namespace tally::lesson {
 
-// With all others held back meanwhile; one that is ignored on purpose (nohup) stays so.
+// Installs a handler that runs with all other signals blocked. A signal that is ignored, as by nohup, stays ignored.
 inline void handle_unless_ignored(int signal, void (*handler)(int, siginfo_t*, void*)) {
     struct sigaction action {};
     if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return;
@@ -17,7 +17,8 @@ inline void handle_unless_ignored(int signal, void (*handler)(int, siginfo_t*, v
     ::sigaction(signal, &action, nullptr);
 }
 
-// BLAS has threads of its own, and the kernel may pick one of them.
+// Forwards the signal to the thread, unless this is that thread. The kernel may deliver a signal to any thread,
+// also to one of BLAS.
 inline bool passed_to(pthread_t thread, int signal) {
     return ::pthread_equal(::pthread_self(), thread) == 0 && ::pthread_kill(thread, signal) == 0;
 }

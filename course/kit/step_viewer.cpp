@@ -1,4 +1,4 @@
-// Step mode.
+// Implements step mode.
 #include "course/kit/step_viewer.hpp"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ void StepViewer::say(const std::string& text) {
     write_lines(lines);
 }
 
-// The title shares the screen with the first step.
+// Clears the screen at a new step with --present. The title and the first step share a screen.
 void StepViewer::turn_page(int step) {
     if (!mode().presents || step == on_page_) return;
     if (on_page_ != 0) write("\033[H\033[2J");
@@ -53,7 +53,7 @@ void StepViewer::show(const Event& event) {
 }
 
 void StepViewer::fold_checks() {
-    if (mode().presents) held_ = 0;  // a class is shown them when it asks
+    if (mode().presents) held_ = 0;  // with --present, checks are shown only on the key c
     if (held_ == 1) write_lines({painted("       [ok] 1 check holds (c shows it)", Tone::good, style())});
     if (held_ > 1)
         write_lines(
@@ -86,19 +86,19 @@ void StepViewer::wait(const Record& record, const char* next) {
     }
 }
 
-// The line of keys below a step. Returns when one of them leads elsewhere.
+// Shows the line of keys below a step. Returns when a key moves to another step.
 StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
     for (bool resumed = false;;) {
         const std::size_t width = style().width;
         std::string line = fmt::format(" SPACE {}  b back  g graph  ? keys  q quit", next);
         if (line.size() >= width) line = fmt::format(" SPACE {}  b g ? q", next);
         if (line.size() >= width) line = " SPACE";
-        // Before the line appears: what is pressed on seeing it counts, also where it is drawn once more.
+        // Keys pressed before the line appears are discarded. After a stop the line is drawn again and no key is discarded.
         if (!resumed) forget_typed_ahead();
         write(line);
         const KeyPress press = read_key();
         resumed = press.key == Key::resumed;
-        // The line goes away as it came, without an escape sequence.
+        // Blanks erase the line, without an escape sequence.
         write("\r" + std::string(line.size(), ' ') + "\r");
         switch (press.key) {
             case Key::next:
@@ -168,7 +168,8 @@ std::vector<Try> StepViewer::ask(const Prediction& prediction, const Record& rec
     }
 }
 
-// Until it is right, skipped, or tried often enough. Where one goes elsewhere, what was tried stays tried.
+// Asks until an answer is right, the question is skipped or no try is left. Tries are kept when the learner goes
+// back to an earlier step.
 StepViewer::Move StepViewer::asked(const Prediction& prediction, const Place& place,
                                    std::vector<Try>& tries) {
     while (tries.empty() || (!prediction.is_right(tries.back()) && tries.size() < prediction.tries())) {
@@ -181,7 +182,7 @@ StepViewer::Move StepViewer::asked(const Prediction& prediction, const Place& pl
     return Move::next;
 }
 
-// One try.
+// Asks for one try.
 StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Place& place, bool again) {
     const std::string what =
         prediction.is_typed ? "a number, ENTER" : fmt::format("1-{}", prediction.options.size());
@@ -240,7 +241,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
     }
 }
 
-// Keys until one is no part of a number; of these ENTER has the number taken.
+// Reads a number. Returns the first key that is not part of a number; ENTER submits the number.
 KeyPress StepViewer::read_number(std::string& typed) {
     constexpr std::size_t longest = 24;
     for (;;) {
@@ -271,7 +272,7 @@ void StepViewer::hint(const Place& place) {
 }
 
 void StepViewer::write_graph(const Place& place) {
-    std::vector<const Graph*> graphs;  // of the last step that has some
+    std::vector<const Graph*> graphs;  // of the last step that has graphs
     for (std::size_t step = place.at + 1; step-- > 0 && graphs.empty();)
         for (const Event& event : place.record.steps[step])
             if (const auto* graph = std::get_if<Graph>(&event.is)) graphs.push_back(graph);
@@ -290,11 +291,11 @@ void StepViewer::write_graph(const Place& place) {
             write_whole(picture, graph->svg);
             if (!graph->dot.empty()) write_whole(path + ".dot", graph->dot);
             say(fmt::format("Wrote {}{}: {}", picture, graph->dot.empty() ? "" : " and .dot", graph->name));
-            write_lines({"       " + file_link(picture)});  // whole, however long: a terminal makes it a link
+            write_lines({"       " + file_link(picture)});  // not wrapped, so that a terminal recognises the link
             open_file(picture);
         }
     } catch (const WriteError& error) {
-        say(error.what());  // the lesson itself goes on
+        say(error.what());  // the lesson continues
     }
 }
 

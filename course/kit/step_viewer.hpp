@@ -1,4 +1,4 @@
-// Step mode: waits for a key after each step, asks before it reveals, and goes back by showing steps again.
+// StepViewer waits for a key after each step, asks for predictions, and shows earlier steps again.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ public:
     StepViewer(const Lesson& lesson, const Mode& mode, bool width_is_fixed)
         : TextViewer(lesson, mode, width_is_fixed) {}
     std::vector<Try> ask(const Prediction& prediction, const Record& record) override;
-    void show(const Event& event) override;  // checks that hold are counted, for the end of the step
+    void show(const Event& event) override;  // checks that hold are only counted until the end of the step
     void end_of_step(const Record& record) override;
     void end_of_lesson(const Record& record) override;
 
@@ -22,12 +22,12 @@ private:
     enum class Move : std::uint8_t { next, back };
     struct Answered {
         Move move = Move::next;
-        std::optional<Try> one;  // nothing: skipped
+        std::optional<Try> one;  // empty: skipped
     };
 
     static constexpr int unopened = -1;
 
-    // Where the viewer is in the record; it ends with the step the lesson is at.
+    // The step on screen. The last step of the record is the live one, at which the lesson is.
     struct Place {
         const Record& record;
         std::size_t at;
@@ -41,7 +41,7 @@ private:
     KeyPress read_number(std::string& typed);
     void go(Place& place, Move move);
     void browse(Place place);          // returns when the live step is on screen
-    void present(const Place& place);  // one recorded step
+    void present(const Place& place);  // shows one recorded step
     void hint(const Place& place);
     void checks(const Place& place);
     void fold_checks();
@@ -50,8 +50,8 @@ private:
     void say(const std::string& text);
 
     KeyMode keys_;
-    int held_ = 0;                            // checks of this step that have not been told of
-    int on_page_ = unopened;                  // the step that has the screen, where one presents
+    int held_ = 0;                            // checks of this step that hold and are not yet reported
+    int on_page_ = unopened;                  // the step on screen with --present
     std::map<std::size_t, int> hints_given_;  // by step
 };
 

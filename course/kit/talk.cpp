@@ -1,4 +1,4 @@
-// The talks of a program: each object of a lesson gives one before main().
+// Registers the lessons of a program: each object registers the lesson for its scalar type before main().
 #include "course/kit/talk.hpp"
 
 #include <map>

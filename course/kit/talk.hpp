@@ -1,7 +1,7 @@
-// What a lesson is written with. Its source is compiled once for each scalar type, called `real` in it; both objects
-// are linked into one program, whose --dtype chooses.
+// The header that lessons include. The source of a lesson is compiled once for each scalar type, which is called
+// `real`. Both objects are linked into one program, and --dtype selects one.
 //
-//     namespace {  // each object has its own of everything that a lesson defines
+//     namespace {  // both objects define the same names
 //     struct Divide {
 //         void talk() { step("..."); ... }
 //     };
@@ -25,19 +25,19 @@
 #include "tally/tools/sheet.hpp"
 
 #ifndef TALLY_REAL
-#define TALLY_REAL float  // for an editor, which looks at a lesson by itself
+#define TALLY_REAL float  // for an editor, which parses a lesson without the build's flags
 #endif
 
 namespace tally::lesson {
 
-// The numbers of whatever can be shown, for a witness who computes in double.
+// The numbers of any value that can be shown, for an independent check in double.
 inline std::vector<double> values(const Numbers& numbers) { return numbers.values; }
 
-void give(const Lesson& lesson, bool in_double, void (*talk)());  // before main()
-// What main() is in a lesson's program: runs the one that was given, or, of several, the one with this number.
+void give(const Lesson& lesson, bool in_double, void (*talk)());  // called before main()
+// The main() of a lesson's program. Runs the lesson with this number, or for 0 the one with the lowest number.
 int run_given(int argc, const char* const* argv, int number = 0);
 
-// A picture of what `draw` records: it is given the Picture, and calls name() and backward() of it.
+// Emits a picture of the graph that `draw` records. `draw` calls name() and backward() of the Picture.
 template <std::invocable<Picture&> Draw>
 void graph(std::string_view name, std::string title, const Draw& draw) {
     KeepValues keep_values;
@@ -46,7 +46,7 @@ void graph(std::string_view name, std::string title, const Draw& draw) {
     graph(name, picture.svg(), picture.dot());
 }
 
-// A picture that is no graph: it has no DOT.
+// Emits a picture that is not a graph and has no DOT text.
 template <class What>
 requires requires(const std::string& title, const What& what) { sheet_of(title, what); }
 void graph(std::string_view name, const std::string& title, const What& what) {
@@ -66,6 +66,6 @@ template <class Talk> struct Given {
     }
 };
 
-// The bound of n roundings in a row, relative to the sum of the magnitudes.
+// The error bound of n successive roundings in `real`, relative to the sum of the magnitudes.
 constexpr double roundings(int n) { return tally::lesson::gamma_bound<real>(n); }
 }  // namespace

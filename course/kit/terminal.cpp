@@ -1,4 +1,4 @@
-// The real terminal: raw keys, and restoring it when the program ends or stops.
+// Reads keys and restores the terminal when the program ends or stops.
 #include "course/kit/terminal.hpp"
 
 #include <poll.h>
@@ -17,12 +17,12 @@
 namespace tally::lesson {
 
 namespace {
-// What the signal handlers need; they may touch nothing else.
+// The signal handlers may use no other variables than these.
 termios as_found;
 termios with_keys;
 volatile std::sig_atomic_t keys_on = 0;
 volatile std::sig_atomic_t was_stopped = 0;
-pthread_t reader;  // the thread that waits for keys, and the only one that sets the terminal
+pthread_t reader;  // the thread that reads keys; only this thread changes the terminal
 
 bool ours() {
     termios now;
@@ -30,10 +30,11 @@ bool ours() {
            now.c_iflag == with_keys.c_iflag && now.c_oflag == with_keys.c_oflag;
 }
 
-// Only what we set ourselves is undone: after a stop, or in the background, a shell may have set its own.
+// Restores the terminal only if it still has the settings of KeyMode: after a stop, or in the background, a shell may
+// have changed them.
 bool restore() {
     if (keys_on == 0 || !ours()) return false;
-    sigset_t in_background, usual;  // where setting a terminal stops whoever does not hold this back
+    sigset_t in_background, usual;  // changing the terminal from the background would raise SIGTTOU and stop the process
     sigemptyset(&in_background);
     sigaddset(&in_background, SIGTTOU);
     ::pthread_sigmask(SIG_BLOCK, &in_background, &usual);
@@ -43,14 +44,14 @@ bool restore() {
     return true;
 }
 
-// Also a fresh line for whoever writes next, unless Ctrl-S holds all writing up.
+// Restores the terminal and begins a new line, unless Ctrl-S blocks the output.
 void leave_screen() {
     pollfd screen{STDOUT_FILENO, POLLOUT, 0};
     if (!restore() || ::poll(&screen, 1, 0) != 1) return;
     [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, "\r\n", 2);
 }
 
-// Does what the signal does without a handler: here it ends, or stops and goes on.
+// Raises the signal with its default action, which ends or stops the program.
 void as_without_handler(int signal) {
     struct sigaction usual {
     }, ours{};
@@ -65,13 +66,13 @@ void as_without_handler(int signal) {
     ::sigaction(signal, &ours, nullptr);
 }
 
-// Every other signal is held back in here: a second one, to the group after one to us, finds us gone.
+// All other signals are blocked in this handler, so that a second signal to the process group does not interrupt it.
 void on_end(int signal, siginfo_t*, void*) {
     if (passed_to(reader, signal)) return;
     leave_screen();
     if (signal == SIGINT) ::_exit(130);
     as_without_handler(signal);
-    ::_exit(128 + signal);  // process 1 of a container lives on
+    ::_exit(128 + signal);  // the signal does not end process 1 of a container
 }
 
 void on_continue(int signal, siginfo_t*, void*) {
@@ -84,25 +85,25 @@ void on_stop(int signal, siginfo_t* info, void* context) {
     if (passed_to(reader, signal)) return;
     leave_screen();
     as_without_handler(signal);
-    on_continue(signal, info, context);  // also where nobody could stop it: without a shell above
+    on_continue(signal, info, context);  // also if the stop had no effect, as in an orphaned process group
 }
 
-// The next byte, or nothing when none comes within the time (-1: forever), the terminal is gone, or
-// a signal came.
+// Reads the next byte. Returns `nothing` if none arrives in time (-1: no limit), `interrupted` after a signal, and
+// `gone` if the terminal is closed.
 enum class Got : std::uint8_t { byte, nothing, interrupted, gone };
 Got read_byte(char& byte, int milliseconds) {
     if (milliseconds < 0 && was_stopped != 0)
-        return Got::interrupted;  // a stop right after this waits for a key
+        return Got::interrupted;  // a stop before poll() must not be missed
     pollfd keyboard{STDIN_FILENO, POLLIN, 0};
     const int count = ::poll(&keyboard, 1, milliseconds);
     if (count == 0) return Got::nothing;
     const ssize_t size =
-        count < 0 ? -1 : ::read(STDIN_FILENO, &byte, 1);  // one at a time: the rest can be forgotten
+        count < 0 ? -1 : ::read(STDIN_FILENO, &byte, 1);  // a single byte, so that the kernel keeps the rest and tcflush() can discard it
     if (size == 1) return Got::byte;
     return size < 0 && errno == EINTR ? Got::interrupted : Got::gone;
 }
 
-constexpr int within_a_key = 50;  // milliseconds between the bytes of one key, also over a slow line
+constexpr int within_a_key = 50;  // milliseconds between the bytes of one key, enough for a slow connection
 
 KeyPress escape_sequence() {
     std::string sequence;
@@ -137,7 +138,7 @@ std::size_t text_width() { return std::clamp<std::size_t>(window_width().value_o
 
 void catch_interrupts() {
     reader = ::pthread_self();
-    ::signal(SIGINT, SIG_DFL);  // a shell's background job ignores it
+    ::signal(SIGINT, SIG_DFL);  // a shell starts background jobs with SIGINT ignored
     handle_unless_ignored(SIGINT, on_end);
     ::signal(SIGPIPE, SIG_IGN);
 }
@@ -158,7 +159,7 @@ KeyMode::KeyMode() {
     }
 }
 
-// A signal in between would find the keys still on, and turn them on once more: it waits.
+// Signals are blocked, because the handler of SIGCONT would set the terminal for keys again while keys_on is 1.
 KeyMode::~KeyMode() {
     sigset_t all, usual;
     sigfillset(&all);

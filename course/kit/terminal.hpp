@@ -1,4 +1,4 @@
-// The real terminal: keys one by one, and everything put back as it was.
+// Reads single keys from the terminal and restores the terminal afterwards.
 #pragma once
 
 #include <cstddef>
@@ -24,18 +24,18 @@ enum class Key : std::uint8_t {
 
 struct KeyPress {
     Key key = Key::other;
-    int digit = 0;  // 0 to 9, when it is one
-    char byte = 0;  // as it came, of a key that is one byte
+    int digit = 0;  // 0 to 9, for Key::digit
+    char byte = 0;  // the byte of a key that sends a single byte
 };
 
 std::optional<std::size_t> window_width();  // of the terminal on standard output
-std::size_t text_width();                   // of the window, from 20 to 80; without one 80
+std::size_t text_width();                   // of the window, limited to 20 to 80; 80 without a window
 
-// From here on Ctrl-C is exit code 130, and a closed pipe is an error to report rather than a death.
+// From now on Ctrl-C ends the program with exit code 130, and writing to a closed pipe is an error, not a signal.
 void catch_interrupts();
 
-// Keys are not echoed and come one by one while one of these is alive. The terminal is restored by its destructor, and
-// by a handler on SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGTSTP, which then do what they always do.
+// While a KeyMode is alive, keys are not echoed and arrive without ENTER. The destructor restores the terminal.
+// Handlers of SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGTSTP restore it too, before the signal's usual effect.
 class KeyMode {
 public:
     KeyMode();
@@ -44,7 +44,7 @@ public:
     KeyMode& operator=(const KeyMode&) = delete;
 };
 
-void forget_typed_ahead();  // keys pressed before a question never answer it
-KeyPress read_key();        // waits; a terminal that is gone counts as quit
+void forget_typed_ahead();  // discards keys pressed before a question, so that they do not answer it
+KeyPress read_key();        // waits for a key; a closed terminal counts as quit
 
 }  // namespace tally::lesson

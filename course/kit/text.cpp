@@ -1,4 +1,4 @@
-// Text on a terminal: widths, wrapping, pure ASCII.
+// Measures, wraps and pads text.
 #include "course/kit/text.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace tally::lesson {
 namespace {
 bool continues_code_point(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
 
-// The number of bytes that the first `columns` code points take.
+// Returns the number of bytes of the first `columns` code points.
 std::size_t bytes_for(std::string_view text, std::size_t columns) {
     std::size_t at = 0;
     while (at < text.size() && columns > 0) {
@@ -57,7 +57,7 @@ std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::st
     indent = std::min(indent, width / 2);
     std::vector<std::string> lines;
     std::string line;
-    bool fresh = true;  // nothing but indentation on this line
+    bool fresh = true;  // the line holds only indentation
     const auto end_line = [&] {
         lines.push_back(std::move(line));
         line.assign(indent, ' ');
@@ -66,7 +66,7 @@ std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::st
     for (std::string_view piece : pieces) {
         if (!fresh && width_of(line) + width_of(between) + width_of(piece) > width) end_line();
         if (!fresh) line += between;
-        // Blanks in front of a word line something up, but not at the beginning of a continued line.
+        // Blanks before a word align text. They are dropped at the beginning of a continued line.
         if (fresh && !lines.empty())
             piece.remove_prefix(std::min(piece.find_first_not_of(' '), piece.size()));
         while (width_of(line) + width_of(piece) > width) {
@@ -84,7 +84,7 @@ std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::st
 
 std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::size_t indent) {
     if (width_of(text) <= width) return {std::string(text)};
-    std::vector<std::string> words;  // each with the blanks before it, but for the one that separates
+    std::vector<std::string> words;  // each with the blanks before it, except the one that separates words
     while (!text.empty()) {
         const std::size_t start = std::min(text.find_first_not_of(' '), text.size());
         const std::size_t end = std::min(text.find(' ', start), text.size());

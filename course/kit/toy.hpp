@@ -1,4 +1,4 @@
-// The toy of the course: six rows of three numbers and three weights, and the rows in micro-batches.
+// Toy is the small example of the course: six rows of three numbers, three weights, and the rows in micro-batches.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 #include "course/kit/talk.hpp"
 
 namespace {
-// The numbers of the toy that can be turned: how many equal micro-batches its six rows are cut into, and how far SGD goes.
+// The parameters of lessons with the toy: the number of equal micro-batches, and the learning rate.
 inline tally::lesson::Dial equal_micro_batches() {
     return tally::lesson::one_of("micro", "equal micro-batches of the six rows", 3, {1, 2, 3, 6});
 }
@@ -17,16 +17,16 @@ inline tally::lesson::Dial learning_rate(double usual, double least, double most
 
 struct MicroBatch {
     Tensor micro;
-    std::string rows;  // which of the six these are: "0-1"
+    std::string rows;  // "0-1" for the first two rows
 };
 inline std::string many_rows(const std::string& rows) {
     return (rows.find('-') == std::string::npos ? "row " : "rows ") + rows;
 }
 
-// A lesson that is a Toy calls the rows x and the weights w. A picture goes backward once more, so it takes a Toy of
-// its own, with another w.
+// A lesson derives from Toy and calls the rows x and the weights w. A picture runs backward() again, so it needs
+// a second Toy with its own w.
 struct Toy {
-    // The last row may be another: a twin of the toy has one of short binary fractions.
+    // Another toy has short binary fractions in its last row.
     template <class S = real>
     static tally::Var<tally::Array<S>> six_rows(double a = -0.2466, double b = -0.5010, double c = -1.4250) {
         return tally::Array<S>({6, 3},
@@ -44,7 +44,7 @@ struct Toy {
 
     Tensor x = six_rows(), w = weights();
 
-    // All six rows, `size` at a time; or in these sizes.
+    // Splits the six rows into parts of `size` rows, or into parts of several given sizes.
     template <class Size> std::vector<MicroBatch> micro_batches(const Size& size) const {
         std::vector<MicroBatch> all;
         std::int64_t from = 0;
@@ -56,7 +56,7 @@ struct Toy {
         return all;
     }
 
-    // What a picture shows of these micro-batches: each row's part of a gradient, the gradient of each mean, the sums.
+    // The data of a picture of these micro-batches: the gradient of each row and of each mean, and the sums.
     tally::lesson::Shares shares(const std::vector<MicroBatch>& parts, const tally::Array<real>& full,
                                  const std::optional<tally::Array<real>>& sum) const {
         using namespace tally;
@@ -71,38 +71,39 @@ struct Toy {
         return all;
     }
 
-    // The sum of the rows from `from` to before `to` in one column, in whole units of 1/10000: nothing is rounded.
+    // The exact sum of the rows [from, to) in one column, as an integer in units of 1/10000.
     std::int64_t units(std::size_t from, std::size_t to, std::size_t column) const {
         const std::vector<double> numbers = tally::lesson::values(x);
         std::int64_t sum = 0;
         for (std::size_t row = from; row < to; ++row) sum += std::llround(numbers[3 * row + column] * 10000);
         return sum;
     }
-    // From these the mean of such rows, and the sum of all six times a factor, column by column.
+    // The mean of the rows [from, to) by column, computed from units().
     std::vector<double> exact_means(std::size_t from = 0, std::size_t to = 6) const {
         std::vector<double> means;
         for (std::size_t j = 0; j < 3; ++j)
             means.push_back(double(units(from, to, j)) / (10000.0 * double(to - from)));
         return means;
     }
+    // The sum of all six rows by column, times a factor.
     std::vector<double> column_sums(double factor) const {
         std::vector<double> sums;
         for (std::size_t j = 0; j < 3; ++j) sums.push_back(double(units(0, 6, j)) / 10000 * factor);
         return sums;
     }
-    // How w.grad is printed.
+    // Returns the text of a vector in the lesson's output, such as w.grad.
     static std::string as_printed(const std::vector<double>& numbers) {
         return "[" + tally::lesson::row_text(numbers, 4) + "]";
     }
 
-    // A row of six weighs 1/6: so much of each column's mean magnitude, as the bound of a gradient.
+    // The mean magnitude of each column times `factor`, as an error bound of a gradient in which a row weighs 1/6.
     std::vector<double> mean_columns(double factor) const {
         std::vector<double> means(3);
         const std::vector<double> numbers = tally::lesson::values(x);
         for (std::size_t i = 0; i < numbers.size(); ++i) means[i % 3] += factor * std::abs(numbers[i]) / 6;
         return means;
     }
-    // The magnitudes of a column add up to this, in the largest.
+    // The largest sum of the magnitudes of a column.
     double largest_column() const {
         std::vector<double> sums(3);
         const std::vector<double> numbers = tally::lesson::values(x);

@@ -1,4 +1,4 @@
-// The renderers that never wait: text and JSON lines.
+// Renders events without waiting, as text or as lines of JSON.
 #include "course/kit/viewer.hpp"
 
 #include <unistd.h>
@@ -36,7 +36,7 @@ bool begins_a_paragraph(const Event& event) {
 
 Style TextViewer::style() const {
     Style style = mode_.style;
-    if (!width_is_fixed_) style.width = text_width();  // which may have changed
+    if (!width_is_fixed_) style.width = text_width();  // the window may have changed
     return style;
 }
 
@@ -65,7 +65,7 @@ void TextViewer::progress(const ProgressMade& made, bool another_tenth) {
     }
     const bool finished = made.done >= made.total;
     auto narrow = style();
-    --narrow.width;  // a line as wide as the window could wrap, and then it could not be rewritten
+    --narrow.width;  // a line as wide as the window could wrap, and a wrapped line cannot be rewritten
     if (finished && bar_on_screen_) {
         write("\r" + std::string(narrow.width, ' ') + "\r");
         bar_on_screen_ = false;

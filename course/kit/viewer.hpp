@@ -1,4 +1,4 @@
-// Who watches a lesson: renders its events as they come, and may wait, ask and go back.
+// A Viewer renders the events of a lesson at once. It may wait for a key, ask questions and show earlier steps.
 #pragma once
 
 #include <memory>
@@ -10,19 +10,19 @@
 namespace tally::lesson {
 
 struct Quit {
-};  // thrown where the viewer asks to leave; no std::exception, so that no lesson catches it by accident
+};  // thrown when the learner quits; not a std::exception, so that a lesson does not catch it by accident
 
 class Viewer {
 public:
     virtual ~Viewer() = default;
     virtual void show(const Event&) {}
     virtual void progress(const ProgressMade&, [[maybe_unused]] bool another_tenth) {}
-    virtual std::vector<Try> ask(const Prediction&, const Record&) { return {}; }  // what was tried, in order
-    virtual void end_of_step(const Record&) {}                                     // may wait; throws Quit
+    virtual std::vector<Try> ask(const Prediction&, const Record&) { return {}; }  // the tries in order
+    virtual void end_of_step(const Record&) {}                                     // may wait for a key; throws Quit
     virtual void end_of_lesson(const Record&) {}
 };
 
-// JSON lines, text, text that waits for keys, or nothing at all.
+// Makes the viewer for JSON lines, text, text with step mode, or no output.
 std::unique_ptr<Viewer> make_viewer(const Lesson& lesson, const Flags& flags, const Mode& mode);
 
 class TextViewer : public Viewer {
@@ -33,7 +33,7 @@ public:
     void progress(const ProgressMade& made, bool another_tenth) override;
 
 protected:
-    Style style() const;  // as wide as the window is now
+    Style style() const;  // with the present width of the window
     const Lesson& lesson() const { return lesson_; }
     const Mode& mode() const { return mode_; }
     void write(std::string_view text);

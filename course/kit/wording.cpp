@@ -1,4 +1,4 @@
-// Sentences that follow their numbers.
+// Builds sentences with numbers and plurals.
 #include "course/kit/wording.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ std::string filled(std::string_view pattern, const std::vector<Filling>& filling
     for (std::size_t gap = 0; (gap = pattern.find("{}", gap)) != std::string_view::npos; gap += 2) ++gaps;
     if (gaps != fillings.size())
         throw std::logic_error(
-            fmt::format("[say] '{}' has room for {}, and gets {}", pattern, gaps, fillings.size()));
+            fmt::format("[say] '{}' has {} gaps {{}}, but there are {} values", pattern, gaps, fillings.size()));
     return text;
 }
 
@@ -41,7 +41,7 @@ std::string capital(std::string text) {
 }
 
 namespace {
-// "rows" of 1 is "row", "micro-batches" "micro-batch".
+// Returns the singular: "row" for "rows", "micro-batch" for "micro-batches".
 std::string of_one(const std::string& things) {
     if (things.ends_with("ries")) return things.substr(0, things.size() - 3) + "y";
     return things.substr(0, things.size() - (things.ends_with("ches") ? 2 : 1));

@@ -225,7 +225,7 @@ TEST_CASE("a lesson with more or fewer steps than it says fails") {
     step("one");
     stage.running.finish(Outcome::ok, "");
     CHECK(stage.running.end().outcome == Outcome::fail);
-    CHECK(stage.running.end().detail == "it says 2 steps and has 1");
+    CHECK(stage.running.end().detail == "the lesson declares 2 steps and has 1");
 }
 
 TEST_CASE("a failed check is not forgiven by a skip") {

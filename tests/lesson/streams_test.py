@@ -96,7 +96,7 @@ def test_quiet_says_nothing(lesson, schema):
 def test_exit_codes(lesson, schema):
     for behaviour, code, words in ((None, 0, "[ok] lesson sample: 5 steps, 2 checks"), ("fails", 1, "three is four: 3 is not 4"),
                                    ("throws", 1, "inner sizes differ"), ("skips", 77, "not today"),
-                                   ("short", 1, "it says 5 steps and has 4")):
+                                   ("short", 1, "the lesson declares 5 steps and has 4")):
         result = run(lesson, behaviour=behaviour)
         flat = re.sub(r"\s+", " ", result.stdout)
         assert result.returncode == code and words in flat, (behaviour, result.returncode, result.stdout[-400:])
