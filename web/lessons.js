@@ -116,7 +116,7 @@ function questionAbout(event, key, isOver) {
       const value = Number(field.value);
       if (field.value.trim() === "" || Number.isNaN(value)) { words.textContent = "That is not a number."; return; }
       if (near(value, right)) return over();
-      wrong(event.mistakes[event.options.findIndex((_, i) => near(value, i))] ?? (value > Number(event.options[right]) ? "It is less." : "It is more."));
+      wrong(event.mistakes[event.options.findIndex((_, i) => near(value, i))] ?? (value > Number(event.options[right]) ? "The answer is smaller." : "The answer is larger."));
       field.select();
     } }, field, " ", make("button", {}, "Answer")));
   } else {

@@ -1,4 +1,4 @@
-// Reads the four files, or has their stand-in drawn; both become the same arrays.
+// Reads the four files of FashionMNIST, or generates pictures with the same format.
 #include "course/data/fashion.hpp"
 
 #include <filesystem>
@@ -15,9 +15,9 @@ constexpr const char* train_images = "train-images-idx3-ubyte";
 constexpr const char* train_labels = "train-labels-idx1-ubyte";
 constexpr const char* test_images = "t10k-images-idx3-ubyte";
 constexpr const char* test_labels = "t10k-labels-idx1-ubyte";
-constexpr std::int64_t first_of_test = std::int64_t{1} << 32;  // beyond every training set
+constexpr std::int64_t first_of_test = std::int64_t{1} << 32;  // a larger index than any training picture has
 
-// The file, or the packed one; empty when neither is there.
+// Returns the path of the file or of the packed file, or an empty string.
 std::string find(const std::string& folder, const std::string& name) {
     const auto path = std::filesystem::path(folder) / name;
     for (const std::string& each : {path.string(), path.string() + ".gz"})
@@ -48,7 +48,7 @@ template <class S> Pictures<S> load_pictures(const std::string& images_path, con
     const auto side = static_cast<std::int64_t>(garments::picture_side);
     if (images.shape.rank() != 3 || images.shape[1] != side || images.shape[2] != side)
         throw Error("[load_fashion] '" + images_path + "' holds " + to_string(images.shape) +
-                    "; pictures of 28 x 28 are wanted");
+                    "; it must hold pictures of 28 x 28");
     if (labels.shape.rank() != 1 || labels.shape[0] != images.shape[0])
         throw Error("[load_fashion] '" + labels_path + "' holds " + to_string(labels.shape) + " labels for " +
                     std::to_string(images.shape[0]) + " pictures");

@@ -1,5 +1,5 @@
-// FashionMNIST: small pictures of garments in ten classes; and a generated stand-in of the same form, for
-// where its files are not.
+// Loads FashionMNIST, small pictures of garments in ten classes, or generates similar pictures if its files
+// are missing.
 #pragma once
 
 #include <array>
@@ -10,43 +10,44 @@
 
 namespace tally {
 
-// Of one picture, and what is on the pictures.
+// The pixels of one picture, and the classes.
 inline constexpr std::int64_t fashion_pixels = 28 * 28;
 inline constexpr std::array<const char*, 10> fashion_classes = {
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"};
 
-// Where tools/get-fashion-mnist puts the files, seen from the root of this repository.
+// The folder in which tools/get-fashion-mnist puts the files, relative to the root of the repository.
 inline constexpr const char* fashion_folder = "data/fashion-mnist";
 
-// Some pictures with their labels.
+// Pictures with their labels.
 template <class S> struct Pictures {
-    Array<S> images;             // (count, 784), from 0, black, to 1, white
-    Array<std::int32_t> labels;  // (count), places in fashion_classes
+    Array<S> images;             // (count, 784), from 0 (black) to 1 (white)
+    Array<std::int32_t> labels;  // (count), indices into fashion_classes
     std::int64_t count() const { return images.shape()[0]; }
 };
 
-// FashionMNIST, or what stands in for it.
+// FashionMNIST, or generated pictures.
 template <class S> struct Fashion {
     Pictures<S> train, test;
     bool real = false;
-    std::string origin;  // the same in words
+    std::string origin;  // a description of the source and the sizes
 };
 
-// Whether any of FashionMNIST's four files is there, packed or not.
+// True if any of the four files of FashionMNIST exists, packed or not.
 bool has_fashion(const std::string& folder);
 
-// The four files as they are published, packed (.gz) or not; an Error when they don't fit together.
+// Loads the four published files, packed (.gz) or not. Throws Error if a file is missing or the files do not
+// match.
 template <class S> Fashion<S> load_fashion(const std::string& folder);
 
-// Drawn pictures; the one with number i depends on the seed and on i only, and has the same bits everywhere.
+// Generates pictures. Picture i depends on the seed and on i only, and has the same bits on every machine.
 template <class S>
 Pictures<S> generated_pictures(std::int64_t count, std::uint64_t seed, std::int64_t first = 0);
 
-// Drawn pictures to train and to test with, which have none in common.
+// Generates pictures for training and for testing, without common pictures.
 template <class S>
 Fashion<S> generated_fashion(std::uint64_t seed, std::int64_t train = 60000, std::int64_t test = 10000);
 
-// The real one where its files are, otherwise the generated one.
+// Loads FashionMNIST if any of its files exists, and generates pictures otherwise.
 template <class S> Fashion<S> find_fashion(const std::string& folder, std::uint64_t seed) {
     return has_fashion(folder) ? load_fashion<S>(folder) : generated_fashion<S>(seed);
 }

@@ -1,4 +1,4 @@
-// A garment is a few polygons, of which corners, size, place, cloth and light vary from picture to picture.
+// Draws garments of a few polygons. Corners, size, place, fabric and light vary from picture to picture.
 #include "course/data/garments.hpp"
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 namespace tally::garments {
 namespace {
 
-// From here on only what IEEE 754 rounds in one way, nothing of libm: the pixels have the
-// same bits everywhere.
+// The code below uses only operations that IEEE 754 rounds uniquely, and no libm, so that the pixels have the
+// same bits on every machine.
 constexpr std::uint64_t class_stream = std::uint64_t{0x77656172} << 32;  // "wear"
 constexpr std::uint64_t form_stream = class_stream + 1, noise_stream = class_stream + 2;
 constexpr double side = picture_side;
 
-// The draws of one picture, one after the other; between pictures there is room for 2^16.
+// The random numbers of one picture. Each picture has 2^16 counters.
 class Dice {
 public:
     Dice(std::uint64_t seed, std::uint64_t picture) : seed_(seed), next_(picture << 16) {}
@@ -33,7 +33,7 @@ private:
     std::uint64_t seed_, next_;
 };
 
-// How a garment lies in its picture.
+// The place of a garment in its picture.
 struct Placement {
     explicit Placement(Dice& dice)
         : width(dice(0.8, 1.08)),
@@ -50,7 +50,7 @@ struct Placement {
 
 using Canvas = std::array<float, picture_side * picture_side>;
 
-// Adds to `covered` how much of each pixel of a row lies between two places.
+// Adds to `covered` the part of each pixel of a row between `from` and `to`.
 void cover(std::array<float, picture_side>& covered, double from, double to, float share) {
     from = std::clamp(from, 0.0, side);
     to = std::clamp(to, 0.0, side);
@@ -61,7 +61,7 @@ void cover(std::array<float, picture_side>& covered, double from, double to, flo
     }
 }
 
-// Paints a polygon: four lines through each row of pixels, each filled between every other crossing.
+// Paints a polygon with four scan lines per row of pixels, filled by the even-odd rule.
 void paint(Canvas& canvas, const std::vector<Point>& corners, float shade) {
     constexpr int lines = 4;
     double top = side, bottom = 0;
@@ -114,13 +114,13 @@ void paint(Canvas& canvas, const Patch& patch, const Placement& place, Dice& dic
     if (patch.outline == Outline::pair) put(others);
 }
 
-// Between -1 and 1, with period 1.
+// A triangle wave between -1 and 1 with period 1.
 double wave(double x) {
     const double phase = x - std::floor(x);
     return 4 * std::abs(phase - 0.5) - 1;
 }
 
-// How bright the cloth is at each place: its colour, light from one side, stripes or checks.
+// The brightness of the fabric at each place: colour, light from one side, stripes or checks.
 struct FabricPattern {
     explicit FabricPattern(Dice& dice)
         : brightness(dice(0.35, 1)), light_x(dice(-0.3, 0.3)), light_y(dice(-0.2, 0.2)) {

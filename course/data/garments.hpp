@@ -1,4 +1,4 @@
-// Garments drawn by plain geometry: what the generated stand-in for FashionMNIST consists of.
+// Draws the generated pictures, which replace FashionMNIST, from polygons.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace tally::garments {
 
 inline constexpr std::size_t picture_side = 28;
 
-// Picture number `index` of its seed: the class it shows, and its pixels, row by row, 0 (black) to 255.
+// The class and the pixels of picture `index` for a seed, row by row, from 0 (black) to 255.
 std::int32_t class_of(std::uint64_t seed, std::uint64_t index);
 void draw(std::span<std::uint8_t, picture_side * picture_side> pixels, std::uint64_t seed,
           std::uint64_t index);

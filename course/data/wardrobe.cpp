@@ -1,5 +1,4 @@
-// What differs little between these is so on purpose: pullovers, coats and shirts are hard to tell apart,
-// too, when they are real.
+// Defines the garments. Pullovers, coats and shirts are similar on purpose, as they are in FashionMNIST.
 #include "course/data/wardrobe.hpp"
 
 namespace tally::garments {
@@ -8,10 +7,10 @@ namespace {
 
 using enum Outline;
 
-// A polygon a line.
+// One polygon per line.
 // clang-format off
 
-// ---- what several garments have ----
+// ---- parts of several garments ----
 
 Patch long_sleeves() { return {pair, 0.92, 1, {{9, 3.5}, {5, 7}, {2, 25}, {6, 25.5}, {9, 11}}}; }
 Patch short_sleeves() { return {pair, 0.92, 1, {{8, 3.5}, {2, 9.5}, {5.5, 13}, {9, 9.5}}}; }
@@ -45,7 +44,7 @@ Garment straight_dress() {
 Garment coat() {
     return {long_sleeves(),
             {halved, 1, 1, {{14, 4.5}, {11, 2}, {8, 3}, {8, 11}, {7, 27}, {14, 27}}},
-            {whole, 0.3, 0.8, {{13.5, 5}, {14.5, 5}, {14.5, 27}, {13.5, 27}}},  // where it opens
+            {whole, 0.3, 0.8, {{13.5, 5}, {14.5, 5}, {14.5, 27}, {13.5, 27}}},  // opening
             {pair, 0.7, 0.7, {{11, 2}, {14, 9}, {11.8, 10}, {10, 4}}}};         // lapels
 }
 Garment shirt() { return {long_sleeves(), torso(), collar(), buttons()}; }

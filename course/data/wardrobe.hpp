@@ -1,4 +1,4 @@
-// The garments of the generated pictures, as they look before anything varies: a table of polygons.
+// The polygons of the generated garments before any variation.
 #pragma once
 
 #include <array>
@@ -11,19 +11,19 @@ struct Point {
 };
 
 enum class Outline {
-    whole,   // as it is given
-    halved,  // the left half, from top to bottom; the right half mirrors it
-    pair     // twice: as it is given, and mirrored
+    whole,   // the corners are the whole outline
+    halved,  // the corners are the left half from top to bottom; the right half is mirrored
+    pair     // the polygon and its mirror image
 };
 
 struct Patch {
     Outline outline;
-    double shade;        // of the cloth's brightness; 0 is a hole
-    double probability;  // how often it is there
+    double shade;        // factor of the fabric's brightness; 0 is a hole
+    double probability;  // of the patch in a picture
     std::vector<Point> corners;
 };
 
-using Garment = std::vector<Patch>;  // later patches lie over earlier ones
+using Garment = std::vector<Patch>;  // later patches cover earlier ones
 
 // The kinds of garment of each class, in the order of fashion_classes; each kind is equally frequent.
 const std::array<std::vector<Garment>, 10>& wardrobe();

@@ -83,7 +83,7 @@ std::vector<Noted> answers_of(const Reveal& reveal, const std::string& lesson) {
 }
 
 Predicted predicted(const std::vector<Noted>& answers) {
-    std::map<std::pair<std::string, std::string>, std::vector<std::string>> tries;  // by lesson and number of the question
+    std::map<std::pair<std::string, std::string>, std::vector<std::string>> tries;  // by lesson and question
     for (const auto& answer : answers) {
         if (answer.what != "question") continue;
         auto& of_this = tries[{answer.of, answer.number}];

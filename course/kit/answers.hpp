@@ -15,10 +15,10 @@ struct Noted {
     std::string what;         // question, exercise, lesson
     std::string of;           // the slug of the lesson or exercise
     std::string number = {};  // of a question, from 1 within the lesson
-    std::string how =
-        {};  // right, wrong, skipped; passed, wrong, error, hint, shown, reset; done, begun, failed
-    std::string which = {};  // the letter of the option, or the name of the known mistake
-    std::string given = {};  // the text of the option, or the typed number
+    // right, wrong, skipped; passed, wrong, error, hint, shown, reset; done, begun, failed
+    std::string how = {};
+    std::string which = {};     // the letter of the option, or the name of the known mistake
+    std::string given = {};     // the text of the option, or the typed number
     std::string sentence = {};  // the reply to a mistake
     std::string question = {};  // the text of the question
 };
@@ -33,8 +33,8 @@ std::optional<Noted> parse_answer(const std::string& line);  // empty if the lin
 // Returns one entry for each try at a question, or one entry if the learner skipped the question.
 std::vector<Noted> answers_of(const Reveal& reveal, const std::string& lesson);
 
-// Counts the questions that were answered right at the first try, at the second try, or skipped. If a question was
-// asked in several runs, only the first two tries count.
+// Counts the questions that were answered right at the first try, at the second try, or skipped. If a
+// question was asked in several runs, only the first two tries count.
 struct Predicted {
     int asked = 0, at_once = 0, later = 0, skipped = 0;
 };

@@ -28,8 +28,8 @@ volatile std::sig_atomic_t asked_by = 0;       // the first signal to end this p
 
 pthread_t waiting;  // the thread that waits for the child; only this thread handles signals
 
-// The child receives signals of the keyboard itself, because it is in the same process group. Other signals may have
-// been sent to this process alone, so they are passed on.
+// The child receives signals of the keyboard itself, because it is in the same process group. Other signals
+// may have been sent to this process alone, so they are passed on.
 void pass_on(int signal, siginfo_t* info, void*) {
     if (passed_to(waiting, signal)) return;
     const bool keyboard = signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP;
@@ -42,8 +42,8 @@ void pass_on(int signal, siginfo_t* info, void*) {
 
 void notice(int signal, siginfo_t*, void*) { passed_to(waiting, signal); }
 
-// While an Aside is alive, signals to end or stop go to the child first, because the child must restore the terminal.
-// The signals are blocked except in pselect().
+// While an Aside is alive, signals to end or stop go to the child first, because the child must restore the
+// terminal. The signals are blocked except in pselect().
 class Aside {
 public:
     Aside() {
@@ -53,7 +53,8 @@ public:
         ::pthread_sigmask(SIG_BLOCK, &held_back, &mask_before_);
         for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], nullptr, &before_[i]);
     }
-    // Installs the handlers. Called once the child exists: before, a signal has its usual effect on this program.
+    // Installs the handlers. Called once the child exists: before, a signal has its usual effect on this
+    // program.
     void watch() {
         asked_by = 0;
         stop_asked_by = 0;
@@ -77,8 +78,8 @@ private:
     sigset_t mask_before_{};
 };
 
-// The terminal's settings before the child started. They are restored if a signal that cannot be caught ended or
-// stopped the child.
+// The terminal's settings before the child started. They are restored if a signal that cannot be caught ended
+// or stopped the child.
 class TerminalBefore {
 public:
     TerminalBefore() : known_(::tcgetattr(STDIN_FILENO, &found_) == 0) {}
@@ -97,8 +98,8 @@ private:
     bool known_;
 };
 
-// If the child has stopped, stops this program too. The child stops first (Ctrl-Z), so that it can restore the
-// terminal before the shell takes it. If SIGCONT continues only this program, it continues the child.
+// If the child has stopped, stops this program too. The child stops first (Ctrl-Z), so that it can restore
+// the terminal before the shell takes it. If SIGCONT continues only this program, it continues the child.
 void stop_with(pid_t pid, const TerminalBefore& terminal) {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != pid) return;
@@ -140,7 +141,7 @@ std::array<int, 2> closing_pipe() {
     ::fcntl(captured_descriptor, F_SETFD, 0);
     struct sigaction usual {};
     usual.sa_handler = SIG_DFL;
-    ::sigaction(SIGPIPE, &usual, nullptr);  // execv() resets handlers, but an ignored signal would stay ignored
+    ::sigaction(SIGPIPE, &usual, nullptr);  // execv() resets handlers, but not SIG_IGN
     aside.release();
     ::execv(words[0], words);
     const int error = errno;
@@ -158,7 +159,8 @@ UpdateResult run_capturing(const std::vector<std::string>& command, int captured
 
     const TerminalBefore terminal;
     Aside aside;
-    // Not posix_spawn(), which waits for the child's exec: it would wait forever if a signal stops the child before.
+    // Not posix_spawn(), which waits for the child's exec: it would wait forever if a signal stops the child
+    // before.
     const pid_t pid = ::fork();
     int error = errno;
     if (pid == 0) become(words.data(), aside, ends[1], captured_descriptor, failures[1]);

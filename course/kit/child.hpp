@@ -13,8 +13,9 @@ struct UpdateResult {
     std::string captured;  // the output of the child to the captured descriptor
 };
 
-// Runs the command in this terminal and captures its output to descriptor 3. A signal that would end or stop this
-// program is passed to the child, which must restore the terminal. This program ends or stops after the child has.
+// Runs the command in this terminal and captures its output to descriptor 3. A signal that would end or stop
+// this program is passed to the child, which must restore the terminal. This program ends or stops after the
+// child has.
 constexpr int report_descriptor = 3;
 UpdateResult run_reporting(const std::vector<std::string>& command);
 // The same for any descriptor, without the flag --report.

@@ -1,5 +1,5 @@
-// Numbers of a lesson that can be turned: ./learn 6 --micro 3. A lesson declares in its record which it takes, from
-// where to where, and what each is otherwise; flags, help, refusals and tests read them there.
+// Numbers of a lesson that can be turned: ./learn 6 --micro 3. A lesson declares in its record which it
+// takes, from where to where, and what each is otherwise; flags, help, refusals and tests read them there.
 #pragma once
 
 #include <cstdint>
@@ -39,12 +39,13 @@ std::string range_of(const Dial& dial);  // "1, 2, 3 or 6", "whole numbers from 
 std::string usual_of(const Dial& dial);  // "4,2"
 
 using Settings = std::map<std::string, std::vector<double>, std::less<>>;
-// What the texts of the flags (by name) make of a lesson's dials. Throws std::invalid_argument, whose sentence names
-// what there is.
+// What the texts of the flags (by name) make of a lesson's dials. Throws std::invalid_argument, whose
+// sentence names what there is.
 Settings settings_of(const std::vector<Dial>& dials, const std::map<std::string, std::string>& given);
 
-// What a number is set to: const int n = dial("micro"); const std::vector<std::int64_t> sizes = dial("split").
-// A real number is no int, and neither parts nor several are a number: who reads one as another has forgotten what the record declares.
+// What a number is set to: const int n = dial("micro"); const std::vector<std::int64_t> sizes =
+// dial("split"). A real number is no int, and neither parts nor several are a number: who reads one as
+// another has forgotten what the record declares.
 class Setting {
 public:
     Setting(const Dial& dial, std::vector<double> values)

@@ -12,8 +12,8 @@ struct WriteError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// The reader of standard output has closed it, as `head` does. The program ends silently with the exit code of
-// SIGPIPE. This is not a std::exception, so a handler of errors does not catch it.
+// The reader of standard output has closed it, as `head` does. The program ends silently with the exit code
+// of SIGPIPE. This is not a std::exception, so a handler of errors does not catch it.
 struct NobodyReads {
     static constexpr int exit_code = 128 + 13;
 };
@@ -26,7 +26,8 @@ std::string free_name(const std::string& path, const std::string& ending);
 // Writes a temporary file in the same folder and renames it. Throws WriteError.
 void write_whole(const std::string& path, std::string_view content);
 
-// Writes to the file descriptor without a buffer, so that a crash loses nothing. Throws WriteError or NobodyReads.
+// Writes to the file descriptor without a buffer, so that a crash loses nothing. Throws WriteError or
+// NobodyReads.
 void write_to(int descriptor, std::string_view content);
 
 }  // namespace tally::lesson

@@ -17,7 +17,8 @@
 namespace tally::lesson {
 
 namespace {
-// Checks a seed. Without this check -1 would wrap to a large seed, and a seed that is too large would be clamped.
+// Checks a seed. Without this check -1 would wrap to a large seed, and a seed that is too large would be
+// clamped.
 std::string a_seed(const std::string& text) {
     std::uint64_t seed = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
@@ -69,13 +70,16 @@ void add_flags(CLI::App& app, Flags& flags) {
 void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only) {
     for (const auto& [name, meaning] : dial_names()) {
         bool with_commas = name == "split" || name == "values";
-        std::string says = meaning, group = "Parameters (the --help of a lesson lists those that the lesson has)";
+        std::string says = meaning,
+                    group = "Parameters (the --help of a lesson lists those that the lesson has)";
         if (only != nullptr) {
             const auto dial = std::find_if(only->begin(), only->end(), [&, &called = name](const auto& one) {
                 return one.name == called;
             });
             const bool here = dial != only->end();
-            group = here ? "Parameters" : "";  // other parameters are accepted only to be rejected with a message
+            // Other parameters are accepted here, so that settings_of() can reject them with a better
+            // message.
+            group = here ? "Parameters" : "";
             if (here) {
                 says = fmt::format("{}: {} (default {})", dial->meaning, range_of(*dial), usual_of(*dial));
                 with_commas = dial->usual.size() > 1;

@@ -32,15 +32,16 @@ struct Flags {
 };
 
 void add_flags(CLI::App& app, Flags& flags);
-// Adds the flags of lesson parameters. The help of a lesson lists its own parameters with their ranges (`only`), the
-// help of the runner lists all.
+// Adds the flags of lesson parameters. The help of a lesson lists its own parameters with their ranges
+// (`only`), the help of the runner lists all.
 void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only = nullptr);
 // Returns the flags that repeat this run and are not at their defaults: " --seed 5 --dtype float64".
 std::string what_matters(const Flags& flags);
 std::string turned_in(const Flags& flags);               // "--micro 6 --rate 0.2"
 std::vector<std::string> arguments(const Flags& flags);  // for a lesson program with the same flags
 
-// The result of parse(). If `done` is true, the program ends with `code`: 0 after --help, 2 after an error in argv.
+// The result of parse(). If `done` is true, the program ends with `code`: 0 after --help, 2 after an error in
+// argv.
 struct Parsed {
     bool done = false;
     int code = 0;

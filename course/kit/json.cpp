@@ -222,7 +222,8 @@ Lesson parse_description(const std::string& line) {
                   json.at("minutes"), json.at("steps"), json.at("dtype")};
     for (const auto& dial : json.value("dials", Json::array())) {
         const auto kind = std::find(std::begin(kinds), std::end(kinds), dial.at("kind").get<std::string>());
-        if (kind == std::end(kinds)) throw std::runtime_error("unknown kind of parameter: " + dial.at("kind").dump());
+        if (kind == std::end(kinds))
+            throw std::runtime_error("unknown kind of parameter: " + dial.at("kind").dump());
         lesson.dials.push_back({dial.at("name"), dial.at("meaning"),
                                 static_cast<Dial::Kind>(kind - std::begin(kinds)), dial.at("usual"),
                                 dial.at("least"), dial.at("most"), dial.at("among")});

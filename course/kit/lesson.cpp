@@ -54,7 +54,7 @@ void code(int lines, Where where) {
         throw std::logic_error(fmt::format("[code] {} lines; a step shows 1 to 3", lines));
     Source source{short_path(where.file), where.line + 1, {}};
     std::ifstream file(where.file);
-    if (!file) file.open(source.file);  // the program was built elsewhere and runs in the top folder of the repository
+    if (!file) file.open(source.file);  // built elsewhere, running in the top folder of the repository
     std::string line;
     for (std::size_t number = 1; static_cast<int>(source.lines.size()) < lines && std::getline(file, line);
          ++number) {

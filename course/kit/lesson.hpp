@@ -33,13 +33,14 @@ struct Lesson {
     std::string slug;
     std::string title;
     int minutes;
-    int steps;                      // the number of step() and predict() calls; a lesson fails if it makes more or fewer
+    int steps;  // the number of step() and predict() calls; a lesson fails if it makes more or fewer
     std::string dtype = "float32";  // the default of --dtype
     std::string device = "cpu";     // the default of --device
     std::vector<Dial> dials = {};   // numbers that the learner may change
 };
 
-// Parses the flags, runs the body for the scalar type and renders its events. Returns the exit code for main().
+// Parses the flags, runs the body for the scalar type and renders its events. Returns the exit code for
+// main().
 int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float)(), void (*in_double)());
 
 struct Options {
@@ -82,7 +83,8 @@ struct Cell {
 
 void show(std::string_view name, const Cell& value);
 
-// A table whose rows are added in a loop. The first event, step or table after its rows shows the table and ends it.
+// A table whose rows are added in a loop. The first event, step or table after its rows shows the table and
+// ends it.
 class Table {
 public:
     template <class... Cells> void row(const Cells&... cells) { add({Cell(cells)...}); }
@@ -106,9 +108,8 @@ private:
 
 // ---- Predict, then reveal ----------------------------------------------------------------------
 
-// A step that asks a question before the result: predict("...", {right("3"), wrong("1", "...")},
-// hint("...?", "..."), "..."). One option is right, and each wrong option explains its mistake. `why` explains the
-// answer.
+// A step that asks a question before the result: predict("...", {right("3"), wrong("1", "...")}, hint("...?",
+// "..."), "..."). One option is right, and each wrong option explains its mistake. `why` explains the answer.
 void predict(std::string_view question, const std::vector<Option>& options, const Hints& hints,
              std::string_view why);
 // The same for a number that the learner types: {right(3), wrong(1, "...")}.
@@ -116,8 +117,8 @@ void predict(std::string_view question, const std::vector<TypedNumber>& numbers,
              std::string_view why);
 
 // ---- Checks ------------------------------------------------------------------------------------
-// Each check returns whether it holds. A failed check is shown with its operands. The lesson continues and exits
-// with 1.
+// Each check returns whether it holds. A failed check is shown with its operands. The lesson continues and
+// exits with 1.
 
 bool check(std::string_view name, bool holds, std::string_view detail = {}, Where where = Where::here());
 bool check_equal(std::string_view name, const Numbers& got, const Numbers& expected,
@@ -126,8 +127,8 @@ bool check_equal(std::string_view name, const Numbers& got, const Numbers& expec
 bool check_close(std::string_view name, const Numbers& got, const Numbers& expected, const Numbers& bound,
                  Where where = Where::here());
 
-// The error bound of n successive roundings, relative to the sum of the magnitudes: n u / (1 - n u), where u is half
-// the distance from 1 to the next number.
+// The error bound of n successive roundings, relative to the sum of the magnitudes: n u / (1 - n u), where u
+// is half the distance from 1 to the next number.
 template <class S> constexpr double gamma_bound(int n) {
     const double nu = n * static_cast<double>(std::numeric_limits<S>::epsilon()) / 2;
     return nu / (1 - nu);

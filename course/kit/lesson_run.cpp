@@ -50,10 +50,10 @@ std::optional<Device> device_named(const std::string& name) {
     return name == "auto" ? std::optional(Device::cpu) : std::nullopt;
 }
 
-// Ends this program when the runner is killed or crashes, so that the terminal is restored (Linux only). poll() finds
-// a runner that ended before prctl() was called: its end of the pipe is closed.
+// Ends this program when the runner is killed or crashes, so that the terminal is restored (Linux only).
+// poll() finds a runner that ended before prctl() was called: its end of the pipe is closed.
 void end_with_the_runner(int report) {
-    ::fcntl(report, F_SETFD, FD_CLOEXEC);  // so that programs started by this lesson do not keep the pipe open
+    ::fcntl(report, F_SETFD, FD_CLOEXEC);  // programs started by this lesson must not keep the pipe open
 #ifdef __linux__
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
 #endif
@@ -147,7 +147,8 @@ int write_graph(const Running& running, const std::string& file, const std::stri
     const bool as_svg = std::filesystem::path(file).extension() == ".svg";
     if (!as_svg && picture->dot.empty()) {
         complain(name,
-                 fmt::format("the picture '{}' is not a graph and has no .dot; write it to an .svg file", picture->name));
+                 fmt::format("the picture '{}' is not a graph and has no .dot; write it to an .svg file",
+                             picture->name));
         return usage;
     }
     write_whole(file, as_svg ? picture->svg : picture->dot);
@@ -193,7 +194,8 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
 
         const auto viewer = make_viewer(lesson, flags, mode);
         Running running(lesson, options, *viewer, flags.from, what_matters(flags));
-        if (asked.report >= 0 && mode.waits && flags.dials.empty())  // with changed parameters a question may have fewer known mistakes
+        // With changed parameters a question may have fewer known mistakes, so answers are not reported.
+        if (asked.report >= 0 && mode.waits && flags.dials.empty())
             running.answered = [&](const Reveal& reveal) { tell_runner(asked.report, reveal, lesson.slug); };
         running.emit(
             Title{lesson, device == Device::cpu ? "cpu" : peer::name(), dtype, flags.seed, turned_in(flags)});

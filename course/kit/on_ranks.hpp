@@ -2,8 +2,8 @@
 //
 //     const std::vector<double> sums = on_ranks([&](ProcessGroup& processes) { return sum_on(processes.rank()); });
 //
-// The result of `each` is a string, a trivially copyable value or a vector of these values. Variables that `each`
-// changes are changed in the ranks only, not in the program that shows the lesson.
+// The result of `each` is a string, a trivially copyable value or a vector of these values. Variables that
+// `each` changes are changed in the ranks only, not in the program that shows the lesson.
 #pragma once
 
 #include <cstring>

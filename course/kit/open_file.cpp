@@ -24,15 +24,15 @@ bool have_desktop() {
     return false;
 }
 
-// Runs in a child. xdg-open gets its own session and no descriptors of this program: the viewer may run longer than
-// the terminal and must not write to it.
+// Runs in a child. xdg-open gets its own session and no descriptors of this program: the viewer may run
+// longer than the terminal and must not write to it.
 [[noreturn]] void become_opener(const char* path) {
     ::setsid();
     ::signal(SIGPIPE, SIG_DFL);
     const int nowhere = ::open("/dev/null", O_RDWR);
     for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, descriptor);
 #ifdef __linux__
-    ::close_range(STDERR_FILENO + 1, ~0U, 0);  // a reader of this program's pipes would otherwise wait for the viewer's end
+    ::close_range(STDERR_FILENO + 1, ~0U, 0);  // readers of our pipes would wait for the viewer's end
 #endif
     if (::fork() == 0) ::execlp("xdg-open", "xdg-open", path, nullptr);
     ::_exit(0);

@@ -7,6 +7,6 @@ namespace tally::lesson {
 
 std::string percent_encoded(const std::string& text);  // encodes a path for a link
 std::string file_link(const std::string& path);        // file:///...
-void open_file(const std::string& path);  // calls xdg-open; does nothing without a desktop
+void open_file(const std::string& path);               // calls xdg-open; does nothing without a desktop
 
 }  // namespace tally::lesson

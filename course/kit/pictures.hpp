@@ -1,5 +1,5 @@
-// The pictures of lessons that are not computation graphs. sheet_of() converts numbers to an SVG that is at most
-// drawing::Sheet::widest wide.
+// The pictures of lessons that are not computation graphs. sheet_of() converts numbers to an SVG that is at
+// most drawing::Sheet::widest wide.
 #pragma once
 
 #include <algorithm>
@@ -72,8 +72,8 @@ template <std::floating_point S> std::string bits_of(S number) {
     return text.insert(1, ".") + " x 2^" + std::to_string(exponent);
 }
 
-// The floating-point numbers around 1 / (n b), with marks for 1 / (n b) itself, for its value rounded once, and for
-// `twice`, which is 1/n rounded, divided by b and rounded again.
+// The floating-point numbers around 1 / (n b), with marks for 1 / (n b) itself, for its value rounded once,
+// and for `twice`, which is 1/n rounded, divided by b and rounded again.
 template <std::floating_point S> NumberLine around(int n, int b, S twice) {
     const S once = S(1) / S(n * b), spacing = std::nextafter(once, S(1)) - once;
     const auto place = [&](S number) { return double(number - once) / double(spacing); };
@@ -140,8 +140,8 @@ struct Walks {
 };
 Sheet sheet_of(const std::string& title, const Walks& walks);
 
-// The step of a chain that begins at each time, and the time for which the input of a step is kept for a restart:
-// from the end of the previous step to the last restart from this input.
+// The step of a chain that begins at each time, and the time for which the input of a step is kept for a
+// restart: from the end of the previous step to the last restart from this input.
 struct Runs {
     std::vector<std::size_t> begun;
     std::vector<bool> recorded;
@@ -154,7 +154,8 @@ struct Runs {
 };
 Sheet sheet_of(const std::string& title, const Runs& runs);
 
-// The work of several workers over time: one lane for each worker, time to the right. White space is waiting time.
+// The work of several workers over time: one lane for each worker, time to the right. White space is waiting
+// time.
 struct Lanes {
     struct Work {
         std::size_t kind;  // index into `kinds`

@@ -160,8 +160,8 @@ Sheet sheet_of(const std::string& title, const NumberLine& numbers) {
     const auto x = [&](double at) { return page_left + rounded((at - range.low) / range.length() * room); };
     const int y = sheet.top() + pitch * static_cast<int>(marks.size()) + 40;
     sheet.rule(page_left, y, page_left + room, y, "t-axis");
-    for (std::size_t i = 0; i < marks.size();
-         ++i) {  // the leftmost label is the highest, so that no line crosses words
+    // The leftmost label is the highest, so that no line crosses words.
+    for (std::size_t i = 0; i < marks.size(); ++i) {
         const int at = sheet.top() + pitch * static_cast<int>(i);
         sheet.rule(x(marks[i].at), at - 12, x(marks[i].at), y - 12, "s-bad");
         sheet.arrow(x(marks[i].at), y - 24, x(marks[i].at), y - 2, "s-bad");

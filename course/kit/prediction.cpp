@@ -104,8 +104,8 @@ std::string told(const Prediction& prediction, const Try& wrong) {
     if (wrong.choice) return prediction.options[*wrong.choice].mistake;
     const double typed = std::strtod(wrong.typed.c_str(), nullptr);
     const double right = prediction.options[prediction.answer].value;
-    if (right != 0 && close(-typed, right, prediction.within)) return "Its sign is the other one.";
-    return typed > right ? "It is less." : "It is more.";
+    if (right != 0 && close(-typed, right, prediction.within)) return "The answer has the other sign.";
+    return typed > right ? "The answer is smaller." : "The answer is larger.";
 }
 
 }  // namespace tally::lesson

@@ -1,5 +1,5 @@
-// A question that a lesson asks before the result. The learner chooses an option or types a number, and each wrong
-// answer explains its mistake.
+// A question that a lesson asks before the result. The learner chooses an option or types a number, and each
+// wrong answer explains its mistake.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ inline Hints hint(std::string_view question, std::string_view pointer) {
 
 // An answer of the learner.
 struct Try {
-    std::optional<std::size_t> choice;  // index of the option as shown; empty: a typed number that is not among the options
+    std::optional<std::size_t> choice;  // index of the option as shown; empty: an unknown typed number
     std::string typed;
 };
 
@@ -66,8 +66,8 @@ struct Prediction {
     bool is_right(const Try& one) const { return one.choice == answer; }
 };
 
-// Both throw std::logic_error unless there are 2 to 9 options and exactly one of them has no mistake, and if two
-// numbers are too close to be distinguished.
+// Both throw std::logic_error unless there are 2 to 9 options and exactly one of them has no mistake, and if
+// two numbers are too close to be distinguished.
 Prediction prediction_of(std::string_view question, const std::vector<Option>& options, const Hints& hints,
                          std::string_view why);
 Prediction prediction_of(std::string_view question, const std::vector<TypedNumber>& numbers,
@@ -77,14 +77,14 @@ Prediction prediction_of(std::string_view question, const std::vector<TypedNumbe
 // changes a parameter.
 std::vector<TypedNumber> told_apart(const std::vector<TypedNumber>& numbers);
 
-// Puts the options in an order that depends on lesson, prediction and seed. Over n seeds that begin with a multiple
-// of n, each of the n options is in each place once.
+// Puts the options in an order that depends on lesson, prediction and seed. Over n seeds that begin with a
+// multiple of n, each of the n options is in each place once.
 void shuffle(Prediction& prediction, std::uint64_t seed, int lesson);
 
 // Returns nothing if the text is not a number.
 std::optional<Try> tried(const Prediction& prediction, const std::string& typed);
-// Returns the reply to a wrong try: its mistake, or for a number without a known mistake a comparison with the
-// answer.
+// Returns the reply to a wrong try: its mistake, or for a number without a known mistake a comparison with
+// the answer.
 std::string told(const Prediction& prediction, const Try& wrong);
 
 }  // namespace tally::lesson

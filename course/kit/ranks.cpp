@@ -32,8 +32,9 @@ std::deque<Said> heard;  // results that the lesson has not read yet
 std::string ended;       // the error with which the ranks ended; empty if there was none
 std::ofstream keeper;    // open in a rank
 
-// Sets up Open MPI for one machine with fewer cores than processes: communication by loopback, and processes that
-// yield while they wait. Root may run it, as in a container. Variables that are already set keep their values.
+// Sets up Open MPI for one machine with fewer cores than processes: communication by loopback, and processes
+// that yield while they wait. Root may run it, as in a container. Variables that are already set keep their
+// values.
 void set_up_open_mpi() {
     for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
              {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
@@ -163,12 +164,13 @@ void keep(std::size_t line, const std::vector<std::string>& said) {
 }
 
 std::vector<std::string> kept(std::size_t line) {
-    if (heard.empty()) throw Error("[ranks] " + (ended.empty() ? "the ranks have no result for this line" : ended));
+    if (heard.empty())
+        throw Error("[ranks] " + (ended.empty() ? "the ranks have no result for this line" : ended));
     const Said said = std::move(heard.front());
     heard.pop_front();
     if (said.line != line)
-        throw std::logic_error(
-            fmt::format("[on_ranks] the ranks reached line {}, and the lesson reached line {}", said.line, line));
+        throw std::logic_error(fmt::format(
+            "[on_ranks] the ranks reached line {}, and the lesson reached line {}", said.line, line));
     return said.by_rank;
 }
 

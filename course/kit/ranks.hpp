@@ -1,6 +1,6 @@
-// Runs a lesson on several processes (ranks). The program that the learner starts is not a rank: it first runs
-// itself as all the ranks, which execute the same lesson and print nothing. on_ranks() (on_ranks.hpp) writes the
-// results of the ranks to a file, and the program reads them there when it shows the lesson.
+// Runs a lesson on several processes (ranks). The program that the learner starts is not a rank: it first
+// runs itself as all the ranks, which execute the same lesson and print nothing. on_ranks() (on_ranks.hpp)
+// writes the results of the ranks to a file, and the program reads them there when it shows the lesson.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ bool on_several_ranks(const Lesson& lesson);
 // Returns why ranks cannot be started here; empty if they can.
 std::string no_launcher();
 
-// Runs the command as `ranks` processes until they end. A flag names the file to which rank 0 writes. A signal that
-// arrives earlier is raised again after they have ended.
+// Runs the command as `ranks` processes until they end. A flag names the file to which rank 0 writes. A
+// signal that arrives earlier is raised again after they have ended.
 void run_ranks(int ranks, std::vector<std::string> command);
 
 // ---- in a rank ----

@@ -40,7 +40,8 @@ void Running::begin_step() {
 }
 
 void Running::emit(decltype(Event::is) what) {
-    if (table_ && !table_->rows.empty()) close_table();  // an empty table stays open, because the loop may emit a note before its first row
+    // An empty table stays open, because a loop may emit a note before the first row.
+    if (table_ && !table_->rows.empty()) close_table();
     record_.steps.back().push_back({step_, std::move(what)});
     if (on_screen()) viewer_.show(record_.steps.back().back());
 }

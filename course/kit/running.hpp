@@ -1,5 +1,5 @@
-// Running numbers the steps of the running lesson, records its events, counts its checks and passes events to the
-// viewer.
+// Running numbers the steps of the running lesson, records its events, counts its checks and passes events to
+// the viewer.
 #pragma once
 
 #include <functional>

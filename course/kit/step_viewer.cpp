@@ -93,7 +93,8 @@ StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
         std::string line = fmt::format(" SPACE {}  b back  g graph  ? keys  q quit", next);
         if (line.size() >= width) line = fmt::format(" SPACE {}  b g ? q", next);
         if (line.size() >= width) line = " SPACE";
-        // Keys pressed before the line appears are discarded. After a stop the line is drawn again and no key is discarded.
+        // Keys pressed before the line appears are discarded. After a stop the line is drawn again and no key
+        // is discarded.
         if (!resumed) forget_typed_ahead();
         write(line);
         const KeyPress press = read_key();
@@ -168,8 +169,8 @@ std::vector<Try> StepViewer::ask(const Prediction& prediction, const Record& rec
     }
 }
 
-// Asks until an answer is right, the question is skipped or no try is left. Tries are kept when the learner goes
-// back to an earlier step.
+// Asks until an answer is right, the question is skipped or no try is left. Tries are kept when the learner
+// goes back to an earlier step.
 StepViewer::Move StepViewer::asked(const Prediction& prediction, const Place& place,
                                    std::vector<Try>& tries) {
     while (tries.empty() || (!prediction.is_right(tries.back()) && tries.size() < prediction.tries())) {
@@ -291,7 +292,7 @@ void StepViewer::write_graph(const Place& place) {
             write_whole(picture, graph->svg);
             if (!graph->dot.empty()) write_whole(path + ".dot", graph->dot);
             say(fmt::format("Wrote {}{}: {}", picture, graph->dot.empty() ? "" : " and .dot", graph->name));
-            write_lines({"       " + file_link(picture)});  // not wrapped, so that a terminal recognises the link
+            write_lines({"       " + file_link(picture)});  // not wrapped: terminals recognise the link
             open_file(picture);
         }
     } catch (const WriteError& error) {

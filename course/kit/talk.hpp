@@ -1,5 +1,5 @@
-// The header that lessons include. The source of a lesson is compiled once for each scalar type, which is called
-// `real`. Both objects are linked into one program, and --dtype selects one.
+// The header that lessons include. The source of a lesson is compiled once for each scalar type, which is
+// called `real`. Both objects are linked into one program, and --dtype selects one.
 //
 //     namespace {  // both objects define the same names
 //     struct Divide {
@@ -34,7 +34,8 @@ namespace tally::lesson {
 inline std::vector<double> values(const Numbers& numbers) { return numbers.values; }
 
 void give(const Lesson& lesson, bool in_double, void (*talk)());  // called before main()
-// The main() of a lesson's program. Runs the lesson with this number, or for 0 the one with the lowest number.
+// The main() of a lesson's program. Runs the lesson with this number, or for 0 the one with the lowest
+// number.
 int run_given(int argc, const char* const* argv, int number = 0);
 
 // Emits a picture of the graph that `draw` records. `draw` calls name() and backward() of the Picture.

@@ -30,11 +30,11 @@ bool ours() {
            now.c_iflag == with_keys.c_iflag && now.c_oflag == with_keys.c_oflag;
 }
 
-// Restores the terminal only if it still has the settings of KeyMode: after a stop, or in the background, a shell may
-// have changed them.
+// Restores the terminal only if it still has the settings of KeyMode: after a stop, or in the background, a
+// shell may have changed them.
 bool restore() {
     if (keys_on == 0 || !ours()) return false;
-    sigset_t in_background, usual;  // changing the terminal from the background would raise SIGTTOU and stop the process
+    sigset_t in_background, usual;  // from the background, tcsetattr() raises SIGTTOU unless it is blocked
     sigemptyset(&in_background);
     sigaddset(&in_background, SIGTTOU);
     ::pthread_sigmask(SIG_BLOCK, &in_background, &usual);
@@ -66,7 +66,8 @@ void as_without_handler(int signal) {
     ::sigaction(signal, &ours, nullptr);
 }
 
-// All other signals are blocked in this handler, so that a second signal to the process group does not interrupt it.
+// All other signals are blocked in this handler, so that a second signal to the process group does not
+// interrupt it.
 void on_end(int signal, siginfo_t*, void*) {
     if (passed_to(reader, signal)) return;
     leave_screen();
@@ -88,8 +89,8 @@ void on_stop(int signal, siginfo_t* info, void* context) {
     on_continue(signal, info, context);  // also if the stop had no effect, as in an orphaned process group
 }
 
-// Reads the next byte. Returns `nothing` if none arrives in time (-1: no limit), `interrupted` after a signal, and
-// `gone` if the terminal is closed.
+// Reads the next byte. Returns `nothing` if none arrives in time (-1: no limit), `interrupted` after a
+// signal, and `gone` if the terminal is closed.
 enum class Got : std::uint8_t { byte, nothing, interrupted, gone };
 Got read_byte(char& byte, int milliseconds) {
     if (milliseconds < 0 && was_stopped != 0)
@@ -98,7 +99,7 @@ Got read_byte(char& byte, int milliseconds) {
     const int count = ::poll(&keyboard, 1, milliseconds);
     if (count == 0) return Got::nothing;
     const ssize_t size =
-        count < 0 ? -1 : ::read(STDIN_FILENO, &byte, 1);  // a single byte, so that the kernel keeps the rest and tcflush() can discard it
+        count < 0 ? -1 : ::read(STDIN_FILENO, &byte, 1);  // one byte, so that tcflush() can discard the rest
     if (size == 1) return Got::byte;
     return size < 0 && errno == EINTR ? Got::interrupted : Got::gone;
 }
@@ -159,7 +160,8 @@ KeyMode::KeyMode() {
     }
 }
 
-// Signals are blocked, because the handler of SIGCONT would set the terminal for keys again while keys_on is 1.
+// Signals are blocked, because the handler of SIGCONT would set the terminal for keys again while keys_on is
+// 1.
 KeyMode::~KeyMode() {
     sigset_t all, usual;
     sigfillset(&all);

@@ -1,4 +1,5 @@
-// A Viewer renders the events of a lesson at once. It may wait for a key, ask questions and show earlier steps.
+// A Viewer renders the events of a lesson at once. It may wait for a key, ask questions and show earlier
+// steps.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,7 @@ public:
     virtual void show(const Event&) {}
     virtual void progress(const ProgressMade&, [[maybe_unused]] bool another_tenth) {}
     virtual std::vector<Try> ask(const Prediction&, const Record&) { return {}; }  // the tries in order
-    virtual void end_of_step(const Record&) {}                                     // may wait for a key; throws Quit
+    virtual void end_of_step(const Record&) {}  // may wait for a key; throws Quit
     virtual void end_of_lesson(const Record&) {}
 };
 

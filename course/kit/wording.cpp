@@ -24,8 +24,8 @@ std::string filled(std::string_view pattern, const std::vector<Filling>& filling
     std::size_t gaps = 0;
     for (std::size_t gap = 0; (gap = pattern.find("{}", gap)) != std::string_view::npos; gap += 2) ++gaps;
     if (gaps != fillings.size())
-        throw std::logic_error(
-            fmt::format("[say] '{}' has {} gaps {{}}, but there are {} values", pattern, gaps, fillings.size()));
+        throw std::logic_error(fmt::format("[say] '{}' has {} gaps {{}}, but there are {} values", pattern,
+                                           gaps, fillings.size()));
     return text;
 }
 

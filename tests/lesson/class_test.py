@@ -93,7 +93,7 @@ def test_broken_files_are_named_and_the_others_count(runner):
         os.mkdir(a_class.pupils + "/nothing")
         result = a_class.run()
         assert result.returncode == 0 and result.stdout.splitlines() == before, result
-        assert "rubbish is no file of answers: left out" in result.stderr and "carl has a line that says nothing" in result.stderr, result.stderr
+        assert "rubbish is not a file of answers: ignored" in result.stderr and "carl has a line that is not an answer" in result.stderr, result.stderr
         assert "\x1b" not in result.stderr and "hidden" not in result.stderr
         assert open(a_class.pupils + "/rubbish", encoding="utf-8").read().startswith("\x00"), "nothing in the folder is changed"
 

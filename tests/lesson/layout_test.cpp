@@ -172,7 +172,7 @@ TEST_CASE("a number is asked for with its tolerance, and answered as it was type
 )");
     CHECK(laid_out(Reveal{half(), {*tried(half(), "2.51")}}) == "\n       Right: 2.5.  5 / 2\n");
     CHECK(laid_out(Reveal{half(), {*tried(half(), "5e0"), *tried(half(), "7")}}) ==
-          "\n       Not quite: 7.  It is less.\n       Answer: 2.5.  5 / 2\n");
+          "\n       Not quite: 7.  The answer is smaller.\n       Answer: 2.5.  5 / 2\n");
     CHECK(retort_lines(half(), *tried(half(), "5e0"), divide, {}) ==
           std::vector<std::string>{"       Not quite: 5e0.  That is the sum."});
 }

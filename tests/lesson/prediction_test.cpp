@@ -62,9 +62,9 @@ TEST_CASE("the same seed gives the same order, and a typed number has none") {
         shuffle(typed, seed, 1);
         CHECK(typed.options[0].text == "1");
     }
-    CHECK(told(typed, *tried(typed, "0.5")) == "It is more.");
-    CHECK(told(typed, *tried(typed, "7")) == "It is less.");
-    CHECK(told(typed, *tried(typed, "-1")) == "Its sign is the other one.");
+    CHECK(told(typed, *tried(typed, "0.5")) == "The answer is larger.");
+    CHECK(told(typed, *tried(typed, "7")) == "The answer is smaller.");
+    CHECK(told(typed, *tried(typed, "-1")) == "The answer has the other sign.");
 }
 
 TEST_CASE("whatever is typed within the tolerance is that number, and beyond it is not") {

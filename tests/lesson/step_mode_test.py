@@ -85,8 +85,8 @@ def test_a_number_is_typed(lesson):
 
 
 def test_a_typed_number_that_is_wrong_meets_its_sentence(lesson):
-    for typed, sentence in (("5", "Not quite: 5.  That is the sum."), ("-2.5", "Its sign is the other one."), ("2.6", "It is less."),
-                            ("2.4e0", "It is more.")):
+    for typed, sentence in (("5", "Not quite: 5.  That is the sum."), ("-2.5", "The answer has the other sign."), ("2.6", "The answer is smaller."),
+                            ("2.4e0", "The answer is larger.")):
         with Terminal([lesson], SAMPLE_LESSON="typed") as t:
             to_number(t)
             t.type(typed + "\n")

@@ -1,4 +1,4 @@
-// Reading and adding to a file of answers.
+// Reads and extends a file of answers.
 #include "course/kit/runner/answer_file.hpp"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ namespace {
     throw WriteError(fmt::format("cannot {} {}: {}", doing, path, std::generic_category().message(error)));
 }
 
-// A descriptor that nobody else of ours writes to as long as it is open.
+// Opens a file and locks it against other runners until it is destroyed.
 class Locked {
 public:
     explicit Locked(const std::string& path) : path_(path) {
@@ -44,17 +44,17 @@ public:
     Locked(const Locked&) = delete;
     Locked& operator=(const Locked&) = delete;
 
-    // Whole or, where the disk is full, not at all.
+    // Appends all of the text, or nothing if the disk is full.
     void append(std::string text) {
         const off_t size = ::lseek(file_, 0, SEEK_END);
         char last = '\n';
         if (size > 0 && ::pread(file_, &last, 1, size - 1) != 1) refuse("read", path_, errno);
-        if (last != '\n') text.insert(0, "\n");  // a kill, or another program, left half a line
+        if (last != '\n') text.insert(0, "\n");  // an interrupted write left an incomplete line
         if (size == 0) text.insert(0, std::string(answers_heading) + "\n");
         if (text.empty()) return;
         const ssize_t written = ::write(file_, text.data(), text.size());
         if (written == static_cast<ssize_t>(text.size())) return;
-        const int error = written < 0 ? errno : ENOSPC;  // a part that was written sets no errno
+        const int error = written < 0 ? errno : ENOSPC;  // a partial write does not set errno
         if (written > 0 && ::ftruncate(file_, size) != 0) refuse("repair", path_, errno);
         refuse("write", path_, error);
     }
@@ -89,7 +89,7 @@ AnswerFile::AnswerFile(const std::string& work) : folder_(work), path_(work + "/
     AnswersRead read = read_answers(path_);
     answers_ = std::move(read.answers);
     if (read.broken > 0)
-        complain("learn", fmt::format("{} has a line that says nothing ('{}'): it is left out; delete it",
+        complain("learn", fmt::format("{} has a line that is not an answer ('{}'): it is ignored; delete it",
                                       path_, in_one_line(read.first_broken)));
 }
 
@@ -111,7 +111,7 @@ bool AnswerFile::done(const std::string& lesson) const {
 }
 
 bool AnswerFile::all_answered(const std::string& lesson, bool from_its_start) const {
-    // Numbers count from 1, also those before the step from which a lesson was begun.
+    // Question numbers start at 1 even if the lesson was started from a later step.
     std::size_t last = 0;
     std::set<std::size_t> answered;
     for (const auto& answer : answers_) {

@@ -1,4 +1,4 @@
-// WORK/answers: what a learner answered, tried and was told, a line each. Nothing of it leaves the machine.
+// Reads and writes WORK/answers, the learner's answers and tries, one per line. They are not sent anywhere.
 #pragma once
 
 #include <string>
@@ -8,27 +8,29 @@
 
 namespace tally::lesson {
 
-// What stands in such a file; the lines that say nothing are only counted. Throws WriteError where it cannot be read.
+// The content of a file of answers. Lines that are not answers are only counted. read_answers() throws
+// WriteError if the file cannot be read.
 struct AnswersRead {
     std::vector<Noted> answers;
     std::size_t broken = 0;
-    std::string first_broken;  // its beginning
+    std::string first_broken;  // the beginning of the first broken line
 };
 AnswersRead read_answers(const std::string& path);
 
 class AnswerFile {
 public:
-    // Of a broken one what is understood counts; the rest is said.
+    // Reports broken lines on standard error and ignores them.
     explicit AnswerFile(const std::string& work);
 
     const std::vector<Noted>& all() const { return answers_; }
-    // All of them or, where it throws WriteError, none.
+    // Adds all of them, or none if it throws WriteError.
     void add(const std::vector<Noted>& more);
     void expect_writable() { add({}); }
 
-    bool done(const std::string& lesson) const;  // its questions were answered, or its task was solved
+    bool done(const std::string& lesson) const;  // its questions were answered, or its exercise was solved
     bool begun(const std::string& lesson) const;
-    // Every question that was asked, and those before them; where none was, from its start none is there.
+    // Were all questions up to the last one asked answered? If none was asked, returns `from_its_start`,
+    // because a lesson that ran from its start then has no questions.
     bool all_answered(const std::string& lesson, bool from_its_start) const;
 
 private:

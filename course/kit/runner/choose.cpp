@@ -1,4 +1,4 @@
-// Finding what was meant.
+// Finds an entry by number, name or part of a name.
 #include "course/kit/runner/choose.hpp"
 
 #include <fmt/format.h>

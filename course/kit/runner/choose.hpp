@@ -1,4 +1,4 @@
-// Which of several things was meant: by its number, its name, or a part of that.
+// Finds the lesson or exercise that the user means by a number, a name or a part of a name.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,9 @@ struct Named {
     std::string slug;
 };
 
-// The one with this number, or called so; else the only one whose name begins so; else the only one whose name has it
-// somewhere. Otherwise nothing, and in `message` a sentence with the several that it could be, or with the nearest.
+// Returns the index of the entry with this number or name, else of the only one whose name begins with
+// `which`, else of the only one whose name contains it. Otherwise returns nothing and sets `message` to a
+// sentence with the candidates or the most similar name.
 std::optional<std::size_t> meant(const std::vector<Named>& all, const std::string& which,
                                  std::string_view kind, std::string_view see, std::string& message);
 

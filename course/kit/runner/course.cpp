@@ -1,4 +1,4 @@
-// Finding lessons.
+// Finds the programs of lessons.
 #include "course/kit/runner/course.hpp"
 
 #include <fmt/format.h>
@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 namespace {
 const std::string prefix = "lesson_";
 
-// What lesson_NN_slug says of itself. The build keeps that in NN_slug.json, since starting all of them takes
-// seconds; of a newer program it is not the answer.
+// Returns the description of lesson_NN_slug. The build keeps it in NN_slug.json, because starting all lessons
+// takes seconds. If the program is newer than this file, the program is started.
 std::string description_of(const fs::path& program) {
     const auto kept = program.parent_path() / (program.filename().string().substr(prefix.size()) + ".json");
     std::error_code none;

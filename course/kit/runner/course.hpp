@@ -1,4 +1,4 @@
-// The course as it is built: which lessons there are, and which of them is meant.
+// Finds the programs of the lessons that are built.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ struct Program {
     std::string path;
 };
 
-// The executables lesson_* in a folder, each with what it says it is, in the order of the syllabus.
-// Throws std::runtime_error.
+// Returns the executables lesson_* in a folder with their descriptions, in the order of the syllabus. Throws
+// std::runtime_error if there is none.
 std::vector<Program> find_programs(const std::string& folder);
 
-// By slug, a part of one, or number; otherwise nullptr, and a sentence in `message`.
+// Finds a program by slug, part of a slug or number. Otherwise returns nullptr and sets `message`.
 const Program* find_program(const std::vector<Program>& programs, const std::string& which,
                             std::string& message);
 

@@ -1,4 +1,4 @@
-// Playing a learner who gives every answer that an exercise knows.
+// Submits every known answer of the exercises and compares the verdicts.
 #include "course/kit/runner/dev_check.hpp"
 
 #include <fmt/format.h>
@@ -19,8 +19,8 @@
 namespace tally::lesson {
 
 namespace {
-constexpr double most_seconds = 5;  // of computing, for one answer
-constexpr int most_lines = 40;      // of a file that a learner gets
+constexpr double most_seconds = 5;  // CPU time for one answer
+constexpr int most_lines = 40;      // lines of a starting file
 constexpr std::size_t fewest_mistakes = 3, most_mistakes = 9, least_code = 12;
 
 double seconds_of_children() {
@@ -37,21 +37,21 @@ public:
     OneExercise(const Exercises& exercises, const Exercise& exercise, std::uint64_t seed, std::string folder)
         : exercises_(exercises), exercise_(exercise), seed_(seed), folder_(std::move(folder)) {}
 
-    // What is wrong with it; empty when nothing is.
+    // Returns the faults of the exercise.
     std::vector<std::string> faults() {
         make_folder(folder_);
         look_at_texts();
         const Verdict start = judged("the beginning", exercises_.starting_text(exercise_));
         const bool in_words =
             start.judged == Judged::not_yet || (start.judged == Judged::wrong && !start.mistake.empty());
-        expect(in_words, "the beginning neither comes upon todo() nor is a mistake that is known", start);
+        expect(in_words, "the starting file neither reaches todo() nor is a known mistake", start);
         const Verdict right = judged("right", exercises_.whole_answer(exercise_, "right"));
         expect(right.judged == Judged::passed, "the answer does not pass", right);
         for (const auto& [name, sentence] : exercise_.mistakes) {
             const Verdict wrong = judged(name, exercises_.whole_answer(exercise_, name));
             expect(wrong.mistake == name && wrong.sentence == sentence,
-                   fmt::format("the mistake {} is taken for {}", name,
-                               wrong.mistake.empty() ? "none that is known" : wrong.mistake),
+                   fmt::format("the mistake {} is recognised as {}", name,
+                               wrong.mistake.empty() ? "no known mistake" : wrong.mistake),
                    wrong);
         }
         return faults_;
@@ -85,12 +85,12 @@ private:
         if (const auto lines = std::count(start.begin(), start.end(), '\n'); lines > most_lines)
             faults_.push_back(fmt::format("the file has {} lines; {} are the limit", lines, most_lines));
         if (exercise_.mistakes.size() < fewest_mistakes || exercise_.mistakes.size() > most_mistakes)
-            faults_.push_back(fmt::format("it knows {} mistakes; {} to {} are wanted",
+            faults_.push_back(fmt::format("it knows {} mistakes; {} to {} are required",
                                           exercise_.mistakes.size(), fewest_mistakes, most_mistakes));
         if (exercise_.hints.size() != 3)
-            faults_.push_back("it has no three hints: a question, a pointer, almost the code");
+            faults_.push_back("it does not have three hints: a question, a pointer, almost the code");
         if (!exercise_.hints.empty() && exercise_.hints.front().back() != '?')
-            faults_.push_back("its first hint is no question");
+            faults_.push_back("its first hint is not a question");
         std::string shown = start;
         for (const auto& hint : exercise_.hints) shown += "\n" + hint;
         for (const auto& [name, sentence] : exercise_.mistakes) shown += "\n" + sentence;
@@ -99,7 +99,7 @@ private:
             code.erase(0, code.find_first_not_of(' '));
             if (code.size() < least_code) continue;
             if (start.find(code) == std::string::npos && shown.find(code) != std::string::npos)
-                faults_.push_back("a line of the answer stands in a hint or a sentence: " + code);
+                faults_.push_back("a hint or a message contains a line of the answer: " + code);
         }
         if (start.find(exercises_.answer(exercise_, "right")) != std::string::npos)
             faults_.push_back("the file that a learner gets is the answer");
@@ -114,7 +114,7 @@ private:
     int answers_ = 0;
 };
 
-// In a process of its own, so that several go on at once. Prints one line, and those of its faults.
+// Checks one exercise in a child process, so that several run in parallel. Prints one line and the faults.
 int in_this_process(const Exercises& exercises, const Exercise& exercise, std::uint64_t seed,
                     const std::string& folder) {
     try {

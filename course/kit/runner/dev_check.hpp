@@ -1,4 +1,4 @@
-// ./learn dev-check: whether each exercise is what it promises to be.
+// ./learn dev-check checks the exercises themselves.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 
 namespace tally::lesson {
 
-// Each beginning fails in words, each answer passes, each known mistake is recognised as itself, hints and sentences give
-// nothing away. Says what was found; several at once.
+// Checks that each starting file fails with a known message, each answer passes, each known mistake is
+// recognised, and hints and messages do not contain lines of the answer. Prints the faults. Checks several
+// exercises in parallel.
 bool check_the_exercises(const Exercises& exercises, const std::vector<const Exercise*>& chosen,
                          std::uint64_t seed);
 

@@ -1,4 +1,4 @@
-// The findings of ./learn doctor.
+// Collects the findings of ./learn doctor.
 #include "course/kit/runner/doctor.hpp"
 
 #include <fmt/format.h>
@@ -24,12 +24,12 @@ namespace tally::lesson {
 namespace {
 struct Optional {
     const char* name;
-    const char* found_as;  // a program on the PATH, or a file
+    const char* found_as;  // a program in the PATH, or the path of a file
     const char* adds;
     const char* package;
 };
 
-// Only what this version can use.
+// Optional packages that this version can use.
 constexpr std::array optional_things{
     Optional{"graphviz", "dot", "your own layout and styling of the .dot pictures", "graphviz"},
     Optional{"python3", "python3", "the tests of step mode at a pseudo-terminal", "python3"},
@@ -82,7 +82,8 @@ std::vector<Finding> findings(const Flags& flags, const std::string& lessons_fol
 
     const Mode mode = mode_for(flags, Surroundings::of_this_process());
     const auto window = window_width();
-    add("terminal", "width", window ? fmt::format("{} columns", *window) : "standard output is no terminal");
+    add("terminal", "width",
+        window ? fmt::format("{} columns", *window) : "standard output is not a terminal");
     add("terminal", "step mode", mode.not_waiting.empty() ? "yes" : fmt::format("no: {}", mode.not_waiting));
     add("terminal", "colours", mode.style.colour ? "yes" : "no");
     add("terminal", "text", mode.style.ascii ? "ASCII" : "UTF-8");

@@ -1,4 +1,4 @@
-// What this machine has, what it lacks, and what that would add.
+// Lists versions and devices of this machine, and optional packages with their use.
 #pragma once
 
 #include <string>

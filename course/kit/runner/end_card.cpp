@@ -1,4 +1,4 @@
-// The card at the end of a lesson.
+// Makes the card at the end of a lesson.
 #include "course/kit/runner/end_card.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 namespace tally::lesson {
 
 namespace {
-// "2 of 3 at once, 1 more at the second try". Nothing where nobody was asked.
+// Returns "2 of 3 at once, 1 more at the second try", or nothing without questions.
 std::string in_words(const Predicted& all) {
     if (all.asked == 0) return {};
     std::string text = fmt::format("{} of {} at once", all.at_once, all.asked);
@@ -28,7 +28,7 @@ std::vector<std::string> end_card(const Ending& ending, const Style& style) {
         if (!command.empty() && width_of(parts.back()) + 1 + command.size() <= style.width) {
             parts.back() += " " + std::string(command);
         } else if (!command.empty()) {
-            parts.push_back(std::string(12, ' ') + std::string(command));  // whole, so that it can be copied
+            parts.push_back(std::string(12, ' ') + std::string(command));  // not wrapped, for copying
         }
         for (auto& part : parts) lines.push_back(std::move(part));
     };

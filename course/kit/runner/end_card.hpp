@@ -1,4 +1,4 @@
-// What is shown when a lesson has ended: what to keep of it, how it went, and what comes next.
+// Makes the text at the end of a lesson: its rule, the learner's result and the next lesson.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace tally::lesson {
 
 struct Ending {
     const Lesson& lesson;
-    const Lesson* next;          // that is not done; nullptr: none is left
-    std::vector<Noted> answers;  // of this time
+    const Lesson* next;          // the next lesson that is not done; nullptr: all are done
+    std::vector<Noted> answers;  // of this run
     bool done;
 };
 

@@ -1,4 +1,4 @@
-// Finding exercises and their texts.
+// Finds exercises and their texts.
 #include "course/kit/runner/exercises.hpp"
 
 #include <fmt/format.h>

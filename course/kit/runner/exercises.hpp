@@ -1,4 +1,4 @@
-// The exercises as they are built: what they are about, and the texts of their files.
+// Finds the exercises that are built, and the texts of their files.
 #pragma once
 
 #include <string>
@@ -14,34 +14,35 @@ struct Exercise {
     std::string lesson;
     std::vector<std::string> functions, hints;
     std::string why;
-    std::vector<std::pair<std::string, std::string>> mistakes;  // name and sentence
+    std::vector<std::pair<std::string, std::string>> mistakes;  // name and message
 
     std::string stem() const;  // 05_divide
 };
 
-// Where they lie, how an answer is compiled, and all of them by number. Throws std::runtime_error.
+// All exercises by number, their folders, and the compiler command for answers. Throws std::runtime_error.
 struct Exercises {
-    explicit Exercises(const std::string& folder);  // of the build, which has exercise-checks and settings
+    explicit Exercises(const std::string& folder);  // the build's folder with exercise-checks and settings
 
-    // By slug, a part of one, stem or number; otherwise nullptr, and a sentence in `message`.
+    // Finds an exercise by slug, part of a slug, stem or number. Otherwise returns nullptr and sets
+    // `message`.
     const Exercise* find(const std::string& which, std::string& message) const;
 
     std::string starting_text(const Exercise& exercise) const;
-    // What an answer puts below the #include: "right", or a mistake by its name.
+    // Returns the code of an answer below the #include. `name` is "right" or the name of a mistake.
     std::string answer(const Exercise& exercise, const std::string& name) const;
-    // As a file of its own.
+    // Returns the answer as a complete file.
     std::string whole_answer(const Exercise& exercise, const std::string& name) const;
-    // As the exercise declares it, with what is said about it.
+    // Returns the declaration of a function in the exercise.
     std::string declaration(const Exercise& exercise, const std::string& function) const;
 
-    std::string checks;                 // the program that judges
-    std::string mistakes;               // the folder of those that the build has written in full
-    std::string sources;                // the folder exercises/ of the checkout
-    std::vector<std::string> compiler;  // and its words, but for the file
+    std::string checks;                 // the program that checks answers
+    std::string mistakes;               // the folder with the mistakes as complete code, written by the build
+    std::string sources;                // the folder exercises/ of the repository
+    std::vector<std::string> compiler;  // the compiler command without the file
     std::vector<Exercise> all;
 };
 
-// The text of a file. Throws std::runtime_error.
+// Returns the text of a file. Throws std::runtime_error.
 std::string text_of(const std::string& path);
 
 }  // namespace tally::lesson

@@ -1,4 +1,4 @@
-// The exit codes of ./learn that the runner itself gives.
+// Exit codes of the runner.
 #pragma once
 
 namespace tally::lesson {

@@ -1,4 +1,4 @@
-// Handouts.
+// Writes handouts.
 #include "course/kit/runner/handout.hpp"
 
 #include <fmt/format.h>
@@ -80,7 +80,7 @@ std::string tensor(const json& event) {
                   text_of(event, "name") + (text.find('\n') == std::string::npos ? " = " : " =\n") + text);
 }
 
-// What a picture says to who cannot see it: its <desc>, which is escaped already; its name where it has none.
+// Returns the alternative text of a picture: its <desc>, which is already escaped, or else its name.
 std::string picture_in_words(const json& event) {
     const std::string svg = event.value("svg", "");
     const std::size_t tag = svg.find("<desc"), begin = svg.find('>', tag), end = svg.find("</desc>", tag);
@@ -88,7 +88,7 @@ std::string picture_in_words(const json& event) {
     return svg.substr(begin + 1, end - begin - 1);
 }
 
-// What is shown and not asked; what has no place on paper is nothing.
+// Returns the HTML of an event that is not a question. Events that are not for paper become an empty string.
 std::string shown(const json& event) {
     const std::string kind = event["event"];
     if (kind == "sentence" && event["role"] == "step")
@@ -154,7 +154,7 @@ std::string students_part(const LessonEvents& told) {
     for (const auto& event : events_of(told)) {
         if (event["event"] == "prediction")
             questions += question(event);
-        else if (questions.empty() && event["event"] != "graph")  // a picture has the gradients, too
+        else if (questions.empty() && event["event"] != "graph")  // pictures show answers
             opening += shown(event);
     }
     return heading(told.lesson, "") + opening + questions + "<p>What I keep of this lesson:</p>\n" +
@@ -189,7 +189,7 @@ bool builds_on_toy(std::string_view slug) {
            (unit != nullptr && std::any_of(unit->after.begin(), unit->after.end(), builds_on_toy));
 }
 
-// Nothing where the lesson cannot run here, or fails; then `code` says which.
+// Returns nothing if the lesson cannot run here or fails. `code` is its exit code.
 std::optional<LessonEvents> events_said_by(const Program& program, Flags silent, int& code) {
     silent.json = true;
     silent.step = silent.no_step = silent.present = false;
@@ -200,7 +200,7 @@ std::optional<LessonEvents> events_said_by(const Program& program, Flags silent,
     if (finished.asked_by != 0) throw AskedToEnd{finished.asked_by};
     code = finished.signal != 0 ? int{check_failed} : finished.code;
     if (code == good) return LessonEvents{program.lesson, std::move(finished.captured)};
-    if (code == usage) return std::nullopt;  // which it has said itself
+    if (code == usage) return std::nullopt;  // the lesson has printed the error
     const char* why =
         code == Exit::skipped ? "cannot run here and is left out" : "does not pass: no sheet was written";
     complain("learn", fmt::format("lesson {0} {1} (./learn run {0} says why)", program.lesson.slug, why));
@@ -254,11 +254,11 @@ int write_handout(const std::vector<Program>& all, const std::vector<const Progr
         toys = toys || (code == good && builds_on_toy(program->lesson.slug));
         shows_toy = shows_toy || program->lesson.slug == toy_is_in;
     }
-    if (lessons.empty() || worst == check_failed) return worst;  // no sheet with numbers that a check refuses
+    if (lessons.empty() || worst == check_failed) return worst;  // no sheet with numbers that fail a check
 
     std::optional<LessonEvents> toy;
     Flags as_usual = flags;
-    as_usual.dials.clear();  // they are of the lessons chosen
+    as_usual.dials.clear();  // the parameters belong to the chosen lessons
     for (const Program& program : all)
         if (int code = good; toys && !shows_toy && program.lesson.slug == toy_is_in) {
             toy = events_said_by(program, as_usual, code);

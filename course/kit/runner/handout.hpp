@@ -1,4 +1,4 @@
-// ./learn handout: sheets of paper for a class, made of what the lessons themselves say.
+// ./learn handout writes sheets for a class from the events of lessons.
 #pragma once
 
 #include <string>
@@ -10,18 +10,20 @@
 
 namespace tally::lesson {
 
-// What a lesson said, as lines of JSON.
+// The events of a lesson as lines of JSON.
 struct LessonEvents {
     Lesson lesson;
     std::string events;
 };
 
-// One page of HTML without scripts, that prints: for students what comes before the first question, then all questions
-// with room for answers; for the teacher everything, with answers. `toy`: a lesson that shows x and w, or nullptr.
+// Each returns one page of HTML for printing. The students' sheet has the text before the first question and
+// all questions with space for answers. The teacher's sheet has everything with answers. `toy` is a lesson
+// that shows x and w, or nullptr.
 std::string students_sheet(const std::vector<LessonEvents>& lessons, const LessonEvents* toy);
 std::string teachers_sheet(const std::vector<LessonEvents>& lessons);
 
-// Both for these lessons, into `file` and beside it; the exit code. An empty name: in the folder work.
+// Writes the students' sheet to `file`, or to the folder `work` if `file` is empty, and the teacher's sheet
+// next to it. Returns the exit code.
 int write_handout(const std::vector<Program>& all, const std::vector<const Program*>& chosen,
                   const Flags& flags, std::string file, const std::string& work);
 

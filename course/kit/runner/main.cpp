@@ -1,4 +1,4 @@
-// learn-runner: what stands behind ./learn once everything is built.
+// learn-runner, which ./learn calls once everything is built.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ std::string work_folder() {
 }
 
 std::string folder_beside(const char* started_as, const char* name) {
-    std::error_code elsewhere;  // than on Linux
+    std::error_code elsewhere;  // set if the system is not Linux
     const auto itself = std::filesystem::read_symlink("/proc/self/exe", elsewhere);
     return ((elsewhere ? std::filesystem::path(started_as) : itself).parent_path() / name).string();
 }
@@ -81,7 +81,7 @@ public:
         for (const auto& program : programs_) {
             if (answers_.done(program.lesson.slug)) continue;
             code = run({&program});
-            if (code != Exit::skipped) return code;  // what cannot run here is not in the way
+            if (code != Exit::skipped) return code;  // goes on to the next lesson if this one cannot run here
         }
         if (code == Exit::skipped) return code;
         print(fmt::format(
@@ -97,7 +97,7 @@ public:
     }
 
     int next_or_all() {
-        if (mode_.not_waiting == "TERM is dumb") {  // somebody sits there all the same
+        if (mode_.not_waiting == "TERM is dumb") {  // a terminal without step mode, but with a user
             complain("learn",
                      "TERM is dumb: one lesson, and nothing waits; ./learn run all runs all of them");
             return next();
@@ -148,7 +148,7 @@ public:
     }
 
 private:
-    // What a class answers at a presenter's terminal is nobody's own, and a lesson at other numbers is another one.
+    // Answers of a class with --present, and answers with changed parameters, do not count for the learner.
     bool learner_answers() const { return mode_.waits && !mode_.presents && flags_.dials.empty(); }
 
     struct Tally {
@@ -170,7 +170,7 @@ private:
         return command;
     }
 
-    // The exit code where nothing more is to be done, as somebody asked by a signal.
+    // Returns the exit code if a signal asked this program or the lesson to end.
     static std::optional<int> asked_to_end(const Program& program, const UpdateResult& finished) {
         if (finished.asked_by == 0 && finished.signal != SIGTERM && finished.signal != SIGHUP)
             return std::nullopt;
@@ -178,7 +178,7 @@ private:
         return exit_code_of(finished.asked_by != 0 ? finished.asked_by : finished.signal);
     }
 
-    // What a lesson wrote to its report: a line for each try, and at last how it ended.
+    // The report of a lesson: one line for each try, and the result.
     struct Report {
         std::vector<Noted> answers;
         std::string end;
@@ -196,8 +196,8 @@ private:
         return report;
     }
 
-    // Only where somebody was there to answer: a lesson that ran by itself is not done. The checks are the truth, and
-    // a failure takes back what was done.
+    // Records the result of a lesson. Called in step mode only, because a lesson without a learner does not
+    // count as done. A failed check withdraws an earlier "done".
     void record(const std::string& slug, Outcome outcome) {
         const bool done = answers_.done(slug);
         std::string how;
@@ -217,7 +217,7 @@ private:
         return nullptr;
     }
 
-    // The next that is open after this one; else the first that is.
+    // Shows the end card with the next open lesson after this one, or else the first open lesson.
     void show_card(const Lesson& lesson, const std::vector<Noted>& answers) {
         if (flags_.json || flags_.quiet) return;
         const Lesson* next = nullptr;
@@ -256,14 +256,14 @@ private:
         std::vector<std::string> log;
         for (const Program* program : chosen) {
             if (learner_answers())
-                answers_.expect_writable();  // rather than after all that will have been answered
+                answers_.expect_writable();  // reports the error before the learner answers questions
             const auto start = std::chrono::steady_clock::now();
             const UpdateResult finished = run_reporting(command_for(*program));
             const double seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
             Report report = report_in(finished.captured);
-            if (!mode_.waits) report.answers.clear();  // nobody was there
+            if (!mode_.waits) report.answers.clear();  // no learner was asked
             if (learner_answers() && !report.answers.empty()) answers_.add(report.answers);
             if (const auto code = asked_to_end(*program, finished)) return *code;
             End end;
@@ -272,7 +272,7 @@ private:
                 end = {.outcome = Outcome::fail,
                        .detail = fmt::format("ended by signal {}", finished.signal)};
             } else if (report.end.empty()) {
-                return finished.code;  // it could not run or write: its sentence is on standard error
+                return finished.code;  // the lesson could not run or write, and has printed the error
             } else {
                 end = parse_end(report.end);
             }
@@ -338,9 +338,9 @@ int main_of_the_runner(int argc, const char* const* argv) {
     auto* list = app.add_subcommand("list", "number, slug, minutes, status, what comes before");
     auto* run = app.add_subcommand("run", "run one lesson, or all");
     run->add_option("WHICH", which, "a slug or a part of one, a number, or all")->required();
-    bool help = false;  // of a lesson that is named: its own
+    bool help = false;  // `run WHICH --help` shows the help of the lesson
     run->set_help_flag();
-    run->add_flag("-h,--help", help, "what this lesson takes");
+    run->add_flag("-h,--help", help, "the flags of this lesson");
     auto* graph = app.add_subcommand("graph", "write the picture of a lesson's graph");
     graph->add_option("WHICH", which, "a slug or a part of one, or a number")->required();
     graph->add_option("-o", file, "F.svg or F.dot")->required();
@@ -349,11 +349,10 @@ int main_of_the_runner(int argc, const char* const* argv) {
     of_class->add_option("-o", file, "the picture (default: class.svg in work)");
     std::vector<std::string> lessons_on_paper;
     auto* on_paper =
-        app.add_subcommand("handout", "sheets for a class: questions, and beside them the answers");
+        app.add_subcommand("handout", "sheets for a class: one with the questions, one with the answers");
     on_paper->add_option("LESSONS", lessons_on_paper, "slugs or parts of them, numbers, or all (default)");
     on_paper->add_option("-o", file, "the students' sheet (default: in work/handouts)");
-    auto* find_out =
-        app.add_subcommand("doctor", "versions, devices, terminal, what is optional and missing");
+    auto* find_out = app.add_subcommand("doctor", "versions, devices, terminal, missing optional packages");
     PracticeWords practised;
     add_practice(app, practised);
     app.footer("./learn alone runs the next unfinished lesson; without a terminal all of them, plainly.");

@@ -1,4 +1,4 @@
-// What a class got wrong, counted and drawn.
+// Counts and draws the mistakes of a class.
 #include "course/kit/runner/misconceptions.hpp"
 
 #include <fmt/format.h>
@@ -22,8 +22,7 @@ namespace tally::lesson {
 namespace fs = std::filesystem;
 
 namespace {
-using Place =
-    std::tuple<std::string, std::string, std::string>;  // what was answered: a question, an exercise
+using Place = std::tuple<std::string, std::string, std::string>;  // the question or exercise of an answer
 
 Place place_of_answer(const Noted& noted) { return {noted.what, noted.of, noted.number}; }
 
@@ -36,10 +35,11 @@ std::string where(const Noted& noted) {
                                     : "exercise " + noted.of;
 }
 
-// What was answered, and what that reveals. Of what nobody knows, each learner has had another sentence.
+// Returns the answer and its explanation. Answers without a known mistake had different messages, so they
+// share one text.
 std::string thought(const Misconception& one) {
     const Noted& noted = one.noted;
-    if (noted.which.empty()) return "another answer: none of the mistakes that are known";
+    if (noted.which.empty()) return "another answer, without a known mistake";
     return noted.given.empty() ? noted.sentence : fmt::format("\"{}\": {}", noted.given, noted.sentence);
 }
 
@@ -47,10 +47,10 @@ std::string share(const Misconception& one) { return fmt::format("{} of {}", one
 
 struct Class {
     std::vector<std::vector<Noted>> learners;
-    std::vector<std::string> remarks;  // about files that are broken
+    std::vector<std::string> remarks;  // about broken files
 };
 
-// The answers in a folder: each file in it, and those named answers in folders below.
+// Reads the files in the folder, and the files `answers` and `work/answers` in its subfolders.
 Class read_class(const std::string& folder) {
     std::error_code failed;
     std::vector<fs::path> files;
@@ -69,17 +69,17 @@ Class read_class(const std::string& folder) {
         try {
             AnswersRead read = read_answers(path.string());
             if (read.broken > 0 && read.answers.empty()) {
-                found.remarks.push_back(fmt::format("{} is no file of answers: left out", name));
+                found.remarks.push_back(fmt::format("{} is not a file of answers: ignored", name));
                 continue;
             }
             if (read.broken > 0)
-                found.remarks.push_back(
-                    fmt::format("{} has {} that {} nothing, the first '{}': the others count", name,
-                                read.broken == 1 ? "a line" : "lines", read.broken == 1 ? "says" : "say",
-                                in_one_line(read.first_broken)));
+                found.remarks.push_back(fmt::format(
+                    "{} has {}, the first '{}': ignored", name,
+                    read.broken == 1 ? "a line that is not an answer" : "lines that are not answers",
+                    in_one_line(read.first_broken)));
             found.learners.push_back(std::move(read.answers));
         } catch (const WriteError& error) {
-            found.remarks.push_back(fmt::format("{}: left out", error.what()));
+            found.remarks.push_back(fmt::format("{}: ignored", error.what()));
         }
     }
     return found;
@@ -139,13 +139,13 @@ std::vector<Misconception> misconceptions(const std::vector<std::vector<Noted>>&
         all.push_back(std::move(one));
     }
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-        return a.learners != b.learners ? a.learners > b.learners : a.of < b.of;  // of few, it is more
+        return a.learners != b.learners ? a.learners > b.learners : a.of < b.of;  // then the larger share
     });
     return all;
 }
 
 std::string chart_of(const std::vector<Misconception>& all, std::size_t learners) {
-    constexpr std::size_t most = 10, columns = 108;  // a slide, and what fits beside each other on it
+    constexpr std::size_t most = 10, columns = 108;  // mistakes and characters that fit on a slide
     constexpr int line = 26, left = 40, wide = 1320, top = 100;
     std::string body, told;
     int y = top;
@@ -170,7 +170,7 @@ std::string chart_of(const std::vector<Misconception>& all, std::size_t learners
         told += fmt::format("{}: {}: {} ", share(one), where(one.noted), thought(one));
     }
     const std::string title =
-        fmt::format("What {} {} thought", learners, learners == 1 ? "learner" : "learners");
+        fmt::format("The mistakes of {} {}", learners, learners == 1 ? "learner" : "learners");
     return svg::page(wide + 2 * left, y + line, title, told,
                      ".c-all{fill:#eef1f4}\n.c-bar{fill:#f3b98d}\n.c-head{font-weight:bold}\n") +
            svg::text(left, 56, "t-title", title) + body + "</svg>\n";
@@ -191,7 +191,7 @@ int show_class(const std::string& folder, const std::string& file, const Flags& 
         return good;
     }
     print(fmt::format(
-        "{} {}, {} of their mistakes known by name, the most frequent first", found.learners.size(),
+        "{} {}, {} known mistakes, the most frequent first", found.learners.size(),
         found.learners.size() == 1 ? "learner" : "learners",
         std::count_if(all.begin(), all.end(), [](auto& one) { return !one.noted.which.empty(); })));
     print_table(all, style);

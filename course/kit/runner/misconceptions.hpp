@@ -1,4 +1,4 @@
-// ./learn class FOLDER: which mistakes a class has made, from the files of its learners' answers.
+// ./learn class FOLDER counts the mistakes of a class in the learners' files of answers.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,18 @@
 namespace tally::lesson {
 
 struct Misconception {
-    Noted noted;               // as one of them made it
-    std::size_t learners = 0;  // that made it, once or several times
-    std::size_t of = 0;        // that answered this question, or tried this exercise
+    Noted noted;               // the answer of one of the learners
+    std::size_t learners = 0;  // the number of learners who made this mistake
+    std::size_t of = 0;        // the number of learners who answered this question or tried this exercise
 };
 
-// Each learner's answers; the most frequent first.
+// Counts the mistakes in the answers of each learner. The most frequent are first.
 std::vector<Misconception> misconceptions(const std::vector<std::vector<Noted>>& learners);
 
-// The first of them as a picture: a bar, where it was, and its sentence.
+// Draws the first ten as SVG, each with a bar, its place and its text.
 std::string chart_of(const std::vector<Misconception>& all, std::size_t learners);
 
-// The exit code. The picture goes to `file`.
+// Prints the mistakes in the files of `folder` and writes the picture to `file`. Returns the exit code.
 int show_class(const std::string& folder, const std::string& file, const Flags& flags, const Style& style);
 
 }  // namespace tally::lesson

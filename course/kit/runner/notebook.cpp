@@ -1,4 +1,4 @@
-// Keeping what a learner has written.
+// Keeps the files and results of a learner.
 #include "course/kit/runner/notebook.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// A learner's own folder: the files they edit, what they replaced, and how it went. Nothing in it is ever lost.
+// Manages a learner's folder with the edited files, earlier versions of them and the results. No file is
+// overwritten.
 #pragma once
 
 #include <map>
@@ -12,8 +13,8 @@ namespace tally::lesson {
 
 struct Entry {  // of one exercise
     int tries = 0, hints = 0;
-    bool passed = false, shown = false;  // passed once, and not begun again since; the answer was shown
-    std::vector<std::string> mistakes;   // that were recognised, in the order in which they were first made
+    bool passed = false, shown = false;  // passed since the last reset; the answer was shown
+    std::vector<std::string> mistakes;   // recognised mistakes in the order of their first occurrence
 };
 
 class Notebook {
@@ -24,13 +25,13 @@ public:
     std::string scratch() const { return folder_ + "/.built"; }
     bool has(const Exercise& exercise) const;
     void write(const Exercise& exercise, const std::string& text) const;
-    // Puts the file aside under a name that is free, and says which.
+    // Moves the file to a free name and returns the name.
     std::string keep(const Exercise& exercise) const;
 
     const AnswerFile& answers() const { return answers_; }
     const Entry& entry(const Exercise& exercise) { return entries_[exercise.slug]; }
-    // passed, wrong, error, hint, shown or reset; and the known mistake, with what was said about it. Who passes what is a
-    // lesson's task has done the lesson.
+    // Records an event (passed, wrong, error, hint, shown or reset) with the known mistake and its message.
+    // Passing the exercise of a lesson also marks the lesson as done.
     void note(const Exercise& exercise, const std::string& event, const std::string& mistake = {},
               const std::string& sentence = {});
 

@@ -1,4 +1,4 @@
-// Doing exercises: check one, ask for a hint, begin again, see the answer.
+// Implements the subcommands for exercises.
 #include "course/kit/runner/practice.hpp"
 
 #include <fmt/format.h>
@@ -72,18 +72,19 @@ public:
             begin(*exercise);
             return good;
         }
-        if (!flags_.yes && !agreed(fmt::format("Begin {} again? Yours will be kept.", shortened(file))))
+        if (!flags_.yes && !agreed(fmt::format("Begin {} again? Your text will be kept.", shortened(file))))
             return usage;
-        const std::string start = exercises_.starting_text(*exercise);  // before anything is moved
+        const std::string start = exercises_.starting_text(*exercise);  // may throw, so before the move
         const std::string kept = notebook_.keep(*exercise);
         try {
             notebook_.write(*exercise, start);
             notebook_.note(*exercise, "reset");
         } catch (const WriteError& error) {
-            throw WriteError(fmt::format("{}; what you wrote is {}", error.what(), kept));
+            throw WriteError(fmt::format("{}; your text is in {}", error.what(), kept));
         }
         if (flags_.json) return answered(*exercise, {{"file", file}, {"kept", kept}});
-        say(fmt::format("{} is as it was in the beginning; yours is {}.", shortened(file), shortened(kept)));
+        say(fmt::format("{} has its first text again; your text is in {}.", shortened(file),
+                        shortened(kept)));
         return good;
     }
 
@@ -155,7 +156,7 @@ private:
             print(line);
     }
 
-    // One object, and a good end.
+    // Prints one JSON object and returns success.
     static int answered(const Exercise& exercise, const nlohmann::ordered_json& what) {
         nlohmann::ordered_json json{{"v", 1}, {"exercise", exercise.number}, {"slug", exercise.slug}};
         json.update(what);
@@ -163,7 +164,7 @@ private:
         return good;
     }
 
-    static std::string shortened(const std::string& path) {  // as seen from where the learner is
+    static std::string shortened(const std::string& path) {  // relative to the current folder, if inside
         std::error_code elsewhere;
         const auto relative = fs::relative(path, elsewhere);
         return elsewhere || relative.string().rfind("..", 0) == 0 ? path : relative.string();
@@ -200,12 +201,12 @@ private:
     const Exercise* next() {
         for (const auto& exercise : exercises_.all)
             if (!notebook_.entry(exercise).passed) return &exercise;
-        print(fmt::format("All {} exercises have passed. ./learn check SLUG looks at one again.",
+        print(fmt::format("All {} exercises have passed. ./learn check SLUG checks one again.",
                           exercises_.all.size()));
         return nullptr;
     }
 
-    // Whether the learner has only got the file now.
+    // Writes the starting file. Returns false if the learner already has one.
     bool begin(const Exercise& exercise) {
         if (notebook_.has(exercise)) return false;
         notebook_.write(exercise, exercises_.starting_text(exercise));
@@ -215,15 +216,16 @@ private:
         }
         say(fmt::format("Exercise {}, {}: {} ({} min; see ./learn run {})", exercise.number, exercise.slug,
                         exercise.title, exercise.minutes, exercise.lesson));
-        say(fmt::format("{} is yours: open it, read what is wanted, write it, and save.",
+        say(fmt::format("{} is your file: open it, read the task, write the code and save.",
                         shortened(notebook_.file(exercise))));
-        say(fmt::format("./learn check {} looks at it; with --watch, whenever you save.", exercise.slug));
+        say(fmt::format("./learn check {} checks it; with --watch, it checks whenever you save.",
+                        exercise.slug));
         return true;
     }
 
     bool agreed(const std::string& question) const {
         if (!mode_.not_waiting.empty()) {
-            complain("learn", "this asks first; --yes says yes: " + mode_.not_waiting);
+            complain("learn", "cannot ask for a confirmation; add --yes: " + mode_.not_waiting);
             return false;
         }
         write_to(STDOUT_FILENO, question + " [y/N] ");
@@ -299,7 +301,8 @@ private:
         }
     }
 
-    // Looks again whenever the text has changed. Some editors write a file in several goes: it must have come to rest.
+    // Checks again whenever the text has changed. Some editors write a file in several steps, so the text
+    // must be the same after 100 ms.
     int watch_over(const Exercise& exercise) {
         const std::string file = notebook_.file(exercise);
         const auto state = [&] {
@@ -338,7 +341,7 @@ void add_practice(CLI::App& app, PracticeWords& words) {
         one->add_option("SLUG", words.which, "a slug or a part of one, or a number")->required();
     words.score = app.add_subcommand("score", "lessons and exercises, and how it went");
     words.dev_check =
-        app.add_subcommand("dev-check", "whether each exercise knows its answer and its mistakes");
+        app.add_subcommand("dev-check", "check that each exercise recognises its answer and its mistakes");
     words.dev_check->add_option("SLUG", words.which, "only this one");
 }
 
@@ -352,7 +355,7 @@ bool asked_for_practice(const PracticeWords& words) {
 int practice(const PracticeWords& words, const Flags& flags, const std::string& built,
              const std::string& work) {
     if (!flags.dials.empty()) {
-        complain("learn", turned_in(flags) + " turns a number of a lesson; an exercise has none");
+        complain("learn", turned_in(flags) + " sets a parameter of a lesson; exercises have no parameters");
         return usage;
     }
     Practice doing(flags, built, work);

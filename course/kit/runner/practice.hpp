@@ -1,4 +1,4 @@
-// ./learn check, hint, reset, solution, score: the exercises as a learner does them.
+// Implements ./learn check, hint, reset, solution, score and dev-check.
 #pragma once
 
 #include <string>
@@ -20,7 +20,8 @@ struct PracticeWords {
 
 void add_practice(CLI::App& app, PracticeWords& words);
 bool asked_for_practice(const PracticeWords& words);
-// The exit code. `built` is the folder of exercise-checks, `work` the learner's.
+// Runs the subcommand and returns the exit code. `built` is the folder of exercise-checks, `work` the
+// learner's folder.
 int practice(const PracticeWords& words, const Flags& flags, const std::string& built,
              const std::string& work);
 

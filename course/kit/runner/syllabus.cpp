@@ -1,4 +1,4 @@
-// The syllabus.
+// Defines the syllabus.
 #include "course/kit/runner/syllabus.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The course as it is meant to be gone through: the order, what each lesson needs, and what to keep of it.
+// The recommended order of the course, with the prerequisites and the rule of each lesson.
 #pragma once
 
 #include <string_view>
@@ -9,18 +9,18 @@ namespace tally::lesson {
 struct Unit {
     std::string_view slug;
     int in_class;                         // minutes, with a discussion of each prediction
-    std::vector<std::string_view> after;  // lessons without which it cannot be understood
-    std::string_view task;                // the exercise that belongs to it, or nothing
-    std::string_view rule;                // what to remember
-    std::string_view attempt, command;    // one thing to try, and how
+    std::vector<std::string_view> after;  // lessons that it builds on
+    std::string_view task;                // the exercise of the lesson, or empty
+    std::string_view rule;                // the sentence to remember
+    std::string_view attempt, command;    // a suggestion to try, and its command
 };
 
-// In the order in which they are recommended; the numbers of the lessons are names, and have another order.
+// All units in the recommended order, which is not the order of the lesson numbers.
 const std::vector<Unit>& syllabus();
 
 const Unit* unit_with_task(std::string_view exercise);
 const Unit* unit_of(std::string_view slug);  // nullptr: not in the syllabus
 int place_of(std::string_view slug,
-             int number);  // what to sort by; who is not in the syllabus comes last, by number
+             int number);  // the sort key; lessons outside the syllabus are last, by number
 
 }  // namespace tally::lesson

@@ -1,4 +1,4 @@
-// Compiling an answer, running its check, and finding words for what happened.
+// Compiles an answer, runs its check and explains the result.
 #include "course/kit/runner/verdict.hpp"
 
 #include <cxxabi.h>
@@ -21,21 +21,21 @@ namespace tally::lesson {
 
 namespace {
 struct InWords {
-    std::array<std::string_view, 6> parts;  // of what a compiler says, any of them
+    std::array<std::string_view, 6> parts;  // the output of the compiler contains any of these
     const char* sentence;
 };
 
 constexpr const char* no_memory = "out of memory";
 
-// What g++ and clang++ say, and what it most often means. The first that fits is taken.
+// Errors of g++ and clang++ with their most frequent meaning. The first match is taken.
 constexpr InWords in_words[] = {
     {{no_memory},
      "The compiler asked for more memory than it is given (4 GiB). Does something that it computes or "
      "includes grow without end?"},
-    {{"signal terminated"}, "The compiler itself was ended, perhaps for want of memory. Try once more."},
+    {{"signal terminated"}, "The compiler was ended, perhaps because memory was short. Try once more."},
     {{"';' before", "expected ';'"}, "A semicolon is missing, here or at the end of the line before."},
     {{"expected '}' at end"}, "A closing brace } is missing: the file ends inside of a block."},
-    {{"expected '}'"}, "A closing brace } is missing, or one thing too many stands before it."},
+    {{"expected '}'"}, "A closing brace } is missing, or there is something extra before it."},
     {{"expected ')'"}, "A closing parenthesis ) is missing, here or a little before."},
     {{"no return statement", "non-void function does not return", "control reaches end"},
      "The function can end without returning anything."},
@@ -43,22 +43,22 @@ constexpr InWords in_words[] = {
      "The function's first line was changed: what it returns is part of the exercise."},
     {{"redefinition"}, "The same thing is defined twice."},
     {{"was not declared", "use of undeclared"},
-     "There is nothing of this name here: a slip of the pen, or a variable of another block?"},
+     "There is nothing of this name here: a typing error, or a variable of another block?"},
     {{"is not a member of 'std'", "in namespace 'std'"},
-     "The standard library has nothing of this name, or it lies in a header that is not included."},
+     "The standard library has nothing of this name, or its header is not included."},
     {{"has no member", "no member named"},
-     "It has nothing of this name. What a tensor has is in docs/tensors.md."},
+     "The object has no member of this name. docs/tensors.md lists the members of a tensor."},
     {{"no match for", "invalid operands"},
      "These two do not fit together: what is the type of each of them?"},
     {{"no matching function"},
      "No function of this name takes such arguments: how many are there, and of which types?"},
     {{"cannot convert", "could not convert", "no viable conversion"},
-     "This is of another type than what is wanted here."},
+     "The type of this value is not the type that is required here."},
     {{"ambiguous"}, "Several functions of this name would do: of which types are the arguments?"},
     {{"discards qualifiers", "read-only", "const-qualified", "not marked const", "drops 'const'",
       "returns a const value"},
-     "Something that was promised not to change is changed here."},
-    {{"No such file"}, "This file was not found. What an exercise needs is included already."},
+     "Something that is declared const is changed here."},
+    {{"No such file"}, "This file was not found. All headers that an exercise needs are included already."},
 };
 
 std::string plain_quotes(std::string text) {
@@ -85,8 +85,8 @@ std::string demangled(const std::string& name) {
 std::string missing_function(const Exercises& exercises, const Exercise& exercise,
                              const std::string& function) {
     return fmt::format(
-        "The check looks for {}, and the file has no function of this name that takes what it should. Keep "
-        "its first line as it was, outside of any namespace, below the #include: {}",
+        "The check looks for {}, and the file has no function of this name with the required parameters. "
+        "Keep its first line as it was, outside of any namespace, below the #include: {}",
         function, exercises.declaration(exercise, function));
 }
 
@@ -97,10 +97,10 @@ std::string why_not_loaded(const Exercises& exercises, const Exercise& exercise,
     const std::string name = demangled(symbol[1]);
     for (const auto& function : exercise.functions)
         if (name.rfind(function + "(", 0) == 0) return missing_function(exercises, exercise, function);
-    return fmt::format("{} is declared and used, but nowhere is there a body of it.", name);
+    return fmt::format("{} is declared and used, but not defined.", name);
 }
 
-// What the check reports: lines of a word and the rest.
+// Parses the report of a check. Each line is a keyword and its value.
 struct Report {
     std::string verdict, mistake, sentence, where, cases, function;
     std::vector<std::string> said;
@@ -142,9 +142,9 @@ constexpr std::pair<const char*, const char*> endings[] = {
      "sleep, "
      "or print without end?"},
     {"crashed",
-     "It crashed: it read or wrote where nothing is. An index out of range? A function that calls "
-     "itself without end?"},
-    {"aborted", "It ended itself (abort). An index out of range, or an error that nobody caught?"},
+     "It crashed: it read or wrote memory that it does not have. An index out of range? A function that "
+     "calls itself without end?"},
+    {"aborted", "It ended itself (abort). An index out of range, or an error that was not caught?"},
     {"divided-by-zero", "It divided a whole number by zero."},
     {"too-much-memory",
      "It asked for more memory than an exercise has (2 GiB). Does something grow without end?"},
@@ -164,20 +164,20 @@ Verdict verdict_of(const Exercises& exercises, const Exercise& exercise, const U
         verdict.cases = of_cases(report.cases);
         if (verdict.judged == Judged::wrong && verdict.sentence.empty())
             verdict.sentence =
-                "Not right yet, and none of the mistakes that this exercise knows. This is what came:";
+                "Not right yet, and not a mistake that this exercise knows. These are the results:";
         return verdict;
     }
     if (report.verdict == "todo") {
         verdict.judged = Judged::not_yet;
-        verdict.sentence = "Not done yet: the check has come upon todo(), where something is missing.";
+        verdict.sentence = "Not done yet: the check reached todo(), where code is missing.";
         return verdict;
     }
     for (const auto& [ended, sentence] : endings)
         if (report.verdict == ended) verdict.sentence = sentence;
     if (report.verdict == "threw")
         verdict.sentence =
-            "It ended in an error that nobody caught: " +
-            (report.said.empty() ? "what was thrown is no std::exception" : report.first_said());
+            "It ended with an error that was not caught: " +
+            (report.said.empty() ? "the thrown object is not a std::exception" : report.first_said());
     if (report.verdict == "missing")
         verdict.sentence = missing_function(exercises, exercise, report.function);
     if (report.verdict == "not-loaded")
@@ -186,7 +186,7 @@ Verdict verdict_of(const Exercises& exercises, const Exercise& exercise, const U
         verdict.sentence = finished.signal != 0
                                ? fmt::format("It was ended by signal {} ({}).", finished.signal,
                                              ::strsignal(finished.signal))
-                               : "It ended the program itself (exit?) before the check was through.";
+                               : "It ended the program itself (exit?) before the check was complete.";
     }
     return verdict;
 }
@@ -201,7 +201,8 @@ Verdict first_error(const std::string& said, const std::string& file) {
                     .cases = {}};
     const std::string text = plain_quotes(said);
     std::istringstream lines(text);
-    std::string in_file, error;  // the last place in the file before the error, which may be in what it calls
+    std::string error;
+    std::string in_file;  // the last place in the file before the error, which may be in a header
     std::vector<std::string> shown;
     for (std::string line; std::getline(lines, line);) {
         if (line.rfind(file + ":", 0) == 0 && (error.empty() || in_file.empty()))
@@ -218,10 +219,9 @@ Verdict first_error(const std::string& said, const std::string& file) {
     if (error.empty()) {
         const std::string from = text.substr(std::min(text.size(), text.find_first_not_of('\n'))),
                           words = from.substr(0, from.find('\n'));
-        verdict.sentence = words.empty() ? "The compiler ended without a word. Try once more."
-                           : words.find(no_memory) != std::string::npos
-                               ? meaning_of(words)
-                               : "The compiler could not do it: " + words;
+        verdict.sentence = words.empty() ? "The compiler ended without a message. Try once more."
+                           : words.find(no_memory) != std::string::npos ? meaning_of(words)
+                                                                        : "The compiler failed: " + words;
         return verdict;
     }
     verdict.sentence = meaning_of(error);
@@ -246,7 +246,7 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
               const std::string& scratch, std::uint64_t seed) {
     make_folder(scratch);
     const std::string library = fmt::format("{}/{}.{}.so", scratch, exercise.stem(), ::getpid());
-    // In the words that in_words knows; within 4 GiB and two minutes.
+    // LC_ALL=C gives the English messages that in_words lists. The limits are 4 GiB and two minutes.
     std::vector<std::string> command{
         "/bin/sh", "-c", "{ ulimit -v 4194304; ulimit -t 120; } 2>/dev/null; LC_ALL=C exec \"$@\"", "sh"};
     command.insert(command.end(), exercises.compiler.begin(), exercises.compiler.end());
@@ -256,7 +256,7 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
     const bool failed = compiled.code != 0 || compiled.signal != 0;
     const auto said = [&](const char* words) { return compiled.captured.find(words) != std::string::npos; };
     Verdict verdict;
-    // The disk's fault, which is said like one of the answer.
+    // A full disk looks like an error in the answer, so it is reported separately.
     for (const char* const full :
          {"error writing to", "cannot open output file", "final link failed", "No space left"})
         if (failed && said(full)) throw WriteError(fmt::format("cannot write {}: {}", library, full));

@@ -1,4 +1,4 @@
-// One answer on its way through the compiler and the check, and what is to be said about it.
+// Compiles and checks an answer to an exercise, and explains the result.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace tally::lesson {
 
-enum class Judged { passed, wrong, not_yet, not_compiled, broken };  // broken: it crashed, never ended, ...
+enum class Judged { passed, wrong, not_yet, not_compiled, broken };  // broken: a crash, a timeout, ...
 
 struct Verdict {
     Judged judged = Judged::broken;
-    std::string mistake;             // the name of the one that was recognised
-    std::string sentence;            // what it is, in one or two sentences
-    std::string where;               // the case in which it was seen
-    std::vector<std::string> shown;  // what is to be seen there: as it stands
+    std::string mistake;             // the name of the recognised mistake
+    std::string sentence;            // one or two sentences about the mistake
+    std::string where;               // the test case in which the mistake appeared
+    std::vector<std::string> shown;  // lines of output for this test case
     std::string cases;               // "5 of 8 cases are right (seed 0)"
-    int asked_by = 0;                // the signal by which somebody ended it
+    int asked_by = 0;                // the signal that asked this program to end, or 0
 };
 
-// Compiles and runs the file; `scratch` is a folder for what comes of it, and is empty afterwards.
+// Compiles and runs the file. `scratch` is a folder for the library, which is removed afterwards.
 Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::string& file,
               const std::string& scratch, std::uint64_t seed);
 
-// What a compiler says, as the first error in `file`: a sentence, and the lines that show it.
+// Converts compiler output to a sentence about the first error in `file`, and the source lines of the error.
 Verdict first_error(const std::string& said, const std::string& file);
 
 }  // namespace tally::lesson
