@@ -7,7 +7,7 @@ using namespace tally::lesson;
 namespace {
 
 struct OneNumber {
-    const std::vector<std::int64_t> numbers = dial("values");
+    const std::vector<std::int64_t> numbers = setting("values");
     const double a_is = double(numbers[0]), b_is = double(numbers[1]), c_is = double(numbers[2]);
     const double s_is = a_is * b_is + c_is, y_is = s_is * s_is, slope = 2 * s_is * b_is;
 
@@ -133,6 +133,6 @@ const Given<OneNumber> lesson({.number = 1,
                                .minutes = 10,
                                .steps = 5,
                                .dtype = "float64",
-                               .dials = {several("values", "a, b and c", {2, -3, 11}, -12, 12)}});
+                               .parameters = {several("values", "a, b and c", {2, -3, 11}, -12, 12)}});
 
 }  // namespace

@@ -7,8 +7,8 @@ using namespace tally::lesson;
 namespace {
 
 struct TheDiamond {
-    const real a_is = dial("values");
-    const int n = dial("steps");  // doublings
+    const real a_is = setting("values");
+    const int n = setting("steps");  // doublings
 
     void talk() {
         auto a = parameter(a_is);
@@ -169,7 +169,7 @@ const Given<TheDiamond> lesson({.number = 2,
                                 .minutes = 15,
                                 .steps = 6,
                                 .dtype = "float64",
-                                .dials = {whole_number("values", "a", 5, 1, 9),
-                                          whole_number("steps", "doublings x = x + x", 60, 5, 60)}});
+                                .parameters = {whole_number("values", "a", 5, 1, 9),
+                                               whole_number("steps", "doublings x = x + x", 60, 5, 60)}});
 
 }  // namespace

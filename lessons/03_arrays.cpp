@@ -10,8 +10,8 @@ namespace {
 
 struct Arrays {
     const Device device = options().device;
-    const int n = dial("items");  // rows of X
-    const std::vector<std::int64_t> weights = dial("values");
+    const int n = setting("items");  // rows of X
+    const std::vector<std::int64_t> weights = setting("values");
     Tensor X = parameter(Array<real>({n, 2}, counted_up(2 * n), device));
     Tensor W = parameter(Array<real>({2, 2}, std::vector<real>(weights.begin(), weights.end()), device));
     Tensor b = parameter(Array<real>({2}, {0.5, -0.5}, device));
@@ -200,7 +200,7 @@ struct Arrays {
             to_W[0] += x[2 * i], to_W[1] += x[2 * i], to_W[2] += x[2 * i + 1], to_W[3] += x[2 * i + 1];
         }
         check_equal("the loss, row by row", loss, by_hand);
-        if (!turned()) check_equal("which is 5 + 11 + 17", loss, 5 + 11 + 17);
+        if (!settings_changed()) check_equal("which is 5 + 11 + 17", loss, 5 + 11 + 17);
         check_equal("b: a 1 from each row", values(b.grad()), {double(n), double(n)});
         check_equal("W: the column sums of X", values(W.grad()), to_W);
         check_equal("X: the row sums of W", values(X.grad()), to_X);
@@ -218,7 +218,7 @@ struct Arrays {
                 }
         check_equal("X, in a loop", values(X.grad()), to_X);
         check_equal("V, in a loop", values(V.grad()), to_V);
-        if (turned()) return;
+        if (settings_changed()) return;
         check_equal("X: by hand", X.grad(), Array<real>({3, 2}, {-2, 0, -3, 2, 9, 2}));
         check_equal("V: by hand", V.grad(), Array<real>({2, 4}, {11, -1, 5, 7, 14, 0, 8, 8}));
     }
@@ -244,7 +244,8 @@ const Given<Arrays> lesson({.number = 3,
                             .title = "arrays",
                             .minutes = 20,
                             .steps = 10,
-                            .dials = {whole_number("items", "rows of X", 3, 1, 6),
-                                      several("values", "the four numbers of W", {1, 0, -1, 3}, -9, 9)}});
+                            .parameters = {
+                                whole_number("items", "rows of X", 3, 1, 6),
+                                several("values", "the four numbers of W", {1, 0, -1, 3}, -9, 9)}});
 
 }  // namespace

@@ -8,9 +8,9 @@ using namespace tally::lesson;
 namespace {
 
 struct WhyALargeBatch {
-    // The items of the large batch, of a micro-batch, and of the small batches for comparison.
-    const int b = dial("items"), micro = b / 4, few = b / 16;
-    const double rate = dial("rate");
+    // Items of the large batch, of a micro-batch, and of the smaller batches that it is compared with.
+    const int b = setting("items"), micro = b / 4, few = b / 16;
+    const double rate = setting("rate");
     Tensor w = parameter(Array<real>({2}, {3, -1}, options().device));
 
     void talk() {
@@ -168,7 +168,7 @@ const Given<WhyALargeBatch> lesson({.number = 4,
                                     .title = "why a large batch",
                                     .minutes = 15,
                                     .steps = 5,
-                                    .dials = {
+                                    .parameters = {
                                         one_of("items", "items of the large batch", 64, {32, 64, 128, 256}),
                                         real_number("rate", "learning rate", 0.1, 0.03, 0.9)}});
 

@@ -7,8 +7,8 @@ using namespace tally::lesson;
 namespace {
 
 struct FullBatch : Toy {  // six rows x, three weights w
-    const double rate = dial("rate");
-    const int steps = dial("steps");
+    const double rate = setting("rate");
+    const int steps = setting("steps");
 
     void talk() {
         step("The toy: six items of three numbers, and three weights.");
@@ -116,7 +116,7 @@ const Given<FullBatch> lesson({.number = 5,
                                .title = "full batch",
                                .minutes = 10,
                                .steps = 5,
-                               .dials = {learning_rate(0.1, 0.01, 1),
-                                         whole_number("steps", "steps of SGD", 1, 1, 20)}});
+                               .parameters = {learning_rate(0.1, 0.01, 1),
+                                              whole_number("steps", "steps of SGD", 1, 1, 20)}});
 
 }  // namespace

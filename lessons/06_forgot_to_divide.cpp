@@ -7,9 +7,9 @@ using namespace tally::lesson;
 namespace {
 
 struct ForgotToDivide : Toy {  // six rows x, three weights w
-    // The number of micro-batches, and the rows of each.
-    const int n = dial("micro"), b = 6 / n;
-    const double rate = dial("rate");
+    // Micro-batches, and the rows of one.
+    const int n = setting("micro"), b = 6 / n;
+    const double rate = setting("rate");
 
     void talk() {
         step("The full batch once more: six rows, one loss, the gradient we want.");
@@ -151,6 +151,6 @@ const Given<ForgotToDivide> lesson({.number = 6,
                                     .title = "forgot to divide",
                                     .minutes = 10,
                                     .steps = 4,
-                                    .dials = {equal_micro_batches(), learning_rate(0.1, 0.01, 1)}});
+                                    .parameters = {equal_micro_batches(), learning_rate(0.1, 0.01, 1)}});
 
 }  // namespace

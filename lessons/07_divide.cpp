@@ -14,8 +14,8 @@ using namespace tally::lesson;
 namespace {
 
 struct Divide : Toy {  // six rows x, three weights w
-    // The number of micro-batches, and the rows of each.
-    const int n = dial("micro"), b = 6 / n;
+    // Micro-batches, and the rows of one.
+    const int n = setting("micro"), b = 6 / n;
 
     void talk() {
         step(n == 1 ? "The full batch, and what lesson 6 does with one micro-batch: the same."
@@ -176,6 +176,6 @@ const Given<Divide> lesson({.number = 7,
                             .title = "divide",
                             .minutes = 10,
                             .steps = 4,
-                            .dials = {equal_micro_batches()}});
+                            .parameters = {equal_micro_batches()}});
 
 }  // namespace

@@ -14,8 +14,8 @@ using namespace tally::lesson;
 namespace {
 
 struct Rounding {
-    // The number of summands, and of the parts of the sum.
-    const int items = dial("items"), parts = dial("micro");
+    // The numbers of a sum, and the parts that it is cut into.
+    const int items = setting("items"), parts = setting("micro");
 
     void talk() {
         // The toy's second column. (The gradient of a linear loss does not depend on w.)
@@ -123,8 +123,8 @@ struct Rounding {
         orders.row("in one running sum", running_differs);
         orders.row(say("as {}, then added", sums), apart_differs);
         check_equal("running: none of 3000", running_differs, 0);
-        check(turned() ? "apart: some" : "apart: more than 2000 of 3000",
-              apart_differs > (turned() ? 0 : 2000), std::to_string(apart_differs));
+        check(settings_changed() ? "apart: some" : "apart: more than 2000 of 3000",
+              apart_differs > (settings_changed() ? 0 : 2000), std::to_string(apart_differs));
 
         step("A bound that always holds: |error| <= gamma(B + 2) times the sum |w x|.");
         note(
@@ -214,7 +214,8 @@ const Given<Rounding> lesson({.number = 8,
                               .title = "rounding",
                               .minutes = 15,
                               .steps = 4,
-                              .dials = {one_of("micro", "parts that a sum is cut into", 4, {2, 4, 8, 16}),
-                                        one_of("items", "random numbers of a sum", 64, {32, 64, 128, 256})}});
+                              .parameters = {
+                                  one_of("micro", "parts that a sum is cut into", 4, {2, 4, 8, 16}),
+                                  one_of("items", "random numbers of a sum", 64, {32, 64, 128, 256})}});
 
 }  // namespace

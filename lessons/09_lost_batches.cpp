@@ -8,7 +8,7 @@ using namespace tally::lesson;
 namespace {
 
 struct LostBatches : Toy {
-    const int pieces = dial("micro"), b = 6 / pieces;  // micro-batches, and the rows of each
+    const int pieces = setting("micro"), b = 6 / pieces;  // micro-batches, and the rows of one
 
     void talk() {
         step(say("{} of {}, each alone, and the gradient we want.",
@@ -267,7 +267,7 @@ const Given<LostBatches> lesson({.number = 9,
                                  .title = "lost batches",
                                  .minutes = 15,
                                  .steps = 7,
-                                 .dials = {
+                                 .parameters = {
                                      one_of("micro", "equal micro-batches of the six rows", 3, {2, 3, 6})}});
 
 }  // namespace

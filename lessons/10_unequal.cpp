@@ -9,7 +9,7 @@ namespace {
 
 struct Unequal : Toy {
     using Sizes = std::vector<std::int64_t>;
-    const Sizes sizes = dial("split");
+    const Sizes sizes = setting("split");
     const std::int64_t n = std::ssize(sizes), small = *std::min_element(sizes.begin(), sizes.end()),
                        large = *std::max_element(sizes.begin(), sizes.end());
 
@@ -242,7 +242,7 @@ struct Unequal : Toy {
         for (std::size_t j = 0; j < 3; ++j) exact.push_back(double(of_means(j)) / double(600000 * n));
         check_close("full", full, exact_means(), bound);
         check_close("means", means, exact, bound);
-        if (!turned())
+        if (!settings_changed())
             check("prints these digits", six_digits(full) == "-0.353600  0.020667 -0.612500" &&
                                              six_digits(means) == "-0.483525  0.046625 -0.715625");
     }
@@ -253,7 +253,7 @@ struct Unequal : Toy {
             exact.push_back(double(of_means(j) - 10 * n * of_rows(j)) / double(600000 * n));
         check_close("the formula", measured, formula, 4 * bound);
         check_close("in exact decimals", measured, exact, 2 * bound);
-        if (!turned())
+        if (!settings_changed())
             check("prints [-0.129925 0.025958 -0.103125]",
                   six_digits(exact) == "-0.129925  0.025958 -0.103125");
     }
@@ -283,7 +283,7 @@ const Given<Unequal> lesson({.number = 10,
                              .title = "unequal micro-batches",
                              .minutes = 15,
                              .steps = 6,
-                             .dials = {
+                             .parameters = {
                                  parts_of("split", "the six rows in micro-batches of these sizes", {4, 2})}});
 
 }  // namespace

@@ -8,7 +8,7 @@ using namespace tally::lesson;
 namespace {
 
 struct TheTail : Toy {
-    const int n = dial("micro"), images = dial("items");
+    const int n = setting("micro"), images = setting("items");
     const int micros = (images + 15) / 16,
               left = left_over(micros);  // micro-batches of an epoch in its last update
     const int last = left_over(6);       // rows of the toy in its last update, one row per micro-batch
@@ -378,7 +378,8 @@ const Given<TheTail> lesson({.number = 11,
                              .title = "the tail",
                              .minutes = 20,
                              .steps = 5,
-                             .dials = {whole_number("micro", "micro-batches between two updates", 4, 2, 6),
-                                       whole_number("items", "images of an epoch", 60000, 1000, 70000)}});
+                             .parameters = {
+                                 whole_number("micro", "micro-batches between two updates", 4, 2, 6),
+                                 whole_number("items", "images of an epoch", 60000, 1000, 70000)}});
 
 }  // namespace

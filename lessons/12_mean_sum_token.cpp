@@ -10,7 +10,7 @@ using namespace tally::lesson;
 namespace {
 
 struct MeanSumToken : Toy {
-    const int n = dial("micro"), b = 6 / n;  // micro-batches, and the rows or sentences of each
+    const int n = setting("micro"), b = 6 / n;  // micro-batches, and the rows or sentences of one
 
     void talk() {
         step(say("The loss is a sum now, not a mean. {} of {}:", capital(many_in_words(n, "micro-batches")),
@@ -270,7 +270,7 @@ struct MeanSumToken : Toy {
         check_close("all words", truth, exact_words(), word_bound);
         check_close("means", of_means, exact_means, word_bound);
         check("prints [-0.4677  0.1794 -0.9453]", row_text(Numbers(truth), 4) == "-0.4677  0.1794 -0.9453");
-        if (!turned())
+        if (!settings_changed())
             check("prints [-0.3408  0.2093 -0.8495]",
                   row_text(Numbers(of_means), 4) == "-0.3408  0.2093 -0.8495");
     }
@@ -313,6 +313,6 @@ const Given<MeanSumToken> lesson({.number = 12,
                                   .title = "mean, sum, token",
                                   .minutes = 20,
                                   .steps = 10,
-                                  .dials = {equal_micro_batches()}});
+                                  .parameters = {equal_micro_batches()}});
 
 }  // namespace

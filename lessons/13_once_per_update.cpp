@@ -9,8 +9,8 @@ using namespace tally::lesson;
 namespace {
 
 struct OncePerUpdate {
-    const int n = dial("micro");  // micro-batches of a window, from the decay on
-    const double rate = dial("rate");
+    const int n = setting("micro");  // micro-batches of a window, from the decay on
+    const double rate = setting("rate");
 
     void talk() {
         step(
@@ -362,7 +362,7 @@ struct OncePerUpdate {
     void check_adam(const Vector& adam, const Vector& closed) const {
         // Fewer than 25 roundings per call; roots exceed 0.2, so epsilon changes a step by less than 1e-7.
         check_close("the formulas", adam, closed, 1e-6 + roundings(25 * n));
-        if (turned()) return;
+        if (settings_changed()) return;
         check_close("and in digits", adam, {-0.2, -0.2446, -0.3689}, 5e-5);
     }
 
@@ -386,12 +386,13 @@ struct OncePerUpdate {
         const double factor = 1 - rate * 0.5;
         check_close(say("{} and {}^{}", factor, factor, n), {once, each},
                     {real(factor), real(std::pow(factor, n))}, roundings(4 * n));
-        if (!turned()) check_close("0.95^4 in digits", each, 95.0 * 95 * 95 * 95 / 1e8, roundings(16));
+        if (!settings_changed())
+            check_close("0.95^4 in digits", each, 95.0 * 95 * 95 * 95 / 1e8, roundings(16));
     }
 
     void check_momentum(const Vector& momentum, const Vector& lengths) const {
         check_close("the formula", momentum, {-rate * lengths[0], -rate * lengths[1]}, roundings(10 * n));
-        if (turned()) return;
+        if (settings_changed()) return;
         check_close("-0.29 and -0.50951", momentum, {-0.29, -0.50951}, roundings(40));
     }
 
@@ -417,7 +418,7 @@ const Given<OncePerUpdate> lesson(
      .title = "once per update",
      .minutes = 20,
      .steps = 10,
-     .dials = {whole_number("micro", "micro-batches of a window, from the decay on", 4, 2, 8),
-               learning_rate(0.1, 0.01, 0.2)}});
+     .parameters = {whole_number("micro", "micro-batches of a window, from the decay on", 4, 2, 8),
+                    learning_rate(0.1, 0.01, 0.2)}});
 
 }  // namespace

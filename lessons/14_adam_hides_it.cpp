@@ -10,7 +10,7 @@ using namespace tally::lesson;
 namespace {
 
 struct AdamHidesIt {
-    const int n = dial("micro");  // micro-batches of the toy; a sum of six would make SGD exceed float32
+    const int n = setting("micro");  // micro-batches of the toy; by the sum of six SGD would leave float32
 
     void talk() {
         step(say("The toy in {} micro-batches, divided or forgotten; one step of SGD.", in_words(n)));
@@ -267,7 +267,7 @@ const Given<AdamHidesIt> lesson({.number = 14,
                                  .title = "Adam hides it",
                                  .minutes = 15,
                                  .steps = 9,
-                                 .dials = {
+                                 .parameters = {
                                      one_of("micro", "equal micro-batches of the six rows", 3, {2, 3})}});
 
 }  // namespace

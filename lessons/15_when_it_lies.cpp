@@ -9,7 +9,7 @@ using namespace tally::lesson;
 namespace {
 
 struct WhenItLies {
-    const std::size_t n = dial("micro"), items = 2 * n;  // micro-batches of two items
+    const std::size_t n = setting("micro"), items = 2 * n;  // micro-batches of two
 
     void talk() {
         step(say("Batch norm in {} micro-batches of two: each is normalised by its own mean and spread.",
@@ -318,7 +318,7 @@ struct WhenItLies {
         check_close("moments", moments, expected, roundings(int(items) + 4) * 30);
         check_close("the full batch, by definition", full, whole, 1e-6);
         check_close("in parts, by definition", micro, batch_norm_in_parts(), roundings(12) * 2);
-        if (turned()) return;
+        if (settings_changed()) return;
         check_close("0.950329 and -0.125", {full, micro}, {0.950329, -0.125}, 1e-6);
         check("more than 1 apart", full - micro > 1);
     }
@@ -349,7 +349,7 @@ struct WhenItLies {
                                                                 : n == 3 ? 0.4
                                                                          : 1.0 / 3)) < 0.05);
         check("and another gradient", std::abs(six[4] - six[1]) > 0.01 && std::abs(six[5] - six[2]) > 0.01);
-        if (turned()) return;
+        if (settings_changed()) return;
         check_close("and in digits", six, {1.571169, 0.286374, -0.668207, 0.809376, 0.183524, -0.428223},
                     1e-6);
         check("more than a third is lost", six[4] < six[1] * 2 / 3 && six[5] > six[2] * 2 / 3);
@@ -372,6 +372,6 @@ const Given<WhenItLies> lesson({.number = 15,
                                 .title = "when it lies",
                                 .minutes = 20,
                                 .steps = 10,
-                                .dials = {whole_number("micro", "micro-batches of two", 2, 2, 4)}});
+                                .parameters = {whole_number("micro", "micro-batches of two", 2, 2, 4)}});
 
 }  // namespace

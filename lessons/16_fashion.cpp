@@ -13,8 +13,8 @@ using namespace tally::lesson;
 namespace {
 
 struct ARealTraining {
-    const std::int64_t n = dial("micro"),
-                       micro_batch = batch / n;  // micro-batches of an update, and images of each
+    const std::int64_t n = setting("micro"),
+                       micro_batch = batch / n;  // micro-batches of an update, and their images
 
     void talk() {
         const Fashion<real> data = images();
@@ -365,7 +365,7 @@ const Given<ARealTraining> lesson({.number = 16,
                                    .title = "a real training",
                                    .minutes = 15,
                                    .steps = 6,
-                                   .dials = {one_of("micro", "micro-batches of an update of 64", 4,
-                                                    {2, 4, 8, 16})}});
+                                   .parameters = {one_of("micro", "micro-batches of an update of 64", 4,
+                                                         {2, 4, 8, 16})}});
 
 }  // namespace

@@ -16,8 +16,8 @@ using namespace tally::lesson;
 namespace {
 
 struct WrapperAndSchedule {
-    const std::int64_t n = dial("micro"),
-                       b = 8 / n;  // micro-batches of the eight items, and items of each
+    const std::int64_t n = setting("micro"),
+                       b = 8 / n;  // micro-batches of the eight items, and the items of one
 
     void talk() {
         step(say("An optimizer of rate 0.02, wrapped: step() updates every {} time.", n == 2   ? "second"
@@ -289,6 +289,7 @@ const Given<WrapperAndSchedule> lesson(
      .title = "a wrapper and a schedule",
      .minutes = 15,
      .steps = 9,
-     .dials = {one_of("micro", "micro-batches of the eight items, for the first wrapper", 4, {2, 4, 8})}});
+     .parameters = {
+         one_of("micro", "micro-batches of the eight items, for the first wrapper", 4, {2, 4, 8})}});
 
 }  // namespace

@@ -12,7 +12,7 @@ using namespace tally::lesson;
 namespace {
 
 struct Agn {
-    const double rate = dial("rate");
+    const double rate = setting("rate");
 
     void talk() {
         step(say("Four items, f = a (w - c)^2 / 2. Accumulated at w = 0, one step of rate {}.", rate));
@@ -38,9 +38,10 @@ struct Agn {
                 hint("Where is w when the second slope is taken?",
                      say("w goes 0, {}, {}, ...: each time minus {} a (w - c).", rate, exact[1], rate)),
                 say("The second slope is taken at {}, no longer at 0.", rate));
-        auto moving = table({"item", "w after it", turned() ? "by hand" : "in whole numbers"});
+        auto moving = table({"item", "w after it", settings_changed() ? "by hand" : "in whole numbers"});
         for (std::size_t i = 0; i < four.size(); ++i)
-            moving.row(i + 1, path[i], turned() ? Cell(exact[i]) : Cell(in_whole_numbers(four, i + 1)));
+            moving.row(i + 1, path[i],
+                       settings_changed() ? Cell(exact[i]) : Cell(in_whole_numbers(four, i + 1)));
         check_path(path);
         note("Adding up steps is not adding up gradients at one w.");
 
@@ -53,7 +54,7 @@ struct Agn {
         three.row("AGN, lambda = 4", committed);
         three.row("local SGD: all of the way", path.back());
         check_close("a quarter of the way", committed, exact.back() / 4, bound(5));
-        if (!turned()) check_close("0.1038", committed, 4152.0 / 10000 / 4, bound(5));
+        if (!settings_changed()) check_close("0.1038", committed, 4152.0 / 10000 / 4, bound(5));
         check("not the step of accumulation", std::abs(double(committed - plain)) > 0.2 * rate * rate);
         drawn(items.column("slope at w = 0"), path, plain, committed);
         note("Hermans, Spanakis and Moeckel, 2017: for workers that do not wait for one another.");
@@ -266,7 +267,7 @@ struct Agn {
         const double exact = pass.from_0 / (1 - pass.slope);
         check_close("4/8", at_rest, 4.0 / 8, 1 / (2 * rate) * bound(4));
         check_close("where the path is closed", rests, {exact, exact}, 4 / (1 - pass.slope) * bound(5));
-        if (!turned()) check_close("519/764", rests, {519.0 / 764, 519.0 / 764}, 7 * bound(5));
+        if (!settings_changed()) check_close("519/764", rests, {519.0 / 764, 519.0 / 764}, 7 * bound(5));
         check("AGN does not rest at the minimum", std::abs(rests[0] - 0.5) > 0.1 * rate);
         check_close("at a tenth of the rate", slowly, slow.from_0 / (1 - slow.slope),
                     4 / (1 - slow.slope) * bound(5));
@@ -281,7 +282,7 @@ struct Agn {
 
     void check_path(const std::vector<real>& path) const {
         check_close("the whole path", path, path_in_double(four), bound(4));
-        if (!turned()) check_close("0.4152", path.back(), 4152.0 / 10000, bound(4));
+        if (!settings_changed()) check_close("0.4152", path.back(), 4152.0 / 10000, bound(4));
     }
 };
 
@@ -290,6 +291,6 @@ const Given<Agn> lesson({.number = 18,
                          .title = "accumulated gradient normalisation",
                          .minutes = 10,
                          .steps = 7,
-                         .dials = {real_number("rate", "learning rate", 0.1, 0.05, 0.2)}});
+                         .parameters = {real_number("rate", "learning rate", 0.1, 0.05, 0.2)}});
 
 }  // namespace

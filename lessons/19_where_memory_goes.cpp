@@ -312,8 +312,8 @@ struct WhereMemoryGoes {
             "micro-batch on.");
     }
 
-    const std::int64_t n = dial("micro");     // micro-batches of a split batch
-    const std::int64_t fits = dial("items");  // the items that fit into a step's budget at a time
+    const std::int64_t n = setting("micro");     // micro-batches, wherever a batch is cut
+    const std::int64_t fits = setting("items");  // so many at a time fit into the budget of a step
 
     // Layers tanh(h W), trained by Adam to map every input to zero.
     struct Net {
@@ -456,9 +456,9 @@ const Given<WhereMemoryGoes> lesson({.number = 19,
                                      .title = "where memory goes",
                                      .minutes = 25,
                                      .steps = 10,
-                                     .dials = {one_of("micro", "micro-batches that a batch is cut into", 4,
-                                                      {2, 4, 8}),
-                                               one_of("items", "so many at a time fit into the budget", 20,
-                                                      {4, 6, 10, 12, 20, 24, 40, 50})}});
+                                     .parameters = {one_of("micro", "micro-batches that a batch is cut into",
+                                                           4, {2, 4, 8}),
+                                                    one_of("items", "so many at a time fit into the budget",
+                                                           20, {4, 6, 10, 12, 20, 24, 40, 50})}});
 
 }  // namespace

@@ -12,7 +12,7 @@ using namespace tally::lesson;
 namespace {
 
 struct Checkpointing {
-    const std::size_t depth = dial("items"), root = std::size_t(std::lround(std::sqrt(depth)));
+    const std::size_t depth = setting("items"), root = std::size_t(std::lround(std::sqrt(depth)));
 
     void talk() {
         step(say("{} layers tanh(h W). Backward reads what each has made, so all of it waits.", depth));
@@ -457,6 +457,6 @@ const Given<Checkpointing> lesson({.number = 20,
                                    .title = "checkpointing",
                                    .minutes = 25,
                                    .steps = 15,
-                                   .dials = {one_of("items", "layers", 16, {9, 16, 25, 64})}});
+                                   .parameters = {one_of("items", "layers", 16, {9, 16, 25, 64})}});
 
 }  // namespace

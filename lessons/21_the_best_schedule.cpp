@@ -11,8 +11,8 @@ using namespace tally::lesson;
 namespace {
 
 struct TheBestSchedule {
-    const std::size_t steps = dial("items");
-    const std::size_t n = dial("micro");  // micro-batches of the last step
+    const std::size_t steps = setting("items");
+    const std::size_t n = setting("micro");  // micro-batches of the last step
 
     void talk() {
         step(say("A chain of {} steps. A snapshot keeps a step's input; from there steps are run again.",
@@ -40,7 +40,7 @@ struct TheBestSchedule {
         show("recorded", revolve.count().recorded);
         show("snapshots", revolve.count().snapshots);
         check_equal("only run", revolve.count().advanced, least);
-        if (!turned()) check_equal("as Griewank and Walther count them", least, 15);
+        if (!settings_changed()) check_equal("as Griewank and Walther count them", least, 15);
         check_equal("begun in all", walk.begun.size(), least + steps);
         check_equal("d x: the same bits", again, plain);
 
@@ -83,7 +83,7 @@ struct TheBestSchedule {
         }
         check_equal("counted", counted, {15, 27, 316, 222, 3636});
         check_equal("formula", formula, counted);
-        if (!turned()) check_all();  // independent of the lesson's parameters
+        if (!settings_changed()) check_all();  // what no number here changes
 
         predict("64 layers. 8 segments keep 16 buffers and begin 120. Revolve with 5 snapshots begins",
                 {right("nearly twice as many"),
@@ -108,7 +108,7 @@ struct TheBestSchedule {
         row("8 snapshots", with_snapshots, 8);
         row("5 snapshots", with_snapshots, 5);
         check_begun(rows);
-        if (!turned()) check_memory(thin, thick, rows);
+        if (!settings_changed()) check_memory(thin, thick, rows);
 
         predict(say("16 layers, 64 items. {} x {} items take {}, 4 segments about a half. Both:", n, 64 / n,
                     part(n)),
@@ -361,7 +361,7 @@ const Given<TheBestSchedule> lesson({.number = 21,
                                      .title = "the best schedule",
                                      .minutes = 20,
                                      .steps = 7,
-                                     .dials = {
+                                     .parameters = {
                                          whole_number("items", "steps of the first chain", 10, 5, 11),
                                          one_of("micro", "micro-batches beside checkpoints", 4, {2, 4, 8})}});
 

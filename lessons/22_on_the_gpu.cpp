@@ -14,7 +14,7 @@ using namespace tally::lesson;
 namespace {
 
 struct OnTheGpu {
-    const int n = dial("micro");  // micro-batches of the six rows
+    const int n = setting("micro");  // micro-batches of the six rows
 
     void talk() {
         if (options().device == Device::cpu) skip("it sets a GPU beside the CPU: --device cuda");
@@ -327,6 +327,6 @@ const Given<OnTheGpu> lesson({.number = 22,
                               .minutes = 15,
                               .steps = 8,
                               .device = "cuda",
-                              .dials = {equal_micro_batches()}});
+                              .parameters = {equal_micro_batches()}});
 
 }  // namespace

@@ -9,7 +9,7 @@ using namespace tally::lesson;
 namespace {
 
 struct WhatTheNoiseSays {
-    const int scale = dial("items"), n = dial("micro");  // the noise scale; micro-batches of a window
+    const int scale = setting("items"), n = setting("micro");  // the noise scale; micro-batches of a window
     const int b = scale / 10;
     const double G2 = double(d) / scale;  // |G|^2 at the beginning
 
@@ -339,7 +339,7 @@ const Given<WhatTheNoiseSays> lesson({.number = 23,
                                       .title = "what the noise says",
                                       .minutes = 25,
                                       .steps = 9,
-                                      .dials = {
+                                      .parameters = {
                                           one_of("items", "items of the noise scale", 100, {100, 200, 400}),
                                           one_of("micro", "micro-batches of a window", 2, {2, 4})}});
 

@@ -11,8 +11,8 @@ using namespace tally::lesson;
 
 namespace {
 
-struct AcrossProcesses : Toy {                          // six rows x, three weights w
-    const int P = dial("ranks"), b = 6 / P, B = P * b;  // b rows for each rank, B for all
+struct AcrossProcesses : Toy {                             // six rows x, three weights w
+    const int P = setting("ranks"), b = 6 / P, B = P * b;  // b rows for each rank, B for all
     const std::vector<std::int64_t> unequal = unequal_sizes();
     const int last = P - 1;
 
@@ -421,7 +421,7 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
         check_close(say("{} times", P), sums[0], times_full, roundings(24) * largest_column() / b);
         for (int rank = 1; rank < P; ++rank)
             check_equal(say("rank {} has the same", rank), sums[at(rank)], sums[0]);
-        if (!turned())
+        if (!settings_changed())
             check("prints lesson 6's line", as_printed(values(sums[0])) == "[-1.0608  0.0620 -1.8375]");
     }
 
@@ -517,12 +517,12 @@ struct AcrossProcesses : Toy {                          // six rows x, three wei
     }
 };
 
-const Given<AcrossProcesses> lesson({.number = 24,
-                                     .slug = "across-processes",
-                                     .title = "one update by several processes",
-                                     .minutes = 25,
-                                     .steps = 10,
-                                     .dials = {whole_number("ranks", "processes that share the micro-batches",
-                                                            3, 1, 6)}});
+const Given<AcrossProcesses> lesson(
+    {.number = 24,
+     .slug = "across-processes",
+     .title = "one update by several processes",
+     .minutes = 25,
+     .steps = 10,
+     .parameters = {whole_number("ranks", "processes that share the micro-batches", 3, 1, 6)}});
 
 }  // namespace

@@ -14,8 +14,8 @@ using namespace tally::lesson;
 namespace {
 
 struct ThePipe {
-    const int p = dial("ranks"), m = dial("micro");  // stages, one in each process; micro-batches
-    static constexpr int rows = 16, width = 16;      // of a micro-batch
+    const int p = setting("ranks"), m = setting("micro");  // stages, one in each process; micro-batches
+    static constexpr int rows = 16, width = 16;            // of a micro-batch
     using Weights = std::array<real, width * width>;
 
     void talk() {
@@ -369,7 +369,7 @@ const Given<ThePipe> lesson({.number = 25,
                              .title = "a model in stages",
                              .minutes = 25,
                              .steps = 9,
-                             .dials = {whole_number("ranks", "processes, with a stage each", 4, 2, 5),
-                                       whole_number("micro", "micro-batches of a run", 8, 2, 12)}});
+                             .parameters = {whole_number("ranks", "processes, with a stage each", 4, 2, 5),
+                                            whole_number("micro", "micro-batches of a run", 8, 2, 12)}});
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Title {
     Lesson lesson;
     std::string device, dtype;
     std::uint64_t seed = 0;
-    std::string turned = {};  // "--micro 6"; empty if every parameter has its default value
+    std::string settings = {};  // "--micro 6"; empty if every parameter has its default value
 };
 
 struct Sentence {

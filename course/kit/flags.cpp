@@ -67,22 +67,23 @@ void add_flags(CLI::App& app, Flags& flags) {
     app.add_flag("--yes", flags.yes, "answer yes to every question");
 }
 
-void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only) {
-    for (const auto& [name, meaning] : dial_names()) {
+void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>* only) {
+    for (const auto& [name, meaning] : parameter_names()) {
         bool with_commas = name == "split" || name == "values";
         std::string says = meaning,
                     group = "Parameters (the --help of a lesson lists those that the lesson has)";
         if (only != nullptr) {
-            const auto dial = std::find_if(only->begin(), only->end(), [&, &called = name](const auto& one) {
-                return one.name == called;
-            });
-            const bool here = dial != only->end();
+            const auto parameter =
+                std::find_if(only->begin(), only->end(),
+                             [&, &called = name](const auto& one) { return one.name == called; });
+            const bool here = parameter != only->end();
             // Other parameters are accepted here, so that settings_of() can reject them with a better
             // message.
             group = here ? "Parameters" : "";
             if (here) {
-                says = fmt::format("{}: {} (default {})", dial->meaning, range_of(*dial), usual_of(*dial));
-                with_commas = dial->usual.size() > 1;
+                says = fmt::format("{}: {} (default {})", parameter->meaning, range_of(*parameter),
+                                   usual_of(*parameter));
+                with_commas = parameter->usual.size() > 1;
             }
         }
         app.add_option_function<std::string>(
@@ -93,7 +94,7 @@ void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only) {
                        text.size() > 2 && text.starts_with("--") && text[2] >= 'a' && text[2] <= 'z';
                    if (text.empty() || a_flag)
                        throw CLI::ValidationError("--" + name, "its value is missing");
-                   flags.dials[name] = text;
+                   flags.settings[name] = text;
                },
                says)
             ->type_name(with_commas ? "A,B,..." : "N")
@@ -101,15 +102,15 @@ void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only) {
     }
 }
 
-std::string turned_in(const Flags& flags) {
+std::string settings_text(const Flags& flags) {
     std::vector<std::string> words;
-    for (const auto& [name, text] : flags.dials)
+    for (const auto& [name, text] : flags.settings)
         words.push_back(fmt::format("--{}{}{}", name, text.starts_with('-') ? "=" : " ", text));
     return joined(words, " ");
 }
 
 std::string what_matters(const Flags& flags) {
-    std::string words = flags.dials.empty() ? "" : " " + turned_in(flags);
+    std::string words = flags.settings.empty() ? "" : " " + settings_text(flags);
     if (!flags.device.empty()) words += fmt::format(" --device {}", flags.device);
     if (flags.seed != 0) words += fmt::format(" --seed {}", flags.seed);
     if (!flags.dtype.empty()) words += fmt::format(" --dtype {}", flags.dtype);
@@ -141,7 +142,7 @@ std::vector<std::string> arguments(const Flags& flags) {
     if (!flags.dtype.empty()) words.push_back(fmt::format("--dtype={}", flags.dtype));
     words.push_back(fmt::format("--threads={}", flags.threads));
     if (!flags.products.empty()) words.push_back(fmt::format("--products={}", flags.products));
-    for (const auto& [name, text] : flags.dials) words.push_back(fmt::format("--{}={}", name, text));
+    for (const auto& [name, text] : flags.settings) words.push_back(fmt::format("--{}={}", name, text));
     return words;
 }
 

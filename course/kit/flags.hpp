@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "course/kit/dials.hpp"
 #include "course/kit/layout.hpp"
+#include "course/kit/parameters.hpp"
 
 namespace CLI {
 class App;
@@ -26,18 +26,18 @@ struct Flags {
     int digits = 4;
     std::string dtype;  // empty: the default of the lesson
     int threads = 1;
-    std::string products;                           // "ordered", "blas", or empty: from the environment
-    std::map<std::string, std::string> dials = {};  // values of parameters, as typed
+    std::string products;                              // "ordered", "blas", or empty: from the environment
+    std::map<std::string, std::string> settings = {};  // values of parameters, as typed
     std::string graph;  // the file for the picture of the lesson's graph; the lesson prints nothing then
 };
 
 void add_flags(CLI::App& app, Flags& flags);
 // Adds the flags of lesson parameters. The help of a lesson lists its own parameters with their ranges
 // (`only`), the help of the runner lists all.
-void add_dials(CLI::App& app, Flags& flags, const std::vector<Dial>* only = nullptr);
+void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>* only = nullptr);
 // Returns the flags that repeat this run and are not at their defaults: " --seed 5 --dtype float64".
 std::string what_matters(const Flags& flags);
-std::string turned_in(const Flags& flags);               // "--micro 6 --rate 0.2"
+std::string settings_text(const Flags& flags);           // "--micro 6 --rate 0.2"
 std::vector<std::string> arguments(const Flags& flags);  // for a lesson program with the same flags
 
 // The result of parse(). If `done` is true, the program ends with `code`: 0 after --help, 2 after an error in

@@ -69,7 +69,7 @@ public:
                      {"device", e.device},
                      {"dtype", e.dtype},
                      {"seed", e.seed}});
-        if (!e.turned.empty()) json["turned"] = e.turned;
+        if (!e.settings.empty()) json["settings"] = e.settings;
         return json;
     }
     Json operator()(const Sentence& e) const {
@@ -191,16 +191,16 @@ std::string json_line(const Event& event, const Lesson& lesson, int digits) {
 namespace {
 const char* const kinds[] = {"whole", "real", "parts", "several"};
 
-Json dials_of(const Lesson& lesson) {
+Json parameters_of(const Lesson& lesson) {
     Json all = Json::array();
-    for (const auto& dial : lesson.dials)
-        all.push_back({{"name", dial.name},
-                       {"meaning", dial.meaning},
-                       {"kind", kinds[static_cast<std::size_t>(dial.kind)]},
-                       {"usual", dial.usual},
-                       {"least", dial.least},
-                       {"most", dial.most},
-                       {"among", dial.among}});
+    for (const auto& parameter : lesson.parameters)
+        all.push_back({{"name", parameter.name},
+                       {"meaning", parameter.meaning},
+                       {"kind", kinds[static_cast<std::size_t>(parameter.kind)]},
+                       {"usual", parameter.usual},
+                       {"least", parameter.least},
+                       {"most", parameter.most},
+                       {"among", parameter.among}});
     return all;
 }
 }  // namespace
@@ -211,7 +211,7 @@ std::string description(const Lesson& lesson, const std::string& status) {
                  {"minutes", lesson.minutes},
                  {"steps", lesson.steps},
                  {"dtype", lesson.dtype}});
-    if (!lesson.dials.empty()) json["dials"] = dials_of(lesson);
+    if (!lesson.parameters.empty()) json["parameters"] = parameters_of(lesson);
     if (!status.empty()) json["status"] = status;
     return dumped(json);
 }
@@ -220,13 +220,15 @@ Lesson parse_description(const std::string& line) {
     const Json json = Json::parse(line);
     Lesson lesson{json.at("lesson"),  json.at("slug"),  json.at("title"),
                   json.at("minutes"), json.at("steps"), json.at("dtype")};
-    for (const auto& dial : json.value("dials", Json::array())) {
-        const auto kind = std::find(std::begin(kinds), std::end(kinds), dial.at("kind").get<std::string>());
+    for (const auto& parameter : json.value("parameters", Json::array())) {
+        const auto kind =
+            std::find(std::begin(kinds), std::end(kinds), parameter.at("kind").get<std::string>());
         if (kind == std::end(kinds))
-            throw std::runtime_error("unknown kind of parameter: " + dial.at("kind").dump());
-        lesson.dials.push_back({dial.at("name"), dial.at("meaning"),
-                                static_cast<Dial::Kind>(kind - std::begin(kinds)), dial.at("usual"),
-                                dial.at("least"), dial.at("most"), dial.at("among")});
+            throw std::runtime_error("unknown kind of parameter: " + parameter.at("kind").dump());
+        lesson.parameters.push_back({parameter.at("name"), parameter.at("meaning"),
+                                     static_cast<LessonParameter::Kind>(kind - std::begin(kinds)),
+                                     parameter.at("usual"), parameter.at("least"), parameter.at("most"),
+                                     parameter.at("among")});
     }
     return lesson;
 }

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "course/kit/dials.hpp"
 #include "course/kit/numbers.hpp"
+#include "course/kit/parameters.hpp"
 #include "course/kit/prediction.hpp"
 #include "tally/kernels/device.hpp"
 
@@ -34,9 +34,9 @@ struct Lesson {
     std::string title;
     int minutes;
     int steps;  // the number of step() and predict() calls; a lesson fails if it makes more or fewer
-    std::string dtype = "float32";  // the default of --dtype
-    std::string device = "cpu";     // the default of --device
-    std::vector<Dial> dials = {};   // numbers that the learner may change
+    std::string dtype = "float32";                 // the default of --dtype
+    std::string device = "cpu";                    // the default of --device
+    std::vector<LessonParameter> parameters = {};  // numbers that the learner may change
 };
 
 // Parses the flags, runs the body for the scalar type and renders its events. Returns the exit code for
@@ -48,7 +48,7 @@ struct Options {
     Device device = Device::cpu;
     int threads = 1;
     int digits = 4;
-    Settings dials = {};  // read by dial("micro")
+    Settings settings = {};  // read by setting("micro")
 };
 const Options& options();  // of the running lesson
 

@@ -112,13 +112,13 @@ void start_ranks(const Running& running, const char* program, Flags flags) {
     flags.from = 1;
     std::vector<std::string> command{elsewhere ? program : itself.string()};
     for (auto& word : arguments(flags)) command.push_back(std::move(word));
-    run_ranks(dial("ranks"), std::move(command));
+    run_ranks(setting("ranks"), std::move(command));
 }
 
 // Returns the error in the flags; empty if they are valid.
 std::string fault_of(const Flags& flags, const Lesson& lesson, const Mode& mode) {
     try {
-        settings_of(lesson.dials, flags.dials);
+        settings_of(lesson.parameters, flags.settings);
     } catch (const std::invalid_argument& fault) {
         return fault.what();
     }
@@ -162,7 +162,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
     CLI::App app(fmt::format("Lesson {}: {} (about {} minutes)", lesson.number, lesson.title, lesson.minutes),
                  fmt::format("lesson {}", lesson.slug));
     add_flags(app, flags);
-    add_dials(app, flags, &lesson.dials);
+    add_parameter_flags(app, flags, &lesson.parameters);
     add_private(app, flags, asked);
     const std::string name = app.get_name();
 
@@ -185,9 +185,10 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
                               .device = device.value_or(Device::cpu),
                               .threads = flags.threads,
                               .digits = flags.digits,
-                              .dials = settings_of(lesson.dials, flags.dials)};
-        for (const Dial& dial : lesson.dials)  // a flag with the default value changes nothing
-            if (options.dials.at(dial.name) == dial.usual) flags.dials.erase(dial.name);
+                              .settings = settings_of(lesson.parameters, flags.settings)};
+        for (const LessonParameter& parameter :
+             lesson.parameters)  // a flag with the default value changes nothing
+            if (options.settings.at(parameter.name) == parameter.usual) flags.settings.erase(parameter.name);
         set_threads(flags.threads);
         if (!flags.products.empty()) set_products(tally::detail::products_named(flags.products));
         const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;
@@ -195,10 +196,10 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
         const auto viewer = make_viewer(lesson, flags, mode);
         Running running(lesson, options, *viewer, flags.from, what_matters(flags));
         // With changed parameters a question may have fewer known mistakes, so answers are not reported.
-        if (asked.report >= 0 && mode.waits && flags.dials.empty())
+        if (asked.report >= 0 && mode.waits && flags.settings.empty())
             running.answered = [&](const Reveal& reveal) { tell_runner(asked.report, reveal, lesson.slug); };
-        running.emit(
-            Title{lesson, device == Device::cpu ? "cpu" : peer::name(), dtype, flags.seed, turned_in(flags)});
+        running.emit(Title{lesson, device == Device::cpu ? "cpu" : peer::name(), dtype, flags.seed,
+                           settings_text(flags)});
         const auto start = [&] { start_ranks(running, argv[0], flags); };
         run_body(running, device, start, dtype == "float64" ? in_double : in_float);
         if (is_rank()) return good;  // the program that shows the lesson repeats the checks

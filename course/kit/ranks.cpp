@@ -105,8 +105,8 @@ struct Scratch {
 }  // namespace
 
 bool on_several_ranks(const Lesson& lesson) {
-    return std::any_of(lesson.dials.begin(), lesson.dials.end(),
-                       [](const Dial& dial) { return dial.name == "ranks"; });
+    return std::any_of(lesson.parameters.begin(), lesson.parameters.end(),
+                       [](const LessonParameter& parameter) { return parameter.name == "ranks"; });
 }
 
 std::string no_launcher() {

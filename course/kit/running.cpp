@@ -26,9 +26,9 @@ Running& Running::now() {
     return *current;
 }
 
-bool Running::turned() const {
-    for (const auto& dial : lesson_.dials)
-        if (options_.dials.at(dial.name) != dial.usual) return true;
+bool Running::settings_changed() const {
+    for (const auto& parameter : lesson_.parameters)
+        if (options_.settings.at(parameter.name) != parameter.usual) return true;
     return false;
 }
 

@@ -28,7 +28,7 @@ public:
 
     const Lesson& lesson() const { return lesson_; }
     const Options& options() const { return options_; }
-    bool turned() const;
+    bool settings_changed() const;
     int step() const { return step_; }
     void begin_step();
     void emit(decltype(Event::is) what);

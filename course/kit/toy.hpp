@@ -9,10 +9,10 @@
 
 namespace {
 // The parameters of lessons with the toy: the number of equal micro-batches, and the learning rate.
-inline tally::lesson::Dial equal_micro_batches() {
+inline tally::lesson::LessonParameter equal_micro_batches() {
     return tally::lesson::one_of("micro", "equal micro-batches of the six rows", 3, {1, 2, 3, 6});
 }
-inline tally::lesson::Dial learning_rate(double usual, double least, double most) {
+inline tally::lesson::LessonParameter learning_rate(double usual, double least, double most) {
     return tally::lesson::real_number("rate", "learning rate", usual, least, most);
 }
 

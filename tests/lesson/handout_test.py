@@ -148,7 +148,7 @@ def test_numbers_are_turned_in_the_lesson_that_takes_them(runner):
         source = Paper(desk.work + "/handouts/forgot-to-divide.html").source
         assert "The toy: six rows x" in source and "Six micro-batches of 1 row" in source, source
         result = desk.run("handout", "5", "--micro", "6")
-        assert result.returncode == 2 and "--micro: this lesson has no such number" in result.stderr, result
+        assert result.returncode == 2 and "--micro: this lesson has no such parameter" in result.stderr, result
 
 
 def test_all_lessons_that_can_run_here(runner):

@@ -36,7 +36,7 @@ struct Witness : Viewer {
 
 struct Stage {
     explicit Stage(int from = 1, const Lesson& lesson = two_steps)
-        : options{.dials = settings_of(lesson.dials, {})}, running(lesson, options, witness, from) {}
+        : options{.settings = settings_of(lesson.parameters, {})}, running(lesson, options, witness, from) {}
     Witness witness;
     Options options;
     Running running;
@@ -77,30 +77,31 @@ TEST_CASE("what stops a lesson is shown, even in a hidden step") {
     CHECK(stage.running.end().failed_step == 1);
 }
 
-TEST_CASE("a number that can be turned is read as what the record declares it to be") {
-    Lesson turned = two_steps;
-    turned.dials = {learning_rate(1, 0.1, 2), equal_micro_batches(),
-                    parts_of("split", "rows of each micro-batch", {4, 2}),
-                    several("values", "a and b", {2, -3}, -9, 9)};
-    const Stage stage(1, turned);
-    const double rate = dial("rate");
-    const int micro = dial("micro");
-    const double as_double = dial("micro");
-    const std::vector<std::int64_t> split = dial("split");
+TEST_CASE("setting: converts only to the declared kind of parameter") {
+    Lesson changed = two_steps;
+    changed.parameters = {learning_rate(1, 0.1, 2), equal_micro_batches(),
+                          parts_of("split", "rows of each micro-batch", {4, 2}),
+                          several("values", "a and b", {2, -3}, -9, 9)};
+    const Stage stage(1, changed);
+    const double rate = setting("rate");
+    const int micro = setting("micro");
+    const double as_double = setting("micro");
+    const std::vector<std::int64_t> split = setting("split");
     CHECK(rate == 1);
     CHECK(micro == 3);
     CHECK(as_double == 3);
     CHECK(split == std::vector<std::int64_t>{4, 2});
-    const std::vector<std::int64_t> values = dial("values");
+    const std::vector<std::int64_t> values = setting("values");
     CHECK(values == std::vector<std::int64_t>{2, -3});
     // Also where its value happens to be a whole number.
-    CHECK_THROWS_WITH(int(dial("rate")), "[dial] 'rate' is a real number, to be read as double");
-    CHECK_THROWS_WITH(int(dial("split")), "[dial] 'split' is parts, to be read as std::vector<std::int64_t>");
-    CHECK_THROWS_WITH(double(dial("values")),
-                      "[dial] 'values' is several numbers, to be read as std::vector<std::int64_t>");
-    CHECK_THROWS_WITH(std::vector<std::int64_t>(dial("micro")),
-                      "[dial] 'micro' is one number, to be read as int or double");
-    CHECK_THROWS_WITH(int(dial("steps")), "[dial] the lesson's record declares no 'steps'");
+    CHECK_THROWS_WITH(int(setting("rate")), "[setting] 'rate' is a real number; read it as double");
+    CHECK_THROWS_WITH(int(setting("split")),
+                      "[setting] 'split' is parts; read it as std::vector<std::int64_t>");
+    CHECK_THROWS_WITH(double(setting("values")),
+                      "[setting] 'values' is several numbers; read it as std::vector<std::int64_t>");
+    CHECK_THROWS_WITH(std::vector<std::int64_t>(setting("micro")),
+                      "[setting] 'micro' is one number; read it as int or double");
+    CHECK_THROWS_WITH(int(setting("steps")), "[setting] the lesson does not declare a parameter 'steps'");
 }
 
 TEST_CASE("the means of the toy's rows, exactly: those of whole numbers") {

@@ -258,7 +258,7 @@ int write_handout(const std::vector<Program>& all, const std::vector<const Progr
 
     std::optional<LessonEvents> toy;
     Flags as_usual = flags;
-    as_usual.dials.clear();  // the parameters belong to the chosen lessons
+    as_usual.settings.clear();  // the parameters belong to the chosen lessons
     for (const Program& program : all)
         if (int code = good; toys && !shows_toy && program.lesson.slug == toy_is_in) {
             toy = events_said_by(program, as_usual, code);

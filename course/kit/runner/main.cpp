@@ -149,7 +149,7 @@ public:
 
 private:
     // Answers of a class with --present, and answers with changed parameters, do not count for the learner.
-    bool learner_answers() const { return mode_.waits && !mode_.presents && flags_.dials.empty(); }
+    bool learner_answers() const { return mode_.waits && !mode_.presents && flags_.settings.empty(); }
 
     struct Tally {
         int ok = 0, failed = 0, skipped = 0;
@@ -334,7 +334,7 @@ int main_of_the_runner(int argc, const char* const* argv) {
     app.require_subcommand(0, 1);
     app.fallthrough();
     add_flags(app, flags);
-    add_dials(app, flags);
+    add_parameter_flags(app, flags);
     auto* list = app.add_subcommand("list", "number, slug, minutes, status, what comes before");
     auto* run = app.add_subcommand("run", "run one lesson, or all");
     run->add_option("WHICH", which, "a slug or a part of one, a number, or all")->required();

@@ -354,8 +354,9 @@ bool asked_for_practice(const PracticeWords& words) {
 
 int practice(const PracticeWords& words, const Flags& flags, const std::string& built,
              const std::string& work) {
-    if (!flags.dials.empty()) {
-        complain("learn", turned_in(flags) + " sets a parameter of a lesson; exercises have no parameters");
+    if (!flags.settings.empty()) {
+        complain("learn",
+                 settings_text(flags) + " sets a parameter of a lesson; exercises have no parameters");
         return usage;
     }
     Practice doing(flags, built, work);

@@ -1,5 +1,5 @@
-// Numbers that can be turned: what is taken, what is refused and how; and sentences that follow them.
-#include "course/kit/dials.hpp"
+// Parameters of lessons: values that are accepted, errors, and sentences that contain their values.
+#include "course/kit/parameters.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -13,24 +13,24 @@ using namespace tally::lesson;
 
 namespace {
 
-using Given = std::map<std::string, std::string>;
+using Texts = std::map<std::string, std::string>;
 
-const std::vector<Dial> some{one_of("micro", "equal ones", 3, {1, 2, 3, 6}),
-                             real_number("rate", "how far", 0.1, 0.01, 1), parts_of("split", "sizes", {4, 2}),
-                             whole_number("steps", "updates", 5, 1, 50)};
+const std::vector<LessonParameter> some{
+    one_of("micro", "equal ones", 3, {1, 2, 3, 6}), real_number("rate", "how far", 0.1, 0.01, 1),
+    parts_of("split", "sizes", {4, 2}), whole_number("steps", "updates", 5, 1, 50)};
 
-std::string refusal(const Given& given, const std::vector<Dial>& dials = some) {
+std::string error_of(const Texts& given, const std::vector<LessonParameter>& parameters = some) {
     try {
-        settings_of(dials, given);
+        settings_of(parameters, given);
     } catch (const std::invalid_argument& fault) {
         return fault.what();
     }
-    return "taken";
+    return "accepted";
 }
 
 }  // namespace
 
-TEST_CASE("a number is the usual one unless it is given") {
+TEST_CASE("settings_of: a parameter without a flag has its default") {
     const Settings settings = settings_of(some, {{"micro", "6"}, {"split", "1,2,3"}, {"rate", "2.5e-1"}});
     CHECK(settings.at("micro") == std::vector<double>{6});
     CHECK(settings.at("split") == std::vector<double>{1, 2, 3});
@@ -38,49 +38,47 @@ TEST_CASE("a number is the usual one unless it is given") {
     CHECK(settings.at("steps") == std::vector<double>{5});
 }
 
-TEST_CASE("what is out of range is refused, and the range named") {
+TEST_CASE("settings_of: a value out of range is rejected with the range") {
     for (const char* text : {"0", "4", "-1", "+3", "3.0", "three", "", "nan", "3,3", "0x3", " 3"})
-        CHECK(refusal({{"micro", text}}).find("it must be 1, 2, 3 or 6") != std::string::npos);
+        CHECK(error_of({{"micro", text}}).find("it must be 1, 2, 3 or 6") != std::string::npos);
     for (const char* text : {"nan", "inf", "0", "1.5", "-0.1", "1e999", "0.1.2", "e", "0x1p-2"})
-        CHECK(refusal({{"rate", text}}).find("it must be a number from 0.01 to 1") != std::string::npos);
+        CHECK(error_of({{"rate", text}}).find("it must be a number from 0.01 to 1") != std::string::npos);
     for (const char* text : {"4,3", "6,0", "7,-1", "4,2,", ",4,2", "4;2", "5"})
-        CHECK(refusal({{"split", text}}) ==
+        CHECK(error_of({{"split", text}}) ==
               std::string("--split ") + text +
                   ": it must be whole numbers from 1 up, with commas, that add up to 6");
-    CHECK(refusal({{"steps", "51"}}) == "--steps 51: it must be a whole number from 1 to 50");
+    CHECK(error_of({{"steps", "51"}}) == "--steps 51: it must be a whole number from 1 to 50");
 }
 
-TEST_CASE("several numbers are one flag, and each has the range") {
-    const std::vector<Dial> abc{several("values", "a, b and c", {2, -3, 11}, -12, 12)};
+TEST_CASE("several: each number must be in the range") {
+    const std::vector<LessonParameter> abc{several("values", "a, b and c", {2, -3, 11}, -12, 12)};
     CHECK(settings_of(abc, {}).at("values") == std::vector<double>{2, -3, 11});
     CHECK(settings_of(abc, {{"values", "-12,0,12"}}).at("values") == std::vector<double>{-12, 0, 12});
     for (const char* text :
          {"1,2", "1,2,3,4", "1,2,13", "-13,0,0", "1,,2", "1,2,", "1.5,2,3", "--1,2,3", "1-,2,3", ""})
-        CHECK(refusal({{"values", text}}, abc)
+        CHECK(error_of({{"values", text}}, abc)
                   .find("it must be three whole numbers from -12 to 12, with commas") != std::string::npos);
 }
 
-TEST_CASE("what a lesson does not declare is refused, and what it takes named") {
-    CHECK(refusal({{"items", "3"}}, {some[1]}) ==
-          "--items: this lesson has no such number; what can be turned is --rate (a number from 0.01 to 1), "
-          "and --seed");
-    CHECK(refusal({{"items", "3"}}, {}) ==
-          "--items: this lesson has no such number; none of its numbers can be turned, only --seed");
+TEST_CASE("settings_of: an undeclared parameter is rejected with a list of the declared ones") {
+    CHECK(error_of({{"items", "3"}}, {some[1]}) ==
+          "--items: this lesson has no such parameter; it has --rate (a number from 0.01 to 1), and --seed");
+    CHECK(error_of({{"items", "3"}}, {}) == "--items: this lesson has no such parameter; it has only --seed");
     CHECK_THROWS_AS(settings_of({whole_number("nothing", "no flag", 1, 0, 2)}, {}), std::logic_error);
 }
 
-TEST_CASE("turned numbers are handed on, and said where a lesson is to be seen again") {
+TEST_CASE("what_matters and arguments: contain the settings") {
     Flags flags;
-    flags.dials = {{"micro", "6"}, {"rate", "0.2"}};
+    flags.settings = {{"micro", "6"}, {"rate", "0.2"}};
     flags.seed = 7;
     CHECK(what_matters(flags) == " --micro 6 --rate 0.2 --seed 7");
-    flags.dials["values"] = "-1,2";  // which would look like a flag of its own
+    flags.settings["values"] = "-1,2";  // after a blank, -1,2 would be parsed as a flag
     CHECK(what_matters(flags) == " --micro 6 --rate 0.2 --values=-1,2 --seed 7");
     const auto words = arguments(flags);
     CHECK(std::count(words.begin(), words.end(), "--micro=6") == 1);
 }
 
-TEST_CASE("mistakes that are none at turned numbers are left out") {
+TEST_CASE("told_apart: drops mistakes that equal the answer or another mistake") {
     const auto kept = told_apart(
         {right(1), wrong(1, "not divided"), wrong(6, "a sum"), wrong(6, "rows"), wrong(0.5, "half")});
     CHECK(kept.size() == 3);
@@ -88,7 +86,7 @@ TEST_CASE("mistakes that are none at turned numbers are left out") {
     CHECK(told_apart({right(1).within(0.1), wrong(1.15, "too near")}).size() == 1);
 }
 
-TEST_CASE("sentences follow their numbers") {
+TEST_CASE("say and many: singular or plural depends on the number") {
     CHECK(say("{} of {}, {} times", capital(many_in_words(1, "micro-batches")), many(6, "rows"), 0.1 * 3) ==
           "One micro-batch of 6 rows, 0.3 times");
     CHECK(many(1, "rows") == "1 row");

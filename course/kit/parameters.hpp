@@ -1,0 +1,75 @@
+// A LessonParameter is a number that the learner may change by a flag: ./learn 6 --micro 3. The record of a
+// lesson declares its parameters with range and default. Flags, help, errors and tests use these
+// declarations.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tally::lesson {
+
+struct LessonParameter {
+    enum class Kind : std::uint8_t { whole, real, parts, several };
+
+    std::string name;     // "micro" for --micro; one of parameter_names()
+    std::string meaning;  // "micro-batches of the six rows"
+    Kind kind = Kind::whole;
+    std::vector<double> usual = {};  // the default
+    double least = 0, most = 0;      // the range of each number; for parts, `most` is the sum
+    std::vector<double> among = {};  // the allowed values; empty: all in the range
+};
+
+LessonParameter whole_number(std::string_view name, std::string_view meaning, int usual, int least, int most);
+LessonParameter one_of(std::string_view name, std::string_view meaning, int usual,
+                       const std::vector<int>& among);
+LessonParameter real_number(std::string_view name, std::string_view meaning, double usual, double least,
+                            double most);
+// Sizes of parts, each at least 1, with the same sum as the default: --split 3,2,1.
+LessonParameter parts_of(std::string_view name, std::string_view meaning, const std::vector<int>& usual);
+// As many whole numbers as the default has: --values 2,-3,11.
+LessonParameter several(std::string_view name, std::string_view meaning, const std::vector<int>& usual,
+                        int least, int most);
+
+// The names and meanings of all flags for parameters. Lessons share them, so that a name has one meaning.
+const std::vector<std::pair<std::string, std::string>>& parameter_names();
+
+std::string range_of(
+    const LessonParameter& parameter);  // "1, 2, 3 or 6", "whole numbers from 1 up that add up to 6"
+std::string usual_of(const LessonParameter& parameter);  // "4,2"
+
+using Settings = std::map<std::string, std::vector<double>, std::less<>>;
+// Returns the values of the parameters. `given` holds the texts of flags by name; the other parameters get
+// their defaults. Throws std::invalid_argument, which names the valid range or the lesson's parameters.
+Settings settings_of(const std::vector<LessonParameter>& parameters,
+                     const std::map<std::string, std::string>& given);
+
+// The value of a parameter, which converts to int, double or a vector:
+//     const int n = setting("micro");
+//     const std::vector<std::int64_t> sizes = setting("split");
+// A conversion to a type that does not fit the parameter's kind throws std::logic_error.
+class Setting {
+public:
+    Setting(const LessonParameter& parameter, std::vector<double> values)
+        : name_(parameter.name), kind_(parameter.kind), values_(std::move(values)) {}
+    template <class T>
+    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) operator T() const {
+        return static_cast<T>(number(std::is_integral_v<T>));
+    }
+    operator std::vector<std::int64_t>() const;
+
+private:
+    double number(bool whole) const;
+
+    std::string name_;
+    LessonParameter::Kind kind_;
+    std::vector<double> values_;
+};
+Setting setting(std::string_view name);  // in the running lesson
+bool settings_changed();  // has a parameter of the running lesson another value than its default?
+
+}  // namespace tally::lesson
