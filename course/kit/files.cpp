@@ -19,7 +19,7 @@ void write_to(int descriptor, std::string_view content) {
         if (written >= 0) {
             content.remove_prefix(static_cast<std::size_t>(written));
         } else if (errno == EPIPE && descriptor == STDOUT_FILENO) {
-            throw NobodyReads{};
+            throw OutputClosed{};
         } else if (errno != EINTR) {
             const char* to = descriptor == STDOUT_FILENO ? "standard output" : "the runner";
             throw WriteError(

@@ -14,7 +14,7 @@ struct WriteError : std::runtime_error {
 
 // The reader of standard output has closed it, as `head` does. The program ends silently with the exit code
 // of SIGPIPE. This is not a std::exception, so a handler of errors does not catch it.
-struct NobodyReads {
+struct OutputClosed {
     static constexpr int exit_code = 128 + 13;
 };
 
@@ -27,7 +27,7 @@ std::string free_name(const std::string& path, const std::string& ending);
 void write_whole(const std::string& path, std::string_view content);
 
 // Writes to the file descriptor without a buffer, so that a crash loses nothing. Throws WriteError or
-// NobodyReads.
+// OutputClosed.
 void write_to(int descriptor, std::string_view content);
 
 }  // namespace tally::lesson

@@ -207,8 +207,8 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
         if (asked.report >= 0)
             write_to(asked.report, json_line({0, running.end()}, lesson, flags.digits) + "\n");
         return flags.graph.empty() ? exit_code(running.end()) : write_graph(running, flags.graph, name);
-    } catch (const NobodyReads&) {
-        return NobodyReads::exit_code;
+    } catch (const OutputClosed&) {
+        return OutputClosed::exit_code;
     } catch (const WriteError& error) {
         complain(name, error.what());
         return io_failed;

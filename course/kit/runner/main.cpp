@@ -377,8 +377,8 @@ int main_of_the_runner(int argc, const char* const* argv) {
         return runner.next_or_all();
     } catch (const AskedToEnd& asked) {
         return exit_code_of(asked.signal);
-    } catch (const NobodyReads&) {
-        return NobodyReads::exit_code;
+    } catch (const OutputClosed&) {
+        return OutputClosed::exit_code;
     } catch (const std::exception& error) {
         complain("learn", error.what());
         return io_failed;
