@@ -127,12 +127,13 @@ struct OneNumber {
     }
 };
 
-const Given<OneNumber> lesson({.number = 1,
-                               .slug = "one-number",
-                               .title = "one number",
-                               .minutes = 10,
-                               .steps = 5,
-                               .dtype = "float64",
-                               .parameters = {several("values", "a, b and c", {2, -3, 11}, -12, 12)}});
+const RegisterLesson<OneNumber> lesson({.number = 1,
+                                        .slug = "one-number",
+                                        .title = "one number",
+                                        .minutes = 10,
+                                        .steps = 5,
+                                        .dtype = "float64",
+                                        .parameters = {
+                                            several("values", "a, b and c", {2, -3, 11}, -12, 12)}});
 
 }  // namespace

@@ -163,13 +163,14 @@ struct TheDiamond {
     }
 };
 
-const Given<TheDiamond> lesson({.number = 2,
-                                .slug = "the-diamond",
-                                .title = "the diamond",
-                                .minutes = 15,
-                                .steps = 6,
-                                .dtype = "float64",
-                                .parameters = {whole_number("values", "a", 5, 1, 9),
-                                               whole_number("steps", "doublings x = x + x", 60, 5, 60)}});
+const RegisterLesson<TheDiamond> lesson({.number = 2,
+                                         .slug = "the-diamond",
+                                         .title = "the diamond",
+                                         .minutes = 15,
+                                         .steps = 6,
+                                         .dtype = "float64",
+                                         .parameters = {
+                                             whole_number("values", "a", 5, 1, 9),
+                                             whole_number("steps", "doublings x = x + x", 60, 5, 60)}});
 
 }  // namespace

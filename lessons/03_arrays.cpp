@@ -239,13 +239,13 @@ struct Arrays {
     }
 };
 
-const Given<Arrays> lesson({.number = 3,
-                            .slug = "arrays",
-                            .title = "arrays",
-                            .minutes = 20,
-                            .steps = 10,
-                            .parameters = {
-                                whole_number("items", "rows of X", 3, 1, 6),
-                                several("values", "the four numbers of W", {1, 0, -1, 3}, -9, 9)}});
+const RegisterLesson<Arrays> lesson({.number = 3,
+                                     .slug = "arrays",
+                                     .title = "arrays",
+                                     .minutes = 20,
+                                     .steps = 10,
+                                     .parameters = {
+                                         whole_number("items", "rows of X", 3, 1, 6),
+                                         several("values", "the four numbers of W", {1, 0, -1, 3}, -9, 9)}});
 
 }  // namespace

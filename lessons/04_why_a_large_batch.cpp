@@ -163,13 +163,13 @@ struct WhyALargeBatch {
     }
 };
 
-const Given<WhyALargeBatch> lesson({.number = 4,
-                                    .slug = "why-a-large-batch",
-                                    .title = "why a large batch",
-                                    .minutes = 15,
-                                    .steps = 5,
-                                    .parameters = {
-                                        one_of("items", "items of the large batch", 64, {32, 64, 128, 256}),
-                                        real_number("rate", "learning rate", 0.1, 0.03, 0.9)}});
+const RegisterLesson<WhyALargeBatch> lesson(
+    {.number = 4,
+     .slug = "why-a-large-batch",
+     .title = "why a large batch",
+     .minutes = 15,
+     .steps = 5,
+     .parameters = {one_of("items", "items of the large batch", 64, {32, 64, 128, 256}),
+                    real_number("rate", "learning rate", 0.1, 0.03, 0.9)}});
 
 }  // namespace

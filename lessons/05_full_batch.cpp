@@ -111,12 +111,12 @@ struct FullBatch : Toy {  // six rows x, three weights w
     const std::vector<double> exact = exact_means();
 };
 
-const Given<FullBatch> lesson({.number = 5,
-                               .slug = "full-batch",
-                               .title = "full batch",
-                               .minutes = 10,
-                               .steps = 5,
-                               .parameters = {learning_rate(0.1, 0.01, 1),
-                                              whole_number("steps", "steps of SGD", 1, 1, 20)}});
+const RegisterLesson<FullBatch> lesson({.number = 5,
+                                        .slug = "full-batch",
+                                        .title = "full batch",
+                                        .minutes = 10,
+                                        .steps = 5,
+                                        .parameters = {learning_rate(0.1, 0.01, 1),
+                                                       whole_number("steps", "steps of SGD", 1, 1, 20)}});
 
 }  // namespace

@@ -146,11 +146,12 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
     const std::vector<double> bound = mean_columns(n * roundings(n > 2 ? 8 : 15));
 };
 
-const Given<ForgotToDivide> lesson({.number = 6,
-                                    .slug = "forgot-to-divide",
-                                    .title = "forgot to divide",
-                                    .minutes = 10,
-                                    .steps = 4,
-                                    .parameters = {equal_micro_batches(), learning_rate(0.1, 0.01, 1)}});
+const RegisterLesson<ForgotToDivide> lesson({.number = 6,
+                                             .slug = "forgot-to-divide",
+                                             .title = "forgot to divide",
+                                             .minutes = 10,
+                                             .steps = 4,
+                                             .parameters = {equal_micro_batches(),
+                                                            learning_rate(0.1, 0.01, 1)}});
 
 }  // namespace

@@ -171,11 +171,11 @@ struct Divide : Toy {  // six rows x, three weights w
     }
 };
 
-const Given<Divide> lesson({.number = 7,
-                            .slug = "divide",
-                            .title = "divide",
-                            .minutes = 10,
-                            .steps = 4,
-                            .parameters = {equal_micro_batches()}});
+const RegisterLesson<Divide> lesson({.number = 7,
+                                     .slug = "divide",
+                                     .title = "divide",
+                                     .minutes = 10,
+                                     .steps = 4,
+                                     .parameters = {equal_micro_batches()}});
 
 }  // namespace

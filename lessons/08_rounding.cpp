@@ -209,13 +209,13 @@ struct Rounding {
     }
 };
 
-const Given<Rounding> lesson({.number = 8,
-                              .slug = "rounding",
-                              .title = "rounding",
-                              .minutes = 15,
-                              .steps = 4,
-                              .parameters = {
-                                  one_of("micro", "parts that a sum is cut into", 4, {2, 4, 8, 16}),
-                                  one_of("items", "random numbers of a sum", 64, {32, 64, 128, 256})}});
+const RegisterLesson<Rounding> lesson(
+    {.number = 8,
+     .slug = "rounding",
+     .title = "rounding",
+     .minutes = 15,
+     .steps = 4,
+     .parameters = {one_of("micro", "parts that a sum is cut into", 4, {2, 4, 8, 16}),
+                    one_of("items", "random numbers of a sum", 64, {32, 64, 128, 256})}});
 
 }  // namespace

@@ -262,12 +262,12 @@ struct LostBatches : Toy {
     }
 };
 
-const Given<LostBatches> lesson({.number = 9,
-                                 .slug = "lost-batches",
-                                 .title = "lost batches",
-                                 .minutes = 15,
-                                 .steps = 7,
-                                 .parameters = {
-                                     one_of("micro", "equal micro-batches of the six rows", 3, {2, 3, 6})}});
+const RegisterLesson<LostBatches> lesson(
+    {.number = 9,
+     .slug = "lost-batches",
+     .title = "lost batches",
+     .minutes = 15,
+     .steps = 7,
+     .parameters = {one_of("micro", "equal micro-batches of the six rows", 3, {2, 3, 6})}});
 
 }  // namespace

@@ -278,12 +278,12 @@ struct Unequal : Toy {
     }
 };
 
-const Given<Unequal> lesson({.number = 10,
-                             .slug = "unequal",
-                             .title = "unequal micro-batches",
-                             .minutes = 15,
-                             .steps = 6,
-                             .parameters = {
-                                 parts_of("split", "the six rows in micro-batches of these sizes", {4, 2})}});
+const RegisterLesson<Unequal> lesson(
+    {.number = 10,
+     .slug = "unequal",
+     .title = "unequal micro-batches",
+     .minutes = 15,
+     .steps = 6,
+     .parameters = {parts_of("split", "the six rows in micro-batches of these sizes", {4, 2})}});
 
 }  // namespace

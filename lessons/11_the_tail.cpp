@@ -373,13 +373,13 @@ struct TheTail : Toy {
     }
 };
 
-const Given<TheTail> lesson({.number = 11,
-                             .slug = "the-tail",
-                             .title = "the tail",
-                             .minutes = 20,
-                             .steps = 5,
-                             .parameters = {
-                                 whole_number("micro", "micro-batches between two updates", 4, 2, 6),
-                                 whole_number("items", "images of an epoch", 60000, 1000, 70000)}});
+const RegisterLesson<TheTail> lesson({.number = 11,
+                                      .slug = "the-tail",
+                                      .title = "the tail",
+                                      .minutes = 20,
+                                      .steps = 5,
+                                      .parameters = {
+                                          whole_number("micro", "micro-batches between two updates", 4, 2, 6),
+                                          whole_number("items", "images of an epoch", 60000, 1000, 70000)}});
 
 }  // namespace

@@ -308,11 +308,11 @@ struct MeanSumToken : Toy {
     }
 };
 
-const Given<MeanSumToken> lesson({.number = 12,
-                                  .slug = "mean-sum-token",
-                                  .title = "mean, sum, token",
-                                  .minutes = 20,
-                                  .steps = 10,
-                                  .parameters = {equal_micro_batches()}});
+const RegisterLesson<MeanSumToken> lesson({.number = 12,
+                                           .slug = "mean-sum-token",
+                                           .title = "mean, sum, token",
+                                           .minutes = 20,
+                                           .steps = 10,
+                                           .parameters = {equal_micro_batches()}});
 
 }  // namespace

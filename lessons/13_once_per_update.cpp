@@ -412,7 +412,7 @@ struct OncePerUpdate {
     }
 };
 
-const Given<OncePerUpdate> lesson(
+const RegisterLesson<OncePerUpdate> lesson(
     {.number = 13,
      .slug = "once-per-update",
      .title = "once per update",

@@ -262,12 +262,12 @@ struct AdamHidesIt {
     }
 };
 
-const Given<AdamHidesIt> lesson({.number = 14,
-                                 .slug = "adam-hides-it",
-                                 .title = "Adam hides it",
-                                 .minutes = 15,
-                                 .steps = 9,
-                                 .parameters = {
-                                     one_of("micro", "equal micro-batches of the six rows", 3, {2, 3})}});
+const RegisterLesson<AdamHidesIt> lesson(
+    {.number = 14,
+     .slug = "adam-hides-it",
+     .title = "Adam hides it",
+     .minutes = 15,
+     .steps = 9,
+     .parameters = {one_of("micro", "equal micro-batches of the six rows", 3, {2, 3})}});
 
 }  // namespace

@@ -367,11 +367,12 @@ struct WhenItLies {
     }
 };
 
-const Given<WhenItLies> lesson({.number = 15,
-                                .slug = "when-it-lies",
-                                .title = "when it lies",
-                                .minutes = 20,
-                                .steps = 10,
-                                .parameters = {whole_number("micro", "micro-batches of two", 2, 2, 4)}});
+const RegisterLesson<WhenItLies> lesson({.number = 15,
+                                         .slug = "when-it-lies",
+                                         .title = "when it lies",
+                                         .minutes = 20,
+                                         .steps = 10,
+                                         .parameters = {
+                                             whole_number("micro", "micro-batches of two", 2, 2, 4)}});
 
 }  // namespace

@@ -360,12 +360,12 @@ struct ARealTraining {
     }
 };
 
-const Given<ARealTraining> lesson({.number = 16,
-                                   .slug = "fashion",
-                                   .title = "a real training",
-                                   .minutes = 15,
-                                   .steps = 6,
-                                   .parameters = {one_of("micro", "micro-batches of an update of 64", 4,
-                                                         {2, 4, 8, 16})}});
+const RegisterLesson<ARealTraining> lesson({.number = 16,
+                                            .slug = "fashion",
+                                            .title = "a real training",
+                                            .minutes = 15,
+                                            .steps = 6,
+                                            .parameters = {one_of("micro", "micro-batches of an update of 64",
+                                                                  4, {2, 4, 8, 16})}});
 
 }  // namespace

@@ -283,7 +283,7 @@ struct WrapperAndSchedule {
     }
 };
 
-const Given<WrapperAndSchedule> lesson(
+const RegisterLesson<WrapperAndSchedule> lesson(
     {.number = 17,
      .slug = "wrapper-and-schedule",
      .title = "a wrapper and a schedule",

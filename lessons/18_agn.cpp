@@ -286,11 +286,11 @@ struct Agn {
     }
 };
 
-const Given<Agn> lesson({.number = 18,
-                         .slug = "agn",
-                         .title = "accumulated gradient normalisation",
-                         .minutes = 10,
-                         .steps = 7,
-                         .parameters = {real_number("rate", "learning rate", 0.1, 0.05, 0.2)}});
+const RegisterLesson<Agn> lesson({.number = 18,
+                                  .slug = "agn",
+                                  .title = "accumulated gradient normalisation",
+                                  .minutes = 10,
+                                  .steps = 7,
+                                  .parameters = {real_number("rate", "learning rate", 0.1, 0.05, 0.2)}});
 
 }  // namespace

@@ -451,14 +451,14 @@ struct WhereMemoryGoes {
     }
 };
 
-const Given<WhereMemoryGoes> lesson({.number = 19,
-                                     .slug = "where-memory-goes",
-                                     .title = "where memory goes",
-                                     .minutes = 25,
-                                     .steps = 10,
-                                     .parameters = {one_of("micro", "micro-batches that a batch is cut into",
-                                                           4, {2, 4, 8}),
-                                                    one_of("items", "so many at a time fit into the budget",
-                                                           20, {4, 6, 10, 12, 20, 24, 40, 50})}});
+const RegisterLesson<WhereMemoryGoes> lesson(
+    {.number = 19,
+     .slug = "where-memory-goes",
+     .title = "where memory goes",
+     .minutes = 25,
+     .steps = 10,
+     .parameters = {
+         one_of("micro", "micro-batches that a batch is cut into", 4, {2, 4, 8}),
+         one_of("items", "so many at a time fit into the budget", 20, {4, 6, 10, 12, 20, 24, 40, 50})}});
 
 }  // namespace

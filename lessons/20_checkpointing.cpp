@@ -452,11 +452,11 @@ struct Checkpointing {
     }
 };
 
-const Given<Checkpointing> lesson({.number = 20,
-                                   .slug = "checkpointing",
-                                   .title = "checkpointing",
-                                   .minutes = 25,
-                                   .steps = 15,
-                                   .parameters = {one_of("items", "layers", 16, {9, 16, 25, 64})}});
+const RegisterLesson<Checkpointing> lesson({.number = 20,
+                                            .slug = "checkpointing",
+                                            .title = "checkpointing",
+                                            .minutes = 25,
+                                            .steps = 15,
+                                            .parameters = {one_of("items", "layers", 16, {9, 16, 25, 64})}});
 
 }  // namespace

@@ -356,13 +356,13 @@ struct TheBestSchedule {
     }
 };
 
-const Given<TheBestSchedule> lesson({.number = 21,
-                                     .slug = "the-best-schedule",
-                                     .title = "the best schedule",
-                                     .minutes = 20,
-                                     .steps = 7,
-                                     .parameters = {
-                                         whole_number("items", "steps of the first chain", 10, 5, 11),
-                                         one_of("micro", "micro-batches beside checkpoints", 4, {2, 4, 8})}});
+const RegisterLesson<TheBestSchedule> lesson(
+    {.number = 21,
+     .slug = "the-best-schedule",
+     .title = "the best schedule",
+     .minutes = 20,
+     .steps = 7,
+     .parameters = {whole_number("items", "steps of the first chain", 10, 5, 11),
+                    one_of("micro", "micro-batches beside checkpoints", 4, {2, 4, 8})}});
 
 }  // namespace

@@ -321,12 +321,12 @@ struct OnTheGpu {
     }
 };
 
-const Given<OnTheGpu> lesson({.number = 22,
-                              .slug = "on-the-gpu",
-                              .title = "on the GPU",
-                              .minutes = 15,
-                              .steps = 8,
-                              .device = "cuda",
-                              .parameters = {equal_micro_batches()}});
+const RegisterLesson<OnTheGpu> lesson({.number = 22,
+                                       .slug = "on-the-gpu",
+                                       .title = "on the GPU",
+                                       .minutes = 15,
+                                       .steps = 8,
+                                       .device = "cuda",
+                                       .parameters = {equal_micro_batches()}});
 
 }  // namespace

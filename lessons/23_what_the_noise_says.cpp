@@ -334,13 +334,13 @@ struct WhatTheNoiseSays {
     }
 };
 
-const Given<WhatTheNoiseSays> lesson({.number = 23,
-                                      .slug = "what-the-noise-says",
-                                      .title = "what the noise says",
-                                      .minutes = 25,
-                                      .steps = 9,
-                                      .parameters = {
-                                          one_of("items", "items of the noise scale", 100, {100, 200, 400}),
-                                          one_of("micro", "micro-batches of a window", 2, {2, 4})}});
+const RegisterLesson<WhatTheNoiseSays> lesson(
+    {.number = 23,
+     .slug = "what-the-noise-says",
+     .title = "what the noise says",
+     .minutes = 25,
+     .steps = 9,
+     .parameters = {one_of("items", "items of the noise scale", 100, {100, 200, 400}),
+                    one_of("micro", "micro-batches of a window", 2, {2, 4})}});
 
 }  // namespace

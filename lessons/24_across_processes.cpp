@@ -517,7 +517,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
     }
 };
 
-const Given<AcrossProcesses> lesson(
+const RegisterLesson<AcrossProcesses> lesson(
     {.number = 24,
      .slug = "across-processes",
      .title = "one update by several processes",

@@ -364,12 +364,13 @@ struct ThePipe {
     }
 };
 
-const Given<ThePipe> lesson({.number = 25,
-                             .slug = "the-pipe",
-                             .title = "a model in stages",
-                             .minutes = 25,
-                             .steps = 9,
-                             .parameters = {whole_number("ranks", "processes, with a stage each", 4, 2, 5),
-                                            whole_number("micro", "micro-batches of a run", 8, 2, 12)}});
+const RegisterLesson<ThePipe> lesson({.number = 25,
+                                      .slug = "the-pipe",
+                                      .title = "a model in stages",
+                                      .minutes = 25,
+                                      .steps = 9,
+                                      .parameters = {
+                                          whole_number("ranks", "processes, with a stage each", 4, 2, 5),
+                                          whole_number("micro", "micro-batches of a run", 8, 2, 12)}});
 
 }  // namespace

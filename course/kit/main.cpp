@@ -1,4 +1,4 @@
 // Defines main() of every lesson.
 #include "course/kit/talk.hpp"
 
-int main(int argc, char** argv) { return tally::lesson::run_given(argc, argv); }
+int main(int argc, char** argv) { return tally::lesson::run_registered(argc, argv); }

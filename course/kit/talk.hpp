@@ -5,7 +5,7 @@
 //     struct Divide {
 //         void talk() { step("..."); ... }
 //     };
-//     const Given<Divide> lesson({.number = 7, .slug = "divide", ...});
+//     const RegisterLesson<Divide> lesson({.number = 7, .slug = "divide", ...});
 //     }  // namespace
 #pragma once
 
@@ -33,10 +33,10 @@ namespace tally::lesson {
 // The numbers of any value that can be shown, for an independent check in double.
 inline std::vector<double> values(const Numbers& numbers) { return numbers.values; }
 
-void give(const Lesson& lesson, bool in_double, void (*talk)());  // called before main()
+void register_lesson(const Lesson& lesson, bool in_double, void (*talk)());  // called before main()
 // The main() of a lesson's program. Runs the lesson with this number, or for 0 the one with the lowest
 // number.
-int run_given(int argc, const char* const* argv, int number = 0);
+int run_registered(int argc, const char* const* argv, int number = 0);
 
 // Emits a picture of the graph that `draw` records. `draw` calls name() and backward() of the Picture.
 template <std::invocable<Picture&> Draw>
@@ -61,9 +61,9 @@ using real = TALLY_REAL;
 using Scalar = tally::Var<real>;
 using Tensor = tally::Var<tally::Array<real>>;
 
-template <class Talk> struct Given {
-    explicit Given(const tally::lesson::Lesson& lesson) {
-        tally::lesson::give(lesson, std::is_same_v<real, double>, [] { Talk().talk(); });
+template <class Talk> struct RegisterLesson {
+    explicit RegisterLesson(const tally::lesson::Lesson& lesson) {
+        tally::lesson::register_lesson(lesson, std::is_same_v<real, double>, [] { Talk().talk(); });
     }
 };
 

@@ -150,16 +150,17 @@ TEST_CASE("a table tells what it has shown") {
     CHECK(rows.all("same", "yes"));
 }
 
-TEST_CASE("a program runs the lesson that it was given, in the type that it was given for") {
+TEST_CASE("run_registered: runs the lesson with the number, in the registered type") {
     static int talks = 0;
-    give({.number = 98, .slug = "given", .title = "given", .minutes = 1, .steps = 1}, false, [] {
-        ++talks;
-        step("one");
-        check("said", true);
-    });
+    register_lesson({.number = 98, .slug = "registered", .title = "registered", .minutes = 1, .steps = 1},
+                    false, [] {
+                        ++talks;
+                        step("one");
+                        check("said", true);
+                    });
     const auto run_with = [](const char* dtype, int number) {
         const char* words[]{"program", "--quiet", dtype};
-        return run_given(3, words, number);
+        return run_registered(3, words, number);
     };
     CHECK(run_with("--dtype=float32", 98) == 0);
     CHECK(run_with("--dtype=float64", 98) == 1);
