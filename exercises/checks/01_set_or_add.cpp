@@ -16,7 +16,7 @@ void times_backward(double factor, const Numbers& dy, Into<Numbers> to) {
 
 #include "01_set_or_add.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const auto look_at = [&](const std::string& where, double factor, const Numbers& dy, Numbers place,
                              Write how) {

@@ -21,7 +21,7 @@ std::vector<int> order(const Inputs& inputs, int from) {
 
 #include "02_newest_first.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const Inputs& inputs, int from) {
         look.with(where);
         std::vector<int> given;

@@ -17,7 +17,7 @@ Matrix un_broadcast(const Matrix& dy, int rows, int columns) {
 
 #include "03_un_broadcast.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const Matrix& dy, int rows, int columns) {
         look.with("an operand of " + Matrix(rows, columns).shape() + " in a result of " + dy.shape());
         Matrix given(0, 0);

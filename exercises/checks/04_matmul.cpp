@@ -13,7 +13,7 @@ Gradients matmul_backward(const Matrix& a, const Matrix& b, const Matrix& dy) {
 
 #include "04_matmul.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const Matrix& a, const Matrix& b, const Matrix& dy) {
         look.with(a.shape() + " times " + b.shape());
         Gradients given{Matrix(0, 0), Matrix(0, 0)};

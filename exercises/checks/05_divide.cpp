@@ -18,7 +18,7 @@ void accumulate(const Tensor& x, const Tensor& w, int size) {
 
 #include "05_divide.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const Tensor& x, const Tensor& w, int size) {
         const auto right = exercise::full_gradient(x, w);
         if (look.runs([&] { yours.accumulate(x, w, size); }))

@@ -19,7 +19,7 @@ void accumulate(const std::vector<Tensor>& micros, const Tensor& w) {
 
 #include "06_unequal.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& what, const Tensor& x, const Tensor& w,
                              const std::vector<int>& sizes) {
         look.with(what + ", cut as " + exercise::sizes_in_words(sizes));

@@ -30,7 +30,7 @@ std::vector<double> updates(const std::vector<Epoch>& epochs, int size, Policy p
 
 #include "07_the_tail.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& what, const std::vector<Epoch>& epochs, int size) {
         for (const auto& [policy, name] :
              {std::pair{Policy::scale, "scale"}, {Policy::drop, "drop"}, {Policy::carry, "carry"}}) {

@@ -20,7 +20,7 @@ double gradient(const std::vector<Micro>& micros) {
 
 #include "08_tokens.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const std::vector<Micro>& micros) {
         look.with(where);
         double given = 0;

@@ -20,7 +20,7 @@ double gradient(const std::vector<Micro>& micros, const std::vector<double>& wei
 
 #include "09_class_weights.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const std::vector<Micro>& micros,
                              const std::vector<double>& weight) {
         look.with(where);

@@ -22,7 +22,7 @@ std::vector<double> dice_gradients(const std::vector<Micro>& micros) {
 
 #include "10_dice.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const std::vector<Micro>& micros) {
         look.with(where);
         std::vector<double> given;

@@ -22,7 +22,7 @@ void update(State& state, const std::vector<Numbers>& micros, const Options& opt
 
 #include "11_once_per_update.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const State& state, const std::vector<Numbers>& micros,
                              const Options& options) {
         look.with(where);

@@ -24,7 +24,7 @@ std::vector<double> gradient(const std::vector<Micro>& micros) {
 
 #include "12_not_a_number.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const std::vector<Micro>& micros) {
         look.with(where);
         std::vector<double> given;

@@ -27,7 +27,7 @@ void accumulate(const std::vector<Tensor>& micros, const Tensor& w) {
 
 #include "13_two_passes.mistakes.hpp"
 
-Tensor weight(exercise::Look& look, int columns, int hidden) {
+Tensor weight(exercise::AnswerTest& look, int columns, int hidden) {
     return parameter(exercise::random_rows(look, columns, hidden).value());
 }
 
@@ -38,7 +38,7 @@ double bytes_beyond(const std::function<void()>& backward) {
     return static_cast<double>(memory::peak() - before);
 }
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& what, const Tensor& x, const Tensor& w,
                              const std::vector<int>& sizes, bool measured) {
         look.with(what + ", cut as " + exercise::sizes_in_words(sizes));

@@ -18,7 +18,7 @@ double item_variance(const std::vector<double>& means, int size) {
 
 #include "14_noise.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const std::vector<double>& means, int size) {
         look.with(where);
         double given = 0;

@@ -20,7 +20,7 @@ void backward_in_two(const Tensor& x, const std::vector<Tensor>& w) {
 
 #include "15_two_segments.mistakes.hpp"
 
-std::vector<Tensor> some_weights(exercise::Look& look, int count, int size) {
+std::vector<Tensor> some_weights(exercise::AnswerTest& look, int count, int size) {
     std::vector<Tensor> weights;
     for (int i = 0; i < count; ++i) {
         std::vector<float> values;
@@ -40,7 +40,7 @@ double bytes_beyond(const std::vector<Tensor>& w, const std::function<void()>& b
     return static_cast<double>(memory::peak() - before);
 }
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     for (const int count : {40, 60, 8, 2}) {
         const int size = 4, rows = count == 2 ? 3 : 128;
         look.with(std::to_string(count) + " layers, " + std::to_string(rows) + " rows of " +

@@ -18,7 +18,7 @@ std::vector<double> mask(const Place& place, int items, double p) {
 
 #include "16_dropout_again.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const Place& place, int items, double p) {
         look.with(where);
         std::vector<double> given;

@@ -55,7 +55,7 @@ struct Chain {
     }
 };
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::vector<int>& kept, int budget) {
         look.with("layers that keep " + exercise::written(exercise::as_numbers(kept)) + " KiB, a budget of " +
                   std::to_string(budget));

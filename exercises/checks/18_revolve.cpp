@@ -67,7 +67,7 @@ struct Walk {
     }
 };
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     for (const auto& [steps, snapshots] :
          {std::pair{10, 3}, {16, 4}, {10, 1}, {5, 10}, {32, 3}, {40, 5}, {64, 8}}) {
         look.with(std::to_string(steps) + " steps and " + std::to_string(snapshots) +

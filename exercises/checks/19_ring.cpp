@@ -17,7 +17,7 @@ Send send(int rank, int round, int ranks) {
 
 #include "19_ring.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     for (const int ranks : {4, 2, 3, 8, 1}) {
         look.with(std::to_string(ranks) + (ranks == 1 ? " rank, who has nobody to send to" : " ranks"));
         using Held = std::vector<std::vector<double>>;  // for each rank, a number per chunk

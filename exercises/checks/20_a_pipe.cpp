@@ -24,7 +24,7 @@ std::vector<Work> schedule(int stage, int stages, int micros) {
 
 #include "20_a_pipe.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     for (const auto& [stages, micros] : {std::pair{4, 8}, {4, 4}, {2, 6}, {3, 12}, {4, 2}, {1, 3}}) {
         look.with(std::to_string(stages) + " stages and " + std::to_string(micros) + " micro-batches");
         std::vector<std::vector<exercise::PipeWork>> orders;

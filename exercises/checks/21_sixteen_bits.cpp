@@ -16,7 +16,7 @@ void add(Sum& to, float x) {
 
 #include "21_sixteen_bits.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const std::vector<float>& addends, double tolerance) {
         look.with(where);
         Sum sum;

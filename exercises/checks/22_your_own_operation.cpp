@@ -28,7 +28,7 @@ Tensor64 softsign(const Tensor64& x) {
 
 #include "22_your_own_operation.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto array = [](const exercise::Numbers& values) {
         return Array<double>({static_cast<std::int64_t>(values.size())}, values);
     };

@@ -34,7 +34,7 @@ Numbers clipped(const Numbers& gradient, double max_norm) {
 
 #include "23_find_it.mistakes.hpp"
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const std::string& what,
                              const std::function<Numbers()>& answer, const Numbers& wanted) {
         look.with(where);

@@ -97,7 +97,7 @@ Value as_leaf(const Tensor& x) {
 // The test compares bits, so it depends on the order of additions in tally's products (docs/architecture.md).
 bool same_bits(const Value& mine, const Tensor& real) { return mine->gradient == real.grad().to_vector(); }
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto accumulate = [&](const Tensor& x, const Tensor& w, int size) {
         const int parts = static_cast<int>(x.shape()[0]) / size;
         Value weight = as_leaf(w);

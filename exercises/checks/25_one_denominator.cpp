@@ -51,7 +51,7 @@ Share sum_of_all(const Functions& yours, const Tensor& x, const Tensor& w, const
     return sum;
 }
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& what, const Tensor& x, const Tensor& w, const Dealt& dealt) {
         look.with(what + ", the ranks have " + in_words(dealt));
         const auto wanted = exercise::full_gradient(x, w);

@@ -24,8 +24,8 @@ std::vector<Piece> schedule(int stage, int stages, int micros) {
 
 #include "26_later_weights.mistakes.hpp"
 
-// Independent check: the closed forms of ZB-H1 for F, B and W of one unit each (Qi et al. 2023, arXiv 2401.10241).
-void look_at(exercise::Look& look, const Functions& yours, int stages, int micros) {
+// The witness: the closed forms of ZB-H1, where F, B and W take equally long (Qi et al. 2023, arXiv 2401.10241).
+void look_at(exercise::AnswerTest& look, const Functions& yours, int stages, int micros) {
     look.with(std::to_string(stages) + " stages and " + std::to_string(micros) + " micro-batches");
     std::vector<std::vector<exercise::PipeWork>> orders;
     if (!look.runs([&] {
@@ -45,7 +45,7 @@ void look_at(exercise::Look& look, const Functions& yours, int stages, int micro
                      std::min(stages, micros));
 }
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     look_at(look, yours, 4, 8);
     for (int stages = 1; stages <= 6; ++stages)
         for (int micros = 1; micros <= 12; ++micros) look_at(look, yours, stages, micros);

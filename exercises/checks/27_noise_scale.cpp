@@ -20,8 +20,8 @@ double noise_scale(const std::vector<Norms>& windows, int b, int n) {
 
 #include "27_noise_scale.mistakes.hpp"
 
-// Draws a window of items whose numbers are spread evenly from c - 1 to c + 1, so each has the variance 1/3.
-Norms drawn(exercise::Look& look, int b, int n, double c, std::size_t numbers) {
+// A window of items whose numbers are spread evenly from c - 1 to c + 1: each has the variance 1/3.
+Norms drawn(exercise::AnswerTest& look, int b, int n, double c, std::size_t numbers) {
     const auto square = [](const exercise::Numbers& g) {
         return std::inner_product(g.begin(), g.end(), g.begin(), 0.0);
     };
@@ -37,7 +37,7 @@ Norms drawn(exercise::Look& look, int b, int n, double c, std::size_t numbers) {
     return {square(first), square(whole)};
 }
 
-void examine(exercise::Look& look, const Functions& yours) {
+void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& where, const std::vector<Norms>& windows, int b, int n,
                              double expected, double tolerance = exercise::usual_tolerance) {
         look.with(where);

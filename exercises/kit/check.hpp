@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "look.hpp"
+#include "answer_test.hpp"
 
 namespace exercise {
 
@@ -37,11 +37,11 @@ template <class Functions> struct Answers {
 
 struct Exercise {
     About about;
-    std::vector<const char*> functions;                         // functions that an answer defines
-    std::vector<std::pair<std::string, std::string>> mistakes;  // name and sentence
-    std::function<void(Look&, void* const*)> examine_loaded;    // takes an answer's functions in this order
-    std::function<void(Look&)> examine_right;
-    std::function<void(Look&, std::size_t)> examine_mistake;
+    std::vector<const char*> functions;                             // that an answer defines
+    std::vector<std::pair<std::string, std::string>> mistakes;      // name and sentence
+    std::function<void(AnswerTest&, void* const*)> examine_loaded;  // an answer's functions, in this order
+    std::function<void(AnswerTest&)> examine_right;
+    std::function<void(AnswerTest&, std::size_t)> examine_mistake;
 };
 
 std::vector<Exercise>& all_exercises();
@@ -49,21 +49,22 @@ std::vector<Exercise>& all_exercises();
 // An Add at the end of each file of checks adds its exercise to the course.
 struct Add {
     template <class Functions>
-    Add(About about, void (*examine)(Look&, const Functions&), const Answers<Functions>& answers) {
+    Add(About about, void (*examine)(AnswerTest&, const Functions&), const Answers<Functions>& answers) {
         static_assert(std::is_trivially_copyable_v<Functions>);
         Exercise added{
             .about = about,
             .functions = answers.names,
             .mistakes = {},
             .examine_loaded =
-                [=](Look& look, void* const* loaded) {
+                [=](AnswerTest& look, void* const* loaded) {
                     Functions functions;
                     std::memcpy(&functions, loaded, sizeof functions);
                     examine(look, functions);
                 },
-            .examine_right = [=, right = answers.right](Look& look) { examine(look, right); },
+            .examine_right = [=, right = answers.right](AnswerTest& look) { examine(look, right); },
             .examine_mistake = [=, known = answers.mistakes](
-                                   Look& look, std::size_t which) { examine(look, known[which].functions); }};
+                                   AnswerTest& look,
+                                   std::size_t which) { examine(look, known[which].functions); }};
         for (const auto& mistake : answers.mistakes)
             added.mistakes.emplace_back(mistake.name, mistake.sentence);
         all_exercises().push_back(std::move(added));

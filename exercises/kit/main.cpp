@@ -118,7 +118,7 @@ std::optional<std::vector<void*>> load(const Exercise& exercise, const char* pat
     return functions;
 }
 
-const char* failed_attempt(Look& look, const std::function<void(Look&)>& examine) {
+const char* failed_attempt(AnswerTest& look, const std::function<void(AnswerTest&)>& examine) {
     try {
         examine(look);
         return nullptr;
@@ -134,7 +134,7 @@ const char* failed_attempt(Look& look, const std::function<void(Look&)>& examine
     }
 }
 
-void report_wrong(const Look& look, std::uint64_t seed) {
+void report_wrong(const AnswerTest& look, std::uint64_t seed) {
     const Complaint& first = look.complaints().front();
     report(fmt::format("where {}", first.where));
     for (const auto& line : first.lines) report(fmt::format("say {}", line));
@@ -148,10 +148,10 @@ int judge(const Exercise& exercise, const char* path, std::uint64_t seed) {
     const auto functions = load(exercise, path);
     if (!functions) return 1;
 
-    Look look(seed);
+    AnswerTest look(seed);
     look.tell = say_where;
     const char* failed =
-        failed_attempt(look, [&](Look& at) { exercise.examine_loaded(at, functions->data()); });
+        failed_attempt(look, [&](AnswerTest& at) { exercise.examine_loaded(at, functions->data()); });
     give_seconds(0, 0);
     if (failed != nullptr) {
         report(fmt::format("verdict {}", failed));
@@ -165,7 +165,7 @@ int judge(const Exercise& exercise, const char* path, std::uint64_t seed) {
     }
     report("verdict wrong");
     for (std::size_t which = 0; which < exercise.mistakes.size(); ++which) {
-        Look known(seed);
+        AnswerTest known(seed);
         try {
             exercise.examine_mistake(known, which);
         } catch (const std::exception&) {
@@ -204,8 +204,8 @@ bool self_test(const Exercise& exercise) {
         if (!holds) std::cout << exercise.about.slug << ": " << fault << "\n";
         good = good && holds;
     };
-    const auto looked = [&](const std::string& name, const std::function<void(Look&)>& examine) {
-        Look look(0);
+    const auto looked = [&](const std::string& name, const std::function<void(AnswerTest&)>& examine) {
+        AnswerTest look(0);
         try {
             examine(look);
         } catch (const std::exception& error) {
@@ -213,12 +213,12 @@ bool self_test(const Exercise& exercise) {
         }
         return look;
     };
-    const Look right = looked("the answer", exercise.examine_right);
+    const AnswerTest right = looked("the answer", exercise.examine_right);
     expect(right.complaints().empty(), "the answer does not pass");
-    std::vector<Look> known;
+    std::vector<AnswerTest> known;
     for (std::size_t which = 0; which < exercise.mistakes.size(); ++which) {
         const std::string& name = exercise.mistakes[which].first;
-        known.push_back(looked(name, [&](Look& look) { exercise.examine_mistake(look, which); }));
+        known.push_back(looked(name, [&](AnswerTest& look) { exercise.examine_mistake(look, which); }));
         expect(!known.back().complaints().empty(), fmt::format("the mistake {} passes", name));
         for (std::size_t other = 0; other < which; ++other)
             expect(!known.back().like(known[other]),

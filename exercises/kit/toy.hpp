@@ -1,7 +1,7 @@
 // The six rows and the weight of the whole course, and micro-batches of them.
 #pragma once
 
-#include "look.hpp"
+#include "answer_test.hpp"
 
 namespace exercise {
 
@@ -12,14 +12,14 @@ inline tally::Tensor toy_rows() {
 }
 inline tally::Tensor toy_weight() { return tally::parameter({0.5f, -1.25f, 0.75f}); }
 
-// Returns rows of random numbers, or a weight.
-inline tally::Tensor random_rows(Look& look, int rows, int columns) {
+// Rows of random numbers, or a weight.
+inline tally::Tensor random_rows(AnswerTest& look, int rows, int columns) {
     std::vector<float> values;
     for (const double value : look.uniforms(static_cast<std::size_t>(rows * columns)))
         values.push_back(static_cast<float>(value));
     return constant(tally::Array<float>({rows, columns}, values));
 }
-inline tally::Tensor random_weight(Look& look, int columns) {
+inline tally::Tensor random_weight(AnswerTest& look, int columns) {
     return tally::parameter(tally::reshape(random_rows(look, 1, columns), {columns}).value());
 }
 

@@ -1,5 +1,5 @@
-// Records the results of an answer and describes errors.
-#include "look.hpp"
+// Noting what an answer gave, and saying what is wrong with it.
+#include "answer_test.hpp"
 
 #include <fmt/format.h>
 
@@ -64,22 +64,23 @@ std::string written(const Numbers& values) { return written(values, whole_number
 Numbers numbers(const tally::Array<float>& array) { return as_numbers(array.to_vector()); }
 Numbers numbers(const tally::Array<double>& array) { return array.to_vector(); }
 
-Look::Look(std::uint64_t seed) : state_(seed) {}
+AnswerTest::AnswerTest(std::uint64_t seed) : state_(seed) {}
 
-void Look::with(std::string where) {
+void AnswerTest::with(std::string where) {
     where_ = std::move(where);
     wrong_here_ = false;
     ++cases_;
     if (tell) tell(where_);
 }
 
-void Look::complain(std::vector<std::string> lines) {
+void AnswerTest::complain(std::vector<std::string> lines) {
     if (!wrong_here_) ++wrong_cases_;
     wrong_here_ = true;
     complaints_.push_back({where_, std::move(lines)});
 }
 
-bool Look::equal(const std::string& what, const Numbers& yours, const Numbers& right, double tolerance) {
+bool AnswerTest::equal(const std::string& what, const Numbers& yours, const Numbers& right,
+                       double tolerance) {
     note(static_cast<double>(yours.size()));
     for (const double value : yours) note(value);
     if (close(yours, right, tolerance * std::max(largest(right), 1e-30))) return true;
@@ -104,20 +105,20 @@ bool Look::equal(const std::string& what, const Numbers& yours, const Numbers& r
     return false;
 }
 
-bool Look::at_most(const std::string& what, double yours, double bound) {
+bool AnswerTest::at_most(const std::string& what, double yours, double bound) {
     note(yours, 0.08);
     if (yours <= bound) return true;
     complain({fmt::format("{}: {}, and at most {} is the target", what, written({yours}), written({bound}))});
     return false;
 }
 
-bool Look::holds(bool condition, const std::string& sentence) {
+bool AnswerTest::holds(bool condition, const std::string& sentence) {
     note(condition ? 1 : 0);
     if (!condition) complain({sentence});
     return condition;
 }
 
-bool Look::runs(const std::function<void()>& answer) {
+bool AnswerTest::runs(const std::function<void()>& answer) {
     try {
         answer();
         note(1);
@@ -131,7 +132,7 @@ bool Look::runs(const std::function<void()>& answer) {
     }
 }
 
-double Look::uniform(double from, double to) {  // splitmix64: the same numbers with every C++ library
+double AnswerTest::uniform(double from, double to) {  // splitmix64: the same numbers with every C++ library
     state_ += 0x9e3779b97f4a7c15u;
     std::uint64_t mixed = state_;
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -140,15 +141,15 @@ double Look::uniform(double from, double to) {  // splitmix64: the same numbers 
     return from + (to - from) * static_cast<double>(mixed >> 11) * 0x1p-53;
 }
 
-int Look::whole(int from, int to) { return from + static_cast<int>(uniform(0, 1) * (to - from + 1)); }
+int AnswerTest::whole(int from, int to) { return from + static_cast<int>(uniform(0, 1) * (to - from + 1)); }
 
-Numbers Look::uniforms(std::size_t count, double from, double to) {
+Numbers AnswerTest::uniforms(std::size_t count, double from, double to) {
     Numbers values(count);
     for (double& value : values) value = uniform(from, to);
     return values;
 }
 
-bool Look::like(const Look& other) const {
+bool AnswerTest::like(const AnswerTest& other) const {
     if (noted_.size() != other.noted_.size()) return false;
     for (std::size_t i = 0; i < noted_.size(); ++i) {
         const double mine = noted_[i].value, theirs = other.noted_[i].value;

@@ -22,9 +22,9 @@ struct Complaint {
     std::vector<std::string> lines;
 };
 
-class Look {
+class AnswerTest {
 public:
-    explicit Look(std::uint64_t seed);
+    explicit AnswerTest(std::uint64_t seed);
 
     // Begins a case; `where` completes the sentence "wrong with ...". Later results belong to this case.
     void with(std::string where);
@@ -54,8 +54,8 @@ public:
     int cases() const { return cases_; }
     int wrong_cases() const { return wrong_cases_; }
     const std::string& place() const { return where_; }
-    // Returns whether an answer gave the same results as another one.
-    bool like(const Look& other) const;
+    // Whether an answer did what another one did.
+    bool like(const AnswerTest& other) const;
 
 private:
     void complain(std::vector<std::string> lines);
