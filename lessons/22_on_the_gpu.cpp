@@ -18,7 +18,7 @@ struct OnTheGpu {
 
     void talk() {
         if (options().device == Device::cpu) skip("it sets a GPU beside the CPU: --device cuda");
-        const bool pretended = peer::name() == "pretend";
+        const bool simulated = peer::name() == "simulated";
         const Toy toy;
         const auto rows = toy.x.value().to(Device::cpu), weights = toy.w.value().to(Device::cpu);
 
@@ -92,7 +92,8 @@ struct OnTheGpu {
             all_bounds.insert(all_bounds.end(), bounds.begin(), bounds.end());
         }
         set_products(chosen);
-        if (pretended) note("Pretended: the host's library multiplies for both, so here they do not differ.");
+        if (simulated)
+            note("Simulated device: the host's library multiplies for both, so here they do not differ.");
         check("ordered products: the same bits", ordered_are_equal);
         check_close("by libraries: each within its bound", all_cuda, all_cpu, all_bounds);
 
@@ -138,7 +139,7 @@ struct OnTheGpu {
             times.row(to_string(Shape{extent, extent}), cpu.done, cuda.handed_over, cuda.done,
                       cuda.done < cpu.done ? "cuda" : "cpu");
         }
-        note(pretended ? "Pretended: the host computes. These times say nothing of a GPU."
+        note(simulated ? "Simulated device: the host computes. These times say nothing of a GPU."
                        : "Where a larger product takes the GPU no longer, handing the work over is what "
                          "takes the time.");
         train_on_both();

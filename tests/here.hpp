@@ -1,5 +1,5 @@
-// here() is the device of a program's tests: the CPU in tests/autograd, an emulated device in tests/gpu, a GPU
-// in tests/cuda.
+// On which device the arrays of these tests live. Each program has its own answer: the CPU in tests/autograd,
+// a simulated one in tests/gpu, a GPU in tests/cuda.
 #pragma once
 
 #include "tally/kernels/device.hpp"

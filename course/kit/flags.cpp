@@ -38,9 +38,9 @@ void add_flags(CLI::App& app, Flags& flags) {
         ->excludes(no_step);
     app.add_option("--from", flags.from, "start at step K")->type_name("K")->check(CLI::Range(1, 99));
     app.add_option("--device", flags.device,
-                   "cpu, cuda, pretend (the host computes for a GPU) or auto (default: the lesson's)")
+                   "cpu, cuda, simulated (the host computes for a GPU) or auto (default: the lesson's)")
         ->type_name("D")
-        ->check(CLI::IsMember({"cpu", "cuda", "pretend", "auto"}));
+        ->check(CLI::IsMember({"cpu", "cuda", "simulated", "auto"}));
     app.add_flag("--json", flags.json, "one JSON object per line on stdout, and nothing else");
     app.add_flag("--plain", flags.plain, "no waiting, no colours, no rewriting of lines");
     app.add_flag("--ascii", flags.ascii, "pure ASCII");

@@ -42,8 +42,8 @@ public:
             append(lines, wrapped(setting.substr(1, setting.size() - 4), style_.width));
         }
         for (auto& line : lines) line = painted(line, Tone::bold, style_);
-        if (title.device == "pretend")
-            append(lines, wrapped("A pretended device: the host computes what a GPU would.", style_.width));
+        if (title.device == "simulated")
+            append(lines, wrapped("A simulated device: the host computes what a GPU would.", style_.width));
         return lines;
     }
 

@@ -45,7 +45,7 @@ void add_private(CLI::App& app, Flags& flags, Private& asked) {
 // Returns nothing if the device does not exist.
 std::optional<Device> device_named(const std::string& name) {
     if (name == "cpu") return Device::cpu;
-    if (name == "pretend") peer::select_backend(name);
+    if (name == "simulated") peer::select_backend(name);
     if (available(Device::cuda)) return Device::cuda;
     return name == "auto" ? std::optional(Device::cpu) : std::nullopt;
 }
@@ -79,7 +79,7 @@ void run_body(Running& running, const std::optional<Device>& device, const std::
     try {
         if (!device)
             throw Skipped{"no CUDA device: " + peer::unavailable_reason() +
-                          " (--device pretend has the host compute for one)"};
+                          " (--device simulated has the host compute for one)"};
         start();
         body();
         if (!is_rank()) expect_ranks_done();

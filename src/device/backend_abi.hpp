@@ -27,7 +27,7 @@ struct HostApi {
 
 // The functions of a module. A function that fails records the error and returns.
 struct Table {
-    const char* name;  // "cuda"
+    const char* name;  // "cuda", "simulated"
     memory::Raw raw;
     void (*copy)(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes);
     std::uint64_t (*waits)();

@@ -10,7 +10,7 @@ if(tally_has_mpi)
     target_link_libraries(test_distributed PRIVATE MPI::MPI_CXX)
 endif()
 target_precompile_headers(test_distributed REUSE_FROM tally_test_main)
-add_dependencies(test_distributed tally_pretend)
+add_dependencies(test_distributed tally_simulated)
 
 # Processes outnumber the cores of one machine, so they yield while they wait. Containers run them as root.
 set(on_one_machine OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1

@@ -13,14 +13,14 @@ namespace tally::test {
 
 using namespace detail;
 
-// Must run first, because other cases use the device.
-TEST_CASE("TALLY_GPU_MODULE: selects the device's module when no case has used the device", "[alone]") {
-    if (peer::name() == "pretend") TALLY_SKIP("another case has asked for the device");
+// The first: the others ask for the device.
+TEST_CASE("A device that the environment names is the one that is in use", "[alone]") {
+    if (peer::name() == "simulated") TALLY_SKIP("another case has asked for the device");
     peer::select_backend("cuda");
-    setenv("TALLY_GPU_MODULE", "pretend", 0);
+    setenv("TALLY_GPU_MODULE", "simulated", 0);
     CHECK(available(Device::cuda));
-    CHECK(peer::name() == "pretend");
-    peer::select_backend("pretend");
+    CHECK(peer::name() == "simulated");
+    peer::select_backend("simulated");
     CHECK_THROWS_WITH(peer::select_backend("cuda"), contains("'cuda' comes too late"));
 }
 
@@ -62,8 +62,8 @@ TEST_CASE("GPU module: OutOfMemory in a kernel reaches the caller") {
 
 TEST_CASE("select_backend: throws Error when another device is in use") {
     CHECK(available(Device::cuda));
-    CHECK(peer::name() == "pretend");
-    peer::select_backend("pretend");
+    CHECK(peer::name() == "simulated");
+    peer::select_backend("simulated");
     CHECK_THROWS_WITH(peer::select_backend("cuda"), contains("'cuda' comes too late"));
 }
 

@@ -73,14 +73,14 @@ export LD_LIBRARY_PATH
 
 # A program finds the modules installed with its library before those of the build.
 mkdir -p "$prefix/bin"
-cat >"$scratch/uses_device.cpp" <<'PROGRAM'
+cat >"$scratch/simulated.cpp" <<'PROGRAM'
 #include <tally/tally.hpp>
 int main() { return tally::Array<float>{1, 2, 3}.to(tally::Device::cuda).to(tally::Device::cpu).size() == 3 ? 0 : 1; }
 PROGRAM
 # shellcheck disable=SC2086
-eval "$CXX" -std=c++20 ${CXXFLAGS:-} "'$scratch/uses_device.cpp'" -o "'$prefix/bin/uses_device'" "$(pkg-config --cflags --libs tally)"
-TALLY_GPU_MODULE=pretend LD_DEBUG=files "$prefix/bin/uses_device" 2>"$scratch/loaded"
-grep -q 'the prefix/.*/tally_pretend.so' "$scratch/loaded" || { echo 'the installed module was not loaded' >&2; exit 1; }
+eval "$CXX" -std=c++20 ${CXXFLAGS:-} "'$scratch/simulated.cpp'" -o "'$prefix/bin/simulated'" "$(pkg-config --cflags --libs tally)"
+TALLY_GPU_MODULE=simulated LD_DEBUG=files "$prefix/bin/simulated" 2>"$scratch/loaded"
+grep -q 'the prefix/.*/tally_simulated.so' "$scratch/loaded" || { echo 'the installed module was not loaded' >&2; exit 1; }
 
 # Installed headers include neither xtensor nor BLAS, except tally/xtensor.hpp, which includes xtensor. Only public headers
 # can be included directly.

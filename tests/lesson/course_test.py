@@ -43,7 +43,7 @@ def test_the_minutes_are_reckoned(runner, schema):
     """As docs/teaching.md has it: words that are read, things that are looked at, and predictions that are discussed."""
     faults = []
     for lesson in lessons(runner):
-        device = ["--device=pretend"] if lesson["slug"] == "on-the-gpu" else []
+        device = ["--device=simulated"] if lesson["slug"] == "on-the-gpu" else []
         events = [json.loads(line) for line in run(runner, "run", lesson["slug"], "--json", *device).stdout.splitlines()]
         if events[-1]["outcome"] == "skip":
             continue  # there is no MPI to start its processes

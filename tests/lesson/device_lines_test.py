@@ -1,6 +1,6 @@
 """A lesson says the same on a device beside the CPU, line for line. Usage: device_lines_test.py LESSON_PROGRAM DEVICE
 
-What may differ: the device in the title, the line that says it is pretended, and the device in an error; where a check promises a bound and no bits, how far below it the
+What may differ: the device in the title, the line that says it is simulated, and the device in an error; where a check promises a bound and no bits, how far below it the
 lesson stays; and the rows of a table that tell a time (BEFORE and AFTER; ordered and blas), with what stands above them.
 """
 
@@ -20,8 +20,8 @@ def lines(lesson, device, dtype):
     assert result.returncode == 0, f"{device}, {dtype}: exit {result.returncode}\n{result.stdout[-2000:]}{result.stderr}"
     said, titles = re.subn(rf"=+ {device}  {dtype} ", "", result.stdout)
     assert titles == 1, f"no title says {device} and {dtype}:\n{result.stdout[:1200]}"
-    said, pretends = re.subn(r"(?m)^A pretended device: .*\n", "", said)
-    assert pretends == (device == "pretend"), said[:1200]
+    said, simulated = re.subn(r"(?m)^A simulated device: .*\n", "", said)
+    assert simulated == (device == "simulated"), said[:1200]
     said = re.sub(r" on (cpu|cuda)\b", "", said)
     said = re.sub(r"(?m)^( *(?:BEFORE|AFTER|ordered|blas)\b).*", r"\1", said)
     said = re.sub(r"(?m)^ +(?:Time|products  ).*", "", said)  # above these rows, as wide as they are

@@ -3,7 +3,7 @@
 Usage: printed_test.py LESSON_PROGRAM          compares one
        printed_test.py --write BUILD           writes all anew, after a change on purpose: its diff shows what changed
 
-Asked in float64 on the CPU; lesson 22, which is about a device, of the pretended one. A line begins with the step and the
+Asked in float64 on the CPU; lesson 22, which is about a device, of the simulated one. A line begins with the step and the
 event, then says the beginning of what is printed, and ends with a digest of all of it. Left out is what another processor,
 compiler or hour would print otherwise: progress, times, and the digits of a number that are not shown; and what other lines have:
 checks, which the end counts, reveals, which repeat their prediction, and the lesson's own source.
@@ -28,7 +28,7 @@ LEFT_OUT = ("progress", "check", "reveal", "source")
 
 def events(program):
     number = re.search(r"lesson_(\d\d)_", program.name).group(1)
-    command = [program, "--json", "--dtype=float64", f"--device={'pretend' if number == '22' else 'cpu'}"]
+    command = [program, "--json", "--dtype=float64", f"--device={'simulated' if number == '22' else 'cpu'}"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                           env=clean_environment(TALLY_IMAGES=IMAGES.get(number)))
     if done.returncode == 77:  # where there is no MPI

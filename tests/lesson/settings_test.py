@@ -100,7 +100,7 @@ def faults_of(lesson, schema, words):
 def main(lesson, schema, seed):
     parameters = json.loads(run(lesson, "--describe").stdout).get("parameters", [])
     if parameters and run(lesson, "--quiet").returncode == 77:  # the lesson requires a GPU
-        DEVICE.append("--device=pretend")
+        DEVICE.append("--device=simulated")
         skip_where_it_does(lesson, *DEVICE)  # the lesson cannot start processes here
     chance, wrong, count = random.Random(seed), [], 0
     for words in settings(chance, parameters) if parameters else ():

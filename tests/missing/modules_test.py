@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-# Checks that each defective module of a device gives an error message, and that the CPU still works.
-# Usage: modules_test.py PROGRAM FOLDER_OF_MODULES PRETEND [LESSON]
+# A module of the device that is of no use, each in its own way: a sentence, and the CPU goes on.
+# Usage: modules_test.py PROGRAM FOLDER_OF_MODULES SIMULATED [LESSON]
 import os
 import subprocess
 import sys
 import unittest
 
-PROGRAM, FOLDER, PRETEND, LESSON = (sys.argv[1:] + [None])[:4]
+PROGRAM, FOLDER, SIMULATED, LESSON = (sys.argv[1:] + [None])[:4]
 
 DEFECTIVE = {
     "/nowhere/tally_cuda.so": "device '/nowhere/tally_cuda.so' was not found: its module cannot be loaded: ",
@@ -42,8 +42,8 @@ class Modules(unittest.TestCase):
             self.assertEqual(lines[4], f"error: [to] {why}")
             self.assertEqual(lines[6:], ["cpu: 14"])
 
-    def test_a_working_module_is_loaded_at_its_first_use(self):
-        for module in (PRETEND, "pretend"):
+    def test_one_that_is_of_use_is_loaded_when_it_is_asked_for(self):
+        for module in (SIMULATED, "simulated"):
             lines = run(PROGRAM, module).stdout.splitlines()
             self.assertEqual(lines[2:], ["loaded before it is asked for: 0", "absent: ", "there: 3", "loaded: 1", "cpu: 14"])
 
@@ -51,7 +51,7 @@ class Modules(unittest.TestCase):
         if LESSON is None:
             self.skipTest("no lessons in this build")
         for file, sentence in self.each():
-            for device in ("cuda", "pretend"):
+            for device in ("cuda", "simulated"):
                 result = run(LESSON, file, f"--device={device}", "--plain", "--width=1000")
                 self.assertEqual((result.returncode, result.stderr), (77, ""))
                 self.assertIn("no CUDA device: ", result.stdout)
@@ -59,14 +59,14 @@ class Modules(unittest.TestCase):
             self.assertEqual(run(LESSON, file, "--plain").returncode, 0)
             self.assertEqual(run(LESSON, file, "--plain", "--device=auto").returncode, 0)
 
-    def test_a_lesson_says_that_the_device_is_emulated(self):
+    def test_a_lesson_names_the_simulated_device(self):
         if LESSON is None:
             self.skipTest("no lessons in this build")
-        for module, words in ((PRETEND, ["--device=cuda"]), ("", ["--device=pretend"])):
+        for module, words in ((SIMULATED, ["--device=cuda"]), ("", ["--device=simulated"])):
             result = run(LESSON, module, *words, "--plain")
             self.assertEqual((result.returncode, result.stderr), (0, ""))
-            self.assertIn(" pretend  float32 ", result.stdout)
-            self.assertIn("A pretended device: the host computes what a GPU would.", result.stdout)
+            self.assertIn(" simulated  float32 ", result.stdout)
+            self.assertIn("A simulated device: the host computes what a GPU would.", result.stdout)
 
 
 if __name__ == "__main__":

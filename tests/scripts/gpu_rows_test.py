@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Tests the GPU's benchmark with the emulated device: its rows agree with the CPU's and never wait.
+# The GPU's benchmark with the simulated device: its rows agree with the CPU's and never wait.
 import json
 import subprocess
 import sys

@@ -162,7 +162,7 @@ const std::vector<Unit> units{
      "On a GPU ordered products have the same bits; what changes is when the CPU waits, and what a launch "
      "costs.",
      "See it without a GPU.",
-     "./learn run on-the-gpu --device pretend"},
+     "./learn run on-the-gpu --device simulated"},
     {"what-the-noise-says",
      50,
      {"why-a-large-batch", "adam-hides-it"},

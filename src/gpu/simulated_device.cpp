@@ -1,7 +1,6 @@
-// The emulated device runs the GPU's kernel bodies on the host, for machines without a GPU.
-//
-// The emulation is as strict as a GPU: other host code cannot access the device's memory, and queued work
-// runs only when the host waits.
+// A simulated device for machines without a GPU: a module whose kernels are the GPU's bodies, run by the
+// host. It is as strict as a GPU: the host's own code cannot touch its memory, and nothing happens
+// before somebody waits.
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -25,13 +24,13 @@ namespace tally {
 
 namespace {
 
-class Emulator {
+class SimulatedDevice {
 public:
     static constexpr std::size_t size = std::size_t{1} << 30;
 
-    // Never destroyed, because arrays may be freed while the program ends.
-    static Emulator& one() {
-        static Emulator* const made = new Emulator;
+    // Never destroyed: arrays may be let go while the program ends.
+    static SimulatedDevice& one() {
+        static SimulatedDevice* const made = new SimulatedDevice;
         return *made;
     }
 
@@ -69,14 +68,14 @@ public:
     std::uint64_t done() const { return queued_ - queue_.size(); }
 
 private:
-    Emulator()
+    SimulatedDevice()
         : base_(static_cast<std::byte*>(
               mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
-        if (base_ == MAP_FAILED) throw Error("[emulated_device] mmap failed: no address space for 1 GiB");
-        madvise(base_, size, MADV_HUGEPAGE);  // with few pages, mprotect() is fast
+        if (base_ == MAP_FAILED) throw Error("[simulated] no address space for the memory of a device");
+        madvise(base_, size, MADV_HUGEPAGE);  // of few pages the protection changes quickly, at every wait
     }
     void protect(int how) {
-        if (mprotect(base_, size, how) != 0) throw Error("[emulated_device] mprotect failed");
+        if (mprotect(base_, size, how) != 0) throw Error("[simulated] mprotect failed");
     }
     void run() {
         if (queue_.empty()) return;
@@ -93,17 +92,17 @@ private:
     std::uint64_t waits_ = 0, queued_ = 0;
 };
 
-struct OnEmulated {
+struct OnSimulated {
     template <class Body> static void each(const char* name, std::size_t n, const Body& body) {
-        Emulator::one().later([=] { gpu::OnHost::each(name, n, body); });
+        SimulatedDevice::one().later([=] { gpu::OnHost::each(name, n, body); });
     }
     template <std::size_t lanes, class Body>
     static void teams(const char* name, std::size_t count, const Body& body) {
-        Emulator::one().later([=] { gpu::OnHost::teams<lanes>(name, count, body); });
+        SimulatedDevice::one().later([=] { gpu::OnHost::teams<lanes>(name, count, body); });
     }
     static Products products() { return gpu::OnHost::products(); }
     template <class S> static void multiply(const detail::Product& p, const S* a, const S* b, Into<S[]> c) {
-        Emulator::one().later([=] { gpu::OnHost::multiply(p, a, b, c); });
+        SimulatedDevice::one().later([=] { gpu::OnHost::multiply(p, a, b, c); });
     }
 
     template <class S> using Scratch = gpu::LedgerScratch<S>;
@@ -119,25 +118,25 @@ struct OnEmulated {
 struct Link {
     static void* pinned(std::size_t bytes) { return ::operator new(bytes); }
     static void send(void* to, const void* from, std::size_t bytes) {
-        Emulator::one().later([=] { std::memcpy(to, from, bytes); });
+        SimulatedDevice::one().later([=] { std::memcpy(to, from, bytes); });
     }
     static inline std::uint64_t marks[gpu::StagingRing::parts];
-    static void mark(std::size_t part) { marks[part] = Emulator::one().queued(); }
+    static void mark(std::size_t part) { marks[part] = SimulatedDevice::one().queued(); }
     static void await(std::size_t part) {
-        if (Emulator::one().done() < marks[part]) Emulator::one().wait();
+        if (SimulatedDevice::one().done() < marks[part]) SimulatedDevice::one().wait();
     }
 };
 
-struct EmulatedDevice {
-    static constexpr const char* name = "pretend";
-    using On = OnEmulated;
+struct Simulated {
+    static constexpr const char* name = "simulated";
+    using On = OnSimulated;
 
     static std::string missing() { return ""; }
 
-    static void* allocate(std::size_t bytes) { return Emulator::one().allocate(bytes); }
-    static void free(void* data, std::size_t bytes) { Emulator::one().free(data, bytes); }
+    static void* allocate(std::size_t bytes) { return SimulatedDevice::one().allocate(bytes); }
+    static void free(void* data, std::size_t bytes) { SimulatedDevice::one().free(data, bytes); }
     static void fill(void* data, unsigned char byte, std::size_t bytes) {
-        Emulator::one().later([=] { std::memset(data, byte, bytes); });
+        SimulatedDevice::one().later([=] { std::memset(data, byte, bytes); });
     }
 
     static void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes) {
@@ -145,11 +144,12 @@ struct EmulatedDevice {
             static auto& staging = *new gpu::Staging<Link>(Link{});
             return staging.upload(to, from, bytes);
         }
-        if (to_device == from_device) return Emulator::one().later([=] { std::memcpy(to, from, bytes); });
+        if (to_device == from_device)
+            return SimulatedDevice::one().later([=] { std::memcpy(to, from, bytes); });
         wait();
-        Emulator::one().open([&] { std::memcpy(to, from, bytes); });
+        SimulatedDevice::one().open([&] { std::memcpy(to, from, bytes); });
     }
-    static std::uint64_t waits() { return Emulator::one().waits(); }
+    static std::uint64_t waits() { return SimulatedDevice::one().waits(); }
 
     template <class S> static detail::Kernels<S> kernels() { return gpu::table<On, S>(); }
 
@@ -160,7 +160,7 @@ struct EmulatedDevice {
 
 private:
     static void wait() {
-        Emulator::one().wait();
+        SimulatedDevice::one().wait();
         const gpu::WrongLabel seen = *On::wrong_label();
         *On::wrong_label() = {};
         if (seen.found) throw Error(words(seen));
@@ -170,4 +170,4 @@ private:
 }  // namespace
 }  // namespace tally
 
-TALLY_MODULE(tally::EmulatedDevice)
+TALLY_MODULE(tally::Simulated)
