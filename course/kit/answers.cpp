@@ -14,14 +14,15 @@
 namespace tally::lesson {
 
 namespace {
-constexpr std::array fields{&Noted::what,  &Noted::of,    &Noted::number,   &Noted::how,
-                            &Noted::which, &Noted::given, &Noted::sentence, &Noted::question};
+constexpr std::array fields{&AnswerRecord::what,     &AnswerRecord::of,      &AnswerRecord::number,
+                            &AnswerRecord::how,      &AnswerRecord::which,   &AnswerRecord::given,
+                            &AnswerRecord::sentence, &AnswerRecord::question};
 
 bool one_of(const std::string& word, std::initializer_list<std::string_view> words) {
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-bool says_something(const Noted& answer) {
+bool is_valid(const AnswerRecord& answer) {
     const auto& [what, of, number, how, which, given, sentence, question] = answer;
     const auto is_name = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
@@ -41,14 +42,14 @@ std::string in_one_line(const std::string& text) {
     return detail::clean_text(text, std::numeric_limits<int>::max());
 }
 
-std::string line_of(const Noted& answer) {
+std::string line_of(const AnswerRecord& answer) {
     std::vector<std::string> texts;
     for (const auto field : fields) texts.push_back(in_one_line(answer.*field));
     return joined(texts, "\t");
 }
 
-std::optional<Noted> parse_answer(const std::string& line) {
-    Noted answer;
+std::optional<AnswerRecord> parse_answer(const std::string& line) {
+    AnswerRecord answer;
     std::size_t begin = 0;
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const std::size_t end = line.find('\t', begin);
@@ -57,32 +58,32 @@ std::optional<Noted> parse_answer(const std::string& line) {
         if (answer.*fields[i] != in_one_line(answer.*fields[i])) return std::nullopt;
         begin = end + 1;
     }
-    if (!says_something(answer)) return std::nullopt;
+    if (!is_valid(answer)) return std::nullopt;
     return answer;
 }
 
-std::vector<Noted> answers_of(const Reveal& reveal, const std::string& lesson) {
+std::vector<AnswerRecord> answers_of(const Reveal& reveal, const std::string& lesson) {
     const Prediction& asked = reveal.prediction;
-    const Noted skipped{.what = "question",
-                        .of = lesson,
-                        .number = std::to_string(asked.id),
-                        .how = "skipped",
-                        .question = asked.question};
-    std::vector<Noted> answers;
+    const AnswerRecord skipped{.what = "question",
+                               .of = lesson,
+                               .number = std::to_string(asked.id),
+                               .how = "skipped",
+                               .question = asked.question};
+    std::vector<AnswerRecord> answers;
     for (const Try& one : reveal.tries) {
-        Noted answer = skipped;
+        AnswerRecord answer = skipped;
         const bool right = asked.is_right(one);
         answer.how = right ? "right" : "wrong";
         if (one.choice) answer.which = asked.options[*one.choice].id;
         answer.given = asked.is_typed || !one.choice ? one.typed : asked.options[*one.choice].text;
-        if (!right) answer.sentence = told(asked, one);
+        if (!right) answer.sentence = reply_to(asked, one);
         answers.push_back(std::move(answer));
     }
     if (answers.empty()) answers.push_back(skipped);
     return answers;
 }
 
-Predicted predicted(const std::vector<Noted>& answers) {
+Predicted predicted(const std::vector<AnswerRecord>& answers) {
     std::map<std::pair<std::string, std::string>, std::vector<std::string>> tries;  // by lesson and question
     for (const auto& answer : answers) {
         if (answer.what != "question") continue;

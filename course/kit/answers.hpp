@@ -11,7 +11,7 @@
 namespace tally::lesson {
 
 // A try at a question, an event of an exercise, or the result of a lesson.
-struct Noted {
+struct AnswerRecord {
     std::string what;         // question, exercise, lesson
     std::string of;           // the slug of the lesson or exercise
     std::string number = {};  // of a question, from 1 within the lesson
@@ -26,18 +26,18 @@ struct Noted {
 // The first line of a file of answers.
 constexpr std::string_view answers_heading = "what\tof\tnumber\thow\twhich\tgiven\tsentence\tquestion";
 
-std::string in_one_line(const std::string& text);            // replaces control characters
-std::string line_of(const Noted& answer);                    // without a line end
-std::optional<Noted> parse_answer(const std::string& line);  // empty if the line is not an answer
+std::string in_one_line(const std::string& text);                   // replaces control characters
+std::string line_of(const AnswerRecord& answer);                    // without a line end
+std::optional<AnswerRecord> parse_answer(const std::string& line);  // empty if the line is not an answer
 
 // Returns one entry for each try at a question, or one entry if the learner skipped the question.
-std::vector<Noted> answers_of(const Reveal& reveal, const std::string& lesson);
+std::vector<AnswerRecord> answers_of(const Reveal& reveal, const std::string& lesson);
 
 // Counts the questions that were answered right at the first try, at the second try, or skipped. If a
 // question was asked in several runs, only the first two tries count.
 struct Predicted {
     int asked = 0, at_once = 0, later = 0, skipped = 0;
 };
-Predicted predicted(const std::vector<Noted>& answers);
+Predicted predicted(const std::vector<AnswerRecord>& answers);
 
 }  // namespace tally::lesson

@@ -23,30 +23,30 @@ namespace tally::lesson {
 
 namespace {
 volatile std::sig_atomic_t child = 0;
-volatile std::sig_atomic_t stop_asked_by = 0;  // a signal to stop that has not been followed yet
-volatile std::sig_atomic_t asked_by = 0;       // the first signal to end this program while a child ran
+volatile std::sig_atomic_t stop_signal = 0;  // a signal to stop that has not been followed yet
+volatile std::sig_atomic_t end_signal = 0;   // the first signal to end this program while a child ran
 
-pthread_t waiting;  // the thread that waits for the child; only this thread handles signals
+pthread_t waiting_thread;  // the thread that waits for the child; only this thread handles signals
 
 // The child receives signals of the keyboard itself, because it is in the same process group. Other signals
 // may have been sent to this process alone, so they are passed on.
-void pass_on(int signal, siginfo_t* info, void*) {
-    if (passed_to(waiting, signal)) return;
+void forward_signal(int signal, siginfo_t* info, void*) {
+    if (passed_to(waiting_thread, signal)) return;
     const bool keyboard = signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP;
     if (signal == SIGTSTP)
-        stop_asked_by = signal;
-    else if (asked_by == 0)
-        asked_by = signal;
+        stop_signal = signal;
+    else if (end_signal == 0)
+        end_signal = signal;
     if (!(keyboard && info->si_code > 0)) ::kill(static_cast<pid_t>(child), signal);
 }
 
-void notice(int signal, siginfo_t*, void*) { passed_to(waiting, signal); }
+void on_child_change(int signal, siginfo_t*, void*) { passed_to(waiting_thread, signal); }
 
 // While an Aside is alive, signals to end or stop go to the child first, because the child must restore the
 // terminal. The signals are blocked except in pselect().
-class Aside {
+class SignalForwarding {
 public:
-    Aside() {
+    SignalForwarding() {
         sigset_t held_back;
         sigemptyset(&held_back);
         for (const int signal : signals) sigaddset(&held_back, signal);
@@ -56,19 +56,20 @@ public:
     // Installs the handlers. Called once the child exists: before, a signal has its usual effect on this
     // program.
     void watch() {
-        asked_by = 0;
-        stop_asked_by = 0;
-        waiting = ::pthread_self();
-        for (const int signal : signals) handle_unless_ignored(signal, signal == SIGCHLD ? notice : pass_on);
+        end_signal = 0;
+        stop_signal = 0;
+        waiting_thread = ::pthread_self();
+        for (const int signal : signals)
+            handle_unless_ignored(signal, signal == SIGCHLD ? on_child_change : forward_signal);
     }
-    ~Aside() {
+    ~SignalForwarding() {
         for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], &before_[i], nullptr);
         release();
-        if (stop_asked_by != 0) ::raise(stop_asked_by);  // the child ended before it could stop
+        if (stop_signal != 0) ::raise(stop_signal);  // the child ended before it could stop
     }
     void release() const { ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr); }
-    Aside(const Aside&) = delete;
-    Aside& operator=(const Aside&) = delete;
+    SignalForwarding(const SignalForwarding&) = delete;
+    SignalForwarding& operator=(const SignalForwarding&) = delete;
 
     const sigset_t& mask_before() const { return mask_before_; }
 
@@ -80,9 +81,9 @@ private:
 
 // The terminal's settings before the child started. They are restored if a signal that cannot be caught ended
 // or stopped the child.
-class TerminalBefore {
+class SavedTerminal {
 public:
-    TerminalBefore() : known_(::tcgetattr(STDIN_FILENO, &found_) == 0) {}
+    SavedTerminal() : known_(::tcgetattr(STDIN_FILENO, &found_) == 0) {}
     void restore() const {
         termios now{};
         if (!known_ || ::tcgetpgrp(STDIN_FILENO) != ::getpgrp() || ::tcgetattr(STDIN_FILENO, &now) != 0)
@@ -100,11 +101,11 @@ private:
 
 // If the child has stopped, stops this program too. The child stops first (Ctrl-Z), so that it can restore
 // the terminal before the shell takes it. If SIGCONT continues only this program, it continues the child.
-void stop_with(pid_t pid, const TerminalBefore& terminal) {
+void stop_with(pid_t pid, const SavedTerminal& terminal) {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != pid) return;
     terminal.restore();
-    stop_asked_by = 0;
+    stop_signal = 0;
     ::raise(SIGSTOP);
     info = {};
     if (::waitid(P_PID, static_cast<id_t>(pid), &info, WCONTINUED | WNOHANG) == 0 && info.si_pid != pid)
@@ -112,7 +113,7 @@ void stop_with(pid_t pid, const TerminalBefore& terminal) {
 }
 
 // Returns when the pipe can be read or has been closed.
-void wait_for_output(pid_t pid, int pipe, const sigset_t& usual_mask, const TerminalBefore& terminal) {
+void wait_for_output(pid_t pid, int pipe, const sigset_t& usual_mask, const SavedTerminal& terminal) {
     for (;;) {
         stop_with(pid, terminal);
         fd_set ready;
@@ -132,8 +133,8 @@ std::array<int, 2> closing_pipe() {
 }
 
 // Runs in the child between fork() and execv(), where only async-signal-safe calls are allowed.
-[[noreturn]] void become(char* const* words, const Aside& aside, int captured, int captured_descriptor,
-                         int failure) {
+[[noreturn]] void exec_child(char* const* words, const SignalForwarding& forwarding, int captured,
+                             int captured_descriptor, int failure) {
 #ifdef __linux__
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // the child also ends if SIGKILL ends this program
 #endif
@@ -142,7 +143,7 @@ std::array<int, 2> closing_pipe() {
     struct sigaction usual {};
     usual.sa_handler = SIG_DFL;
     ::sigaction(SIGPIPE, &usual, nullptr);  // execv() resets handlers, but not SIG_IGN
-    aside.release();
+    forwarding.release();
     ::execv(words[0], words);
     const int error = errno;
     [[maybe_unused]] const ssize_t written = ::write(failure, &error, sizeof error);
@@ -150,30 +151,30 @@ std::array<int, 2> closing_pipe() {
 }
 }  // namespace
 
-UpdateResult run_capturing(const std::vector<std::string>& command, int captured_descriptor) {
+ChildResult run_capturing(const std::vector<std::string>& command, int captured_descriptor) {
     const auto ends = closing_pipe();
     const auto failures = closing_pipe();
     std::vector<char*> words;
     for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
 
-    const TerminalBefore terminal;
-    Aside aside;
+    const SavedTerminal terminal;
+    SignalForwarding forwarding;
     // Not posix_spawn(), which waits for the child's exec: it would wait forever if a signal stops the child
     // before.
     const pid_t pid = ::fork();
     int error = errno;
-    if (pid == 0) become(words.data(), aside, ends[1], captured_descriptor, failures[1]);
+    if (pid == 0) exec_child(words.data(), forwarding, ends[1], captured_descriptor, failures[1]);
     ::close(ends[1]);
     ::close(failures[1]);
     if (pid < 0) throw std::system_error(error, std::generic_category(), "fork");
     child = pid;
-    aside.watch();
+    forwarding.watch();
 
-    UpdateResult finished;
+    ChildResult finished;
     std::array<char, 4096> buffer;
     for (;;) {
-        wait_for_output(pid, ends[0], aside.mask_before(), terminal);
+        wait_for_output(pid, ends[0], forwarding.mask_before(), terminal);
         const ssize_t size = ::read(ends[0], buffer.data(), buffer.size());
         if (size > 0) finished.captured.append(buffer.data(), static_cast<std::size_t>(size));
         if (size == 0 || (size < 0 && errno != EINTR)) break;
@@ -194,17 +195,17 @@ UpdateResult run_capturing(const std::vector<std::string>& command, int captured
     } else {
         finished.code = WEXITSTATUS(status);
     }
-    finished.asked_by = asked_by;
+    finished.end_signal = end_signal;
     return finished;
 }
 
 std::string captured_from(const std::vector<std::string>& command) {
-    UpdateResult finished = run_capturing(command, STDOUT_FILENO);
-    if (finished.asked_by != 0) throw AskedToEnd{finished.asked_by};
+    ChildResult finished = run_capturing(command, STDOUT_FILENO);
+    if (finished.end_signal != 0) throw AskedToEnd{finished.end_signal};
     return std::move(finished.captured);
 }
 
-UpdateResult run_reporting(const std::vector<std::string>& command) {
+ChildResult run_reporting(const std::vector<std::string>& command) {
     std::vector<std::string> reporting = command;
     reporting.push_back(fmt::format("--report={}", report_descriptor));
     return run_capturing(reporting, report_descriptor);

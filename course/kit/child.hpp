@@ -6,10 +6,10 @@
 
 namespace tally::lesson {
 
-struct UpdateResult {
+struct ChildResult {
     int code = 0;          // the exit code of the child
     int signal = 0;        // the signal that ended the child, or 0
-    int asked_by = 0;      // the first signal that asked this program to end while the child ran, or 0
+    int end_signal = 0;    // the first signal that asked this program to end while the child ran, or 0
     std::string captured;  // the output of the child to the captured descriptor
 };
 
@@ -17,9 +17,9 @@ struct UpdateResult {
 // this program is passed to the child, which must restore the terminal. This program ends or stops after the
 // child has.
 constexpr int report_descriptor = 3;
-UpdateResult run_reporting(const std::vector<std::string>& command);
+ChildResult run_reporting(const std::vector<std::string>& command);
 // The same for any descriptor, without the flag --report.
-UpdateResult run_capturing(const std::vector<std::string>& command, int descriptor);
+ChildResult run_capturing(const std::vector<std::string>& command, int descriptor);
 
 // captured_from() throws this if a signal asked this program to end while the child ran.
 struct AskedToEnd {

@@ -109,7 +109,7 @@ std::string settings_text(const Flags& flags) {
     return joined(words, " ");
 }
 
-std::string what_matters(const Flags& flags) {
+std::string repeat_flags(const Flags& flags) {
     std::string words = flags.settings.empty() ? "" : " " + settings_text(flags);
     if (!flags.device.empty()) words += fmt::format(" --device {}", flags.device);
     if (flags.seed != 0) words += fmt::format(" --seed {}", flags.seed);
@@ -154,16 +154,17 @@ Parsed parse(CLI::App& app, int argc, const char* const* argv) {
         write_to(STDOUT_FILENO, app.help());
         return {true, 0};
     } catch (const CLI::RequiredError& error) {
-        complain(app.get_name(),
-                 fmt::format("{} (./learn list has the lessons, ./learn score the exercises)", error.what()));
+        print_error(
+            app.get_name(),
+            fmt::format("{} (./learn list has the lessons, ./learn score the exercises)", error.what()));
         return {true, 2};
     } catch (const CLI::ParseError& error) {
-        complain(app.get_name(), fmt::format("{} (--help lists what there is)", error.what()));
+        print_error(app.get_name(), fmt::format("{} (--help lists what there is)", error.what()));
         return {true, 2};
     }
 }
 
-Surroundings Surroundings::of_this_process() {
+Environment Environment::current() {
     const auto variable = [](const char* name) {
         const char* value = std::getenv(name);
         return std::string(value == nullptr ? "" : value);
@@ -181,7 +182,7 @@ Surroundings Surroundings::of_this_process() {
             .locale = locale};
 }
 
-Mode mode_for(const Flags& flags, const Surroundings& around) {
+Mode mode_for(const Flags& flags, const Environment& around) {
     Mode mode;
     if (flags.json) {
         mode.not_waiting = "--json never waits";
@@ -219,7 +220,7 @@ Mode mode_for(const Flags& flags, const Surroundings& around) {
     return mode;
 }
 
-void complain(const std::string& program, const std::string& message) {
+void print_error(const std::string& program, const std::string& message) {
     const std::string line = fmt::format("{}: {}\n", program, message);
     // If standard error is closed as well, the exit code still reports the error.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());

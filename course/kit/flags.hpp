@@ -36,7 +36,7 @@ void add_flags(CLI::App& app, Flags& flags);
 // (`only`), the help of the runner lists all.
 void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>* only = nullptr);
 // Returns the flags that repeat this run and are not at their defaults: " --seed 5 --dtype float64".
-std::string what_matters(const Flags& flags);
+std::string repeat_flags(const Flags& flags);
 std::string settings_text(const Flags& flags);           // "--micro 6 --rate 0.2"
 std::vector<std::string> arguments(const Flags& flags);  // for a lesson program with the same flags
 
@@ -49,11 +49,11 @@ struct Parsed {
 Parsed parse(CLI::App& app, int argc, const char* const* argv);
 
 // The terminal and the environment of a process.
-struct Surroundings {
+struct Environment {
     bool input_is_terminal = false, output_is_terminal = false;
     std::string ci, term, no_color, locale;  // environment variables; empty: not set
 
-    static Surroundings of_this_process();
+    static Environment current();
 };
 
 // How to render. mode_for() computes it from values only, so that tests need no terminal.
@@ -64,9 +64,9 @@ struct Mode {
     std::string not_waiting;  // why --step is an error; empty if waiting is possible
     Style style;
 };
-Mode mode_for(const Flags& flags, const Surroundings& around);
+Mode mode_for(const Flags& flags, const Environment& around);
 
 // Writes "program: message" to standard error.
-void complain(const std::string& program, const std::string& message);
+void print_error(const std::string& program, const std::string& message);
 
 }  // namespace tally::lesson

@@ -123,7 +123,7 @@ public:
         // The reply to a first wrong try is printed before the second try, by the step viewer.
         const bool wrong = !right && reveal.tries.size() == prediction.tries();
         Lines lines;
-        if (wrong) lines = retort(prediction, reveal.tries.back());
+        if (wrong) lines = reply(prediction, reveal.tries.back());
         std::string text =
             fmt::format("{} {}.", right ? "Right:" : "Answer:", named(prediction, prediction.answer));
         if (!prediction.why.empty()) text += "  " + said(prediction.why);
@@ -133,11 +133,11 @@ public:
     }
 
     // Returns the reply to a wrong try.
-    Lines retort(const Prediction& prediction, const Try& wrong) const {
+    Lines reply(const Prediction& prediction, const Try& wrong) const {
         const std::string what =
             wrong.choice && !prediction.is_typed ? named(prediction, *wrong.choice) : wrong.typed;
-        Lines lines =
-            wrapped(fmt::format("Not quite: {}.  {}", what, said(told(prediction, wrong))), line_width(), 2);
+        Lines lines = wrapped(fmt::format("Not quite: {}.  {}", what, said(reply_to(prediction, wrong))),
+                              line_width(), 2);
         for (auto& line : lines) line = painted(line, Tone::warn, style_);
         return indented(lines, in_);
     }
@@ -301,9 +301,9 @@ std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, cons
     return std::visit(Layout(lesson, style, event.step), event.is);
 }
 
-std::vector<std::string> retort_lines(const Prediction& prediction, const Try& wrong, const Lesson& lesson,
-                                      const Style& style) {
-    return Layout(lesson, style, 0).retort(prediction, wrong);
+std::vector<std::string> reply_lines(const Prediction& prediction, const Try& wrong, const Lesson& lesson,
+                                     const Style& style) {
+    return Layout(lesson, style, 0).reply(prediction, wrong);
 }
 
 std::vector<std::string> log_lines(const Lesson& lesson, const End& end, double seconds) {

@@ -20,8 +20,8 @@ struct Style {
 std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, const Style& style);
 
 // Returns the reply to a wrong try, printed before the next try.
-std::vector<std::string> retort_lines(const Prediction& prediction, const Try& wrong, const Lesson& lesson,
-                                      const Style& style);
+std::vector<std::string> reply_lines(const Prediction& prediction, const Try& wrong, const Lesson& lesson,
+                                     const Style& style);
 
 // Returns "lesson 07 divide          6 steps  4 checks  [ok]    0.01 s". A failure adds its place and the
 // command that reproduces it.

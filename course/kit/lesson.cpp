@@ -118,7 +118,7 @@ void predict(std::string_view question, const std::vector<Option>& options, cons
 void predict(std::string_view question, const std::vector<TypedNumber>& numbers, const Hints& hints,
              std::string_view why) {
     Running::now().ask(
-        prediction_of(question, settings_changed() ? told_apart(numbers) : numbers, hints, why));
+        prediction_of(question, settings_changed() ? distinct_numbers(numbers) : numbers, hints, why));
 }
 
 bool check(std::string_view name, bool holds, std::string_view detail, Where where) {

@@ -28,18 +28,18 @@ namespace {
 enum Exit : int { good = 0, check_failed = 1, usage = 2, io_failed = 5, skipped = 77 };
 
 // The flags that a lesson's program has and the runner does not have.
-struct Private {
+struct LessonFlags {
     bool describe = false;
-    int report = -1;        // from the runner: a descriptor for answers and result
-    std::string rank_says;  // set in a rank: the file for its results
+    int report = -1;           // from the runner: a descriptor for answers and result
+    std::string rank_results;  // set in a rank: the file for its results
 };
-void add_private(CLI::App& app, Flags& flags, Private& asked) {
+void add_lesson_flags(CLI::App& app, Flags& flags, LessonFlags& asked) {
     app.add_option("--graph", flags.graph,
                    "write the picture of its graph to F.svg or F.dot, and print nothing")
         ->type_name("F");
     app.add_flag("--describe", asked.describe, "print a description of the lesson as one line of JSON");
     app.add_option("--report", asked.report)->group("");
-    app.add_option("--rank-says", asked.rank_says)->group("");
+    app.add_option("--rank-says", asked.rank_results)->group("");
 }
 
 // Returns nothing if the device does not exist.
@@ -67,7 +67,7 @@ int exit_code(const End& end) {
 }
 
 // Reports the tries at a question to the runner.
-void tell_runner(int report, const Reveal& reveal, const std::string& lesson) {
+void report_answers(int report, const Reveal& reveal, const std::string& lesson) {
     for (const auto& answer : answers_of(reveal, lesson)) write_to(report, line_of(answer) + "\n");
 }
 
@@ -82,7 +82,7 @@ void run_body(Running& running, const std::optional<Device>& device, const std::
                           " (--device simulated has the host compute for one)"};
         start();
         body();
-        if (!is_rank()) expect_ranks_done();
+        if (!is_rank()) require_ranks_done();
     } catch (const Skipped& skipped) {
         outcome = Outcome::skip;
         detail = skipped.reason;
@@ -104,7 +104,7 @@ void run_body(Running& running, const std::optional<Device>& device, const std::
 // Runs this program again as the ranks of a lesson with several processes. The ranks print nothing.
 void start_ranks(const Running& running, const char* program, Flags flags) {
     if (!on_several_ranks(running.lesson()) || is_rank()) return;
-    if (const std::string why = no_launcher(); !why.empty()) throw Skipped{why};
+    if (const std::string why = why_no_launcher(); !why.empty()) throw Skipped{why};
     std::error_code elsewhere;  // set if the system is not Linux
     const auto itself = std::filesystem::read_symlink("/proc/self/exe", elsewhere);
     flags.step = flags.no_step = flags.present = flags.plain = flags.json = false;
@@ -137,18 +137,18 @@ std::string fault_of(const Flags& flags, const Lesson& lesson, const Mode& mode)
 int write_graph(const Running& running, const std::string& file, const std::string& name) {
     const End& end = running.end();
     if (end.outcome != Outcome::ok)
-        complain(name, fmt::format("[{}] {}", to_string(end.outcome), end.detail));
+        print_error(name, fmt::format("[{}] {}", to_string(end.outcome), end.detail));
     if (end.outcome == Outcome::skip) return skipped;
     const Graph* picture = running.own_graph();
     if (picture == nullptr) {
-        complain(name, "this lesson draws no graph");
+        print_error(name, "this lesson draws no graph");
         return usage;
     }
     const bool as_svg = std::filesystem::path(file).extension() == ".svg";
     if (!as_svg && picture->dot.empty()) {
-        complain(name,
-                 fmt::format("the picture '{}' is not a graph and has no .dot; write it to an .svg file",
-                             picture->name));
+        print_error(name,
+                    fmt::format("the picture '{}' is not a graph and has no .dot; write it to an .svg file",
+                                picture->name));
         return usage;
     }
     write_whole(file, as_svg ? picture->svg : picture->dot);
@@ -158,26 +158,26 @@ int write_graph(const Running& running, const std::string& file, const std::stri
 
 int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float)(), void (*in_double)()) {
     Flags flags;
-    Private asked;
+    LessonFlags asked;
     CLI::App app(fmt::format("Lesson {}: {} (about {} minutes)", lesson.number, lesson.title, lesson.minutes),
                  fmt::format("lesson {}", lesson.slug));
     add_flags(app, flags);
     add_parameter_flags(app, flags, &lesson.parameters);
-    add_private(app, flags, asked);
+    add_lesson_flags(app, flags, asked);
     const std::string name = app.get_name();
 
     try {
         catch_interrupts();
         if (const Parsed parsed = parse(app, argc, argv); parsed.done) return parsed.code;
         if (asked.report >= 0) end_with_the_runner(asked.report);
-        if (!asked.rank_says.empty()) become_rank(asked.rank_says);
+        if (!asked.rank_results.empty()) become_rank(asked.rank_results);
         if (asked.describe) {
             write_to(STDOUT_FILENO, description(lesson) + "\n");
             return good;
         }
-        const Mode mode = mode_for(flags, Surroundings::of_this_process());
+        const Mode mode = mode_for(flags, Environment::current());
         if (const std::string fault = fault_of(flags, lesson, mode); !fault.empty()) {
-            complain(name, fault);
+            print_error(name, fault);
             return usage;
         }
         const auto device = device_named(flags.device.empty() ? lesson.device : flags.device);
@@ -194,10 +194,12 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
         const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;
 
         const auto viewer = make_viewer(lesson, flags, mode);
-        Running running(lesson, options, *viewer, flags.from, what_matters(flags));
+        Running running(lesson, options, *viewer, flags.from, repeat_flags(flags));
         // With changed parameters a question may have fewer known mistakes, so answers are not reported.
         if (asked.report >= 0 && mode.waits && flags.settings.empty())
-            running.answered = [&](const Reveal& reveal) { tell_runner(asked.report, reveal, lesson.slug); };
+            running.answered = [&](const Reveal& reveal) {
+                report_answers(asked.report, reveal, lesson.slug);
+            };
         running.emit(Title{lesson, device == Device::cpu ? "cpu" : peer::name(), dtype, flags.seed,
                            settings_text(flags)});
         const auto start = [&] { start_ranks(running, argv[0], flags); };
@@ -210,10 +212,10 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
     } catch (const OutputClosed&) {
         return OutputClosed::exit_code;
     } catch (const WriteError& error) {
-        complain(name, error.what());
+        print_error(name, error.what());
         return io_failed;
     } catch (const std::exception& error) {
-        complain(name, error.what());
+        print_error(name, error.what());
         return check_failed;
     }
 }

@@ -53,7 +53,7 @@ inline ProcessGroup& own_processes() {
     return processes;
 }
 
-template <class F> std::string said_by(const F& each, const std::string& call) {
+template <class F> std::string run_on_rank(const F& each, const std::string& call) {
     ProcessGroup& processes = own_processes();
     try {
         return to_bytes(each(processes));
@@ -66,16 +66,16 @@ template <class F> std::string said_by(const F& each, const std::string& call) {
 
 template <class F> auto on_ranks(const F& each, Where where = Where::here()) {
     using Result = std::decay_t<std::invoke_result_t<const F&, ProcessGroup&>>;
-    std::vector<std::string> said;
+    std::vector<std::string> results_by_rank;
     if (is_rank()) {
         const std::string call = "line " + std::to_string(where.line) + " of the lesson";
-        said = detail::own_processes().all_gather(call, detail::said_by(each, call));
-        if (detail::own_processes().rank() == 0) keep(where.line, said);
+        results_by_rank = detail::own_processes().all_gather(call, detail::run_on_rank(each, call));
+        if (detail::own_processes().rank() == 0) write_results(where.line, results_by_rank);
     } else {
-        said = kept(where.line);
+        results_by_rank = take_results(where.line);
     }
     std::vector<Result> results;
-    for (const std::string& bytes : said) results.push_back(detail::from_bytes<Result>(bytes));
+    for (const std::string& bytes : results_by_rank) results.push_back(detail::from_bytes<Result>(bytes));
     return results;
 }
 

@@ -14,7 +14,7 @@
 namespace tally::lesson {
 
 namespace {
-void refuse(std::string_view question, std::string_view why) {
+void throw_invalid(std::string_view question, std::string_view why) {
     throw std::logic_error(fmt::format("[predict] '{}': {}", question, why));
 }
 
@@ -23,11 +23,12 @@ bool close(double a, double b, double within) { return std::abs(a - b) <= within
 
 Prediction checked(Prediction asked) {
     const auto count = asked.options.size();
-    if (count < 2 || count > 9) refuse(asked.question, fmt::format("{} options; there may be 2 to 9", count));
+    if (count < 2 || count > 9)
+        throw_invalid(asked.question, fmt::format("{} options; there may be 2 to 9", count));
     const auto is_right = [](const auto& option) { return option.mistake.empty(); };
     const auto right = std::count_if(asked.options.begin(), asked.options.end(), is_right);
     if (right != 1)
-        refuse(asked.question, fmt::format("{} of its options have no mistake; one is right", right));
+        throw_invalid(asked.question, fmt::format("{} of its options have no mistake; one is right", right));
     const auto answer = std::find_if(asked.options.begin(), asked.options.end(), is_right);
     asked.answer = static_cast<std::size_t>(answer - asked.options.begin());
     for (std::size_t i = 0; i < count; ++i) asked.options[i].id = static_cast<char>('a' + i);
@@ -53,12 +54,12 @@ Prediction prediction_of(std::string_view question, const std::vector<TypedNumbe
     for (const auto& a : asked.options)
         for (const auto& b : asked.options)
             if (&a != &b && close(a.value, b.value, 2 * asked.within))
-                refuse(question, fmt::format("{} and {} are within {} of each other", a.text, b.text,
-                                             2 * asked.within));
+                throw_invalid(question, fmt::format("{} and {} are within {} of each other", a.text, b.text,
+                                                    2 * asked.within));
     return checked(std::move(asked));
 }
 
-std::vector<TypedNumber> told_apart(const std::vector<TypedNumber>& numbers) {
+std::vector<TypedNumber> distinct_numbers(const std::vector<TypedNumber>& numbers) {
     std::vector<TypedNumber> kept;
     double within = 0;
     for (const auto& number : numbers) {
@@ -89,7 +90,7 @@ void shuffle(Prediction& prediction, std::uint64_t seed, int lesson) {
     prediction.answer = static_cast<std::size_t>(answer - options.begin());
 }
 
-std::optional<Try> tried(const Prediction& prediction, const std::string& typed) {
+std::optional<Try> parse_try(const Prediction& prediction, const std::string& typed) {
     char* end = nullptr;
     const double number = std::strtod(typed.c_str(), &end);
     if (typed.empty() || *end != '\0' || !std::isfinite(number)) return std::nullopt;
@@ -100,7 +101,7 @@ std::optional<Try> tried(const Prediction& prediction, const std::string& typed)
     return one;
 }
 
-std::string told(const Prediction& prediction, const Try& wrong) {
+std::string reply_to(const Prediction& prediction, const Try& wrong) {
     if (wrong.choice) return prediction.options[*wrong.choice].mistake;
     const double typed = std::strtod(wrong.typed.c_str(), nullptr);
     const double right = prediction.options[prediction.answer].value;

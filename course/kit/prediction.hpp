@@ -75,16 +75,16 @@ Prediction prediction_of(std::string_view question, const std::vector<TypedNumbe
 
 // Removes the mistakes whose number equals the right one or another mistake's, which happens when the learner
 // changes a parameter.
-std::vector<TypedNumber> told_apart(const std::vector<TypedNumber>& numbers);
+std::vector<TypedNumber> distinct_numbers(const std::vector<TypedNumber>& numbers);
 
 // Puts the options in an order that depends on lesson, prediction and seed. Over n seeds that begin with a
 // multiple of n, each of the n options is in each place once.
 void shuffle(Prediction& prediction, std::uint64_t seed, int lesson);
 
 // Returns nothing if the text is not a number.
-std::optional<Try> tried(const Prediction& prediction, const std::string& typed);
+std::optional<Try> parse_try(const Prediction& prediction, const std::string& typed);
 // Returns the reply to a wrong try: its mistake, or for a number without a known mistake a comparison with
 // the answer.
-std::string told(const Prediction& prediction, const Try& wrong);
+std::string reply_to(const Prediction& prediction, const Try& wrong);
 
 }  // namespace tally::lesson

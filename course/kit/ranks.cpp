@@ -24,13 +24,13 @@
 namespace tally::lesson {
 
 namespace {
-struct Said {
+struct LineResults {
     std::size_t line;  // of the lesson's source
-    std::vector<std::string> by_rank;
+    std::vector<std::string> results;
 };
-std::deque<Said> heard;  // results that the lesson has not read yet
-std::string ended;       // the error with which the ranks ended; empty if there was none
-std::ofstream keeper;    // open in a rank
+std::deque<LineResults> unread_results;  // results that the lesson has not read yet
+std::string ranks_error;                 // the error with which the ranks ended; empty if there was none
+std::ofstream results_file;              // open in a rank
 
 // Sets up Open MPI for one machine with fewer cores than processes: communication by loopback, and processes
 // that yield while they wait. Root may run it, as in a container. Variables that are already set keep their
@@ -55,26 +55,26 @@ std::string launcher() {
     return named == nullptr ? TALLY_MPIEXEC : named;
 }
 
-std::string packed(const std::string& bytes) {
+std::string to_hex(const std::string& bytes) {
     std::string digits = ".";  // so that an empty string is also a word of the file
     for (const char byte : bytes) digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
     return digits;
 }
-std::string unpacked(const std::string& digits) {
+std::string from_hex(const std::string& digits) {
     std::string bytes;
     for (std::size_t at = 1; at + 1 < digits.size(); at += 2)
         bytes += static_cast<char>(std::stoi(digits.substr(at, 2), nullptr, 16));
     return bytes;
 }
 
-void read_what_was_kept(const std::string& file) {
+void read_results(const std::string& file) {
     std::ifstream in(file);
     for (std::string text; std::getline(in, text) && !in.eof();) {  // a line without an end is incomplete
         std::istringstream words(text);
-        Said said;
-        words >> said.line;
-        for (std::string word; words >> word;) said.by_rank.push_back(unpacked(word));
-        heard.push_back(std::move(said));
+        LineResults line_results;
+        words >> line_results.line;
+        for (std::string word; words >> word;) line_results.results.push_back(from_hex(word));
+        unread_results.push_back(std::move(line_results));
     }
 }
 
@@ -109,7 +109,7 @@ bool on_several_ranks(const Lesson& lesson) {
                        [](const LessonParameter& parameter) { return parameter.name == "ranks"; });
 }
 
-std::string no_launcher() {
+std::string why_no_launcher() {
     const std::string program = launcher();
     if (program.empty())
         return "it runs on several processes, and tally was built without an MPI to start them (Debian: "
@@ -122,7 +122,7 @@ std::string no_launcher() {
 
 void run_ranks(int ranks, std::vector<std::string> command) {
     set_up_open_mpi();
-    UpdateResult finished;
+    ChildResult finished;
     {
         const Scratch file;
         // The ranks must not read this program's standard input, nor write between the lines of the lesson.
@@ -135,50 +135,51 @@ void run_ranks(int ranks, std::vector<std::string> command) {
         words.insert(words.end(), command.begin(), command.end());
         words.push_back("--rank-says=" + file.path);
         finished = run_capturing(words, STDOUT_FILENO);
-        read_what_was_kept(file.path);
+        read_results(file.path);
     }
-    if (finished.asked_by != 0) ::raise(finished.asked_by);
+    if (finished.end_signal != 0) ::raise(finished.end_signal);
     if (finished.code == 0 && finished.signal == 0) return;
     const std::string complaint = complaint_in(finished.captured);
-    ended = fmt::format("{} ended with {}{}{}", launcher(),
-                        finished.signal != 0 ? fmt::format("signal {}", finished.signal)
-                                             : fmt::format("exit code {}", finished.code),
-                        complaint.empty() ? "" : ": ", complaint);
+    ranks_error = fmt::format("{} ended with {}{}{}", launcher(),
+                              finished.signal != 0 ? fmt::format("signal {}", finished.signal)
+                                                   : fmt::format("exit code {}", finished.code),
+                              complaint.empty() ? "" : ": ", complaint);
 }
 
 void become_rank(const std::string& file) {
 #ifdef __linux__
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends with the launcher
 #endif
-    keeper.open(file, std::ios::app);
-    if (!keeper) throw std::runtime_error("cannot write " + file);
+    results_file.open(file, std::ios::app);
+    if (!results_file) throw std::runtime_error("cannot write " + file);
 }
 
-bool is_rank() { return keeper.is_open(); }
+bool is_rank() { return results_file.is_open(); }
 
-void keep(std::size_t line, const std::vector<std::string>& said) {
-    keeper << line;
-    for (const auto& words : said) keeper << ' ' << packed(words);
-    keeper << std::endl;
-    if (!keeper) throw std::runtime_error("cannot write the results of the ranks");
+void write_results(std::size_t line, const std::vector<std::string>& results_by_rank) {
+    results_file << line;
+    for (const auto& words : results_by_rank) results_file << ' ' << to_hex(words);
+    results_file << std::endl;
+    if (!results_file) throw std::runtime_error("cannot write the results of the ranks");
 }
 
-std::vector<std::string> kept(std::size_t line) {
-    if (heard.empty())
-        throw Error("[ranks] " + (ended.empty() ? "the ranks have no result for this line" : ended));
-    const Said said = std::move(heard.front());
-    heard.pop_front();
-    if (said.line != line)
+std::vector<std::string> take_results(std::size_t line) {
+    if (unread_results.empty())
+        throw Error("[ranks] " +
+                    (ranks_error.empty() ? "the ranks have no result for this line" : ranks_error));
+    const LineResults line_results = std::move(unread_results.front());
+    unread_results.pop_front();
+    if (line_results.line != line)
         throw std::logic_error(fmt::format(
-            "[on_ranks] the ranks reached line {}, and the lesson reached line {}", said.line, line));
-    return said.by_rank;
+            "[on_ranks] the ranks reached line {}, and the lesson reached line {}", line_results.line, line));
+    return line_results.results;
 }
 
-void expect_ranks_done() {
-    if (!ended.empty()) throw Error("[ranks] " + ended);
-    if (!heard.empty())
+void require_ranks_done() {
+    if (!ranks_error.empty()) throw Error("[ranks] " + ranks_error);
+    if (!unread_results.empty())
         throw std::logic_error(fmt::format("[on_ranks] the lesson did not reach line {}, but the ranks did",
-                                           heard.front().line));
+                                           unread_results.front().line));
 }
 
 }  // namespace tally::lesson

@@ -15,7 +15,7 @@ namespace tally::lesson {
 bool on_several_ranks(const Lesson& lesson);
 
 // Returns why ranks cannot be started here; empty if they can.
-std::string no_launcher();
+std::string why_no_launcher();
 
 // Runs the command as `ranks` processes until they end. A flag names the file to which rank 0 writes. A
 // signal that arrives earlier is raised again after they have ended.
@@ -24,11 +24,11 @@ void run_ranks(int ranks, std::vector<std::string> command);
 // ---- in a rank ----
 void become_rank(const std::string& file);
 bool is_rank();
-void keep(std::size_t line, const std::vector<std::string>& said);
+void write_results(std::size_t line, const std::vector<std::string>& results_by_rank);
 
 // ---- in the program that shows the lesson ----
 // Returns the results of the ranks for this line, by rank. Throws Error if the ranks did not reach it.
-std::vector<std::string> kept(std::size_t line);
-void expect_ranks_done();  // throws if the ranks ended with an error or have more results
+std::vector<std::string> take_results(std::size_t line);
+void require_ranks_done();  // throws if the ranks ended with an error or have more results
 
 }  // namespace tally::lesson

@@ -19,9 +19,9 @@ template <class E> const E* last_of(const std::vector<Event>& events) {
     return nullptr;
 }
 
-std::optional<Try> tried(const Prediction& prediction, const KeyPress& press, const std::string& typed) {
+std::optional<Try> parse_try(const Prediction& prediction, const KeyPress& press, const std::string& typed) {
     if (prediction.is_typed)
-        return press.key == Key::next && press.byte != ' ' ? tried(prediction, typed) : std::nullopt;
+        return press.key == Key::next && press.byte != ' ' ? parse_try(prediction, typed) : std::nullopt;
     const auto option = static_cast<std::size_t>(press.digit);
     if (press.key != Key::digit || option < 1 || option > prediction.options.size()) return std::nullopt;
     return Try{option - 1, {}};
@@ -36,29 +36,30 @@ void StepViewer::say(const std::string& text) {
 }
 
 // Clears the screen at a new step with --present. The title and the first step share a screen.
-void StepViewer::turn_page(int step) {
+void StepViewer::clear_screen_for(int step) {
     if (!mode().presents || step == on_page_) return;
     if (on_page_ != 0) write("\033[H\033[2J");
     on_page_ = step;
 }
 
 void StepViewer::show(const Event& event) {
-    turn_page(event.step);
+    clear_screen_for(event.step);
     if (std::holds_alternative<End>(event.is)) fold_checks();
     const auto* check = std::get_if<Check>(&event.is);
     if (check != nullptr && check->ok)
-        ++held_;
+        ++unreported_checks_;
     else
         TextViewer::show(event);
 }
 
 void StepViewer::fold_checks() {
-    if (mode().presents) held_ = 0;  // with --present, checks are shown only on the key c
-    if (held_ == 1) write_lines({painted("       [ok] 1 check holds (c shows it)", Tone::good, style())});
-    if (held_ > 1)
-        write_lines(
-            {painted(fmt::format("       [ok] {} checks hold (c shows them)", held_), Tone::good, style())});
-    held_ = 0;
+    if (mode().presents) unreported_checks_ = 0;  // with --present, checks are shown only on the key c
+    if (unreported_checks_ == 1)
+        write_lines({painted("       [ok] 1 check holds (c shows it)", Tone::good, style())});
+    if (unreported_checks_ > 1)
+        write_lines({painted(fmt::format("       [ok] {} checks hold (c shows them)", unreported_checks_),
+                             Tone::good, style())});
+    unreported_checks_ = 0;
 }
 
 void StepViewer::checks(const Place& place) {
@@ -152,7 +153,7 @@ void StepViewer::browse(Place place) {
 }
 
 void StepViewer::present(const Place& place) {
-    held_ = 0;
+    unreported_checks_ = 0;
     for (const Event& event : place.record.steps[place.at]) show(event);
     fold_checks();
 }
@@ -178,7 +179,7 @@ StepViewer::Move StepViewer::asked(const Prediction& prediction, const Place& pl
         if (move != Move::next || !one) return move;
         tries.push_back(*one);
         if (!prediction.is_right(*one) && tries.size() < prediction.tries())
-            write_lines(retort_lines(prediction, *one, lesson(), style()));
+            write_lines(reply_lines(prediction, *one, lesson(), style()));
     }
     return Move::next;
 }
@@ -199,7 +200,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
         write(line + typed);
         const KeyPress press = prediction.is_typed ? read_number(typed) : read_key();
         resumed = press.key == Key::resumed;
-        if (auto one = tried(prediction, press, typed)) {
+        if (auto one = parse_try(prediction, press, typed)) {
             write(prediction.is_typed ? "\n" : fmt::format("{}\n", press.digit));
             return {Move::next, std::move(one)};
         }

@@ -45,12 +45,12 @@ private:
     void hint(const Place& place);
     void checks(const Place& place);
     void fold_checks();
-    void turn_page(int step);
+    void clear_screen_for(int step);
     void write_graph(const Place& place);
     void say(const std::string& text);
 
     KeyMode keys_;
-    int held_ = 0;                            // checks of this step that hold and are not yet reported
+    int unreported_checks_ = 0;               // checks of this step that hold and are not yet reported
     int on_page_ = unopened;                  // the step on screen with --present
     std::map<std::size_t, int> hints_given_;  // by step
 };

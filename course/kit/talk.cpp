@@ -7,35 +7,35 @@
 namespace tally::lesson {
 
 namespace {
-void not_here() {
+void not_linked() {
     throw std::logic_error(
         "[run_registered] the lesson's object for this type was not linked into this program");
 }
 
-struct Talks {
+struct RegisteredLesson {
     Lesson lesson;
-    void (*in_float)() = not_here;
-    void (*in_double)() = not_here;
+    void (*in_float)() = not_linked;
+    void (*in_double)() = not_linked;
 };
 
-std::map<int, Talks>& registered() {
-    static std::map<int, Talks> all;
+std::map<int, RegisteredLesson>& registered() {
+    static std::map<int, RegisteredLesson> all;
     return all;
 }
 }  // namespace
 
 void register_lesson(const Lesson& lesson, bool in_double, void (*talk)()) {
-    Talks& talks = registered()[lesson.number];
-    talks.lesson = lesson;
-    (in_double ? talks.in_double : talks.in_float) = talk;
+    RegisteredLesson& registered_lesson = registered()[lesson.number];
+    registered_lesson.lesson = lesson;
+    (in_double ? registered_lesson.in_double : registered_lesson.in_float) = talk;
 }
 
 int run_registered(int argc, const char* const* argv, int number) {
     const auto found = number != 0 ? registered().find(number) : registered().begin();
     if (found == registered().end())
         throw std::logic_error("[run_registered] no lesson was linked into this program");
-    const Talks& talks = found->second;
-    return run(argc, argv, talks.lesson, talks.in_float, talks.in_double);
+    const RegisteredLesson& registered_lesson = found->second;
+    return run(argc, argv, registered_lesson.lesson, registered_lesson.in_float, registered_lesson.in_double);
 }
 
 }  // namespace tally::lesson

@@ -15,10 +15,10 @@ namespace {
 
 std::uint64_t new_seed() { return std::random_device{}(); }
 
-bool same(const Noted& a, const Noted& b) { return line_of(a) == line_of(b); }
+bool same(const AnswerRecord& a, const AnswerRecord& b) { return line_of(a) == line_of(b); }
 
-Noted tried(int number, const std::string& how, const std::string& which = {},
-            const std::string& of = "divide") {
+AnswerRecord parse_try(int number, const std::string& how, const std::string& which = {},
+                       const std::string& of = "divide") {
     return {.what = "question", .of = of, .number = std::to_string(number), .how = how, .which = which};
 }
 
@@ -30,14 +30,14 @@ TEST_CASE("a line of answers comes back as it was written, and never as two") {
     for (int round = 0; round < 200; ++round) {
         std::string any;
         for (int i = 0; i < 20; ++i) any += static_cast<char>(draw() % 256);
-        const Noted noted{.what = "question",
-                          .of = "divide",
-                          .number = std::to_string(1 + draw() % 99),
-                          .how = "wrong",
-                          .which = "b",
-                          .given = any,
-                          .sentence = any,
-                          .question = any};
+        const AnswerRecord noted{.what = "question",
+                                 .of = "divide",
+                                 .number = std::to_string(1 + draw() % 99),
+                                 .how = "wrong",
+                                 .which = "b",
+                                 .given = any,
+                                 .sentence = any,
+                                 .question = any};
         const std::string line = line_of(noted);
         CAPTURE(seed, round, line);
         CHECK(line.find_first_of("\n\r\033") == std::string::npos);
@@ -98,9 +98,10 @@ TEST_CASE("a question that was asked gives a line for each try") {
 
 TEST_CASE("how it went: of a question that was answered several times, the first time counts") {
     const auto all =
-        predicted({tried(1, "right"), tried(2, "wrong", "b"), tried(2, "right", "a"), tried(3, "skipped"),
-                   tried(3, "wrong", "b"), tried(3, "wrong", "c"), tried(3, "right", "a"),
-                   tried(4, "skipped"), tried(1, "wrong", "b"), tried(1, "right", "a", "unequal")});
+        predicted({parse_try(1, "right"), parse_try(2, "wrong", "b"), parse_try(2, "right", "a"),
+                   parse_try(3, "skipped"), parse_try(3, "wrong", "b"), parse_try(3, "wrong", "c"),
+                   parse_try(3, "right", "a"), parse_try(4, "skipped"), parse_try(1, "wrong", "b"),
+                   parse_try(1, "right", "a", "unequal")});
     CHECK(all.asked == 5);
     CHECK(all.at_once == 2);
     CHECK(all.later == 1);
@@ -108,11 +109,11 @@ TEST_CASE("how it went: of a question that was answered several times, the first
 }
 
 TEST_CASE("a class: each learner counts once for a mistake, and as one who answered") {
-    const std::vector<std::vector<Noted>> learners{
-        {tried(1, "wrong", "b"), tried(1, "right", "a"), tried(1, "wrong", "b")},
-        {tried(1, "wrong", "b"), tried(1, "wrong", "c")},
-        {tried(1, "right", "a"), tried(2, "wrong", "d")},
-        {tried(1, "skipped"), tried(1, "wrong", "b", "unequal")},
+    const std::vector<std::vector<AnswerRecord>> learners{
+        {parse_try(1, "wrong", "b"), parse_try(1, "right", "a"), parse_try(1, "wrong", "b")},
+        {parse_try(1, "wrong", "b"), parse_try(1, "wrong", "c")},
+        {parse_try(1, "right", "a"), parse_try(2, "wrong", "d")},
+        {parse_try(1, "skipped"), parse_try(1, "wrong", "b", "unequal")},
         {}};
     const auto all = misconceptions(learners);
     REQUIRE(all.size() == 4);
@@ -137,7 +138,7 @@ TEST_CASE("all is answered when what came before the last question is, too") {
     CHECK_FALSE(answers.all_answered("divide", false));  // nothing was asked
     CHECK(answers.all_answered("divide", true));
     const auto question = [](const char* number, const char* how) {
-        return Noted{.what = "question", .of = "divide", .number = number, .how = how};
+        return AnswerRecord{.what = "question", .of = "divide", .number = number, .how = how};
     };
     answers.add({question("3", "right")});  // begun at a later step
     CHECK_FALSE(answers.all_answered("divide", true));
@@ -162,7 +163,7 @@ TEST_CASE("the one that was meant: by number, name, beginning or part") {
         {2, "the-diamond"}, {6, "forgot-to-divide"}, {7, "divide"}, {11, "the-tail"}, {3, "tail"}};
     std::string message;
     const auto found = [&](const std::string& which) -> std::string {
-        const auto at = meant(all, which, "lesson", "./learn list", message);
+        const auto at = find_named(all, which, "lesson", "./learn list", message);
         return at ? all[*at].slug : "";
     };
     for (const auto& [number, slug] : all) {

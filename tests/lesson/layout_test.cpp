@@ -161,7 +161,7 @@ TEST_CASE("a prediction asks, the reveal answers") {
     CHECK(laid_out(Reveal{times(), {first_wrong}}) == "\n       Answer: 1) 3.  6 / 2 = 3\n");  // then skipped
     CHECK(laid_out(Reveal{times(), {first_wrong, last_wrong}}) ==
           "\n       Not quite: 4) no fixed factor.  One.\n       Answer: 1) 3.  6 / 2 = 3\n");
-    CHECK(retort_lines(times(), first_wrong, divide, {}) ==
+    CHECK(reply_lines(times(), first_wrong, divide, {}) ==
           std::vector<std::string>{"       Not quite: 2) 1.  Nothing was cleared."});
 }
 
@@ -170,10 +170,10 @@ TEST_CASE("a number is asked for with its tolerance, and answered as it was type
  [4/6] PREDICT  Half of 5 is
        a number, to be typed; 0.01 more or less will do
 )");
-    CHECK(laid_out(Reveal{half(), {*tried(half(), "2.51")}}) == "\n       Right: 2.5.  5 / 2\n");
-    CHECK(laid_out(Reveal{half(), {*tried(half(), "5e0"), *tried(half(), "7")}}) ==
+    CHECK(laid_out(Reveal{half(), {*parse_try(half(), "2.51")}}) == "\n       Right: 2.5.  5 / 2\n");
+    CHECK(laid_out(Reveal{half(), {*parse_try(half(), "5e0"), *parse_try(half(), "7")}}) ==
           "\n       Not quite: 7.  The answer is smaller.\n       Answer: 2.5.  5 / 2\n");
-    CHECK(retort_lines(half(), *tried(half(), "5e0"), divide, {}) ==
+    CHECK(reply_lines(half(), *parse_try(half(), "5e0"), divide, {}) ==
           std::vector<std::string>{"       Not quite: 5e0.  That is the sum."});
 }
 

@@ -71,19 +71,19 @@ TEST_CASE("what_matters and arguments: contain the settings") {
     Flags flags;
     flags.settings = {{"micro", "6"}, {"rate", "0.2"}};
     flags.seed = 7;
-    CHECK(what_matters(flags) == " --micro 6 --rate 0.2 --seed 7");
+    CHECK(repeat_flags(flags) == " --micro 6 --rate 0.2 --seed 7");
     flags.settings["values"] = "-1,2";  // after a blank, -1,2 would be parsed as a flag
-    CHECK(what_matters(flags) == " --micro 6 --rate 0.2 --values=-1,2 --seed 7");
+    CHECK(repeat_flags(flags) == " --micro 6 --rate 0.2 --values=-1,2 --seed 7");
     const auto words = arguments(flags);
     CHECK(std::count(words.begin(), words.end(), "--micro=6") == 1);
 }
 
 TEST_CASE("told_apart: drops mistakes that equal the answer or another mistake") {
-    const auto kept = told_apart(
+    const auto kept = distinct_numbers(
         {right(1), wrong(1, "not divided"), wrong(6, "a sum"), wrong(6, "rows"), wrong(0.5, "half")});
     CHECK(kept.size() == 3);
     CHECK(kept[1].mistake == "a sum");
-    CHECK(told_apart({right(1).within(0.1), wrong(1.15, "too near")}).size() == 1);
+    CHECK(distinct_numbers({right(1).within(0.1), wrong(1.15, "too near")}).size() == 1);
 }
 
 TEST_CASE("say and many: singular or plural depends on the number") {

@@ -62,9 +62,9 @@ TEST_CASE("the same seed gives the same order, and a typed number has none") {
         shuffle(typed, seed, 1);
         CHECK(typed.options[0].text == "1");
     }
-    CHECK(told(typed, *tried(typed, "0.5")) == "The answer is larger.");
-    CHECK(told(typed, *tried(typed, "7")) == "The answer is smaller.");
-    CHECK(told(typed, *tried(typed, "-1")) == "The answer has the other sign.");
+    CHECK(reply_to(typed, *parse_try(typed, "0.5")) == "The answer is larger.");
+    CHECK(reply_to(typed, *parse_try(typed, "7")) == "The answer is smaller.");
+    CHECK(reply_to(typed, *parse_try(typed, "-1")) == "The answer has the other sign.");
 }
 
 TEST_CASE("whatever is typed within the tolerance is that number, and beyond it is not") {
@@ -76,13 +76,14 @@ TEST_CASE("whatever is typed within the tolerance is that number, and beyond it 
                                               hint("?", "."), "so");
         INFO("draw " << draw << ": " << value << " within " << tolerance);
         for (const double part : {-0.99, 0.0, 0.99}) {
-            const auto near = tried(prediction, std::to_string(value + part * tolerance));
+            const auto near = parse_try(prediction, std::to_string(value + part * tolerance));
             REQUIRE(near);
             CHECK(prediction.is_right(*near));
-            const auto mistaken = tried(prediction, std::to_string(other + part * tolerance));
-            CHECK((mistaken && !prediction.is_right(*mistaken) && told(prediction, *mistaken) == "one more"));
+            const auto mistaken = parse_try(prediction, std::to_string(other + part * tolerance));
+            CHECK((mistaken && !prediction.is_right(*mistaken) &&
+                   reply_to(prediction, *mistaken) == "one more"));
         }
-        const auto far = tried(prediction, std::to_string(value + 1.01 * tolerance + 1e-6));
+        const auto far = parse_try(prediction, std::to_string(value + 1.01 * tolerance + 1e-6));
         CHECK((far && !prediction.is_right(*far) && !far->choice));
     }
 }
@@ -90,10 +91,10 @@ TEST_CASE("whatever is typed within the tolerance is that number, and beyond it 
 TEST_CASE("what is no number is no try") {
     const auto prediction = prediction_of("?", {right(0.3), wrong(1, "one")}, hint("?", "."), "so");
     for (const char* typed : {"", "-", "e", "1e", "1.2.3", "1-1", "1e999", "..", "--1"})
-        CHECK_FALSE(tried(prediction, typed));
-    CHECK(prediction.is_right(*tried(prediction, "0.3")));
-    CHECK(
-        prediction.is_right(*tried(prediction_of("?", {right(0.1 + 0.2), wrong(1, "one")}, {}, ""), "0.3")));
+        CHECK_FALSE(parse_try(prediction, typed));
+    CHECK(prediction.is_right(*parse_try(prediction, "0.3")));
+    CHECK(prediction.is_right(
+        *parse_try(prediction_of("?", {right(0.1 + 0.2), wrong(1, "one")}, {}, ""), "0.3")));
     CHECK(prediction.tries() == 2);
     CHECK(prediction_of("?", {right("a"), wrong("b", "not b")}, {}, "").tries() ==
           1);  // what is left is no try

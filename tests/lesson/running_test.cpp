@@ -14,7 +14,7 @@ namespace {
 const Lesson two_steps{.number = 1, .slug = "two-steps", .title = "two steps", .minutes = 1, .steps = 2};
 
 // Remembers what it saw, in words.
-struct Witness : Viewer {
+struct RecordingViewer : Viewer {
     std::vector<std::string> seen;
 
     void show(const Event& event) override {
@@ -36,8 +36,8 @@ struct Witness : Viewer {
 
 struct Stage {
     explicit Stage(int from = 1, const Lesson& lesson = two_steps)
-        : options{.settings = settings_of(lesson.parameters, {})}, running(lesson, options, witness, from) {}
-    Witness witness;
+        : options{.settings = settings_of(lesson.parameters, {})}, running(lesson, options, viewer, from) {}
+    RecordingViewer viewer;
     Options options;
     Running running;
 };
@@ -53,8 +53,8 @@ TEST_CASE("a step ends where the next begins, and the question comes before the 
     predict("what?", {right("a"), wrong("b", "not b")}, hint("?", "."), "so");
     check("it holds", true);
     stage.running.finish(Outcome::ok, "");
-    CHECK(stage.witness.seen == Seen{"sentence 1", "tensor 1", "stop", "prediction 2", "ask", "reveal 2",
-                                     "check 2", "end 2", "last stop"});
+    CHECK(stage.viewer.seen == Seen{"sentence 1", "tensor 1", "stop", "prediction 2", "ask", "reveal 2",
+                                    "check 2", "end 2", "last stop"});
     CHECK(stage.running.end().outcome == Outcome::ok);
     CHECK(stage.running.end().checks == 1);
 }
@@ -65,7 +65,7 @@ TEST_CASE("from a step on: what lies before it is hidden and asks nothing, how i
     check("it holds", false, "because");
     step("two");
     stage.running.finish(Outcome::ok, "");
-    CHECK(stage.witness.seen == Seen{"sentence 2", "end 2", "last stop"});
+    CHECK(stage.viewer.seen == Seen{"sentence 2", "end 2", "last stop"});
     CHECK(stage.running.end().outcome == Outcome::fail);
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("what stops a lesson is shown, even in a hidden step") {
     Stage stage(2);
     step("one");
     stage.running.finish(Outcome::fail, "it threw");
-    CHECK(stage.witness.seen.front() == "end 2");
+    CHECK(stage.viewer.seen.front() == "end 2");
     CHECK(stage.running.end().failed_step == 1);
 }
 
@@ -121,9 +121,9 @@ TEST_CASE("a table is shown when the lesson goes on") {
     rows.row(1, 0.5);
     for (auto i : progress("work", 20)) static_cast<void>(i);
     rows.row(2, 0.25);
-    CHECK(stage.witness.seen == Seen{"sentence 1"});
+    CHECK(stage.viewer.seen == Seen{"sentence 1"});
     check("done", true);
-    CHECK(stage.witness.seen == Seen{"sentence 1", "table 1", "check 1"});
+    CHECK(stage.viewer.seen == Seen{"sentence 1", "table 1", "check 1"});
     CHECK_THROWS_WITH(rows.row(3, 0.1), contains("already shown"));
     auto other = table({"k"});
     CHECK_THROWS_WITH(rows.row(3, 0.1), contains("already shown"));
@@ -189,7 +189,7 @@ TEST_CASE("a table without rows waits for the first one") {
     check("said before the first row", true);
     rows.row(1);
     check("done", true);
-    CHECK(stage.witness.seen == Seen{"sentence 1", "check 1", "table 1", "check 1"});
+    CHECK(stage.viewer.seen == Seen{"sentence 1", "check 1", "table 1", "check 1"});
 }
 
 TEST_CASE("long work reports each tenth once, and does all of it") {
@@ -200,8 +200,8 @@ TEST_CASE("long work reports each tenth once, and does all of it") {
         for (auto i : progress("work", total)) done += i == done ? 1 : 0;
         CHECK(done == total);
         const auto expected = static_cast<std::size_t>(std::min<std::int64_t>(total, 10));
-        CHECK(stage.witness.tenths.size() == expected);
-        CHECK(stage.witness.tenths.back() == total);
+        CHECK(stage.viewer.tenths.size() == expected);
+        CHECK(stage.viewer.tenths.back() == total);
     }
     for (auto i : progress("nothing", 0)) FAIL("work where there is none: " << i);
 }

@@ -23,7 +23,7 @@ namespace tally::lesson {
 namespace fs = std::filesystem;
 
 namespace {
-[[noreturn]] void refuse(const char* doing, const std::string& path, int error) {
+[[noreturn]] void throw_write_error(const char* doing, const std::string& path, int error) {
     throw WriteError(fmt::format("cannot {} {}: {}", doing, path, std::generic_category().message(error)));
 }
 
@@ -32,12 +32,12 @@ class Locked {
 public:
     explicit Locked(const std::string& path) : path_(path) {
         file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-        if (file_ < 0) refuse("write", path_, errno);
+        if (file_ < 0) throw_write_error("write", path_, errno);
         while (::flock(file_, LOCK_EX) != 0)
             if (errno != EINTR) {
                 const int error = errno;
                 ::close(file_);
-                refuse("lock", path_, error);
+                throw_write_error("lock", path_, error);
             }
     }
     ~Locked() { ::close(file_); }
@@ -48,15 +48,15 @@ public:
     void append(std::string text) {
         const off_t size = ::lseek(file_, 0, SEEK_END);
         char last = '\n';
-        if (size > 0 && ::pread(file_, &last, 1, size - 1) != 1) refuse("read", path_, errno);
+        if (size > 0 && ::pread(file_, &last, 1, size - 1) != 1) throw_write_error("read", path_, errno);
         if (last != '\n') text.insert(0, "\n");  // an interrupted write left an incomplete line
         if (size == 0) text.insert(0, std::string(answers_heading) + "\n");
         if (text.empty()) return;
         const ssize_t written = ::write(file_, text.data(), text.size());
         if (written == static_cast<ssize_t>(text.size())) return;
         const int error = written < 0 ? errno : ENOSPC;  // a partial write does not set errno
-        if (written > 0 && ::ftruncate(file_, size) != 0) refuse("repair", path_, errno);
-        refuse("write", path_, error);
+        if (written > 0 && ::ftruncate(file_, size) != 0) throw_write_error("repair", path_, errno);
+        throw_write_error("write", path_, error);
     }
 
 private:
@@ -89,11 +89,12 @@ AnswerFile::AnswerFile(const std::string& work) : folder_(work), path_(work + "/
     AnswersRead read = read_answers(path_);
     answers_ = std::move(read.answers);
     if (read.broken > 0)
-        complain("learn", fmt::format("{} has a line that is not an answer ('{}'): it is ignored; delete it",
-                                      path_, in_one_line(read.first_broken)));
+        print_error("learn",
+                    fmt::format("{} has a line that is not an answer ('{}'): it is ignored; delete it", path_,
+                                in_one_line(read.first_broken)));
 }
 
-void AnswerFile::add(const std::vector<Noted>& more) {
+void AnswerFile::add(const std::vector<AnswerRecord>& more) {
     make_folder(folder_);
     std::string text;
     for (const auto& answer : more) text += line_of(answer) + "\n";

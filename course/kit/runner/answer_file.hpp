@@ -11,7 +11,7 @@ namespace tally::lesson {
 // The content of a file of answers. Lines that are not answers are only counted. read_answers() throws
 // WriteError if the file cannot be read.
 struct AnswersRead {
-    std::vector<Noted> answers;
+    std::vector<AnswerRecord> answers;
     std::size_t broken = 0;
     std::string first_broken;  // the beginning of the first broken line
 };
@@ -22,9 +22,9 @@ public:
     // Reports broken lines on standard error and ignores them.
     explicit AnswerFile(const std::string& work);
 
-    const std::vector<Noted>& all() const { return answers_; }
+    const std::vector<AnswerRecord>& all() const { return answers_; }
     // Adds all of them, or none if it throws WriteError.
-    void add(const std::vector<Noted>& more);
+    void add(const std::vector<AnswerRecord>& more);
     void expect_writable() { add({}); }
 
     bool done(const std::string& lesson) const;  // its questions were answered, or its exercise was solved
@@ -35,7 +35,7 @@ public:
 
 private:
     std::string folder_, path_;
-    std::vector<Noted> answers_;
+    std::vector<AnswerRecord> answers_;
 };
 
 }  // namespace tally::lesson

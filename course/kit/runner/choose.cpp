@@ -10,8 +10,8 @@
 
 namespace tally::lesson {
 
-std::optional<std::size_t> meant(const std::vector<Named>& all, const std::string& which,
-                                 std::string_view kind, std::string_view see, std::string& message) {
+std::optional<std::size_t> find_named(const std::vector<Named>& all, const std::string& which,
+                                      std::string_view kind, std::string_view see, std::string& message) {
     int number = 0;
     const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), number);
     const bool is_number = error != std::errc::invalid_argument && end == which.data() + which.size();

@@ -17,7 +17,7 @@ struct Named {
 // Returns the index of the entry with this number or name, else of the only one whose name begins with
 // `which`, else of the only one whose name contains it. Otherwise returns nothing and sets `message` to a
 // sentence with the candidates or the most similar name.
-std::optional<std::size_t> meant(const std::vector<Named>& all, const std::string& which,
-                                 std::string_view kind, std::string_view see, std::string& message);
+std::optional<std::size_t> find_named(const std::vector<Named>& all, const std::string& which,
+                                      std::string_view kind, std::string_view see, std::string& message);
 
 }  // namespace tally::lesson

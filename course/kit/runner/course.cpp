@@ -59,7 +59,7 @@ const Program* find_program(const std::vector<Program>& programs, const std::str
                             std::string& message) {
     std::vector<Named> names;
     for (const auto& [lesson, path] : programs) names.push_back({lesson.number, lesson.slug});
-    const auto found = meant(names, which, "lesson", "./learn list", message);
+    const auto found = find_named(names, which, "lesson", "./learn list", message);
     return found ? &programs[*found] : nullptr;
 }
 

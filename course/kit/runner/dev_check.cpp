@@ -40,11 +40,11 @@ public:
     // Returns the faults of the exercise.
     std::vector<std::string> faults() {
         make_folder(folder_);
-        look_at_texts();
+        check_texts();
         const Verdict start = judged("the beginning", exercises_.starting_text(exercise_));
-        const bool in_words =
+        const bool explained =
             start.judged == Judged::not_yet || (start.judged == Judged::wrong && !start.mistake.empty());
-        expect(in_words, "the starting file neither reaches todo() nor is a known mistake", start);
+        expect(explained, "the starting file neither reaches todo() nor is a known mistake", start);
         const Verdict right = judged("right", exercises_.whole_answer(exercise_, "right"));
         expect(right.judged == Judged::passed, "the answer does not pass", right);
         for (const auto& [name, sentence] : exercise_.mistakes) {
@@ -80,7 +80,7 @@ private:
         for (const auto& line : verdict.shown) faults_.push_back("  " + line);
     }
 
-    void look_at_texts() {
+    void check_texts() {
         const std::string start = exercises_.starting_text(exercise_);
         if (const auto lines = std::count(start.begin(), start.end(), '\n'); lines > most_lines)
             faults_.push_back(fmt::format("the file has {} lines; {} are the limit", lines, most_lines));

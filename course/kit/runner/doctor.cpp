@@ -37,7 +37,7 @@ constexpr std::array optional_things{
              "a peer to compare with in bench/", "libtorch-dev"},
 };
 
-bool is_there(std::string_view what) {
+bool is_installed(std::string_view what) {
     if (what.front() == '/') return std::filesystem::exists(what);
     const char* path = std::getenv("PATH");
     for (std::string_view remaining = path == nullptr ? "" : path; !remaining.empty();) {
@@ -80,7 +80,7 @@ std::vector<Finding> findings(const Flags& flags, const std::string& lessons_fol
         add("lessons", "built", error.what());
     }
 
-    const Mode mode = mode_for(flags, Surroundings::of_this_process());
+    const Mode mode = mode_for(flags, Environment::current());
     const auto window = window_width();
     add("terminal", "width",
         window ? fmt::format("{} columns", *window) : "standard output is not a terminal");
@@ -92,7 +92,7 @@ std::vector<Finding> findings(const Flags& flags, const std::string& lessons_fol
     const std::string install = chosen == nullptr ? "apt-get install --no-install-recommends" : chosen;
     for (const auto& thing : optional_things) {
         add("optional", thing.name,
-            is_there(thing.found_as)
+            is_installed(thing.found_as)
                 ? std::string("there")
                 : fmt::format("missing; adds {}: {} {}", thing.adds, install, thing.package));
     }

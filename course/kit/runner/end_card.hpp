@@ -12,8 +12,8 @@ namespace tally::lesson {
 
 struct Ending {
     const Lesson& lesson;
-    const Lesson* next;          // the next lesson that is not done; nullptr: all are done
-    std::vector<Noted> answers;  // of this run
+    const Lesson* next;                 // the next lesson that is not done; nullptr: all are done
+    std::vector<AnswerRecord> answers;  // of this run
     bool done;
 };
 

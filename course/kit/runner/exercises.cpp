@@ -74,7 +74,7 @@ const Exercise* Exercises::find(const std::string& which, std::string& message) 
         if (which == exercise.stem()) return &exercise;
         names.push_back({exercise.number, exercise.slug});
     }
-    const auto found = meant(names, which, "exercise", "./learn score", message);
+    const auto found = find_named(names, which, "exercise", "./learn score", message);
     return found ? &all[*found] : nullptr;
 }
 

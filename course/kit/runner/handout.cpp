@@ -24,7 +24,7 @@ namespace tally::lesson {
 namespace {
 using nlohmann::json;
 
-constexpr const char* toy_is_in = "full-batch";
+constexpr const char* toy_lesson = "full-batch";
 
 constexpr const char* style = R"(
 body { font: 12pt/1.4 system-ui, sans-serif; color: #000; background: #fff; max-width: 46rem; margin: 1rem auto; padding: 0 1rem; }
@@ -185,25 +185,25 @@ std::string teachers_part(const LessonEvents& told) {
 
 bool builds_on_toy(std::string_view slug) {
     const Unit* unit = unit_of(slug);
-    return slug == toy_is_in ||
+    return slug == toy_lesson ||
            (unit != nullptr && std::any_of(unit->after.begin(), unit->after.end(), builds_on_toy));
 }
 
 // Returns nothing if the lesson cannot run here or fails. `code` is its exit code.
-std::optional<LessonEvents> events_said_by(const Program& program, Flags silent, int& code) {
+std::optional<LessonEvents> events_of_program(const Program& program, Flags silent, int& code) {
     silent.json = true;
     silent.step = silent.no_step = silent.present = false;
     silent.from = 1;
     std::vector<std::string> command{program.path};
     for (auto& word : arguments(silent)) command.push_back(std::move(word));
-    UpdateResult finished = run_capturing(command, STDOUT_FILENO);
-    if (finished.asked_by != 0) throw AskedToEnd{finished.asked_by};
+    ChildResult finished = run_capturing(command, STDOUT_FILENO);
+    if (finished.end_signal != 0) throw AskedToEnd{finished.end_signal};
     code = finished.signal != 0 ? int{check_failed} : finished.code;
     if (code == good) return LessonEvents{program.lesson, std::move(finished.captured)};
     if (code == usage) return std::nullopt;  // the lesson has printed the error
     const char* why =
         code == Exit::skipped ? "cannot run here and is left out" : "does not pass: no sheet was written";
-    complain("learn", fmt::format("lesson {0} {1} (./learn run {0} says why)", program.lesson.slug, why));
+    print_error("learn", fmt::format("lesson {0} {1} (./learn run {0} says why)", program.lesson.slug, why));
     return std::nullopt;
 }
 }  // namespace
@@ -238,7 +238,7 @@ int write_handout(const std::vector<Program>& all, const std::vector<const Progr
                            chosen.size() == 1 ? chosen.front()->lesson.slug : "lessons");
     std::filesystem::path students = file, teachers = file;
     if (students.extension() != ".html") {
-        complain("learn", fmt::format("handout -o {}: the name must end in .html", file));
+        print_error("learn", fmt::format("handout -o {}: the name must end in .html", file));
         return usage;
     }
     teachers.replace_extension(".answers.html");
@@ -248,20 +248,20 @@ int write_handout(const std::vector<Program>& all, const std::vector<const Progr
     bool toys = false, shows_toy = false;
     for (const Program* program : chosen) {
         int code = good;
-        if (auto told = events_said_by(*program, flags, code)) lessons.push_back(std::move(*told));
+        if (auto told = events_of_program(*program, flags, code)) lessons.push_back(std::move(*told));
         if (code == usage) return usage;
         if (code != good && worst != check_failed) worst = code == Exit::skipped ? code : int{check_failed};
         toys = toys || (code == good && builds_on_toy(program->lesson.slug));
-        shows_toy = shows_toy || program->lesson.slug == toy_is_in;
+        shows_toy = shows_toy || program->lesson.slug == toy_lesson;
     }
     if (lessons.empty() || worst == check_failed) return worst;  // no sheet with numbers that fail a check
 
     std::optional<LessonEvents> toy;
-    Flags as_usual = flags;
-    as_usual.settings.clear();  // the parameters belong to the chosen lessons
+    Flags default_flags = flags;
+    default_flags.settings.clear();  // the parameters belong to the chosen lessons
     for (const Program& program : all)
-        if (int code = good; toys && !shows_toy && program.lesson.slug == toy_is_in) {
-            toy = events_said_by(program, as_usual, code);
+        if (int code = good; toys && !shows_toy && program.lesson.slug == toy_lesson) {
+            toy = events_of_program(program, default_flags, code);
             if (!toy) return code;
         }
     if (!students.parent_path().empty()) make_folder(students.parent_path().string());

@@ -39,7 +39,7 @@ std::string work_folder() {
     return folder == nullptr ? "work" : folder;
 }
 
-std::string folder_beside(const char* started_as, const char* name) {
+std::string sibling_folder(const char* started_as, const char* name) {
     std::error_code elsewhere;  // set if the system is not Linux
     const auto itself = std::filesystem::read_symlink("/proc/self/exe", elsewhere);
     return ((elsewhere ? std::filesystem::path(started_as) : itself).parent_path() / name).string();
@@ -49,7 +49,7 @@ class Runner {
 public:
     Runner(const Flags& flags, const std::string& lessons)
         : flags_(flags),
-          mode_(mode_for(flags, Surroundings::of_this_process())),
+          mode_(mode_for(flags, Environment::current())),
           programs_(find_programs(lessons)),
           answers_(work_folder()) {}
 
@@ -98,8 +98,8 @@ public:
 
     int next_or_all() {
         if (mode_.not_waiting == "TERM is dumb") {  // a terminal without step mode, but with a user
-            complain("learn",
-                     "TERM is dumb: one lesson, and nothing waits; ./learn run all runs all of them");
+            print_error("learn",
+                        "TERM is dumb: one lesson, and nothing waits; ./learn run all runs all of them");
             return next();
         }
         return mode_.not_waiting.empty() ? next() : run_all();
@@ -124,9 +124,9 @@ public:
         if (program == nullptr) return usage;
         auto command = command_for(*program);
         command.push_back(fmt::format("--graph={}", file));
-        const UpdateResult finished = run_reporting(command);
+        const ChildResult finished = run_reporting(command);
         if (const auto code = asked_to_end(*program, finished)) return *code;
-        if (finished.signal != 0) return died(*program, finished.signal);
+        if (finished.signal != 0) return report_signal(*program, finished.signal);
         if (finished.code == good && !flags_.json && !flags_.quiet) print(fmt::format("wrote {}", file));
         return finished.code;
     }
@@ -160,7 +160,7 @@ private:
     const Program* named(const std::string& which) const {
         std::string message;
         const Program* program = find_program(programs_, which, message);
-        if (program == nullptr) complain("learn", message);
+        if (program == nullptr) print_error("learn", message);
         return program;
     }
 
@@ -171,16 +171,16 @@ private:
     }
 
     // Returns the exit code if a signal asked this program or the lesson to end.
-    static std::optional<int> asked_to_end(const Program& program, const UpdateResult& finished) {
-        if (finished.asked_by == 0 && finished.signal != SIGTERM && finished.signal != SIGHUP)
+    static std::optional<int> asked_to_end(const Program& program, const ChildResult& finished) {
+        if (finished.end_signal == 0 && finished.signal != SIGTERM && finished.signal != SIGHUP)
             return std::nullopt;
-        if (finished.signal != 0) died(program, finished.signal);
-        return exit_code_of(finished.asked_by != 0 ? finished.asked_by : finished.signal);
+        if (finished.signal != 0) report_signal(program, finished.signal);
+        return exit_code_of(finished.end_signal != 0 ? finished.end_signal : finished.signal);
     }
 
     // The report of a lesson: one line for each try, and the result.
     struct Report {
-        std::vector<Noted> answers;
+        std::vector<AnswerRecord> answers;
         std::string end;
     };
     static Report report_in(const std::string& captured) {
@@ -218,7 +218,7 @@ private:
     }
 
     // Shows the end card with the next open lesson after this one, or else the first open lesson.
-    void show_card(const Lesson& lesson, const std::vector<Noted>& answers) {
+    void show_card(const Lesson& lesson, const std::vector<AnswerRecord>& answers) {
         if (flags_.json || flags_.quiet) return;
         const Lesson* next = nullptr;
         bool behind = false;
@@ -245,9 +245,9 @@ private:
         return json.dump();
     }
 
-    static int died(const Program& program, int signal) {
-        complain("learn", fmt::format("lesson {} was ended by signal {} ({})", program.lesson.slug, signal,
-                                      ::strsignal(signal)));
+    static int report_signal(const Program& program, int signal) {
+        print_error("learn", fmt::format("lesson {} was ended by signal {} ({})", program.lesson.slug, signal,
+                                         ::strsignal(signal)));
         return check_failed;
     }
 
@@ -258,7 +258,7 @@ private:
             if (learner_answers())
                 answers_.expect_writable();  // reports the error before the learner answers questions
             const auto start = std::chrono::steady_clock::now();
-            const UpdateResult finished = run_reporting(command_for(*program));
+            const ChildResult finished = run_reporting(command_for(*program));
             const double seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
@@ -268,7 +268,7 @@ private:
             if (const auto code = asked_to_end(*program, finished)) return *code;
             End end;
             if (finished.signal != 0) {
-                died(*program, finished.signal);
+                report_signal(*program, finished.signal);
                 end = {.outcome = Outcome::fail,
                        .detail = fmt::format("ended by signal {}", finished.signal)};
             } else if (report.end.empty()) {
@@ -344,35 +344,37 @@ int main_of_the_runner(int argc, const char* const* argv) {
     auto* graph = app.add_subcommand("graph", "write the picture of a lesson's graph");
     graph->add_option("WHICH", which, "a slug or a part of one, or a number")->required();
     graph->add_option("-o", file, "F.svg or F.dot")->required();
-    auto* of_class = app.add_subcommand("class", "which mistakes a class makes, from its work/answers");
-    of_class->add_option("FOLDER", which, "with the learners' files of answers")->required();
-    of_class->add_option("-o", file, "the picture (default: class.svg in work)");
-    std::vector<std::string> lessons_on_paper;
-    auto* on_paper =
+    auto* class_command = app.add_subcommand("class", "which mistakes a class makes, from its work/answers");
+    class_command->add_option("FOLDER", which, "with the learners' files of answers")->required();
+    class_command->add_option("-o", file, "the picture (default: class.svg in work)");
+    std::vector<std::string> handout_lessons;
+    auto* handout_command =
         app.add_subcommand("handout", "sheets for a class: one with the questions, one with the answers");
-    on_paper->add_option("LESSONS", lessons_on_paper, "slugs or parts of them, numbers, or all (default)");
-    on_paper->add_option("-o", file, "the students' sheet (default: in work/handouts)");
-    auto* find_out = app.add_subcommand("doctor", "versions, devices, terminal, missing optional packages");
-    PracticeWords practised;
-    add_practice(app, practised);
+    handout_command->add_option("LESSONS", handout_lessons,
+                                "slugs or parts of them, numbers, or all (default)");
+    handout_command->add_option("-o", file, "the students' sheet (default: in work/handouts)");
+    auto* doctor_command =
+        app.add_subcommand("doctor", "versions, devices, terminal, missing optional packages");
+    PracticeWords practice_words;
+    add_practice(app, practice_words);
     app.footer("./learn alone runs the next unfinished lesson; without a terminal all of them, plainly.");
 
     try {
         catch_interrupts();
         if (const Parsed parsed = parse(app, argc, argv); parsed.done) return parsed.code;
-        if (asked_for_practice(practised))
-            return practice(practised, flags, folder_beside(argv[0], "exercises"), work_folder());
-        if (*of_class) {
-            const Mode mode = mode_for(flags, Surroundings::of_this_process());
+        if (asked_for_practice(practice_words))
+            return practice(practice_words, flags, sibling_folder(argv[0], "exercises"), work_folder());
+        if (*class_command) {
+            const Mode mode = mode_for(flags, Environment::current());
             return show_class(which, file.empty() ? work_folder() + "/class.svg" : file, flags, mode.style);
         }
-        const std::string lessons = folder_beside(argv[0], "lessons");
-        if (*find_out) return doctor(flags, lessons);
+        const std::string lessons = sibling_folder(argv[0], "lessons");
+        if (*doctor_command) return doctor(flags, lessons);
         Runner runner(flags, lessons);
         if (*list) return runner.list();
         if (*graph) return runner.graph(which, file);
         if (*run && help) return runner.help(which, app.help());
-        if (*on_paper) return runner.handout(lessons_on_paper, file);
+        if (*handout_command) return runner.handout(handout_lessons, file);
         if (*run) return which == "all" ? runner.run_all() : runner.run_named(which);
         return runner.next_or_all();
     } catch (const AskedToEnd& asked) {
@@ -380,7 +382,7 @@ int main_of_the_runner(int argc, const char* const* argv) {
     } catch (const OutputClosed&) {
         return OutputClosed::exit_code;
     } catch (const std::exception& error) {
-        complain("learn", error.what());
+        print_error("learn", error.what());
         return io_failed;
     }
 }

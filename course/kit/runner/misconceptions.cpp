@@ -24,21 +24,21 @@ namespace fs = std::filesystem;
 namespace {
 using Place = std::tuple<std::string, std::string, std::string>;  // the question or exercise of an answer
 
-Place place_of_answer(const Noted& noted) { return {noted.what, noted.of, noted.number}; }
+Place place_of_answer(const AnswerRecord& noted) { return {noted.what, noted.of, noted.number}; }
 
-bool is_a_try(const Noted& noted) {
+bool is_a_try(const AnswerRecord& noted) {
     return noted.what != "lesson" && (noted.how == "right" || noted.how == "wrong" || noted.how == "passed");
 }
 
-std::string where(const Noted& noted) {
+std::string where(const AnswerRecord& noted) {
     return noted.what == "question" ? fmt::format("{}, question {}", noted.of, noted.number)
                                     : "exercise " + noted.of;
 }
 
 // Returns the answer and its explanation. Answers without a known mistake had different messages, so they
 // share one text.
-std::string thought(const Misconception& one) {
-    const Noted& noted = one.noted;
+std::string explanation(const Misconception& one) {
+    const AnswerRecord& noted = one.noted;
     if (noted.which.empty()) return "another answer, without a known mistake";
     return noted.given.empty() ? noted.sentence : fmt::format("\"{}\": {}", noted.given, noted.sentence);
 }
@@ -46,7 +46,7 @@ std::string thought(const Misconception& one) {
 std::string share(const Misconception& one) { return fmt::format("{} of {}", one.learners, one.of); }
 
 struct Class {
-    std::vector<std::vector<Noted>> learners;
+    std::vector<std::vector<AnswerRecord>> learners;
     std::vector<std::string> remarks;  // about broken files
 };
 
@@ -93,7 +93,7 @@ void print_table(const std::vector<Misconception>& all, const Style& style) {
         const std::string head = padded_left(share(one), 8) + "  ";
         for (const auto& line : wrapped(head + said(where(one.noted)), style.width, head.size())) print(line);
         const std::string margin(head.size(), ' ');
-        for (const auto& text : {one.noted.question, thought(one)}) {
+        for (const auto& text : {one.noted.question, explanation(one)}) {
             if (text.empty()) continue;
             for (const auto& line : wrapped(margin + said(text), style.width, head.size())) print(line);
         }
@@ -109,7 +109,7 @@ void print_json(const std::vector<Misconception>& all) {
                                      {"number", one.noted.number},
                                      {"which", one.noted.which},
                                      {"given", one.noted.given},
-                                     {"sentence", thought(one)},
+                                     {"sentence", explanation(one)},
                                      {"question", one.noted.question},
                                      {"learners", one.learners},
                                      {"of", one.of}}
@@ -118,7 +118,7 @@ void print_json(const std::vector<Misconception>& all) {
 }
 }  // namespace
 
-std::vector<Misconception> misconceptions(const std::vector<std::vector<Noted>>& learners) {
+std::vector<Misconception> misconceptions(const std::vector<std::vector<AnswerRecord>>& learners) {
     std::map<Place, std::size_t> answered;
     std::map<std::pair<Place, std::string>, Misconception> found;
     for (const auto& answers : learners) {
@@ -159,7 +159,7 @@ std::string chart_of(const std::vector<Misconception>& all, std::size_t learners
                                y, bar) +
                 svg::text(left + 10, y + 24, "c-head", fmt::format("{}: {}", share(one), where(one.noted)));
         y += 34 + line;
-        for (const auto& text : {one.noted.question, thought(one)}) {
+        for (const auto& text : {one.noted.question, explanation(one)}) {
             if (text.empty()) continue;
             for (const auto& words : wrapped(text, columns, 2)) {
                 body += svg::text(left + 10, y, "", words);
@@ -167,7 +167,7 @@ std::string chart_of(const std::vector<Misconception>& all, std::size_t learners
             }
         }
         y += line / 2;
-        told += fmt::format("{}: {}: {} ", share(one), where(one.noted), thought(one));
+        told += fmt::format("{}: {}: {} ", share(one), where(one.noted), explanation(one));
     }
     const std::string title =
         fmt::format("The mistakes of {} {}", learners, learners == 1 ? "learner" : "learners");
@@ -178,9 +178,9 @@ std::string chart_of(const std::vector<Misconception>& all, std::size_t learners
 
 int show_class(const std::string& folder, const std::string& file, const Flags& flags, const Style& style) {
     const Class found = read_class(folder);
-    for (const auto& remark : found.remarks) complain("learn", remark);
+    for (const auto& remark : found.remarks) print_error("learn", remark);
     if (found.learners.empty()) {
-        complain(
+        print_error(
             "learn",
             fmt::format("no answers in {}: put each learner's work/answers there, under any names", folder));
         return skipped;

@@ -11,13 +11,13 @@
 namespace tally::lesson {
 
 struct Misconception {
-    Noted noted;               // the answer of one of the learners
+    AnswerRecord noted;        // the answer of one of the learners
     std::size_t learners = 0;  // the number of learners who made this mistake
     std::size_t of = 0;        // the number of learners who answered this question or tried this exercise
 };
 
 // Counts the mistakes in the answers of each learner. The most frequent are first.
-std::vector<Misconception> misconceptions(const std::vector<std::vector<Noted>>& learners);
+std::vector<Misconception> misconceptions(const std::vector<std::vector<AnswerRecord>>& learners);
 
 // Draws the first ten as SVG, each with a bar, its place and its text.
 std::string chart_of(const std::vector<Misconception>& all, std::size_t learners);

@@ -26,7 +26,7 @@ Notebook::Notebook(const std::string& work) : folder_(work + "/exercises"), answ
     for (const auto& answer : answers_.all()) take(answer);
 }
 
-void Notebook::take(const Noted& answer) {
+void Notebook::take(const AnswerRecord& answer) {
     if (answer.what != "exercise") return;
     Entry& entry = entries_[answer.of];
     if (answer.how == "hint") {
@@ -46,11 +46,11 @@ void Notebook::take(const Noted& answer) {
 
 void Notebook::note(const Exercise& exercise, const std::string& event, const std::string& mistake,
                     const std::string& sentence) {
-    std::vector<Noted> more{{.what = "exercise",
-                             .of = exercise.slug,
-                             .how = event,
-                             .which = mistake,
-                             .sentence = mistake.empty() ? "" : sentence}};
+    std::vector<AnswerRecord> more{{.what = "exercise",
+                                    .of = exercise.slug,
+                                    .how = event,
+                                    .which = mistake,
+                                    .sentence = mistake.empty() ? "" : sentence}};
     const Unit* unit = unit_with_task(exercise.slug);
     if (event == "passed" && unit != nullptr)
         more.push_back({.what = "lesson", .of = std::string(unit->slug), .how = "done"});

@@ -36,7 +36,7 @@ public:
               const std::string& sentence = {});
 
 private:
-    void take(const Noted& answer);
+    void take(const AnswerRecord& answer);
 
     std::string folder_;
     AnswerFile answers_;

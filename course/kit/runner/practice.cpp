@@ -34,16 +34,13 @@ namespace fs = std::filesystem;
 class Practice {
 public:
     Practice(const Flags& flags, const std::string& built, const std::string& work)
-        : flags_(flags),
-          mode_(mode_for(flags, Surroundings::of_this_process())),
-          exercises_(built),
-          notebook_(work) {}
+        : flags_(flags), mode_(mode_for(flags, Environment::current())), exercises_(built), notebook_(work) {}
 
     int check(const std::string& which, bool watch) {
         const Exercise* exercise = which.empty() ? next() : named(which);
         if (exercise == nullptr) return which.empty() ? good : usage;
         if (watch && !mode_.not_waiting.empty()) {
-            complain("learn", fmt::format("check --watch waits for you to save: {}", mode_.not_waiting));
+            print_error("learn", fmt::format("check --watch waits for you to save: {}", mode_.not_waiting));
             return usage;
         }
         const bool begun = begin(*exercise);
@@ -93,10 +90,11 @@ public:
         if (exercise == nullptr) return usage;
         const Entry& entry = notebook_.entry(*exercise);
         if (!entry.passed && !flags_.yes) {
-            complain("learn",
-                     fmt::format(
-                         "{} has not passed yet; ./learn hint {} helps, and with --yes the answer is shown",
-                         exercise->slug, exercise->slug));
+            print_error(
+                "learn",
+                fmt::format(
+                    "{} has not passed yet; ./learn hint {} helps, and with --yes the answer is shown",
+                    exercise->slug, exercise->slug));
             return usage;
         }
         if (!entry.passed) notebook_.note(*exercise, "shown");
@@ -108,7 +106,7 @@ public:
     }
 
     int score() {
-        tell_lessons();
+        print_lessons();
         int passed = 0;
         for (const auto& exercise : exercises_.all) {
             const Entry& entry = notebook_.entry(exercise);
@@ -173,11 +171,11 @@ private:
     const Exercise* named(const std::string& which) const {
         std::string message;
         const Exercise* exercise = exercises_.find(which, message);
-        if (exercise == nullptr) complain("learn", message);
+        if (exercise == nullptr) print_error("learn", message);
         return exercise;
     }
 
-    void tell_lessons() const {
+    void print_lessons() const {
         const auto& units = syllabus();
         const auto done = std::count_if(units.begin(), units.end(), [&](const Unit& unit) {
             return notebook_.answers().done(std::string(unit.slug));
@@ -225,7 +223,7 @@ private:
 
     bool agreed(const std::string& question) const {
         if (!mode_.not_waiting.empty()) {
-            complain("learn", "cannot ask for a confirmation; add --yes: " + mode_.not_waiting);
+            print_error("learn", "cannot ask for a confirmation; add --yes: " + mode_.not_waiting);
             return false;
         }
         write_to(STDOUT_FILENO, question + " [y/N] ");
@@ -239,11 +237,11 @@ private:
     int check_once(const Exercise& exercise) {
         const std::string file = notebook_.file(exercise);
         const Verdict verdict = judge(exercises_, exercise, file, notebook_.scratch(), flags_.seed);
-        if (verdict.asked_by != 0) throw AskedToEnd{verdict.asked_by};
+        if (verdict.end_signal != 0) throw AskedToEnd{verdict.end_signal};
         if (flags_.json) {
             print(json_of(exercise, verdict));
         } else {
-            tell(exercise, verdict);
+            print_verdict(exercise, verdict);
         }
         if (verdict.judged == Judged::not_yet) return skipped;
         if (verdict.judged == Judged::passed) {
@@ -269,14 +267,14 @@ private:
             .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     }
 
-    void tell(const Exercise& exercise, const Verdict& verdict) {
+    void print_verdict(const Exercise& exercise, const Verdict& verdict) {
         const std::string file = shortened(notebook_.file(exercise));
         if (verdict.judged == Judged::passed) {
             print(painted(" [ok] ", Tone::good, mode_.style) +
                   fmt::format("{}: {}", exercise.slug, verdict.cases));
             say(exercise.why, 6);
             say("./learn solution " + exercise.slug + " shows how we wrote it.", 6);
-            tell_next(exercise);
+            print_next(exercise);
             return;
         }
         const bool todo = verdict.judged == Judged::not_yet;
@@ -293,7 +291,7 @@ private:
         say(fmt::format("./learn hint {} asks a question that helps.", exercise.slug), 2);
     }
 
-    void tell_next(const Exercise& passed) {
+    void print_next(const Exercise& passed) {
         for (const auto& exercise : exercises_.all) {
             if (exercise.slug == passed.slug || notebook_.entry(exercise).passed) continue;
             say(fmt::format("Next: ./learn check {} ({})", exercise.slug, exercise.title), 6);
@@ -355,8 +353,8 @@ bool asked_for_practice(const PracticeWords& words) {
 int practice(const PracticeWords& words, const Flags& flags, const std::string& built,
              const std::string& work) {
     if (!flags.settings.empty()) {
-        complain("learn",
-                 settings_text(flags) + " sets a parameter of a lesson; exercises have no parameters");
+        print_error("learn",
+                    settings_text(flags) + " sets a parameter of a lesson; exercises have no parameters");
         return usage;
     }
     Practice doing(flags, built, work);

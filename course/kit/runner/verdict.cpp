@@ -20,7 +20,7 @@
 namespace tally::lesson {
 
 namespace {
-struct InWords {
+struct KnownError {
     std::array<std::string_view, 6> parts;  // the output of the compiler contains any of these
     const char* sentence;
 };
@@ -28,7 +28,7 @@ struct InWords {
 constexpr const char* no_memory = "out of memory";
 
 // Errors of g++ and clang++ with their most frequent meaning. The first match is taken.
-constexpr InWords in_words[] = {
+constexpr KnownError known_errors[] = {
     {{no_memory},
      "The compiler asked for more memory than it is given (4 GiB). Does something that it computes or "
      "includes grow without end?"},
@@ -69,7 +69,7 @@ std::string plain_quotes(std::string text) {
 }
 
 std::string meaning_of(const std::string& error) {
-    for (const auto& known : in_words)
+    for (const auto& known : known_errors)
         for (const std::string_view part : known.parts)
             if (!part.empty() && error.find(part) != std::string::npos) return known.sentence;
     return "It does not compile.";
@@ -150,14 +150,14 @@ constexpr std::pair<const char*, const char*> endings[] = {
      "It asked for more memory than an exercise has (2 GiB). Does something grow without end?"},
 };
 
-Verdict verdict_of(const Exercises& exercises, const Exercise& exercise, const UpdateResult& finished) {
+Verdict verdict_of(const Exercises& exercises, const Exercise& exercise, const ChildResult& finished) {
     const Report report(finished.captured);
     Verdict verdict{.mistake = report.mistake,
                     .sentence = report.sentence,
                     .where = report.where,
                     .shown = {},
                     .cases = {}};
-    verdict.asked_by = finished.asked_by;
+    verdict.end_signal = finished.end_signal;
     if (report.verdict == "passed" || report.verdict == "wrong") {
         verdict.judged = report.verdict == "passed" ? Judged::passed : Judged::wrong;
         verdict.shown = report.said;
@@ -252,7 +252,7 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
     command.insert(command.end(), exercises.compiler.begin(), exercises.compiler.end());
     for (const auto& word : {std::string("-shared"), std::string("-o"), library, file})
         command.push_back(word);
-    const UpdateResult compiled = run_capturing(command, STDERR_FILENO);
+    const ChildResult compiled = run_capturing(command, STDERR_FILENO);
     const bool failed = compiled.code != 0 || compiled.signal != 0;
     const auto said = [&](const char* words) { return compiled.captured.find(words) != std::string::npos; };
     Verdict verdict;
@@ -260,12 +260,12 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
     for (const char* const full :
          {"error writing to", "cannot open output file", "final link failed", "No space left"})
         if (failed && said(full)) throw WriteError(fmt::format("cannot write {}: {}", library, full));
-    if (compiled.asked_by != 0) {
-        verdict.asked_by = compiled.asked_by;
+    if (compiled.end_signal != 0) {
+        verdict.end_signal = compiled.end_signal;
     } else if (failed) {
         verdict = first_error(compiled.captured, file);
     } else {
-        const UpdateResult ran = run_capturing(
+        const ChildResult ran = run_capturing(
             {exercises.checks, exercise.slug, library, fmt::format("{}", seed)}, report_descriptor);
         verdict = verdict_of(exercises, exercise, ran);
     }

@@ -18,7 +18,7 @@ struct Verdict {
     std::string where;               // the test case in which the mistake appeared
     std::vector<std::string> shown;  // lines of output for this test case
     std::string cases;               // "5 of 8 cases are right (seed 0)"
-    int asked_by = 0;                // the signal that asked this program to end, or 0
+    int end_signal = 0;              // the signal that asked this program to end, or 0
 };
 
 // Compiles and runs the file. `scratch` is a folder for the library, which is removed afterwards.
