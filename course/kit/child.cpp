@@ -42,8 +42,8 @@ void forward_signal(int signal, siginfo_t* info, void*) {
 
 void on_child_change(int signal, siginfo_t*, void*) { passed_to(waiting_thread, signal); }
 
-// While an Aside is alive, signals to end or stop go to the child first, because the child must restore the
-// terminal. The signals are blocked except in pselect().
+// While a SignalForwarding is alive, signals to end or stop go to the child first, because the child must
+// restore the terminal. The signals are blocked except in pselect().
 class SignalForwarding {
 public:
     SignalForwarding() {

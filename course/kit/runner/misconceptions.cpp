@@ -24,23 +24,24 @@ namespace fs = std::filesystem;
 namespace {
 using Place = std::tuple<std::string, std::string, std::string>;  // the question or exercise of an answer
 
-Place place_of_answer(const AnswerRecord& noted) { return {noted.what, noted.of, noted.number}; }
+Place place_of_answer(const AnswerRecord& answer) { return {answer.what, answer.of, answer.number}; }
 
-bool is_a_try(const AnswerRecord& noted) {
-    return noted.what != "lesson" && (noted.how == "right" || noted.how == "wrong" || noted.how == "passed");
+bool is_a_try(const AnswerRecord& answer) {
+    return answer.what != "lesson" &&
+           (answer.how == "right" || answer.how == "wrong" || answer.how == "passed");
 }
 
-std::string where(const AnswerRecord& noted) {
-    return noted.what == "question" ? fmt::format("{}, question {}", noted.of, noted.number)
-                                    : "exercise " + noted.of;
+std::string where(const AnswerRecord& answer) {
+    return answer.what == "question" ? fmt::format("{}, question {}", answer.of, answer.number)
+                                     : "exercise " + answer.of;
 }
 
 // Returns the answer and its explanation. Answers without a known mistake had different messages, so they
 // share one text.
 std::string explanation(const Misconception& one) {
-    const AnswerRecord& noted = one.noted;
-    if (noted.which.empty()) return "another answer, without a known mistake";
-    return noted.given.empty() ? noted.sentence : fmt::format("\"{}\": {}", noted.given, noted.sentence);
+    const AnswerRecord& answer = one.answer;
+    if (answer.which.empty()) return "another answer, without a known mistake";
+    return answer.given.empty() ? answer.sentence : fmt::format("\"{}\": {}", answer.given, answer.sentence);
 }
 
 std::string share(const Misconception& one) { return fmt::format("{} of {}", one.learners, one.of); }
@@ -91,9 +92,10 @@ void print_table(const std::vector<Misconception>& all, const Style& style) {
     const auto said = [&](const std::string& text) { return style.ascii ? to_ascii(text) : text; };
     for (const auto& one : all) {
         const std::string head = padded_left(share(one), 8) + "  ";
-        for (const auto& line : wrapped(head + said(where(one.noted)), style.width, head.size())) print(line);
+        for (const auto& line : wrapped(head + said(where(one.answer)), style.width, head.size()))
+            print(line);
         const std::string margin(head.size(), ' ');
-        for (const auto& text : {one.noted.question, explanation(one)}) {
+        for (const auto& text : {one.answer.question, explanation(one)}) {
             if (text.empty()) continue;
             for (const auto& line : wrapped(margin + said(text), style.width, head.size())) print(line);
         }
@@ -104,13 +106,13 @@ void print_json(const std::vector<Misconception>& all) {
     for (const auto& one : all) {
         print(nlohmann::ordered_json{{"v", 1},
                                      {"event", "misconception"},
-                                     {"what", one.noted.what},
-                                     {"slug", one.noted.of},
-                                     {"number", one.noted.number},
-                                     {"which", one.noted.which},
-                                     {"given", one.noted.given},
+                                     {"what", one.answer.what},
+                                     {"slug", one.answer.of},
+                                     {"number", one.answer.number},
+                                     {"which", one.answer.which},
+                                     {"given", one.answer.given},
                                      {"sentence", explanation(one)},
-                                     {"question", one.noted.question},
+                                     {"question", one.answer.question},
                                      {"learners", one.learners},
                                      {"of", one.of}}
                   .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -124,13 +126,13 @@ std::vector<Misconception> misconceptions(const std::vector<std::vector<AnswerRe
     for (const auto& answers : learners) {
         std::set<Place> places;
         std::set<std::pair<Place, std::string>> made;
-        for (const auto& noted : answers) {
-            if (!is_a_try(noted)) continue;
-            const Place place = place_of_answer(noted);
+        for (const auto& answer : answers) {
+            if (!is_a_try(answer)) continue;
+            const Place place = place_of_answer(answer);
             if (places.insert(place).second) ++answered[place];
-            if (noted.how != "wrong" || !made.insert({place, noted.which}).second) continue;
-            auto& one = found[{place, noted.which}];
-            if (one.learners++ == 0) one.noted = noted;
+            if (answer.how != "wrong" || !made.insert({place, answer.which}).second) continue;
+            auto& one = found[{place, answer.which}];
+            if (one.learners++ == 0) one.answer = answer;
         }
     }
     std::vector<Misconception> all;
@@ -157,9 +159,9 @@ std::string chart_of(const std::vector<Misconception>& all, std::size_t learners
                                y, wide) +
                 svg::formatted("<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"34\" class=\"c-bar\"/>\n", left,
                                y, bar) +
-                svg::text(left + 10, y + 24, "c-head", fmt::format("{}: {}", share(one), where(one.noted)));
+                svg::text(left + 10, y + 24, "c-head", fmt::format("{}: {}", share(one), where(one.answer)));
         y += 34 + line;
-        for (const auto& text : {one.noted.question, explanation(one)}) {
+        for (const auto& text : {one.answer.question, explanation(one)}) {
             if (text.empty()) continue;
             for (const auto& words : wrapped(text, columns, 2)) {
                 body += svg::text(left + 10, y, "", words);
@@ -167,7 +169,7 @@ std::string chart_of(const std::vector<Misconception>& all, std::size_t learners
             }
         }
         y += line / 2;
-        told += fmt::format("{}: {}: {} ", share(one), where(one.noted), explanation(one));
+        told += fmt::format("{}: {}: {} ", share(one), where(one.answer), explanation(one));
     }
     const std::string title =
         fmt::format("The mistakes of {} {}", learners, learners == 1 ? "learner" : "learners");
@@ -193,7 +195,7 @@ int show_class(const std::string& folder, const std::string& file, const Flags& 
     print(fmt::format(
         "{} {}, {} known mistakes, the most frequent first", found.learners.size(),
         found.learners.size() == 1 ? "learner" : "learners",
-        std::count_if(all.begin(), all.end(), [](auto& one) { return !one.noted.which.empty(); })));
+        std::count_if(all.begin(), all.end(), [](auto& one) { return !one.answer.which.empty(); })));
     print_table(all, style);
     if (all.empty()) return good;
     const auto parent = fs::path(file).parent_path();

@@ -11,7 +11,7 @@
 namespace tally::lesson {
 
 struct Misconception {
-    AnswerRecord noted;        // the answer of one of the learners
+    AnswerRecord answer;       // the answer of one of the learners
     std::size_t learners = 0;  // the number of learners who made this mistake
     std::size_t of = 0;        // the number of learners who answered this question or tried this exercise
 };
