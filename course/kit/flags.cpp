@@ -33,8 +33,7 @@ void add_flags(CLI::App& app, Flags& flags) {
     auto* step = app.add_flag("--step", flags.step, "wait for a key after each step");
     auto* no_step = app.add_flag("--no-step", flags.no_step, "never wait (default: wait only at a terminal)");
     no_step->excludes(step);
-    app.add_flag("--present", flags.present,
-                 "before a class: one step on the screen, answers when you ask for them")
+    app.add_flag("--present", flags.present, "for a class: one step per screen, answers on request")
         ->excludes(no_step);
     app.add_option("--from", flags.from, "start at step K")->type_name("K")->check(CLI::Range(1, 99));
     app.add_option("--device", flags.device,
@@ -50,8 +49,10 @@ void add_flags(CLI::App& app, Flags& flags) {
     app.add_option("--width", flags.width, "columns (default: the window's, at most 80)")
         ->type_name("N")
         ->check(CLI::Range(20, 1000));
-    app.add_option("--seed", flags.seed, "of everything random (default 0)")->type_name("N")->check(a_seed);
-    app.add_option("--digits", flags.digits, "after the point (default 4)")
+    app.add_option("--seed", flags.seed, "seed of all random numbers (default 0)")
+        ->type_name("N")
+        ->check(a_seed);
+    app.add_option("--digits", flags.digits, "digits after the point (default 4)")
         ->type_name("D")
         ->check(CLI::Range(0, 20));
     app.add_option("--dtype", flags.dtype, "float32 or float64 (default: the lesson's)")
@@ -63,7 +64,7 @@ void add_flags(CLI::App& app, Flags& flags) {
     app.add_option("--products", flags.products, "large products: ordered, or blas (default: ordered)")
         ->type_name("W")
         ->check(CLI::IsMember({"ordered", "blas"}));
-    app.add_flag("--quiet", flags.quiet, "only how it went");
+    app.add_flag("--quiet", flags.quiet, "print only the result");
     app.add_flag("--yes", flags.yes, "answer yes to every question");
 }
 
@@ -156,10 +157,10 @@ Parsed parse(CLI::App& app, int argc, const char* const* argv) {
     } catch (const CLI::RequiredError& error) {
         print_error(
             app.get_name(),
-            fmt::format("{} (./learn list has the lessons, ./learn score the exercises)", error.what()));
+            fmt::format("{} (./learn list shows the lessons, ./learn score the exercises)", error.what()));
         return {true, 2};
     } catch (const CLI::ParseError& error) {
-        print_error(app.get_name(), fmt::format("{} (--help lists what there is)", error.what()));
+        print_error(app.get_name(), fmt::format("{} (--help lists the options)", error.what()));
         return {true, 2};
     }
 }
@@ -189,7 +190,7 @@ Mode mode_for(const Flags& flags, const Environment& around) {
     } else if (flags.plain) {
         mode.not_waiting = "--plain never waits";
     } else if (flags.quiet || !flags.graph.empty()) {
-        mode.not_waiting = "nothing is shown to wait at";
+        mode.not_waiting = "there is no output to wait at";
     } else if (!around.input_is_terminal || !around.output_is_terminal) {
         mode.not_waiting = "standard input and output must be a terminal";
     } else if (!around.ci.empty()) {

@@ -91,9 +91,9 @@ public:
                           "PREDICT  " + said(prediction.question));
         if (prediction.is_typed) {
             append(lines,
-                   body(prediction.within == 0 ? "a number, to be typed"
-                                               : fmt::format("a number, to be typed; {} more or less will do",
-                                                             prediction.within)));
+                   body(prediction.within == 0
+                            ? "type a number"
+                            : fmt::format("type a number; {} more or less is accepted", prediction.within)));
             return lines;
         }
         Lines options;

@@ -65,7 +65,7 @@ void code(int lines, Where where) {
         }
         source.lines.push_back(line.substr(0, line.find_last_not_of(" \t\r") + 1));
     }
-    if (source.lines.empty()) source.lines.emplace_back("(the source is not here)");
+    if (source.lines.empty()) source.lines.emplace_back("(the source file was not found)");
 
     std::size_t margin = std::string::npos;
     for (const auto& text : source.lines) {

@@ -79,7 +79,7 @@ void run_body(Running& running, const std::optional<Device>& device, const std::
     try {
         if (!device)
             throw Skipped{"no CUDA device: " + peer::unavailable_reason() +
-                          " (--device simulated has the host compute for one)"};
+                          " (--device simulated computes on the CPU instead)"};
         start();
         body();
         if (!is_rank()) require_ranks_done();

@@ -121,9 +121,9 @@ StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
                 throw Quit{};
             case Key::keys:
                 say("SPACE, ENTER, page down or the right arrow: next. b, page up or the left arrow: back. "
-                    "h: a hint, then another; c: the checks of this step; g: the pictures, as files, and "
-                    "opened where "
-                    "there is a screen; q: leave.");
+                    "h: a hint, then another; c: the checks of this step; g: write the pictures to files, "
+                    "and open "
+                    "them if there is a desktop; q: leave.");
                 break;
             case Key::skip:
             case Key::digit:
@@ -221,11 +221,12 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
             case Key::quit:
                 throw Quit{};
             case Key::keys:
-                say(fmt::format(
-                    "{}  h: a hint, then another; s or page down: the answer. b: back, g: the pictures as "
-                    "files, q: leave.",
-                    prediction.is_typed ? "Digits, minus, point and e, then ENTER: your answer."
-                                        : what + ": your answer."));
+                say(
+                    fmt::format("{}  h: a hint, then another; s or page down: the answer. b: back, g: write "
+                                "the pictures to "
+                                "files, q: leave.",
+                                prediction.is_typed ? "Digits, minus, point and e, then ENTER: your answer."
+                                                    : what + ": your answer."));
                 break;
             case Key::checks:
             case Key::next:

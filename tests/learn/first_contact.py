@@ -230,7 +230,7 @@ class FirstContact(Faked):
         self.assertIn(f" --frameworks {folder} -o ", result.stdout)
         result = self.learn("bench", "--peers", "/a")
         self.assertEqual(result.returncode, 2)
-        self.assertIn("bench: /a was not filled by tools/bench-peers", result.stderr)
+        self.assertIn("bench: /a was not made by tools/bench-peers", result.stderr)
 
     def test_bench_refuses_before_it_builds(self):
         for words, named in ((["bench", "--fast"], "'--fast'"), (["bench", "-o"], "-o wants"), (["bench", "toy"], "'toy'")):

@@ -211,14 +211,14 @@ class Misfortunes(Faked):
         (self.tree / "lessons/new.cpp").write_text("")
         result = self.somebody_else("list")
         self.assertEqual(result.returncode, 5, result)
-        self.assertIn("not built of these sources as they are", result.stderr)
+        self.assertIn("not built from the present sources", result.stderr)
 
     def test_read_only_and_its_owner_built_no_exercises(self):
         self.assertRuns(self.learn("list"))
         for words in (["check"], ["hint", "divide"], ["score"]):
             result = self.somebody_else(*words)
             self.assertEqual(result.returncode, 5, result)
-            self.assertIn("the exercises are not built there: whoever owns this checkout can run ./learn score in it", result.stderr)
+            self.assertIn("the exercises are not built there: ask the owner of this checkout to run ./learn score in it", result.stderr)
         self.assertRuns(self.somebody_else("list"))
         subprocess.run(["chmod", "-R", "u+w", self.top], check=True)
         self.assertTrue(self.asks("score"))  # as they were told
@@ -261,7 +261,7 @@ class Misfortunes(Faked):
             self.calls()
             result = self.learn("list", **environment)
             self.assertRuns(result)
-            return "cmake --preset release" in self.calls(), "building anew" in result.stderr
+            return "cmake --preset release" in self.calls(), "building from scratch" in result.stderr
 
         self.assertEqual(configured(CXX="same++"), (False, False))
         self.assertEqual(configured(CXX="other++"), (True, True))
@@ -280,7 +280,7 @@ class Misfortunes(Faked):
         calls = self.calls()
         self.assertNotIn("overlap", calls)
         self.assertEqual(sum(call.startswith("cmake --build") for call in calls), 1)
-        self.assertEqual(sum("another ./learn is at work" in result.stderr for result in results), 4)
+        self.assertEqual(sum("another ./learn is working" in result.stderr for result in results), 4)
         self.built()
 
     def test_many_at_once(self):
@@ -306,7 +306,7 @@ class Misfortunes(Faked):
             self.assertNotIn("waiting", result.stderr)
             (self.tree / "src/x").write_text("newer")
             waits = self.start("list")
-            self.assertIn("another ./learn is at work", waits.stderr.readline())
+            self.assertIn("another ./learn is working", waits.stderr.readline())
             self.assertEqual(self.calls(), [])
         self.assertRuns(self.ended(waits))
 
@@ -321,7 +321,7 @@ class Misfortunes(Faked):
         first.communicate()
         self.assertRuns(result)
         if shutil.which("flock"):
-            self.assertIn("another ./learn is at work", result.stderr)
+            self.assertIn("another ./learn is working", result.stderr)
             self.assertNotIn("overlap", self.calls())
             self.assertNotIn("was killed", result.stderr)  # it came to its end
         self.built()

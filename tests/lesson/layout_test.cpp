@@ -168,7 +168,7 @@ TEST_CASE("a prediction asks, the reveal answers") {
 TEST_CASE("a number is asked for with its tolerance, and answered as it was typed") {
     CHECK(laid_out(half()) == R"(
  [4/6] PREDICT  Half of 5 is
-       a number, to be typed; 0.01 more or less will do
+       type a number; 0.01 more or less is accepted
 )");
     CHECK(laid_out(Reveal{half(), {*parse_try(half(), "2.51")}}) == "\n       Right: 2.5.  5 / 2\n");
     CHECK(laid_out(Reveal{half(), {*parse_try(half(), "5e0"), *parse_try(half(), "7")}}) ==

@@ -71,7 +71,7 @@ def to_number(t):
     t.expect(BAR)
     t.type(NEXT)
     t.expect("[4/5]")
-    t.expect("0.01 more or less will do")
+    t.expect("0.01 more or less is accepted")
     t.expect(PROMPT)
 
 

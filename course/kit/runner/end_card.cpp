@@ -44,7 +44,7 @@ std::vector<std::string> end_card(const Ending& ending, const Style& style) {
         add("Open",
             fmt::format("Questions were skipped: ./learn run {} asks them again.", ending.lesson.slug));
     if (ending.next == nullptr) {
-        add("Next", "That was the last lesson. ./learn score shows how it went.");
+        add("Next", "That was the last lesson. ./learn score shows your results.");
     } else {
         const Unit* after = unit_of(ending.next->slug);
         add("Next", fmt::format("./learn run {} ({} min{})", ending.next->slug, ending.next->minutes,

@@ -85,7 +85,7 @@ public:
         }
         if (code == Exit::skipped) return code;
         print(fmt::format(
-            "All {} lessons are done. ./learn run WHICH shows one again; ./learn list has their names.",
+            "All {} lessons are done. ./learn run WHICH shows one again; ./learn list shows their names.",
             programs_.size()));
         return good;
     }
@@ -357,7 +357,9 @@ int main_of_the_runner(int argc, const char* const* argv) {
         app.add_subcommand("doctor", "versions, devices, terminal, missing optional packages");
     PracticeWords practice_words;
     add_practice(app, practice_words);
-    app.footer("./learn alone runs the next unfinished lesson; without a terminal all of them, plainly.");
+    app.footer(
+        "./learn alone runs the next unfinished lesson; without a terminal it runs all of them as plain "
+        "text.");
 
     try {
         catch_interrupts();

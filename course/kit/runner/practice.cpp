@@ -273,7 +273,7 @@ private:
             print(painted(" [ok] ", Tone::good, mode_.style) +
                   fmt::format("{}: {}", exercise.slug, verdict.cases));
             say(exercise.why, 6);
-            say("./learn solution " + exercise.slug + " shows how we wrote it.", 6);
+            say("./learn solution " + exercise.slug + " shows our answer.", 6);
             print_next(exercise);
             return;
         }
@@ -337,7 +337,7 @@ void add_practice(CLI::App& app, PracticeWords& words) {
     words.hint->add_option("SLUG", words.which, "a slug or a part of one, or a number (default: the next)");
     for (auto* one : {words.reset, words.solution})
         one->add_option("SLUG", words.which, "a slug or a part of one, or a number")->required();
-    words.score = app.add_subcommand("score", "lessons and exercises, and how it went");
+    words.score = app.add_subcommand("score", "your results in lessons and exercises");
     words.dev_check =
         app.add_subcommand("dev-check", "check that each exercise recognises its answer and its mistakes");
     words.dev_check->add_option("SLUG", words.which, "only this one");
