@@ -1,4 +1,5 @@
-// The engine of lessons/00_by_hand.cpp beside the real one, on numbers: random programs, every gradient bit for bit.
+// Compares the engine of lessons/00_by_hand.cpp with tally on random programs. All gradients have the same
+// bits.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -21,7 +22,7 @@ std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
 
 }  // namespace
 
-TEST_CASE("The engine by hand has the gradients of the real one bit for bit") {
+TEST_CASE("00_by_hand: gradients have the same bits as those of tally") {
     const auto seed = std::random_device()();
     CAPTURE(seed);
     std::mt19937 draw(seed);
@@ -53,10 +54,12 @@ TEST_CASE("The engine by hand has the gradients of the real one bit for bit") {
                     mine.push_back(tanh(mine[a]));
                     theirs.push_back(tanh(theirs[a]));
                     CHECK(std::abs(mine.back()->value - theirs.back().item()) < 1e-15);
-                    mine.back()->value = theirs.back().item();  // the C library's may differ in its last bits
+                    mine.back()->value =
+                        theirs.back().item();  // functions of the C library may differ in the last bits
             }
         }
-        for (int pass = 0; pass < 2; ++pass) {  // the second is added, as that of a micro-batch
+        for (int pass = 0; pass < 2;
+             ++pass) {  // the second gradient is added to the first, as with micro-batches
             by_hand::backward(mine.back() * by_hand::number(0.75));
             (theirs.back() * constant(0.75)).backward();
             if (pass == 0) {

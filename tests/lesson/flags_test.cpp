@@ -1,4 +1,4 @@
-// What flags and surroundings decide: waiting, rewriting, colour, ASCII.
+// Tests how flags and environment decide on waiting, rewriting, colour and ASCII.
 #include "course/kit/flags.hpp"
 
 #include "catch.hpp"
@@ -23,7 +23,7 @@ template <class Change> Mode with(Change change) {
 
 }  // namespace
 
-TEST_CASE("at a terminal it waits, rewrites and colours") {
+TEST_CASE("mode_for: waits, rewrites and colours at a terminal") {
     const Mode mode = mode_for({}, terminal);
     CHECK(mode.waits);
     CHECK(mode.rewrites);
@@ -32,7 +32,7 @@ TEST_CASE("at a terminal it waits, rewrites and colours") {
     CHECK(mode.not_waiting.empty());
 }
 
-TEST_CASE("it never waits, rewrites or colours where nobody may be") {
+TEST_CASE("mode_for: never waits, rewrites or colours when there may be no user") {
     const auto quiet = [](auto change) {
         const Mode mode = with(change);
         return !mode.waits && !mode.rewrites && !mode.style.colour && !mode.not_waiting.empty();
@@ -46,14 +46,14 @@ TEST_CASE("it never waits, rewrites or colours where nobody may be") {
     CHECK(quiet([](Flags& flags, Environment&) { flags.json = true; }));
 }
 
-TEST_CASE("no-step does not wait, and may still rewrite and colour") {
+TEST_CASE("mode_for: rewrites and colours but does not wait with --no-step") {
     const Mode mode = with([](Flags& flags, Environment&) { flags.no_step = true; });
     CHECK_FALSE(mode.waits);
     CHECK(mode.rewrites);
     CHECK(mode.style.colour);
 }
 
-TEST_CASE("colour: the flag before NO_COLOR before the terminal") {
+TEST_CASE("mode_for: --color overrides NO_COLOR, which overrides the terminal") {
     const auto colour = [](auto change) { return with(change).style.colour; };
     CHECK_FALSE(colour([](Flags&, Environment& around) { around.no_color = "1"; }));
     CHECK(colour([](Flags& flags, Environment& around) {
@@ -61,13 +61,13 @@ TEST_CASE("colour: the flag before NO_COLOR before the terminal") {
         around.no_color = "1";
     }));
     CHECK_FALSE(colour([](Flags& flags, Environment&) { flags.color = "never"; }));
-    CHECK_FALSE(colour([](Flags& flags, Environment&) {  // --plain promises no escapes at all
+    CHECK_FALSE(colour([](Flags& flags, Environment&) {  // --plain prints no escape sequences
         flags.color = "always";
         flags.plain = true;
     }));
 }
 
-TEST_CASE("ASCII when asked for, or when the locale has nothing else") {
+TEST_CASE("mode_for: ASCII with --ascii or without a UTF-8 locale") {
     const auto ascii = [](auto change) { return with(change).style.ascii; };
     CHECK(ascii([](Flags& flags, Environment&) { flags.ascii = true; }));
     CHECK(ascii([](Flags&, Environment& around) { around.locale = "C"; }));

@@ -1,4 +1,4 @@
-// Events as lines of text: golden copies.
+// Compares the lines of events with expected text.
 #include "course/kit/layout.hpp"
 
 #include "catch.hpp"
@@ -51,7 +51,7 @@ Check three_times() {
 
 }  // namespace
 
-TEST_CASE("the title is a rule with the settings") {
+TEST_CASE("lines_of: a title is a rule with the settings") {
     const Title title{divide, "cpu", "float32", 0};
     CHECK(laid_out(title) == R"(
 == Lesson 7: divide ==================================== cpu  float32  seed 0 ==
@@ -64,7 +64,7 @@ cpu  float32  seed 0
 )");
 }
 
-TEST_CASE("a sentence begins a step, a note continues it") {
+TEST_CASE("lines_of: a sentence begins a step and a note continues it") {
     CHECK(laid_out(Sentence{Sentence::Role::step, "w.grad is NOT cleared in between."}) == R"(
  [4/6] w.grad is NOT cleared in between.
 )");
@@ -76,7 +76,7 @@ TEST_CASE("a sentence begins a step, a note continues it") {
 )");
 }
 
-TEST_CASE("source lines carry file and line") {
+TEST_CASE("lines_of: source has file and line") {
     CHECK(laid_out(Source{"lessons/07_divide.cpp",
                           31,
                           {"for (auto micro : split(x, 2))", "    (loss / 3).backward();"}}) == R"(
@@ -86,7 +86,7 @@ TEST_CASE("source lines carry file and line") {
 )");
 }
 
-TEST_CASE("values stand in one column") {
+TEST_CASE("lines_of: values are in one column") {
     CHECK(laid_out(Tensor{"w.grad", full}) == R"(
        w.grad          [-0.3536  0.0207 -0.6125]
 )");
@@ -101,7 +101,7 @@ TEST_CASE("values stand in one column") {
 )");
 }
 
-TEST_CASE("a table lines up") {
+TEST_CASE("lines_of: the columns of a table are aligned") {
     CHECK(laid_out(micro_batches()) == R"(
        rows      loss      this micro-batch           w.grad after it
        0-1     0.1406   -0.3536  0.0207 -0.6125   -1.0608  0.0620 -1.8375
@@ -109,7 +109,7 @@ TEST_CASE("a table lines up") {
 )");
 }
 
-TEST_CASE("a table wider than the screen continues below, its first column repeated") {
+TEST_CASE("lines_of: a table repeats its first column when it is wider than the screen") {
     Style narrow;
     narrow.width = 60;
     CHECK(laid_out(micro_batches(), narrow) == R"(
@@ -122,7 +122,7 @@ TEST_CASE("a table wider than the screen continues below, its first column repea
 )");
 }
 
-TEST_CASE("a table keeps its first column at any width") {
+TEST_CASE("lines_of: a table has its first column in each block at any width") {
     Style narrow;
     narrow.width = 40;
     TableShown table{{"a rather long heading", "this micro-batch"}, {}};
@@ -149,7 +149,7 @@ TEST_CASE("a table keeps its first column at any width") {
     }
 }
 
-TEST_CASE("a prediction asks, the reveal answers") {
+TEST_CASE("lines_of: a prediction shows the question and a reveal the answer") {
     CHECK(laid_out(times()) == R"(
  [4/6] PREDICT  It is the full-batch gradient times
        1) 3    2) 1    3) 2    4) no fixed factor
@@ -158,14 +158,15 @@ TEST_CASE("a prediction asks, the reveal answers") {
     CHECK(laid_out(Reveal{times(), {}}) == "\n       Answer: 1) 3.  6 / 2 = 3\n");
     CHECK(laid_out(Reveal{times(), {right}}) == "\n       Right: 1) 3.  6 / 2 = 3\n");
     CHECK(laid_out(Reveal{times(), {first_wrong, right}}) == "\n       Right: 1) 3.  6 / 2 = 3\n");
-    CHECK(laid_out(Reveal{times(), {first_wrong}}) == "\n       Answer: 1) 3.  6 / 2 = 3\n");  // then skipped
+    CHECK(laid_out(Reveal{times(), {first_wrong}}) ==
+          "\n       Answer: 1) 3.  6 / 2 = 3\n");  // the second try was skipped
     CHECK(laid_out(Reveal{times(), {first_wrong, last_wrong}}) ==
           "\n       Not quite: 4) no fixed factor.  One.\n       Answer: 1) 3.  6 / 2 = 3\n");
     CHECK(reply_lines(times(), first_wrong, divide, {}) ==
           std::vector<std::string>{"       Not quite: 2) 1.  Nothing was cleared."});
 }
 
-TEST_CASE("a number is asked for with its tolerance, and answered as it was typed") {
+TEST_CASE("lines_of: a typed number is shown with its tolerance and as it was typed") {
     CHECK(laid_out(half()) == R"(
  [4/6] PREDICT  Half of 5 is
        type a number; 0.01 more or less is accepted
@@ -177,7 +178,7 @@ TEST_CASE("a number is asked for with its tolerance, and answered as it was type
           std::vector<std::string>{"       Not quite: 5e0.  That is the sum."});
 }
 
-TEST_CASE("options that don't fit on one line stand in two columns, or have one each") {
+TEST_CASE("lines_of: options use two columns or one line each when they do not fit on one line") {
     const auto asked = [](std::size_t length) {
         return prediction_of("?",
                              {right(std::string(length, 'a')), wrong(std::string(length, 'b'), "b"),
@@ -190,7 +191,7 @@ TEST_CASE("options that don't fit on one line stand in two columns, or have one 
                                      std::string(35, 'b') + "\n       3) " + std::string(35, 'c') + "\n");
 }
 
-TEST_CASE("a check says how it came out") {
+TEST_CASE("lines_of: a check shows its result") {
     Style wide;
     wide.width = 100;
     CHECK(laid_out(three_times(), wide) == R"(
@@ -212,7 +213,7 @@ TEST_CASE("a check says how it came out") {
 )");
 }
 
-TEST_CASE("charts") {
+TEST_CASE("lines_of: charts of bars and points") {
     const Plot bars{"loss", true, {{"loss", {1, 2, 3}, {4, 2, 1}}}};
     CHECK(laid_out(bars) == R"(
        loss
@@ -248,11 +249,11 @@ TEST_CASE("charts") {
 )");
 }
 
-TEST_CASE("a chart of nothing finite says so") {
+TEST_CASE("lines_of: a chart without finite numbers is a message") {
     CHECK(laid_out(Plot{"x", false, {{"s", {}, {}}}}) == "\n       x\n       (nothing finite to draw)\n");
 }
 
-TEST_CASE("every state is a word, with colour or without") {
+TEST_CASE("lines_of: every state is a word with and without colour") {
     Style colour;
     colour.colour = true;
     std::string text;
@@ -261,7 +262,7 @@ TEST_CASE("every state is a word, with colour or without") {
     CHECK(painted("[ok]", Tone::good, Style{}) == "[ok]");
 }
 
-TEST_CASE("the lines of a log") {
+TEST_CASE("log_lines: results with the command that repeats a failure") {
     CHECK(log_lines(divide, {.outcome = Outcome::ok, .steps = 6, .checks = 4}, 0.012) ==
           std::vector<std::string>{"lesson 07 divide              6 steps   4 checks  [ok]    0.01 s"});
     const End failed{.outcome = Outcome::fail,

@@ -67,7 +67,7 @@ TEST_CASE("settings_of: an undeclared parameter is rejected with a list of the d
     CHECK_THROWS_AS(settings_of({whole_number("nothing", "no flag", 1, 0, 2)}, {}), std::logic_error);
 }
 
-TEST_CASE("what_matters and arguments: contain the settings") {
+TEST_CASE("repeat_flags and arguments: contain the settings") {
     Flags flags;
     flags.settings = {{"micro", "6"}, {"rate", "0.2"}};
     flags.seed = 7;
@@ -78,7 +78,7 @@ TEST_CASE("what_matters and arguments: contain the settings") {
     CHECK(std::count(words.begin(), words.end(), "--micro=6") == 1);
 }
 
-TEST_CASE("told_apart: drops mistakes that equal the answer or another mistake") {
+TEST_CASE("distinct_numbers: drops mistakes that equal the answer or another mistake") {
     const auto kept = distinct_numbers(
         {right(1), wrong(1, "not divided"), wrong(6, "a sum"), wrong(6, "rows"), wrong(0.5, "half")});
     CHECK(kept.size() == 3);

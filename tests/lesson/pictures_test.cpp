@@ -1,4 +1,4 @@
-// The pictures of lessons: laws of geometry over random numbers, and the numbers that were handed in.
+// Tests the pictures of lessons with random numbers: their geometry, and the numbers that they show.
 #include "course/kit/pictures.hpp"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ bool says(const Sheet& sheet, const std::string& text) {
                        [&](const auto& words) { return words.text.find(text) != std::string::npos; });
 }
 
-// Random numbers whose scale is random, too.
+// Random numbers with a random scale.
 struct Dice {
     explicit Dice(unsigned seed) : bits(seed) {}
     std::mt19937 bits;
@@ -156,7 +156,7 @@ Walks walks_of(Dice& dice) {
     return walks;
 }
 
-// A chain gone back through step by step, each time from a random step that is kept.
+// A chain whose steps are recorded from the last to the first, each time restarted from a random kept step.
 Runs runs_of(Dice& dice) {
     Runs runs;
     std::vector<std::size_t> kept{0};
@@ -170,7 +170,7 @@ Runs runs_of(Dice& dice) {
     return runs;
 }
 
-// Stages that work for one unit or two, and wait for as long now and then.
+// Stages with pieces of work of one or two units and random waits.
 Lanes lanes_of(Dice& dice) {
     Lanes lanes{{"forward", "backward", "weights"}, {}};
     for (std::size_t lane = 1 + dice.below(6), pieces = 1 + dice.below(16); lane > 0; --lane) {
@@ -187,9 +187,7 @@ Lanes lanes_of(Dice& dice) {
 
 }  // namespace
 
-TEST_CASE(
-    "pictures of random numbers: nothing leaves the page, nothing lies on something else, all is large "
-    "enough") {
+TEST_CASE("sheet_of: with random numbers nothing leaves the page, overlaps or is too small") {
     for (unsigned seed = 0; seed < 200; ++seed) {
         INFO("seed " << seed);
         Dice dice(seed);
@@ -205,7 +203,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("shares: each row, what it counts, and how many times the full batch's gradient comes out") {
+TEST_CASE("Shares: shows each row, its weight, and the ratio to the full batch's gradient") {
     for (unsigned seed = 0; seed < 50; ++seed) {
         INFO("seed " << seed);
         Dice dice(seed);
@@ -231,7 +229,7 @@ TEST_CASE("shares: each row, what it counts, and how many times the full batch's
     }
 }
 
-TEST_CASE("a plane has one scale for both axes") {
+TEST_CASE("Plane: has one scale for both axes") {
     const std::regex circle("<circle[^>]* r=\"(\\d+)\""),
         rule("M(-?\\d+),(-?\\d+) L(-?\\d+),(-?\\d+)\" class=\"t-rule\"");
     for (unsigned seed = 0; seed < 50; ++seed) {
@@ -255,14 +253,14 @@ TEST_CASE("a plane has one scale for both axes") {
         CHECK(std::abs((across[1] - across[0]) - (up[0] - up[1])) <= 1);
         std::smatch found;
         REQUIRE(std::regex_search(svg, found, circle));
-        // One tick is 1, 2 or 5 times a power of ten: so many pixels are the radius in ticks.
+        // The distance between two ticks is 1, 2 or 5 times a power of ten.
         const double ticks = std::stod(found[1]) / (across[1] - across[0]), power = std::log10(scale / ticks);
         const double mantissa = std::pow(10, power - std::floor(power + 0.02));
         CHECK(std::min({std::abs(mantissa - 1), std::abs(mantissa - 2), std::abs(mantissa - 5)}) < 0.1);
     }
 }
 
-TEST_CASE("no line of a number line runs through words, and places keep their order") {
+TEST_CASE("NumberLine: no line crosses words, and places keep their order") {
     const std::regex rule("M(\\d+),(\\d+) L(\\d+),(\\d+)\" class=\"s-");
     for (unsigned seed = 0; seed < 100; ++seed) {
         INFO("seed " << seed);
@@ -288,7 +286,7 @@ TEST_CASE("no line of a number line runs through words, and places keep their or
     }
 }
 
-TEST_CASE("scissors: who gives the right result at a wrong place is called lucky") {
+TEST_CASE("Scissors: a right result is called lucky when the place is wrong") {
     Scissors scissors{{"a", "b", "c"},
                       {{0, "early", "[1 0]"}, {1, "late", "[1 0]", true}, {0, "else", "[0 1]"}}};
     const Sheet sheet = sheet_of("Scissors", scissors);
@@ -296,7 +294,7 @@ TEST_CASE("scissors: who gives the right result at a wrong place is called lucky
     CHECK_FALSE(says(sheet, "[0 1], by luck"));
 }
 
-TEST_CASE("curves: labels stand from the top in the order in which the curves end") {
+TEST_CASE("Curves: labels have the order of the ends of the curves") {
     for (unsigned seed = 0; seed < 50; ++seed) {
         INFO("seed " << seed);
         Dice dice(seed);
@@ -314,7 +312,7 @@ TEST_CASE("curves: labels stand from the top in the order in which the curves en
     }
 }
 
-TEST_CASE("matrices: what is compared is said, and nothing else") {
+TEST_CASE("Matrices: show only the compared pairs") {
     Dice dice(7);
     const std::vector<Vector> rows{dice.numbers(4), dice.numbers(4), dice.numbers(4), dice.numbers(4)};
     const Sheet sheet = sheet_of("Matrices", Matrices{{{"two and two", "loss", 2, rows}}});
@@ -322,7 +320,7 @@ TEST_CASE("matrices: what is compared is said, and nothing else") {
         for (std::size_t j = 0; j < 4; ++j) CHECK(says(sheet, short_number(rows[i][j])) == (i / 2 == j / 2));
 }
 
-TEST_CASE("runs: whenever the chain is begun anew, the input of its step is kept since it was made") {
+TEST_CASE("Runs: the input of a step is kept until the last restart from it") {
     for (unsigned seed = 0; seed < 200; ++seed) {
         INFO("seed " << seed);
         Dice dice(seed);
@@ -347,7 +345,7 @@ TEST_CASE("runs: whenever the chain is begun anew, the input of its step is kept
     }
 }
 
-TEST_CASE("lanes: a box for each piece of work, lane below lane, all on one scale of time") {
+TEST_CASE("Lanes: each piece of work is a box, and all lanes have one scale of time") {
     for (unsigned seed = 0; seed < 100; ++seed) {
         INFO("seed " << seed);
         Dice dice(seed);

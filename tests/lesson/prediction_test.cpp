@@ -1,4 +1,4 @@
-// Predictions: shuffled so that no place is better than another, and typed numbers that are recognised.
+// Tests that shuffled options are in each place equally often, and that typed numbers are recognised.
 #include "course/kit/prediction.hpp"
 
 #include <map>
@@ -21,7 +21,7 @@ Prediction asked(std::size_t options, int id) {
 
 }  // namespace
 
-TEST_CASE("in n seeds in a row each option stands in each of n places once") {
+TEST_CASE("shuffle: over n consecutive seeds each option is in each of n places once") {
     for (int lesson = 1; lesson <= 22; ++lesson)
         for (int id = 1; id <= 8; ++id) {
             const auto n = static_cast<std::size_t>(2 + (lesson + id) % 8);
@@ -36,7 +36,7 @@ TEST_CASE("in n seeds in a row each option stands in each of n places once") {
         }
 }
 
-TEST_CASE("at one seed the right one of four stands anywhere, over many predictions") {
+TEST_CASE("shuffle: over many predictions with one seed the right option is in each place") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         std::map<std::size_t, int> stood;
         for (int lesson = 1; lesson <= 100; ++lesson)
@@ -52,7 +52,7 @@ TEST_CASE("at one seed the right one of four stands anywhere, over many predicti
     }
 }
 
-TEST_CASE("the same seed gives the same order, and a typed number has none") {
+TEST_CASE("shuffle: the order depends on the seed only, and a typed number is not shuffled") {
     Prediction once = asked(6, 3), again = asked(6, 3);
     shuffle(once, 11, 5), shuffle(again, 11, 5);
     for (std::size_t i = 0; i < 6; ++i) CHECK(once.options[i].id == again.options[i].id);
@@ -67,7 +67,7 @@ TEST_CASE("the same seed gives the same order, and a typed number has none") {
     CHECK(reply_to(typed, *parse_try(typed, "-1")) == "The answer has the other sign.");
 }
 
-TEST_CASE("whatever is typed within the tolerance is that number, and beyond it is not") {
+TEST_CASE("parse_try: accepts a number within the tolerance only") {
     for (std::uint64_t draw = 0; draw < 200; ++draw) {
         const double value = tally::random::bits(2026, 1, draw) % 2000 / 100.0 - 10;
         const double tolerance = (1 + tally::random::bits(2026, 2, draw) % 100) / 1000.0;
@@ -88,7 +88,7 @@ TEST_CASE("whatever is typed within the tolerance is that number, and beyond it 
     }
 }
 
-TEST_CASE("what is no number is no try") {
+TEST_CASE("parse_try: rejects text that is not a number") {
     const auto prediction = prediction_of("?", {right(0.3), wrong(1, "one")}, hint("?", "."), "so");
     for (const char* typed : {"", "-", "e", "1e", "1.2.3", "1-1", "1e999", "..", "--1"})
         CHECK_FALSE(parse_try(prediction, typed));
@@ -96,6 +96,6 @@ TEST_CASE("what is no number is no try") {
     CHECK(prediction.is_right(
         *parse_try(prediction_of("?", {right(0.1 + 0.2), wrong(1, "one")}, {}, ""), "0.3")));
     CHECK(prediction.tries() == 2);
-    CHECK(prediction_of("?", {right("a"), wrong("b", "not b")}, {}, "").tries() ==
-          1);  // what is left is no try
+    // With two options a second try would have only one option left.
+    CHECK(prediction_of("?", {right("a"), wrong("b", "not b")}, {}, "").tries() == 1);
 }

@@ -1,4 +1,4 @@
-// A running lesson: its steps, its record, its tables, its checks, and what stops it.
+// Tests a running lesson: steps, record, tables, checks, and how it ends.
 #include "course/kit/running.hpp"
 
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 
 const Lesson two_steps{.number = 1, .slug = "two-steps", .title = "two steps", .minutes = 1, .steps = 2};
 
-// Remembers what it saw, in words.
+// Records the names of the events it was shown.
 struct RecordingViewer : Viewer {
     std::vector<std::string> seen;
 
@@ -46,7 +46,7 @@ using Seen = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a step ends where the next begins, and the question comes before the reveal") {
+TEST_CASE("Running: a step ends when the next begins, and a question is asked before the reveal") {
     Stage stage;
     step("one");
     show("x", 1.0);
@@ -59,7 +59,7 @@ TEST_CASE("a step ends where the next begins, and the question comes before the 
     CHECK(stage.running.end().checks == 1);
 }
 
-TEST_CASE("from a step on: what lies before it is hidden and asks nothing, how it ended is always shown") {
+TEST_CASE("Running: with a later first step earlier steps are hidden and ask nothing, and the end is shown") {
     Stage stage(2);
     predict("what?", {right("a"), wrong("b", "not b")}, hint("?", "."), "so");
     check("it holds", false, "because");
@@ -69,7 +69,7 @@ TEST_CASE("from a step on: what lies before it is hidden and asks nothing, how i
     CHECK(stage.running.end().outcome == Outcome::fail);
 }
 
-TEST_CASE("what stops a lesson is shown, even in a hidden step") {
+TEST_CASE("Running: the end is shown when a lesson stops in a hidden step") {
     Stage stage(2);
     step("one");
     stage.running.finish(Outcome::fail, "it threw");
@@ -93,7 +93,7 @@ TEST_CASE("setting: converts only to the declared kind of parameter") {
     CHECK(split == std::vector<std::int64_t>{4, 2});
     const std::vector<std::int64_t> values = setting("values");
     CHECK(values == std::vector<std::int64_t>{2, -3});
-    // Also where its value happens to be a whole number.
+    // This holds even if the value is a whole number.
     CHECK_THROWS_WITH(int(setting("rate")), "[setting] 'rate' is a real number; read it as double");
     CHECK_THROWS_WITH(int(setting("split")),
                       "[setting] 'split' is parts; read it as std::vector<std::int64_t>");
@@ -104,7 +104,7 @@ TEST_CASE("setting: converts only to the declared kind of parameter") {
     CHECK_THROWS_WITH(int(setting("steps")), "[setting] the lesson does not declare a parameter 'steps'");
 }
 
-TEST_CASE("the means of the toy's rows, exactly: those of whole numbers") {
+TEST_CASE("Toy: exact_means equal quotients of integers") {
     const Stage stage;
     const Toy toy;
     CHECK(toy.exact_means(0, 6) == std::vector<double>{-21216 / 60000.0, 1240 / 60000.0, -36750 / 60000.0});
@@ -114,7 +114,7 @@ TEST_CASE("the means of the toy's rows, exactly: those of whole numbers") {
     for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(printed[i] - toy.exact_means(0, 6)[i]) < 1e-6);
 }
 
-TEST_CASE("a table is shown when the lesson goes on") {
+TEST_CASE("table: is shown before the next event") {
     Stage stage;
     step("one");
     auto rows = table({"k", "loss"});
@@ -130,7 +130,7 @@ TEST_CASE("a table is shown when the lesson goes on") {
     CHECK_THROWS_WITH(other.row(1, 2), contains("2 cells for 1 columns"));
 }
 
-TEST_CASE("a table tells what it has shown") {
+TEST_CASE("table: returns the cells that it has shown") {
     Stage stage;
     step("one");
     auto rows = table({"k", "loss", "", "same"});
@@ -143,7 +143,7 @@ TEST_CASE("a table tells what it has shown") {
     CHECK(rows.column("loss").shape == std::vector<std::int64_t>{3});
     CHECK(rows.column("loss").type == Numbers::Type::float32);
     CHECK(rows.all("same", "yes"));
-    check("done", true);  // it is shown now
+    check("done", true);  // ends the table
     CHECK(rows.column("").values == std::vector<double>{7});
     CHECK_THROWS_WITH(rows.column("los"), contains("there is no column 'los'"));
     CHECK_THROWS_WITH(rows.row(3, 0.1, 1, false), contains("already shown"));
@@ -168,7 +168,7 @@ TEST_CASE("run_registered: runs the lesson with the number, in the registered ty
     CHECK_THROWS_WITH(run_with("--dtype=float32", 97), contains("no lesson"));
 }
 
-TEST_CASE("the toy's micro-batches say which rows they are") {
+TEST_CASE("Toy: micro_batches name their rows") {
     Stage stage;
     const Toy toy;
     std::vector<std::string> said;
@@ -182,7 +182,7 @@ TEST_CASE("the toy's micro-batches say which rows they are") {
     CHECK(std::abs(toy.mean_columns(6)[1] - 4.376) < 1e-6);
 }
 
-TEST_CASE("a table without rows waits for the first one") {
+TEST_CASE("table: stays open until its first row") {
     Stage stage;
     step("one");
     auto rows = table({"k"});
@@ -192,7 +192,7 @@ TEST_CASE("a table without rows waits for the first one") {
     CHECK(stage.viewer.seen == Seen{"sentence 1", "check 1", "table 1", "check 1"});
 }
 
-TEST_CASE("long work reports each tenth once, and does all of it") {
+TEST_CASE("progress: visits every index and reports each tenth once") {
     for (const std::int64_t total : {1, 3, 10, 999, 12345}) {
         Stage stage;
         step("one");
@@ -206,7 +206,7 @@ TEST_CASE("long work reports each tenth once, and does all of it") {
     for (auto i : progress("nothing", 0)) FAIL("work where there is none: " << i);
 }
 
-TEST_CASE("the first failure is what the log will say") {
+TEST_CASE("Running: the end reports the first failure") {
     Stage stage;
     step("one");
     CHECK(check("fine", true));
@@ -222,7 +222,7 @@ TEST_CASE("the first failure is what the log will say") {
     CHECK(end.failed_step == 2);
 }
 
-TEST_CASE("a lesson with more or fewer steps than it says fails") {
+TEST_CASE("Running: a lesson fails when it has more or fewer steps than declared") {
     Stage stage;
     step("one");
     stage.running.finish(Outcome::ok, "");
@@ -230,7 +230,7 @@ TEST_CASE("a lesson with more or fewer steps than it says fails") {
     CHECK(stage.running.end().detail == "the lesson declares 2 steps and has 1");
 }
 
-TEST_CASE("a failed check is not forgiven by a skip") {
+TEST_CASE("Running: a lesson fails when it is skipped after a failed check") {
     Stage stage;
     step("one");
     check("no", false);
@@ -238,7 +238,7 @@ TEST_CASE("a failed check is not forgiven by a skip") {
     CHECK(stage.running.end().outcome == Outcome::fail);
 }
 
-TEST_CASE("mistakes of authors are errors in words") {
+TEST_CASE("lesson kit: mistakes of authors throw errors with messages") {
     CHECK_THROWS_WITH(step("nobody listens"), contains("no lesson is running"));
     Stage stage;
     step("one");
@@ -254,7 +254,7 @@ TEST_CASE("mistakes of authors are errors in words") {
     CHECK_THROWS_WITH(plot("p", {Series{"s", {1, 2}, {1}}}), contains("2 x and 1 y"));
 }
 
-TEST_CASE("code shows the lines below it, without their margin") {
+TEST_CASE("code: shows the next lines without their indentation") {
     struct Last : Viewer {
         Event event;
         void show(const Event& e) override { event = e; }

@@ -1,4 +1,4 @@
-// Widths, wrapping, pure ASCII, the nearest name.
+// Tests widths, wrapping, ASCII and edit distance.
 #include "course/kit/text.hpp"
 
 #include "catch.hpp"
@@ -6,13 +6,13 @@
 using namespace tally::lesson;
 using Strings = std::vector<std::string>;
 
-TEST_CASE("a code point is one column") {
+TEST_CASE("width_of: a code point is one column") {
     CHECK(width_of("σ² ≤ 1") == 6);
     CHECK(padded("σ", 3) == "σ  ");
     CHECK(padded_left("σ", 3) == "  σ");
 }
 
-TEST_CASE("text wraps at blanks") {
+TEST_CASE("wrapped: breaks at blanks") {
     CHECK(wrapped("one two three", 7) == Strings{"one two", "three"});
     CHECK(wrapped("one two three", 7, 2) == Strings{"one two", "  three"});
     CHECK(wrapped("short  enough", 20) == Strings{"short  enough"});
@@ -21,24 +21,24 @@ TEST_CASE("text wraps at blanks") {
     CHECK(wrapped("", 10) == Strings{""});
 }
 
-TEST_CASE("a word longer than the line is cut, and nothing of it is lost") {
+TEST_CASE("wrapped: cuts a word longer than the line without loss") {
     CHECK(wrapped("abcdefghij", 4) == Strings{"abcd", "efgh", "ij"});
     CHECK(wrapped("σσσσσσ", 4) == Strings{"σσσσ", "σσ"});
 }
 
-TEST_CASE("pieces stay whole") {
+TEST_CASE("wrapped: keeps pieces whole") {
     CHECK(wrapped(Strings{"[ok] a name", "exact no", "bound 1"}, "   ", 22, 5) ==
           Strings{"[ok] a name   exact no", "     bound 1"});
 }
 
-TEST_CASE("what is no ASCII becomes a question mark") {
+TEST_CASE("to_ascii: other characters become question marks") {
     CHECK(to_ascii("σ² ≤ 3") == "?? ? 3");
     CHECK(to_ascii("plain") == "plain");
     CHECK(to_ascii("字") == "?");
     CHECK(to_ascii("\xff") == "?");
 }
 
-TEST_CASE("edit distance") {
+TEST_CASE("edit_distance: counts insertions, deletions and replacements") {
     CHECK(edit_distance("divde", "divide") == 1);
     CHECK(edit_distance("", "abc") == 3);
     CHECK(edit_distance("arrays", "rounding") == edit_distance("rounding", "arrays"));

@@ -1,5 +1,5 @@
-// A small lesson with everything a lesson can show, for the tests of the kit. SAMPLE_LESSON
-// makes it misbehave.
+// A small lesson for tests of the kit, with all kinds of events. The variable SAMPLE_LESSON selects a
+// misbehaviour.
 #include <chrono>
 #include <cstdlib>
 #include <stdexcept>
@@ -17,7 +17,7 @@ std::string behaviour() {
     return asked == nullptr ? "" : asked;
 }
 
-struct Unfinished {  // what a variable without a gradient looks like to the kit
+struct Unfinished {  // a variable without a gradient
     bool has_grad() const { return false; }
     double grad() const { throw std::logic_error("no gradient"); }
 };
