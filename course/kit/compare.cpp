@@ -20,7 +20,7 @@ double distance(double a, double b) { return a == b ? 0 : std::abs(a - b); }
 // Returns why the numbers cannot be compared; empty if they can.
 std::string objection(const Numbers& got, const Numbers& expected) {
     if (got.missing || expected.missing)
-        return got.missing ? "there is no gradient to compare" : "there is no gradient to compare with";
+        return got.missing ? "the result has no gradient" : "the expected value has no gradient";
     if (got.shape != expected.shape) {
         return fmt::format("shapes differ: got {}, expected {}", shape_text(got.shape),
                            shape_text(expected.shape));

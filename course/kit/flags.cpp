@@ -190,7 +190,7 @@ Mode mode_for(const Flags& flags, const Environment& around) {
     } else if (flags.plain) {
         mode.not_waiting = "--plain never waits";
     } else if (flags.quiet || !flags.graph.empty()) {
-        mode.not_waiting = "there is no output to wait at";
+        mode.not_waiting = "--quiet and --graph never wait";
     } else if (!around.input_is_terminal || !around.output_is_terminal) {
         mode.not_waiting = "standard input and output must be a terminal";
     } else if (!around.ci.empty()) {

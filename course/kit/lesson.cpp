@@ -84,7 +84,8 @@ void Table::add(std::vector<Cell> cells) {
 
 std::size_t Table::place(std::string_view name) const {
     const auto found = std::find(columns_.begin(), columns_.end(), name);
-    if (found == columns_.end()) throw std::logic_error(fmt::format("[table] there is no column '{}'", name));
+    if (found == columns_.end())
+        throw std::logic_error(fmt::format("[table] the table has no column '{}'", name));
     return static_cast<std::size_t>(found - columns_.begin());
 }
 

@@ -1,4 +1,4 @@
-"""./learn in a checkout of its own, with every tool around it faked."""
+"""Runs ./learn in a temporary checkout with fake tools."""
 import os
 import pty
 import shutil
@@ -13,7 +13,7 @@ LEARN = Path(__file__).resolve().parents[2] / "learn"
 SHELLS = [words for words in (["dash"], ["bash", "--posix"]) if shutil.which(words[0])]
 SHELLS += [["busybox", "sh"]] if shutil.which("busybox") else []
 
-# Each fake writes what it was asked for into $calls; state is kept as files in $fakes.
+# Each fake tool writes its calls to $calls. Files in $fakes are its state.
 FAKES = {
     "c++": """
         case $1 in --version) echo "c++ 12.0"; exit 0 ;; esac
@@ -132,14 +132,14 @@ class Faked(unittest.TestCase):
                 if when and when.encode() in seen:
                     os.write(terminal, keys.encode())
                     when = ""
-        except OSError:  # Linux reports the other end's close as an error
+        except OSError:  # Linux reports the closed other end as an error
             pass
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), seen.decode()
 
 
 def main(tests):
-    """Every test under every shell that is there."""
-    for ignored in signal.valid_signals():  # under nohup they would stay so, and rightly
+    """Runs all tests with each installed shell."""
+    for ignored in signal.valid_signals():  # ./learn keeps ignored signals ignored, as under nohup
         if signal.getsignal(ignored) == signal.SIG_IGN and ignored != signal.SIGPIPE:
             signal.signal(ignored, signal.SIG_DFL)
     failed = False

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# First contact through ./learn: what it asks for, installs, builds and hands over, with every tool around it faked.
+# Tests with fake tools how ./learn installs packages, builds the lessons and starts the runner.
 import shutil
 from pathlib import Path
 
@@ -38,13 +38,13 @@ class FirstContact(Faked):
             result = self.learn(*words)
             self.assertEqual((result.returncode, result.stdout), (77, f"runner in {self.top}: {run}\n"))
 
-    def test_an_option_value_is_no_command(self):
+    def test_an_option_value_is_not_a_command(self):
         self.state(installed="")
         self.assertIn("--width 60 list", self.learn("--width", "60", "list").stdout)
 
-    def test_root_installs_and_goes_on(self):
+    def test_root_installs_and_continues(self):
         result = self.learn("run", "divide", "-o", "x y")
-        self.assertEqual(result.returncode, 77, result.stderr)  # the runner's own
+        self.assertEqual(result.returncode, 77, result.stderr)  # the exit code of the runner
         self.assertEqual(result.stdout, f"runner in {self.top}: run divide -o x y\n")
         self.assertIn("2.5 MB to download", result.stderr)
         self.assertIn("apt-get install --no-install-recommends g++ libxtensor-dev", result.stderr)
@@ -53,7 +53,7 @@ class FirstContact(Faked):
         self.assertEqual(calls.count("apt-get install"), 1)
         self.assertNotIn("apt-get update", calls)
 
-    def test_all_there_is_silent_and_asked_once(self):
+    def test_installed_packages_are_probed_once_and_silently(self):
         self.state(installed="")
         first = self.learn("list")
         self.assertNotIn("missing", first.stderr)
@@ -63,19 +63,19 @@ class FirstContact(Faked):
         self.learn("list")
         self.assertEqual(self.calls().count("c++"), 0)
 
-    def test_missing_lists_are_read_first(self):
+    def test_missing_package_lists_are_updated_first(self):
         self.state(lists=None, fresh=None)
         self.assertEqual(self.learn("list").returncode, 77)
         apt = [call for call in self.calls() if call.startswith("apt-get")]
         self.assertEqual(apt, ["apt-get update", "apt-get install"])
 
-    def test_stale_lists_are_read_again(self):
+    def test_stale_package_lists_are_updated(self):
         self.state(fresh=None)
         self.assertEqual(self.learn("list").returncode, 77)
         apt = [call for call in self.calls() if call.startswith("apt-get")]
         self.assertEqual(apt, ["apt-get install", "apt-get update", "apt-get install"])
 
-    def test_forbidden(self):
+    def test_no_install_changes_nothing(self):
         self.assertChangedNothing(self.learn("list", TALLY_NO_INSTALL="1"))
 
     def test_not_root_without_sudo(self):
@@ -84,7 +84,7 @@ class FirstContact(Faked):
         self.assertChangedNothing(result)
         self.assertIn("sudo apt-get install --no-install-recommends", result.stderr)
 
-    def test_not_root_and_sudo_wants_a_password(self):
+    def test_not_root_and_sudo_requires_a_password(self):
         self.state(uid="1000")
         self.fake("sudo", SUDO["password"])
         self.assertChangedNothing(self.learn("list", "--yes"))
@@ -95,7 +95,7 @@ class FirstContact(Faked):
         self.assertEqual(self.learn("list").returncode, 77)
         self.assertIn("sudo", self.calls())
 
-    def test_at_a_terminal_it_asks(self):
+    def test_asks_at_a_terminal(self):
         code, seen = self.learn_at_terminal("n\n", "list")
         self.assertEqual(code, 3)
         self.assertIn("Install now? [Y/n]", seen)
@@ -116,7 +116,7 @@ class FirstContact(Faked):
         self.assertEqual(code, 77)
         self.assertNotIn("[Y/n]", seen)
 
-    def test_another_package_manager_is_only_named(self):
+    def test_the_command_of_another_package_manager_is_printed(self):
         (self.bin / "apt-get").unlink()
         self.fake("dnf", "exit 1")
         result = self.learn("list")
@@ -124,7 +124,7 @@ class FirstContact(Faked):
         self.assertIn("dnf install gcc-c++", result.stderr)
         self.assertIn("(untested)", result.stderr)
 
-    def test_ninja_builds_where_it_is_and_make_where_it_is_not(self):
+    def test_ninja_is_used_if_installed_and_make_otherwise(self):
         self.state(installed="")
         for ninja, make, asked, by in ((False, True, None, None), (True, True, None, "Ninja"), (True, False, None, "Ninja"),
                                        (True, True, "Unix Makefiles", "Unix Makefiles")):
@@ -161,7 +161,7 @@ class FirstContact(Faked):
         self.state(broken=None)
         self.calls()
         self.assertEqual(self.learn("list").returncode, 77)
-        self.assertGreater(self.calls().count("c++"), 7)  # what was there may be gone: probed again
+        self.assertGreater(self.calls().count("c++"), 7)  # packages may have been removed, so they are probed again
 
     def test_ctrl_c_ends_the_build(self):
         self.state(installed="", endless="")
@@ -169,7 +169,7 @@ class FirstContact(Faked):
         self.assertEqual(code, 130)
         self.assertTrue(seen.endswith("\n"), seen)
 
-    def test_tests_are_run_where_they_were_built(self):
+    def test_tests_run_in_the_build_folder(self):
         self.state(installed="")
         self.assertEqual(self.learn("test", "--", "-R", "toy").returncode, 0)
         calls = self.calls()
@@ -182,7 +182,7 @@ class FirstContact(Faked):
         self.state(**{"test fails": ""})
         self.assertEqual(self.learn("test").returncode, 1)
 
-    def test_what_takes_long_is_tested_when_all_is_asked_for(self):
+    def test_slow_tests_run_with_all(self):
         self.state(installed="")
         for words, leaves_out in ([], "-LE ^long$"), (["--all"], "-LE ^$"):
             self.calls()
@@ -190,7 +190,7 @@ class FirstContact(Faked):
             self.assertEqual((result.returncode, "./learn test --all" in result.stderr), (0, not words))
             self.assertTrue([call for call in self.calls() if call.startswith("ctest")][0].endswith(leaves_out))
 
-    def test_the_tests_ask_for_what_only_they_need(self):
+    def test_packages_for_tests_are_required_only_by_test(self):
         self.state(installed="")
         for tool in ("python3", "pkg-config"):
             (self.bin / tool).unlink()
@@ -205,23 +205,23 @@ class FirstContact(Faked):
         self.assertEqual(self.learn("test").returncode, 0)
         calls = self.calls()
         self.assertEqual(calls.count("apt-get install"), 1)
-        self.assertIn(f"cmake {self.tree}/build/release", calls)  # CMake had not seen them
+        self.assertIn(f"cmake {self.tree}/build/release", calls)  # CMake must run again to find them
         self.assertEqual(self.learn("test").returncode, 0)
         self.assertNotIn("apt-get install", self.calls())
 
-    def test_bench_is_built_apart_and_run_where_one_stands(self):
+    def test_bench_is_built_in_its_own_folder_and_runs_in_the_current_folder(self):
         self.state(installed="")
         result = self.learn("bench", "--quick", "-o", "here")
-        self.assertEqual(result.returncode, 77, result.stderr)  # the program's own
+        self.assertEqual(result.returncode, 77, result.stderr)  # the exit code of the program
         self.assertEqual(result.stdout, f"runner in {self.top}: --quick --only  -o here\n")
         configured = [call for call in self.calls() if call.startswith("cmake --preset")]
         self.assertEqual(len(configured), 1)
         self.assertIn(f"-B {self.tree}/build/bench -DTALLY_BENCH=ON -DTALLY_CUDA=OFF", configured[0])
         self.assertFalse((self.tree / "build/release").exists())
         self.learn("bench")
-        self.assertEqual(len([call for call in self.calls() if "--preset" in call]), 1)  # looks again
+        self.assertEqual(len([call for call in self.calls() if "--preset" in call]), 1)  # configures again
 
-    def test_bench_hands_a_folder_with_a_python_to_the_program(self):
+    def test_bench_passes_a_folder_with_a_python_to_the_program(self):
         self.state(installed="")
         folder = Path(self.top, "two words")
         folder.mkdir()
@@ -232,14 +232,14 @@ class FirstContact(Faked):
         self.assertEqual(result.returncode, 2)
         self.assertIn("bench: /a was not made by tools/bench-peers", result.stderr)
 
-    def test_bench_refuses_before_it_builds(self):
+    def test_bench_rejects_invalid_options_before_it_builds(self):
         for words, named in ((["bench", "--fast"], "'--fast'"), (["bench", "-o"], "-o wants"), (["bench", "toy"], "'toy'")):
             result = self.learn(*words)
             self.assertEqual(result.returncode, 2, result.stderr)
             self.assertIn(named, result.stderr)
         self.assertFalse((self.tree / "build").exists())
 
-    def test_bench_writes_its_section_of_the_docs_and_nothing_else(self):
+    def test_bench_docs_changes_only_its_section(self):
         self.state(installed="", **{"bench.md": "a table\n![curve](nodes.svg)\n"})
         (self.tree / "docs").mkdir()
         page = self.tree / "docs/performance.md"
@@ -250,7 +250,7 @@ class FirstContact(Faked):
         self.assertEqual(page.read_text(), before + "a table\n![curve](measurements/bench/nodes.svg)\n" + after)
         self.assertFalse((self.tree / "docs/measurements/bench/bench.md").exists())
 
-    def test_gpu_builds_in_a_folder_of_its_own_and_requires_the_device(self):
+    def test_gpu_builds_in_its_own_folder_and_requires_a_device(self):
         self.state(installed="")
         result = self.learn("test", "--gpu", "--", "-L", "cuda")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -280,7 +280,7 @@ class FirstContact(Faked):
         self.assertIn("CUDACXX", result.stderr)
         self.assertFalse((self.tree / "build").exists())
 
-    def test_nvcc_may_be_named_or_lie_where_it_is_installed(self):
+    def test_nvcc_is_found_by_name_or_in_its_usual_folder(self):
         self.state(installed="")
         (self.top / "cuda/bin").mkdir(parents=True)
         (self.bin / "nvcc").rename(self.top / "cuda/bin/nvcc")

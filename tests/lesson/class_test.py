@@ -1,4 +1,4 @@
-"""./learn class: many files of answers, some of them broken. Usage: class_test.py LEARN_RUNNER"""
+"""Tests ./learn class with files of answers, some of them broken. Usage: class_test.py LEARN_RUNNER"""
 
 import json
 import os
@@ -48,7 +48,7 @@ def three(runner):
                  carl=[tried("right", "a", "3")])
 
 
-def test_the_most_frequent_first_with_its_sentence(runner):
+def test_most_frequent_mistake_is_first(runner):
     with three(runner) as a_class:
         result = a_class.run()
         said = " ".join(result.stdout.split())
@@ -59,7 +59,7 @@ def test_the_most_frequent_first_with_its_sentence(runner):
         assert all(len(line) <= 80 for line in result.stdout.splitlines()[:-1])
 
 
-def test_as_a_picture(runner):
+def test_picture(runner):
     with three(runner) as a_class:
         picture = a_class.folder.name + "/slides/class.svg"
         assert a_class.run(a_class.pupils, "-o", picture).returncode == 0
@@ -72,19 +72,19 @@ def test_as_a_picture(runner):
                 bars = [int(each.get("width")) for each in root.iter("{http://www.w3.org/2000/svg}rect") if each.get("class") == "c-bar"]
                 assert bars == [1320 * 2 // 3, 1320, 1320 // 3], bars
             else:
-                assert root is None, "only where it was asked for"
+                assert root is None, "a picture is written only to the named file"
         a_class.run()
         assert os.path.exists(a_class.work + "/class.svg")
 
 
-def test_as_json(runner):
+def test_json(runner):
     with three(runner) as a_class:
         rows = [json.loads(line) for line in a_class.run(a_class.pupils, "--json").stdout.splitlines()]
         assert [(row["slug"], row["which"], row["learners"], row["of"]) for row in rows] == \
             [("divide", "b", 2, 3), ("divide", "not_divided", 1, 1), ("divide", "c", 1, 3)], rows
 
 
-def test_broken_files_are_named_and_the_others_count(runner):
+def test_broken_files_are_reported_and_the_others_count(runner):
     with three(runner) as a_class:
         before = a_class.run().stdout.splitlines()
         a_class.write("rubbish", "\x00\x01 no answers", "")
@@ -95,7 +95,7 @@ def test_broken_files_are_named_and_the_others_count(runner):
         assert result.returncode == 0 and result.stdout.splitlines() == before, result
         assert "rubbish is not a file of answers: ignored" in result.stderr and "carl has a line that is not an answer" in result.stderr, result.stderr
         assert "\x1b" not in result.stderr and "hidden" not in result.stderr
-        assert open(a_class.pupils + "/rubbish", encoding="utf-8").read().startswith("\x00"), "nothing in the folder is changed"
+        assert open(a_class.pupils + "/rubbish", encoding="utf-8").read().startswith("\x00"), "the files in the folder are unchanged"
 
 
 def test_a_learner_may_be_a_folder(runner):
@@ -105,7 +105,7 @@ def test_a_learner_may_be_a_folder(runner):
         assert "2 of 2" in a_class.run().stdout
 
 
-def test_a_class_that_is_not_there(runner):
+def test_missing_or_empty_folder(runner):
     with Class(runner) as a_class:
         result = a_class.run()
         assert result.returncode == 77 and "no answers in" in result.stderr and result.stdout == "", result
@@ -113,7 +113,7 @@ def test_a_class_that_is_not_there(runner):
         assert result.returncode == 5 and "cannot read the folder" in result.stderr, result
         a_class.write("anna", HEADING, tried("right", "a", "3"))
         result = a_class.run()
-        assert result.returncode == 0 and "1 learner" in result.stdout and not os.path.exists(a_class.work), "without a mistake there is no picture"
+        assert result.returncode == 0 and "1 learner" in result.stdout and not os.path.exists(a_class.work), "a picture is written only if there are mistakes"
         a_class.write("anna", HEADING, tried("wrong", *SIX))
         open(a_class.work, "w").close()
         result = a_class.run()

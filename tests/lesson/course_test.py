@@ -1,4 +1,4 @@
-"""The course as a whole: its order, what comes before, its minutes, and what a learner is told to try. Usage: course_test.py LEARN_RUNNER SCHEMA"""
+"""Tests the order, prerequisites, minutes and suggested commands of the course. Usage: course_test.py LEARN_RUNNER SCHEMA"""
 
 import json
 import math
@@ -31,22 +31,22 @@ def test_every_lesson_is_in_the_syllabus(runner, schema):
         assert lesson["in_class"] >= lesson["minutes"] and 40 <= len(lesson["rule"]) <= 110 and lesson["rule"].endswith("."), lesson
 
 
-def test_what_a_lesson_comes_after_comes_before_it(runner, schema):
+def test_prerequisites_come_first(runner, schema):
     seen = set()
     for lesson in lessons(runner):
         assert set(lesson["after"]) <= seen, lesson
-        assert lesson["after"] or not seen, f"{lesson['slug']} comes after nothing"
+        assert lesson["after"] or not seen, f"{lesson['slug']} has no prerequisite"
         seen.add(lesson["slug"])
 
 
-def test_the_minutes_are_reckoned(runner, schema):
-    """As docs/teaching.md has it: words that are read, things that are looked at, and predictions that are discussed."""
+def test_minutes_follow_the_formula(runner, schema):
+    """Compares the minutes with the formula of docs/teaching.md, which counts words, shown values and predictions."""
     faults = []
     for lesson in lessons(runner):
         device = ["--device=simulated"] if lesson["slug"] == "on-the-gpu" else []
         events = [json.loads(line) for line in run(runner, "run", lesson["slug"], "--json", *device).stdout.splitlines()]
         if events[-1]["outcome"] == "skip":
-            continue  # there is no MPI to start its processes
+            continue  # without MPI the lesson is skipped
         text = " ".join(str(event[key]) for event in events for key in ("text", "question", "options", "why") if key in event and event["event"] != "tensor" and
                         event["event"] != "table")
         words = len(text.split())
@@ -54,11 +54,11 @@ def test_the_minutes_are_reckoned(runner, schema):
         shown = sum(event["event"] in ("table", "tensor", "source", "graph", "plot") for event in events)
         for minutes, reckoned in ((lesson["minutes"], words / 150 + 1.5 * asked + 0.5 * shown), (lesson["in_class"], words / 110 + 4 * asked + shown)):
             if not math.ceil(reckoned / 5) * 5 - 5 <= minutes <= math.ceil(reckoned / 5) * 5 + 5:
-                faults.append(f"{lesson['slug']}: {minutes} minutes, and {reckoned:.1f} are reckoned")
+                faults.append(f"{lesson['slug']}: {minutes} minutes, and the formula gives {reckoned:.1f}")
     assert not faults, "\n".join(faults)
 
 
-def test_what_is_there_to_try_can_be_tried(runner, schema):
+def test_suggested_commands_work(runner, schema):
     exercises = {path.stem.split("_", 1)[1].replace("_", "-") for path in (ROOT / "exercises").glob("[0-9]*.cpp")}
     for lesson in lessons(runner):
         assert lesson["task"] in exercises | {""}, lesson

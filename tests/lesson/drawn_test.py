@@ -1,4 +1,4 @@
-"""The pictures that lessons draw: readable, and of the lesson's own numbers. Usage: drawn_test.py LESSON..."""
+"""The pictures of lessons are readable and show the numbers of the lesson. Usage: drawn_test.py LESSON..."""
 
 import json
 import re
@@ -10,14 +10,14 @@ from fractions import Fraction
 
 from terminal_driver import clean_environment
 
-WIDEST, SMALLEST, LARGEST = 1400, 18, 12_000  # pixels, pixels of a letter, bytes
+WIDEST, SMALLEST, LARGEST = 1400, 18, 12_000  # pixels of width, pixels of a letter, bytes
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def events_of(lesson):
     done = subprocess.run([lesson, "--json"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                           env=clean_environment(TALLY_IMAGES="1312"))
-    assert done.returncode in (0, 77), done.stderr  # 77: skipped, where there is no device, or no MPI
+    assert done.returncode in (0, 77), done.stderr  # 77: skipped without a device or without MPI
     return [json.loads(line) for line in done.stdout.splitlines()], done.returncode == 77
 
 
@@ -86,7 +86,7 @@ class Lesson:
 
 
 def vector(text):
-    """Numbers as a picture writes them, whatever blanks a table puts between them."""
+    """Returns numbers as a picture prints them. A table has more blanks between them."""
     return "[" + "".join(number.rjust(8) for number in re.findall(r"-?[\d.]+", text))[1:] + "]"
 
 
@@ -109,7 +109,7 @@ def divide(lesson):
     picture = lesson.pictures["divide"]
     for name in ("full batch", "sum of 3x2", "sum / (6/2)"):
         picture.says(vector(lesson.shown(name)["text"]))
-    assert picture.said().count(vector(lesson.shown("full batch")["text"])) == 2, "at once, and divided"
+    assert picture.said().count(vector(lesson.shown("full batch")["text"])) == 2, "the full batch's and the divided gradient"
     assert picture.said().count("1/2 / 3 = 1/6") == 6
     picture.says("1.00 times the full batch's")
 
@@ -145,19 +145,19 @@ def rounding(lesson):
                for found in (re.fullmatch(r"(1\.[01]+) x 2\^(-\d+)", text) for text in picture.said()) if found]
     assert len(numbers) == 4 and all(len(bits) == 25 for _, _, bits in numbers)
     values = sorted(Fraction(bits, 2 ** (len(digits) - 2)) * Fraction(2) ** exponent for bits, exponent, digits in numbers)
-    assert len({b - a for a, b in zip(values, values[1:])}) == 1, "neighbours"
+    assert len({b - a for a, b in zip(values, values[1:])}) == 1, "the numbers are neighbours"
     (n, b), = {tuple(map(int, found)) for text in picture.said() for found in re.findall(r"1/(\d+) rounded, then divided by (\d+)", text)}
     smallest = lesson.shown("the smallest")
     assert f"N = {n}, b = {b}" in (smallest.get("text") or smallest["values"]) or f"N = {b}, b = {n}" in (smallest.get("text") or smallest["values"]), smallest
 
-    def rounded(number):  # to 24 bits; exact where the double is not halfway, as here
+    def rounded(number):  # to 24 bits; exact unless the double is halfway between two floats, which does not happen here
         return Fraction(struct.unpack("f", struct.pack("f", float(number)))[0])
     once, twice = rounded(Fraction(1, n * b)), rounded(rounded(Fraction(1, n)) / b)
     assert once in values and twice in values and once != twice
     at = {words[4].split(" rounded")[0]: words[0] for words in picture.words if "t-bad" in words[5]}
     ticks = dict(zip(values, sorted(words[0] for words in picture.words if " x 2^" in words[4])))
     spots = [words[0] for words in picture.words if "rounded" in words[4] and "t-bad" in words[5]]
-    assert sorted(spots) == sorted((ticks[once], ticks[twice])), "they stand on their numbers"
+    assert sorted(spots) == sorted((ticks[once], ticks[twice])), "the marks are at their numbers"
     exact = [words[0] for words in picture.words if words[4] == f"1/{n * b}"][0]
     spacing = values[1] - values[0]
     wanted = ticks[values[0]] + float((Fraction(1, n * b) - values[0]) / spacing) * (ticks[values[1]] - ticks[values[0]])
@@ -168,7 +168,7 @@ def lost_batches(lesson):
     picture = lesson.pictures["lost-batches"]
     assert sum(text.startswith("lost") for text in picture.said()) == 2
     last = vector(lesson.column("gradient of this loss alone")[-1])
-    assert picture.said().count(last) == 2, "on its way, and in w.grad"  # and nothing of the others is there
+    assert picture.said().count(last) == 2, "at the arrow and in w.grad"  # the other gradients are not in the picture
     for text in lesson.column("gradient of this loss alone")[:-1]:
         assert vector(text) not in picture.said()
 
@@ -230,7 +230,7 @@ def where_memory_goes(lesson):
 
 def checkpointing(lesson):
     picture = lesson.pictures["checkpointing"]
-    saved = sum("t-saved" in element.get("class", "") for element in picture.root.iter()) - 1  # one in the legend
+    saved = sum("t-saved" in element.get("class", "") for element in picture.root.iter()) - 1  # the legend has one
     assert saved == int(lesson.shown("buffers")["text"]), saved
     again = sum(text.endswith(" x2") for text in picture.said())
     assert again == int(lesson.shown("layers begun")["text"]) - 16, again
@@ -245,18 +245,18 @@ def the_best_schedule(lesson):
 
 
 def what_the_noise_says(lesson):
-    """As many crosses lie below 0 as the table counts."""
+    """The number of crosses below 0 is the number in the table."""
     picture = lesson.pictures["what-the-noise-says"]
     zero, = (words[3] - 10 for words in picture.words if "t-end" in words[5] and words[4] == "0")
     crosses = [int(y) + 5 for path in picture.root.iter(SVG + "path") if path.get("class") == "s-one"
-               for y in re.findall(r"M\d+,(\d+)", path.get("d"))][:-1]  # the last one is the legend's
+               for y in re.findall(r"M\d+,(\d+)", path.get("d"))][:-1]  # the last cross is in the legend
     kept, = lesson.tables("below 0")
     below = int(kept["text"][0][kept["columns"].index("below 0")])
     assert len(crosses) == 100 and sum(y > zero + 1 for y in crosses) <= below <= sum(y > zero - 1 for y in crosses), (zero, below)
 
 
 def the_pipe(lesson):
-    """The boxes cover the letters of the text, and each lane says what its process kept."""
+    """The boxes cover the letters of the text, and each lane shows the memory of its process."""
     texts = {event["name"]: event["text"] for event in lesson.events if event["event"] == "graph"}
     for name, text in texts.items():
         lanes = [line.split("|")[1] for line in text.splitlines()]

@@ -1,4 +1,4 @@
-"""./learn handout: what stands on the sheets, and that no answer stands on the students'. Usage: handout_test.py LEARN_RUNNER"""
+"""Tests the sheets of ./learn handout. The students' sheet must have no answers. Usage: handout_test.py LEARN_RUNNER"""
 
 import html
 import json
@@ -13,7 +13,7 @@ from terminal_driver import clean_environment, run_tests
 
 
 class Paper(HTMLParser):
-    """The words of a sheet, and whether its tags are closed in order."""
+    """Reads the words of a sheet and checks that its tags are closed in order."""
 
     VOID = {"meta", "img"}
 
@@ -33,7 +33,7 @@ class Paper(HTMLParser):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
-        assert self.open and self.open.pop() == tag, f"</{tag}> closes another"
+        assert self.open and self.open.pop() == tag, f"</{tag}> closes another tag"
 
     def handle_data(self, data):
         self.words += data if "style" not in self.open else ""
@@ -71,7 +71,7 @@ def one_line(text):
     return " ".join(text.split())
 
 
-def test_students_see_no_answer_and_the_teacher_all(runner):
+def test_only_the_teachers_sheet_has_answers(runner):
     slugs = ["full-batch", "forgot-to-divide", "unequal", "where-memory-goes"]
     with Desk(runner) as desk:
         questions, answers = desk.sheets(*slugs)
@@ -90,7 +90,7 @@ def test_students_see_no_answer_and_the_teacher_all(runner):
             assert all(one_line(event["text"]) in answers.words for event in after), slug
 
 
-def test_after_the_first_question_students_get_questions_only(runner):
+def test_students_sheet_has_only_questions_after_the_first_question(runner):
     with Desk(runner) as desk:
         questions, _ = desk.sheets("forgot-to-divide")
         events = desk.told("forgot-to-divide")
@@ -99,10 +99,10 @@ def test_after_the_first_question_students_get_questions_only(runner):
         texts = [one_line(event["text"]) for event in later if event["event"] == "sentence"]
         texts += [one_line(f"{event['name']} = {event['text']}") for event in later if event["event"] == "tensor"]
         assert len(texts) > 3 and not [text for text in texts if text in questions.words], questions.words
-        assert "img" not in questions.source.split("</style>")[1], "a picture shows gradients"
+        assert "img" not in questions.source.split("</style>")[1], "a picture would show the gradients"
 
 
-def test_the_toys_numbers_come_from_its_lesson(runner):
+def test_numbers_of_the_toy_are_those_of_its_lesson(runner):
     with Desk(runner) as desk:
         toy = {event["name"]: one_line(event["text"]) for event in desk.told("full-batch") if event["event"] == "tensor" and event["step"] == 1}
         for slug, times in (("divide", 1), ("full-batch", 1), ("one-number", 0)):
@@ -110,7 +110,7 @@ def test_the_toys_numbers_come_from_its_lesson(runner):
             assert questions.words.count(toy["x"]) == times and questions.words.count(toy["w"]) >= times, slug
 
 
-def test_a_picture_says_to_who_cannot_see_it_what_it_shows(runner):
+def test_pictures_have_alternative_texts(runner):
     with Desk(runner) as desk:
         _, answers = desk.sheets("divide")
         drawn = [event["svg"] for event in desk.told("divide") if event["event"] == "graph"]
@@ -130,7 +130,7 @@ def test_the_seed_shuffles_the_options_on_paper(runner):
         assert len(orders) > 1
 
 
-def test_where_the_sheets_lie(runner):
+def test_paths_of_the_sheets(runner):
     with Desk(runner) as desk:
         result = desk.run("handout", "7", "divide")
         assert result.stdout.split() == ["wrote", f"{desk.work}/handouts/divide.html", "wrote", f"{desk.work}/handouts/divide.answers.html"], result
@@ -138,11 +138,11 @@ def test_where_the_sheets_lie(runner):
         assert desk.run("handout", "7", "6", "-o", own, "--quiet").stdout == ""
         assert sorted(os.listdir(desk.folder.name + "/monday")) == ["group a.answers.html", "group a.html"]
         paper = Paper(own)
-        assert not paper.fetched and "script" not in paper.source, "a sheet needs nothing else"
+        assert not paper.fetched and "script" not in paper.source, "a sheet needs no other files"
         assert re.findall(r"<h1>Lesson (\d+)", paper.source) == ["7", "6"]
 
 
-def test_numbers_are_turned_in_the_lesson_that_takes_them(runner):
+def test_parameters_are_set_only_in_lessons_that_declare_them(runner):
     with Desk(runner) as desk:
         assert desk.run("handout", "6", "--micro", "6").returncode == 0
         source = Paper(desk.work + "/handouts/forgot-to-divide.html").source
@@ -161,7 +161,7 @@ def test_all_lessons_that_can_run_here(runner):
         assert result.returncode == 0 and shown + left_out == len(listed) and shown > 15, result
 
 
-def test_what_cannot_be_made(runner):
+def test_errors(runner):
     with Desk(runner) as desk:
         for words, code, why in ((["nonsense-lesson"], 2, "no lesson"), (["7", "-o", desk.folder.name + "/x.pdf"], 2, "must end in .html"),
                                  (["7", "--present", "--no-step"], 2, "")):

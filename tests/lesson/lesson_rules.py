@@ -1,4 +1,4 @@
-"""The rules every lesson keeps. Usage: lesson_rules.py LESSON_PROGRAM SCHEMA [ARGUMENT...]"""
+"""Checks the rules that apply to every lesson. Usage: lesson_rules.py LESSON_PROGRAM SCHEMA [ARGUMENT...]"""
 
 import functools
 import json
@@ -12,7 +12,7 @@ from schema import Schema
 from terminal_driver import clean_environment, run_tests, skip_where_it_does
 
 
-@functools.cache  # the rules ask for the same run again and again
+@functools.cache  # several rules use the same run
 def run(lesson, *arguments):
     result = subprocess.run([lesson, *sys.argv[3:], *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                             env=clean_environment())
@@ -28,14 +28,14 @@ def test_predicts_and_checks_and_ends_well(lesson, schema):
     end = events[-1]
     assert end["event"] == "end" and end["outcome"] == "ok", end
     names = [event["event"] for event in events]
-    assert "prediction" in names, "every lesson asks at least once before it shows"
-    assert "check" in names, "every lesson checks what it says"
+    assert "prediction" in names, "every lesson asks for at least one prediction"
+    assert "check" in names, "every lesson has a check"
 
 
 def test_explains_in_statements(lesson, schema):
     for event in map(json.loads, run(lesson, "--json").splitlines()):
         if event["event"] == "prediction":
-            assert not event["why"].rstrip().endswith("?"), f"a question explains nothing: {event['why']}"
+            assert not event["why"].rstrip().endswith("?"), f"the explanation is a question: {event['why']}"
 
 
 def test_predictions_teach(lesson, schema):
@@ -45,7 +45,7 @@ def test_predictions_teach(lesson, schema):
 
 
 def test_rows_add_up(lesson, schema):
-    """What stands in a column "in all" or "together" is the sum of the numbers left of it, as they are printed."""
+    """A number in a column "in all" or "together" is the sum of the printed numbers to its left."""
     for event in map(json.loads, run(lesson, "--json").splitlines()):
         for name in {"in all", "together"} & set(event.get("columns", [])) if event["event"] == "table" else ():
             end = event["columns"].index(name)
@@ -55,13 +55,13 @@ def test_rows_add_up(lesson, schema):
 
 
 def around(printed):
-    """The numbers that are printed so: from, to."""
+    """Returns the range of numbers with this printed form."""
     half = 0.5 * 10.0 ** -len(printed.partition(".")[2])
     return float(printed) - half, float(printed) + half
 
 
 def test_ratios_hold_as_printed(lesson, schema):
-    """What stands in a column "ratio" is the quotient of the two numbers left of it, as far as these are printed."""
+    """A number in a column "ratio" is the quotient of the two numbers to its left, within their printed digits."""
     for event in map(json.loads, run(lesson, "--json").splitlines()):
         if event["event"] == "table" and "ratio" in event["columns"][2:]:
             at = event["columns"].index("ratio")
@@ -78,7 +78,7 @@ def test_a_step_is_at_most_14_lines_of_80_columns(lesson, schema):
     plain = run(lesson, "--plain")
     for line in plain.splitlines():
         assert len(line) <= 80, f"{len(line)} columns: {line}"
-    # Checks that hold are one line at a terminal. How far long work has come is said where it takes long; that is no part of a step.
+    # Checks that hold are one line at a terminal. Lines of progress are not part of a step.
     lasting = re.sub(r"\n +[^\n]*: \d+ % \(\d+ of \d+\)(?=\n)", "", plain)
     for step in re.split(r"\n\n(?= \[\d+/\d+\] )", lasting)[1:]:
         shown = re.split(r"\n\n \[(?:ok|FAIL|skip)\] lesson ", step)[0].rstrip("\n")
@@ -95,7 +95,7 @@ def test_fits_a_narrow_window(lesson, schema):
 def test_pure_ascii(lesson, schema):
     spoken = run(lesson, "--plain", "--ascii")
     assert spoken.isascii()
-    assert spoken.count("?") == run(lesson, "--plain").count("?"), "something in it is not ASCII"
+    assert spoken.count("?") == run(lesson, "--plain").count("?"), "the text has characters other than ASCII"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What exercise-mistakes writes for a mistake, and what it says of a file that is wrong. Usage: mistakes_test.py EXERCISE_MISTAKES"""
+"""Tests the output of exercise-mistakes and its errors for invalid files. Usage: mistakes_test.py EXERCISE_MISTAKES"""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ GIVEN = "int twice(int x);\nHAND_IN(twice);\nint order(int x);\nHAND_IN(order);\
 
 
 def written(program, mistakes, check=CHECK):
-    """(exit code, what was written or said)"""
+    """Returns the exit code and the output file or the error message."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (("a.cpp", check), ("a.mistakes", mistakes), ("a.hpp", GIVEN)):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
@@ -49,31 +49,31 @@ def right():
     return CHECK.split("namespace right {\n")[1].split("}  // namespace right")[0]
 
 
-def test_lines_that_are_not_named_stay(program):
+def test_other_lines_are_kept(program):
     assert answer(program, "-    return x + x;\n+    return x;\n") == right().replace("x + x", "x")
     assert answer(program, " int order(int x) {\n+    x += 1;\n") == right().replace("order(int x) {\n", "order(int x) {\n    x += 1;\n")
     assert answer(program, "-    const int second = twice(first);\n-    return second;\n+    return first;\n") == \
         right().replace("    const int second = twice(first);\n    return second;\n", "    return first;\n")
 
 
-def test_a_line_is_the_first_one_below_the_one_before(program):
+def test_a_line_matches_its_first_occurrence_after_the_previous_match(program):
     assert answer(program, " }\n+// between\n") == right().replace("}\n\n", "}\n// between\n\n")
     assert answer(program, "     return second;\n }\n+// behind\n") == right() + "// behind\n"
 
 
-def test_dots_take_out_what_lies_between(program):
+def test_dots_remove_the_lines_between(program):
     assert answer(program, " int order(int x) {\n-...\n+    return x;\n }\n") == right().split("    const int first")[0] + "    return x;\n}\n"
     assert answer(program, "-...\n int order(int x) {\n") == right()[right().index("int order"):]
 
 
-def test_the_functions_are_those_that_are_handed_in(program):
+def test_functions_of_the_exercise_are_listed(program):
     text = written(program, '== wrong\nSays "no" to \\n.\n-    return x + x;\n+    return x;\n')[1]
     assert "    decltype(&::twice) twice;\n    decltype(&::order) order;\n" in text, text
     assert '{"twice", "order"},\n    {right::twice, right::order},\n' in text, text
     assert '{"wrong", {wrong::twice, wrong::order}, "Says \\"no\\" to \\\\n."}' in text, text
 
 
-def test_what_is_wrong_is_said_with_its_line(program):
+def test_errors_name_the_line(program):
     for mistakes, said in (
             ("-    return x + x;\n", "a.mistakes:1: a mistake begins with '== ' and its name"),
             ("== wrong\nSaid.\n-    return 7;\n", "a.mistakes:3: wrong names a line that `right` does not have:     return 7;"),

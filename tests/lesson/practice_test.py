@@ -1,4 +1,4 @@
-"""A learner who does exercises: gives wrong, broken and right answers, asks for hints, begins again. Usage: practice_test.py LEARN_RUNNER"""
+"""Tests exercises: wrong, broken and right answers, hints, and beginning again. Usage: practice_test.py LEARN_RUNNER"""
 
 import json
 import os
@@ -17,7 +17,7 @@ FULL_DISK = ("import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, si
 
 
 class Learner:
-    """Somebody with a folder of their own."""
+    """A learner with an own folder."""
 
     def __init__(self, runner):
         self.folder = tempfile.TemporaryDirectory()
@@ -30,7 +30,7 @@ class Learner:
         self.folder.cleanup()
 
     def run(self, *words, stdout=subprocess.PIPE, no_file_over=None, **environment):
-        """With no_file_over, as on a disk that is full: what is longer (in bytes) is written only in part."""
+        """Runs the runner. no_file_over limits the size of files in bytes, which simulates a full disk."""
         full = [] if no_file_over is None else [sys.executable, "-c", FULL_DISK, str(no_file_over)]
         return subprocess.run([*full, self.runner, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False,
                               timeout=300, cwd=self.folder.name, env=clean_environment(TALLY_WORK=self.work, **environment))
@@ -48,13 +48,13 @@ class Learner:
             file.write(text)
 
     def log(self):
-        """What the file of answers says of exercises: "divide wrong not_divided"."""
+        """Returns the entries for exercises in the file of answers: "divide wrong not_divided"."""
         with open(self.work + "/answers", encoding="utf-8") as file:
             lines = [line.split("\t") for line in file.read().split("\n")[1:-1]]
         return [" ".join(filter(None, (of, how, which))) for what, of, _, how, which, *_ in (line for line in lines if len(line) == 8) if what == "exercise"]
 
     def answer(self, slug):
-        """The code that ./learn solution shows, without the words below it."""
+        """Returns the code that ./learn solution prints, without the explanation below."""
         shown = self.run("solution", slug, "--yes").stdout
         return "\n".join(ANSWER.findall(shown)) + "\n"
 
@@ -68,23 +68,23 @@ def words_of(text):
 
 
 def check_divide(learner, body, before="", after=""):
-    """What is said about divide with this body of accumulate()."""
+    """Checks the exercise divide with this body of accumulate()."""
     learner.write("05_divide", '#include "05_divide.hpp"\n' + before + "void accumulate(const Tensor& x, const Tensor& w, int size) {\n" + body + "\n}\n" + after)
     result = learner.run("check", "divide")
     assert "kit/" not in result.stdout and "given/" not in result.stdout, result.stdout
     return result
 
 
-def test_the_first_time_a_learner_gets_the_file(runner):
+def test_the_first_check_writes_the_file(runner):
     with Learner(runner) as learner:
         first = learner.run("check")
         assert first.returncode == 77 and "work/exercises/01_set_or_add.cpp is your file" in words_of(first.stdout), first
         again = learner.run("check")
         assert again.returncode == 77 and "[todo]" in again.stdout and "./learn hint set-or-add" in again.stdout, again
-        assert not os.path.exists(learner.work + "/answers"), "looking is no try"
+        assert not os.path.exists(learner.work + "/answers"), "the first check is not a try"
 
 
-def test_a_wrong_answer_gets_its_sentence_and_the_numbers(runner):
+def test_a_known_mistake_is_explained(runner):
     with Learner(runner) as learner:
         learner.run("check", "divide")
         result = learner.run("check", "divide")
@@ -98,14 +98,14 @@ def test_a_wrong_answer_gets_its_sentence_and_the_numbers(runner):
         assert "(seed 7)" in learner.run("check", "divide", "--seed", "7").stdout
 
 
-def test_a_wrong_answer_that_nobody_knows_gets_the_numbers(runner):
+def test_an_unknown_mistake_shows_the_numbers(runner):
     with Learner(runner) as learner:
         result = check_divide(learner, "    for (const Tensor& m : split(x, size)) (mean(matmul(m, w)) * 0.7).backward();")
         assert result.returncode == 1 and "none of the mistakes" in words_of(result.stdout) and "2.1 times too large" in result.stdout, result
         assert learner.log() == ["divide wrong"]
 
 
-def test_right_answers_pass_whoever_wrote_them(runner):
+def test_other_right_answers_pass(runner):
     with Learner(runner) as learner:
         result = check_divide(learner, "    const auto all = static_cast<double>(x.shape()[0]);\n"
                                        "    for (const Tensor& m : split(x, size)) (sum(matmul(m, w)) / all).backward();")
@@ -121,10 +121,10 @@ def test_right_answers_pass_whoever_wrote_them(runner):
         states = {line["slug"]: line["state"] for line in map(json.loads, learner.run("score", "--json").stdout.splitlines()[1:])}
         assert len(states) == 27 and states["divide"] == "passed" and states["ring"] == "open", states
         learner.run("check")
-        assert os.path.exists(learner.path("02_newest_first")), "the next that has not passed"
+        assert os.path.exists(learner.path("02_newest_first")), "the next exercise that has not passed"
 
 
-def test_what_does_not_compile_is_shown_in_the_learners_file(runner):
+def test_compiler_errors_are_shown_in_the_learners_file(runner):
     with Learner(runner) as learner:
         for body, line, sentence in (("    Tensor loss = mean(x)\n    loss.backward();", 4, "end of the line before"), ("    losss.backward();", 3, "nothing of this name"),
                                      ("    Tensor loss = w.bakward();", 3, "no member of this name"), ("    int n = std::string(\"a\");", 3, "not the type that is required"),
@@ -144,17 +144,17 @@ def test_what_does_not_compile_is_shown_in_the_learners_file(runner):
         assert ", line 3" in in_ours.stdout and "checkpoint([]" in in_ours.stdout, in_ours.stdout
 
 
-def test_a_compiler_that_grows_without_end_is_held_back(runner):
+def test_memory_of_the_compiler_is_limited(runner):
     with Learner(runner) as learner:
         if "g++" not in learner.run("doctor").stdout:
-            return  # clang includes plain files only
+            return  # clang includes only regular files
         learner.write("05_divide", '#include "/dev/zero"\n')
         result = learner.run("check", "divide")
         assert result.returncode == 1 and "more memory than it is given (4 GiB)" in words_of(result.stdout), result
-        assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 3 << 20, "KiB"  # it doubles: 2 GiB are in use when 4 are refused
+        assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 3 << 20, "KiB"  # the buffer doubles: 2 GiB are in use when 4 GiB are rejected
 
 
-def test_what_ends_otherwise_is_said(runner):
+def test_other_endings_are_explained(runner):
     with Learner(runner) as learner:
         for body, sentence in (("    int* nowhere = nullptr;\n    *nowhere = 1;", "crashed"), ("    accumulate(x, w, size + 1);", "without end"),
                                ("    std::abort();", "ended itself"), ("    std::exit(0);", "exit?"), ("    volatile int zero = 0;\n    zero = 7 / zero;", "by zero"),
@@ -168,7 +168,7 @@ def test_what_ends_otherwise_is_said(runner):
             assert "six rows, 2 in a micro-batch" in words_of(result.stdout) or "exit" in body, result.stdout
 
 
-def test_a_function_that_is_not_there_is_named(runner):
+def test_a_missing_function_is_named(runner):
     with Learner(runner) as learner:
         for text, sentence in (("", "accumulate"), ("// nothing\n", "accumulate"), ('#include "05_divide.hpp"\n', "void accumulate(const Tensor& x, const Tensor& w, int size)"),
                                ('#include "05_divide.hpp"\nvoid accumulate(const Tensor& x, const Tensor& w) {}\n', "Keep its first line"),
@@ -179,7 +179,7 @@ def test_a_function_that_is_not_there_is_named(runner):
             assert result.returncode == 1 and sentence in words_of(result.stdout), (text, result)
 
 
-def test_what_an_answer_prints_is_seen(runner):
+def test_output_of_an_answer_is_shown(runner):
     with Learner(runner) as learner:
         learner.write("05_divide", '#include "05_divide.hpp"\nvoid accumulate(const Tensor&, const Tensor&, int n) { std::cout << "size " << n << std::endl; }\n')
         assert "size 2\n" in learner.run("check", "divide").stdout
@@ -192,14 +192,14 @@ def test_hints_come_one_by_one(runner):
         assert "?" in said[0] and "last one" in said[3] and learner.log() == ["divide hint"] * 3
 
 
-def test_the_answer_is_not_shown_before(runner):
+def test_solution_requires_a_pass_or_yes(runner):
     with Learner(runner) as learner:
         refused = learner.run("solution", "divide")
         assert refused.returncode == 2 and refused.stdout == "" and "--yes" in refused.stderr, refused
         assert "parts" in learner.run("solution", "divide", "--yes").stdout and learner.log() == ["divide shown"]
 
 
-def test_beginning_again_keeps_what_was_written(runner):
+def test_reset_keeps_the_learners_file(runner):
     with Learner(runner) as learner:
         learner.run("check", "divide")
         start = learner.read("05_divide")
@@ -212,7 +212,7 @@ def test_beginning_again_keeps_what_was_written(runner):
             assert learner.read("05_divide") == start and learner.read(f"kept/05_divide.{number}") == text
 
 
-def test_an_unknown_exercise_names_the_nearest(runner):
+def test_an_unknown_exercise_suggests_the_most_similar(runner):
     with Learner(runner) as learner:
         for words, part in ((("check", "devide"), "'divide'"), (("hint", "99"), "1 to 27"), (("reset", "enigne"), "'engine'"), (("solution", "t"), "'t' could be the-tail, tokens, two-passes, two-segments (./learn score)"), (("hint", "xyzzy"), "no exercise 'xyzzy' (./learn score)"), (("check", "NaN"), "no exercise 'NaN' (./learn score)"),
                             (("check", "9" * 30), "there are 1 to 27"), (("reset",), "./learn score the exercises"), (("check", "--micro", "3"), "an exercise has none"),
@@ -227,7 +227,7 @@ def line(slug, how):
     return f"exercise\t{slug}\t\t{how}\t\t\t\t\n"
 
 
-def test_a_line_that_says_nothing_is_said_and_the_others_count(runner):
+def test_a_broken_line_is_reported_and_the_others_count(runner):
     with Learner(runner) as learner:
         learner.run("hint", "divide")
         broken = line("divide", "passed") + "\x00\x01 rubbish\n\n" + line("ring", "hint") + "exercise\tring\twro"
@@ -239,7 +239,7 @@ def test_a_line_that_says_nothing_is_said_and_the_others_count(runner):
         assert learner.log() == ["divide hint", "divide passed", "ring hint", "ring hint"]
 
 
-def test_a_full_disk_leaves_no_half_of_a_line_and_a_kill_costs_only_its_own(runner):
+def test_a_full_disk_or_a_kill_does_not_damage_other_lines(runner):
     with Learner(runner) as learner:
         answers, one = learner.work + "/answers", line("divide", "hint")
         learner.run("hint", "divide")
@@ -260,7 +260,7 @@ def test_a_full_disk_leaves_no_half_of_a_line_and_a_kill_costs_only_its_own(runn
                 file.write(start)
 
 
-def test_score_tells_of_the_lessons_too(runner):
+def test_score_includes_lessons(runner):
     with Learner(runner) as learner:
         os.makedirs(learner.work)
         with open(learner.work + "/answers", "w", encoding="utf-8") as file:
@@ -269,12 +269,12 @@ def test_score_tells_of_the_lessons_too(runner):
                 file.write(f"question\tdivide\t{number}\t{how}\t\t\t\t\n")
         assert "0 of 25 lessons are done; 2 questions answered, 1 of them at once, 1 at the second try" in learner.run("score").stdout
         check_divide(learner, "    (mean(matmul(x, w))).backward();")
-        assert "1 of 25 lessons are done" in learner.run("score").stdout, "who solves the task has done the lesson"
+        assert "1 of 25 lessons are done" in learner.run("score").stdout, "solving the exercise of a lesson completes the lesson"
         first = json.loads(learner.run("score", "--json").stdout.splitlines()[0])
         assert first == {"v": 1, "lessons": 25, "done": 1, "questions": 2, "at_once": 1, "later": 1}, first
 
 
-def test_a_pass_stays_until_the_exercise_is_begun_again(runner):
+def test_a_pass_is_kept_until_reset(runner):
     with Learner(runner) as learner:
         learner.run("check", "divide")
         start = learner.read("05_divide")
@@ -286,19 +286,19 @@ def test_a_pass_stays_until_the_exercise_is_begun_again(runner):
         assert "0 of 27 passed" in learner.run("score").stdout
 
 
-def test_a_disk_that_is_full_is_no_fault_of_the_answer(runner):
+def test_a_full_disk_is_not_an_error_of_the_answer(runner):
     with Learner(runner) as learner:
         learner.write("05_divide", '#include "05_divide.hpp"\n' + learner.answer("divide"))
         result = learner.run("check", "divide", no_file_over=1000)
         assert result.returncode == 5 and "cannot write" in result.stderr and result.stdout == "", result
         assert learner.log() == ["divide shown"], learner.log()
         os.rmdir(learner.work + "/exercises/.built")
-        os.symlink("/proc", learner.work + "/exercises/.built")  # no file can be made there, by nobody
+        os.symlink("/proc", learner.work + "/exercises/.built")  # no user can create a file there
         result = learner.run("check", "divide")
         assert result.returncode == 5 and ".built" in result.stderr and learner.log() == ["divide shown"], result
 
 
-def test_what_was_kept_is_named_when_beginning_again_fails(runner):
+def test_a_failed_reset_names_the_kept_file(runner):
     with Learner(runner) as learner:
         learner.write("05_divide", "mine\n")
         result = learner.run("reset", "divide", "--yes", no_file_over=10)
@@ -306,19 +306,19 @@ def test_what_was_kept_is_named_when_beginning_again_fails(runner):
         assert learner.read("kept/05_divide.1") == "mine\n"
 
 
-def test_what_cannot_be_written_is_exit_5(runner):
+def test_write_errors_are_exit_5(runner):
     with Learner(runner) as learner, open("/dev/full", "w") as full:
         for words in (["score"], ["check", "divide"], ["hint", "ring"], ["solution", "ring", "--yes"]):
             result = learner.run(*words, stdout=full)
             assert result.returncode == 5 and "No space left" in result.stderr, (words, result)
     with Learner(runner) as learner:
-        open(learner.work, "w").close()  # no folder can be made here
+        open(learner.work, "w").close()  # a file in the place of the folder
         for words in (["check", "divide"], ["hint", "divide"]):
             result = learner.run(*words)
             assert result.returncode == 5 and learner.work in result.stderr, (words, result)
 
 
-def test_json_is_an_object_for_each_answer(runner):
+def test_json_has_one_object_for_each_command(runner):
     with Learner(runner) as learner:
         for words, key in ((["check", "divide"], "file"), (["check", "divide"], "sentence"), (["hint", "divide"], "text"), (["solution", "divide", "--yes"], "answer"),
                            (["reset", "divide", "--yes"], "kept")):
@@ -328,13 +328,13 @@ def test_json_is_an_object_for_each_answer(runner):
         assert "Nothing was divided" in quiet and "your w.grad" not in quiet, quiet
 
 
-def test_watching_wants_a_terminal(runner):
+def test_watch_requires_a_terminal(runner):
     with Learner(runner) as learner:
         result = learner.run("check", "divide", "--watch")
         assert result.returncode == 2 and "terminal" in result.stderr and result.stdout == "", result
 
 
-def test_watching_sees_what_is_saved(runner):
+def test_watch_checks_each_saved_version(runner):
     if not have_terminals():
         return
     with Learner(runner) as learner:
@@ -346,10 +346,10 @@ def test_watching_sees_what_is_saved(runner):
             learner.write("05_divide", right.replace("/ parts", "/ size "))
             terminal.expect("You have divided by the number of rows")
             terminal.expect("watching")
-            with open(learner.path("05_divide") + ".new", "w", encoding="utf-8") as file:  # as editors do that save by renaming
+            with open(learner.path("05_divide") + ".new", "w", encoding="utf-8") as file:  # like editors that save by renaming
                 file.write(right)
             saved = os.stat(learner.path("05_divide"))
-            os.utime(learner.path("05_divide") + ".new", ns=(saved.st_atime_ns, saved.st_mtime_ns))  # and at the same tick of the clock
+            os.utime(learner.path("05_divide") + ".new", ns=(saved.st_atime_ns, saved.st_mtime_ns))  # with the same time stamp
             os.replace(learner.path("05_divide") + ".new", learner.path("05_divide"))
             terminal.expect("[ok] divide")
             terminal.expect("watching")
@@ -358,7 +358,7 @@ def test_watching_sees_what_is_saved(runner):
         assert learner.log()[-3:] == ["divide wrong not_divided", "divide wrong divided_by_rows", "divide passed"]
 
 
-def test_what_an_answer_says_does_not_steer_the_terminal(runner):
+def test_control_characters_of_an_answer_do_not_reach_the_terminal(runner):
     with Learner(runner) as learner:
         for body in ('    throw std::runtime_error("\\x1b[31mred");', '    losss("\x1b[31mred");'):
             result = check_divide(learner, body)
@@ -374,7 +374,7 @@ def test_a_narrow_terminal_is_enough(runner):
         assert len(lines) > 1 and max(map(len, lines)) <= 40, lines
 
 
-def test_a_terminal_is_asked_before_beginning_again(runner):
+def test_reset_asks_at_a_terminal(runner):
     if not have_terminals():
         return
     with Learner(runner) as learner:

@@ -1,12 +1,11 @@
-"""A lesson prints what it printed before: tests/lesson/printed/ has the events of each, one a line.
+"""Compares the output of a lesson with tests/lesson/printed/, which has one line for each event.
 
-Usage: printed_test.py LESSON_PROGRAM          compares one
-       printed_test.py --write BUILD           writes all anew, after a change on purpose: its diff shows what changed
+Usage: printed_test.py LESSON_PROGRAM          compares one lesson
+       printed_test.py --write BUILD           writes all files again after an intended change
 
-Asked in float64 on the CPU; lesson 22, which is about a device, of the simulated one. A line begins with the step and the
-event, then says the beginning of what is printed, and ends with a digest of all of it. Left out is what another processor,
-compiler or hour would print otherwise: progress, times, and the digits of a number that are not shown; and what other lines have:
-checks, which the end counts, reveals, which repeat their prediction, and the lesson's own source.
+Lessons run in float64 on the CPU, lesson 22 on the simulated device. A line has the step, the event, the beginning of the text and a
+digest of the whole text. Values that depend on the processor, the compiler or the time are left out: progress, times, and digits of a
+number that are not shown. Checks (counted at the end), reveals (which repeat their prediction) and source lines are left out as well.
 """
 
 import difflib
@@ -21,8 +20,8 @@ from pathlib import Path
 from terminal_driver import clean_environment
 
 FOLDER = Path(__file__).resolve().parent / "printed"
-IMAGES = {"16": "1312", "22": "416"}  # of the generated set; in full it takes a minute
-SHOWN = 100  # letters of a line
+IMAGES = {"16": "1312", "22": "416"}  # fewer generated images, because all of them take a minute
+SHOWN = 100  # characters of a line
 LEFT_OUT = ("progress", "check", "reveal", "source")
 
 
@@ -31,7 +30,7 @@ def events(program):
     command = [program, "--json", "--dtype=float64", f"--device={'simulated' if number == '22' else 'cpu'}"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                           env=clean_environment(TALLY_IMAGES=IMAGES.get(number)))
-    if done.returncode == 77:  # where there is no MPI
+    if done.returncode == 77:  # without MPI
         print(done.stdout)
         sys.exit(77)
     assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr}"
@@ -45,14 +44,14 @@ def rounded(numbers):
 
 
 def row_of(columns, row):
-    """Without what was measured: a time, or how far two roundings are apart, if at all."""
+    """Returns the row without measured values: times, and differences of rounding."""
     if row[0].startswith(("BEFORE", "AFTER", "blas")) or any(re.search(r"\b(seconds|done)\b", name) for name in columns):
         return row[:1]
     return [cell for name, cell in zip(columns, row) if name not in ("bits", "max|diff|", "microseconds, at once")]
 
 
 def printed(event):
-    """What is shown of an event, as words and lists of words, without times."""
+    """Returns the shown part of an event as words and lists of words, without times."""
     kind = event["event"]
     if kind == "table":
         return [event["columns"], [row_of(event["columns"], row) for row in event["text"]]]
@@ -89,7 +88,7 @@ def main(arguments):
         for name, lines in wanted.items():
             (FOLDER / name).write_text("\n".join(lines) + "\n")
         for stray in {path.name for path in FOLDER.glob("*.txt")} - set(wanted):
-            print(f"tests/lesson/printed/{stray} belongs to no lesson of {arguments[1]}")
+            print(f"tests/lesson/printed/{stray} does not belong to a lesson of {arguments[1]}")
         print(f"{len(wanted)} lessons, {sum(map(len, wanted.values()))} lines")
         return 0
     program = Path(arguments[0]).resolve()
@@ -97,7 +96,7 @@ def main(arguments):
     before = golden.read_text().splitlines() if golden.exists() else []
     changed = list(difflib.unified_diff(before, lines_of(program), "before", "now", lineterm="", n=1))
     if changed:
-        print("\n".join(changed) + "\n\nIf that is on purpose: python3 tests/lesson/printed_test.py --write BUILD")
+        print("\n".join(changed) + "\n\nIf the change is intended: python3 tests/lesson/printed_test.py --write BUILD")
     return 1 if changed else 0
 
 

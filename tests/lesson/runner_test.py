@@ -1,4 +1,4 @@
-"""The runner behind ./learn, with folders of lessons of its own. Usage: runner_test.py LEARN_RUNNER LESSON_SAMPLE"""
+"""Tests the runner behind ./learn with folders of fake lessons. Usage: runner_test.py LEARN_RUNNER LESSON_SAMPLE"""
 
 import json
 import os
@@ -11,7 +11,7 @@ import tempfile
 
 from terminal_driver import Terminal, clean_environment, have_terminals, run_tests
 
-# A lesson that is only what the runner sees of one: it describes itself and reports how it went.
+# A fake lesson, which prints its description and reports a result.
 STAND_IN = """#!/bin/sh
 for word in "$@"; do
     case $word in
@@ -34,7 +34,7 @@ def line(*fields):
 
 
 class Course:
-    """A runner in a folder of its own, with these lessons beside it: (number, slug, outcome)."""
+    """A runner in a temporary folder with these lessons: (number, slug, outcome)."""
 
     def __init__(self, runner, *lessons):
         self.folder = tempfile.TemporaryDirectory()
@@ -52,7 +52,7 @@ class Course:
         self.folder.cleanup()
 
     def set(self, number, slug, outcome, *asked):
-        """`asked`: what it reports of its questions, each as (number, how, option, sentence)."""
+        """Writes a fake lesson. `asked` lists its answers as (number, how, option, sentence)."""
         path = f"{self.root}/lessons/lesson_{number:02}_{slug}"
         code, detail = {"ok": (0, ""), "FAIL": (1, "peak 9 tensors, expected <= 4"), "skip": (77, "no CUDA device"),
                         "quit": (0, "")}[outcome]
@@ -78,7 +78,7 @@ class Course:
             return t.seen
 
     def answers(self):
-        """The lines of the file of answers, as lists of their fields."""
+        """Returns the lines of the file of answers as lists of fields."""
         try:
             with open(self.work + "/answers", encoding="utf-8") as file:
                 lines = file.read().split("\n")
@@ -112,14 +112,14 @@ def test_list(runner, sample):
         assert [json.loads(each)["status"] for each in course.run("list", "--json").stdout.splitlines()] == ["next", "open", "begun"]
 
 
-def test_the_order_is_the_course_s_and_not_the_numbers(runner, sample):
+def test_the_order_is_that_of_the_syllabus(runner, sample):
     with Course(runner, (3, "arrays", "ok"), (5, "full-batch", "ok"), (99, "of-ones-own", "ok"), (11, "the-tail", "ok")) as course:
         assert [each.split()[1] for each in course.run("list").stdout.splitlines()] == ["full-batch", "the-tail", "arrays", "of-ones-own"]
         assert "this is full-batch" in course.at_terminal() and "this is the-tail" in course.at_terminal()
         assert "3 to 99" in course.run("run", "100").stderr
 
 
-def test_what_the_build_keeps_of_a_lesson_is_believed_until_the_program_is_newer(runner, sample):
+def test_the_stored_description_is_used_unless_the_program_is_newer(runner, sample):
     with Course(runner, THREE[0]) as course:
         program, kept = f"{course.root}/lessons/lesson_07_divide", f"{course.root}/lessons/07_divide.json"
         own = subprocess.run([program, "--describe"], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -137,7 +137,7 @@ def test_what_the_build_keeps_of_a_lesson_is_believed_until_the_program_is_newer
 def test_a_lesson_starts_at_once(runner, sample):
     with with_sample(runner, sample) as course:
         spent = []
-        for _ in range(3):  # by the processor's time, which the machine's other work does not lengthen
+        for _ in range(3):  # CPU time does not depend on other work of the machine
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             course.run("run", "sample")
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -149,7 +149,7 @@ def test_log_of_many(runner, sample):
     with Course(runner, *THREE) as course:
         result = course.run("run", "all")
         assert result.returncode == 1, result
-        assert "this is divide" in result.stdout, "all are shown, plainly"
+        assert "this is divide" in result.stdout, "all lessons are shown as plain text"
         log = result.stdout.split("\n\n")[-1].splitlines()
         assert re.fullmatch(r"lesson 07 divide +2 steps +1 checks  \[ok\]    \d+\.\d\d s", log[0]), log
         assert re.fullmatch(r"lesson 20 checkpointing +2 steps +1 checks  \[FAIL\]  peak 9 tensors, expected <= 4", log[1]), log
@@ -174,7 +174,7 @@ def test_exit_codes_are_combined(runner, sample):
             assert course.run("run", which).returncode == code, which
 
 
-def test_an_unknown_lesson_names_the_nearest(runner, sample):
+def test_an_unknown_lesson_suggests_the_most_similar(runner, sample):
     with Course(runner, *THREE) as course:
         for arguments, words in ((("run", "divde"), "'divide'"), (("run", "check-pointing"), "'checkpointing'"),
                                  (("graph", "dvide", "-o", "x.svg"), "'divide'"), (("run", "8"), "7 to 22"), (("run", "-7"), "-7"),
@@ -183,7 +183,7 @@ def test_an_unknown_lesson_names_the_nearest(runner, sample):
             assert result.returncode == 2 and words in result.stderr and result.stdout == "", result
 
 
-def test_who_has_read_enough_leaves_silently(runner, sample):
+def test_closed_output_ends_silently(runner, sample):
     with with_sample(runner, sample) as course:
         for arguments in (["list"], ["doctor"], ["run", "sample"], ["run", "all"], ["run", "all", "--json"], ["--help"]):
             reader, writer = os.pipe()
@@ -217,7 +217,7 @@ def test_at_a_dumb_terminal_one_lesson_is_run(runner, sample):
         assert "TERM is dumb: one lesson" in t.seen and "this is full-batch" in t.seen and "this is divide" not in t.seen, t.seen
 
 
-def test_what_a_class_answers_is_nobodys_own(runner, sample):
+def test_answers_with_present_are_not_recorded(runner, sample):
     with Course(runner, *THREE) as course:
         course.set(7, "divide", "ok", ("1", "right", "a", ""))
         with Terminal([course.runner, "run", "divide", "--present"], TALLY_WORK=course.work) as t:
@@ -228,7 +228,7 @@ def test_what_a_class_answers_is_nobodys_own(runner, sample):
         assert os.path.exists(course.work + "/answers")
 
 
-def test_a_lesson_at_other_numbers_is_not_the_one_that_is_done(runner, sample):
+def test_a_lesson_with_changed_parameters_is_not_recorded(runner, sample):
     with Course(runner, *THREE) as course:
         course.set(7, "divide", "ok", ("1", "right", "a", ""))
         with Terminal([course.runner, "run", "divide", "--micro", "6"], TALLY_WORK=course.work) as t:
@@ -236,7 +236,7 @@ def test_a_lesson_at_other_numbers_is_not_the_one_that_is_done(runner, sample):
         assert not os.path.exists(course.work + "/answers")
 
 
-def test_a_picture_that_stays_open_holds_nothing_up(runner, sample):
+def test_an_open_viewer_does_not_block_the_runner(runner, sample):
     with Course(runner) as course:
         shutil.copy(sample, course.root + "/lessons/lesson_99_sample")
         closed = course.root + "/closed"
@@ -251,11 +251,11 @@ def test_a_picture_that_stays_open_holds_nothing_up(runner, sample):
             t.expect("q quit")
             t.type("q")
             t.wait()
-        with open(closed, "w", encoding="utf-8") as viewer:  # which is there until now
+        with open(closed, "w", encoding="utf-8") as viewer:  # the fake viewer runs until now
             viewer.write("closed\n")
 
 
-def test_the_help_of_a_lesson_is_its_own(runner, sample):
+def test_run_help_prints_the_help_of_the_lesson(runner, sample):
     with Course(runner, *THREE) as course:
         told = course.run("run", "divide", "--help")
         assert told.returncode == 0 and told.stdout == "this is divide\n" and "--help" in course.words_of(7, "divide"), told
@@ -263,23 +263,23 @@ def test_the_help_of_a_lesson_is_its_own(runner, sample):
         assert course.run("run", "all", "--help").stdout.startswith("run one lesson, or all")
 
 
-def test_flags_reach_the_lesson_from_either_side(runner, sample):
+def test_flags_before_and_after_the_command_reach_the_lesson(runner, sample):
     with Course(runner, *THREE) as course:
         for arguments in (("--seed", "3", "run", "divide", "--ascii"), ("run", "divide", "--ascii", "--seed=3")):
             course.run(*arguments)
             words = course.words_of(7, "divide")
             assert "--seed=3" in words and "--ascii" in words, words
-            assert not any(word.startswith("--device") for word in words), "each lesson has its own"
+            assert not any(word.startswith("--device") for word in words), "each lesson has its own default"
         course.run("run", "divide", "--device", "cuda", "--micro", "6")
         words = course.words_of(7, "divide")
         assert "--device=cuda" in words and "--micro=6" in words and not any(word.startswith(("--rate", "--split")) for word in words), words
 
 
-def test_done_is_what_was_answered_and_the_checks_say(runner, sample):
+def test_done_requires_answers_and_checks(runner, sample):
     with Course(runner, *THREE) as course:
         course.run("run", "all")
         course.run("run", "divide", "--plain")
-        assert course.answers() == [], "what ran by itself is not done"
+        assert course.answers() == [], "a lesson without a learner is not recorded"
         course.set(7, "divide", "quit", ("1", "wrong", "b", "Nothing was divided."))
         course.at_terminal("run", "7")
         assert course.done() == [], "a lesson left early is not done"
@@ -291,7 +291,7 @@ def test_done_is_what_was_answered_and_the_checks_say(runner, sample):
         assert course.done() == ["divide"]
         course.at_terminal("run", "20", expected=1)
         course.set(20, "checkpointing", "ok")
-        course.at_terminal("run", "20", "--from", "2")  # behind its questions
+        course.at_terminal("run", "20", "--from", "2")  # after its questions
         assert course.done() == ["divide"]
         course.at_terminal("run", "20")
         assert course.done() == ["checkpointing", "divide"]
@@ -299,7 +299,7 @@ def test_done_is_what_was_answered_and_the_checks_say(runner, sample):
         course.at_terminal("run", "7", expected=1)
         assert course.done() == ["checkpointing"]
         course.write_answers(line("exercise", "divide", "", "passed"), line("lesson", "divide", "", "done"))
-        assert course.done() == ["divide"], "who has solved its task has done it"
+        assert course.done() == ["divide"], "solving its exercise completes the lesson"
 
 
 def test_answers_are_written_as_they_are_documented(runner, sample):
@@ -314,7 +314,7 @@ def test_answers_are_written_as_they_are_documented(runner, sample):
         assert course.answers()[-1] == ["lesson", "divide", "", "done", "", "", "", ""]
 
 
-def test_the_card_at_the_end(runner, sample):
+def test_end_card(runner, sample):
     with Course(runner, (6, "forgot-to-divide", "ok"), *THREE) as course:
         course.set(7, "divide", "ok", ("1", "right", "a", ""), ("2", "wrong", "b", "No."), ("2", "right", "a", ""), ("3", "wrong", "b", "No."),
                    ("3", "wrong", "c", "No."), ("4", "skipped", "", ""))
@@ -330,9 +330,9 @@ def test_the_card_at_the_end(runner, sample):
         assert "That was the last lesson" in course.at_terminal("run", "7")
 
 
-def test_answers_that_cannot_be_written_are_exit_5_before_anything_is_asked(runner, sample):
+def test_unwritable_answers_are_exit_5_before_the_first_question(runner, sample):
     with Course(runner, THREE[0]) as course:
-        open(course.work, "w").close()  # no folder can be made here
+        open(course.work, "w").close()  # a file in the place of the folder
         said = course.at_terminal("run", "divide", expected=5)
         assert course.work in said and "this is divide" not in said, said
         os.remove(course.work)
@@ -341,7 +341,7 @@ def test_answers_that_cannot_be_written_are_exit_5_before_anything_is_asked(runn
         assert "cannot read" in said and "this is divide" not in said, said
 
 
-def test_answers_that_say_nothing_are_said(runner, sample):
+def test_broken_answers_are_reported(runner, sample):
     with Course(runner, THREE[0]) as course:
         course.write_answers(line("lesson", "divide", "", "done"), "rub\tbish")
         with open(course.work + "/answers", "rb") as answers:
@@ -352,7 +352,7 @@ def test_answers_that_say_nothing_are_said(runner, sample):
             assert answers.read() == before
 
 
-def test_output_that_cannot_be_written_is_exit_5(runner, sample):
+def test_write_errors_are_exit_5(runner, sample):
     with Course(runner, THREE[0]) as course, open("/dev/full", "w") as full:
         shutil.copy(sample, course.root + "/lessons/lesson_99_sample")
         for arguments in (["list"], ["doctor"], ["run", "sample"], ["run", "all"], ["--help"]):
@@ -411,7 +411,7 @@ def test_graph(runner, sample):
 
 def test_a_lesson_that_crashes_is_a_failure(runner, sample):
     with with_sample(runner, sample) as course:
-        result = course.run("run", "sample", SAMPLE_LESSON="abort")  # sanitizers leave this signal alone
+        result = course.run("run", "sample", SAMPLE_LESSON="abort")  # sanitizers do not handle this signal
         assert result.returncode == 1 and "signal 6" in result.stderr, result
         assert course.answers() == []
 
@@ -431,9 +431,9 @@ def test_step_mode_through_the_runner(runner, sample):
             assert again.wait() == 0 and "All 1 lessons are done" in again.seen
 
 
-def test_what_cannot_run_here_is_not_in_the_way(runner, sample):
+def test_next_goes_on_after_a_skipped_lesson(runner, sample):
     with Course(runner, (22, "on-the-gpu", "skip"), (23, "across-processes", "ok")) as course:
-        for shown in ("this is across-processes", "this is on-the-gpu"):  # the second time nothing else is left
+        for shown in ("this is across-processes", "this is on-the-gpu"):  # in the second round no other lesson is left
             with Terminal([course.runner], TALLY_WORK=course.work) as t:
                 code = t.wait()
                 assert shown in t.seen and code == (0 if "across" in shown else 77), (code, t.seen)

@@ -1,4 +1,4 @@
-"""A validator for the part of JSON Schema that docs/lesson-events.schema.json uses."""
+"""Validates the part of JSON Schema that docs/lesson-events.schema.json uses."""
 
 import json
 import re
@@ -14,10 +14,10 @@ class Schema:
             self.root = json.load(file)
 
     def errors(self, value, schema=None, at="$"):
-        """What is wrong with the value; an empty list when nothing is."""
+        """Returns the errors of the value as a list."""
         schema = self.root if schema is None else schema
         unknown = set(schema) - KNOWN
-        if unknown:  # a rule that is not understood must not pass for one that holds
+        if unknown:  # an unknown rule must not be ignored
             raise ValueError(f"the validator does not know {unknown}")
         if "$ref" in schema:
             name = schema["$ref"].removeprefix("#/$defs/")
@@ -27,7 +27,7 @@ class Schema:
         if "type" in schema:
             expected = TYPES[schema["type"]]
             if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
-                return [f"{at}: {value!r} is no {schema['type']}"]
+                return [f"{at}: {value!r} is not of type {schema['type']}"]
         if "const" in schema and value != schema["const"]:
             wrong.append(f"{at}: {value!r} is not {schema['const']!r}")
         if "enum" in schema and value not in schema["enum"]:

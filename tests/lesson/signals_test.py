@@ -1,7 +1,7 @@
-"""Signals, to the lesson, the runner and both, at a prompt, while it computes and at the start: the terminal is as it was.
+"""The terminal is restored after signals to the lesson, the runner or both, at a prompt, during work and at the start.
 
 Usage: signals_test.py LEARN_RUNNER LESSON_SAMPLE [--seed S] [--random N]
-One signal of each kind, each combination once; with --random, N of all signals drawn at random instead. A shell with job control stands above, as at a desk.
+Sends one signal of each kind once in each combination, or with --random N random signals. A shell with job control starts the runner.
 """
 
 import argparse
@@ -16,9 +16,9 @@ import sys
 import tempfile
 import time
 
-from terminal_driver import PATIENCE, Terminal, have_terminals
+from terminal_driver import TIMEOUT, Terminal, have_terminals
 
-HANDLED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}  # of those that end a program
+HANDLED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}  # signals that end a program
 STOPS = {signal.SIGTSTP}
 NOTHING = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH, signal.SIGPIPE}
 UNCATCHABLE = {signal.SIGKILL, signal.SIGSTOP}
@@ -26,33 +26,33 @@ ALL = sorted(set(signal.Signals) - {signal.SIGTTIN, signal.SIGTTOU} | {signal.SI
 ONE_OF_EACH_KIND = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGSEGV, signal.SIGTSTP, signal.SIGSTOP, signal.SIGKILL,
                     signal.SIGPIPE, signal.SIGWINCH]
 
-# Says how the job ended or stopped, and takes it to the foreground again when told to.
-# (dash raises SIGINT in itself where a job has died of it: the trap keeps it alive.)
-# A q that the lesson stopped too soon to read stands before the next word.
+# Prints how the job ended or stopped, and continues it in the foreground on the word fg.
+# The trap keeps dash alive, which raises SIGINT in itself if a job died of it.
+# If the lesson stopped before it read a q, the q is at the beginning of the next word.
 SHELL = """trap : INT; set -m; '{0}' run sample {1}; echo "ENDED $?."
 while read word; do case $word in *fg) fg >/dev/null; echo "AT LAST $?." ;; *) exit ;; esac; done"""
 BAR = "q quit"
 
-# A sanitizer takes a fault for one of the program's own and reports it at leisure, while other threads go on and ask for
-# keys, or for ever, where it was interrupted itself. It is told to leave them to the kernel, as in any other build.
+# AddressSanitizer would report a sent SIGSEGV as an error of the program while other threads continue, or hang if it was interrupted
+# itself. These options leave the signals to the kernel, as in other builds.
 FAULTS_ARE_FAULTS = ":".join([*filter(None, [os.environ.get("ASAN_OPTIONS")]), "handle_segv=0:handle_sigbus=0:handle_sigfpe=0"])
 
 
 def cases(signals):
     for sent, target, state in itertools.product(signals, ("lesson", "lesson twice", "runner", "group"), ("prompt", "output", "start")):
         if state == "start" and target.startswith("lesson"):
-            continue  # before there is one
+            continue  # the lesson has not started yet
         if target == "lesson twice" and (sent in STOPS or sent in UNCATCHABLE):
             continue
         if target == "group" and sent not in HANDLED | STOPS | NOTHING | UNCATCHABLE - {signal.SIGKILL}:
-            continue  # nobody is left to restore the terminal
+            continue  # no process is left to restore the terminal
         if sent == signal.SIGSTOP and target != "lesson":
-            continue  # the shell has the terminal before anybody else could act
+            continue  # the shell takes the terminal before another process could restore it
         yield sent, target, state
 
 
 def child_of(pid, named):
-    """The process below pid that runs this program, or None."""
+    """Returns the child of pid that runs this program, or None."""
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as file:
@@ -65,7 +65,7 @@ def child_of(pid, named):
 
 
 def soon(what, condition):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not (result := condition()):
         if time.monotonic() > deadline:
             raise AssertionError(f"waited for {what}")
@@ -82,7 +82,7 @@ def gone(pid):
 
 
 def expected_codes(sent, target, state):
-    """As a shell sees them."""
+    """Returns the exit codes that a shell may see."""
     died = 128 + sent
     if target.startswith("lesson"):
         return {died} if sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) else {1}
@@ -90,10 +90,10 @@ def expected_codes(sent, target, state):
 
 
 def quits(t, end, group_stopped=False):
-    """By the keyboard; more than once, as a key pressed before the line of keys is shown again is forgotten.
+    """Presses q until the program quits. A key pressed before the line of keys is shown again is discarded.
 
-    A lesson that gets a stop twice, from the group and from its runner, may stop again where a thread of BLAS got the second."""
-    deadline = time.monotonic() + PATIENCE
+    A lesson that gets SIGTSTP twice, from the group and from the runner, may stop twice if a thread of BLAS got the second."""
+    deadline = time.monotonic() + TIMEOUT
     again = ["fg\n"] if group_stopped else []
     while end not in t.unread:
         assert time.monotonic() < deadline, f"does not quit: {t.unread[-300:]!r}"
@@ -136,7 +136,7 @@ def one(case, seen):
             t.type("fg\n")
             quits(t, "AT LAST 0.", group_stopped=target == "group")
             t.type("\n")
-        elif sent == signal.SIGPIPE:  # until it is ignored it ends a program, which then says nothing about itself
+        elif sent == signal.SIGPIPE:  # ends the program silently until it is ignored
             soon("an end or a prompt", lambda: (t._read(0.01), BAR in t.unread or "ENDED" in t.unread)[1])
             if BAR in t.unread:
                 quits(t, "ENDED 0.")
@@ -146,8 +146,8 @@ def one(case, seen):
             restored = t.restored()
             code = int(t.expect("."))
             assert code in expected_codes(sent, target, state), f"ended with {code}"
-            if target == "runner" and sent not in HANDLED:  # the lesson is told by the kernel, just then
-                soon("the terminal as it was", t.restored)
+            if target == "runner" and sent not in HANDLED:  # the kernel signals the lesson after the runner's end
+                soon("the restored terminal", t.restored)
             else:
                 assert restored, "left as in step mode"
             if lesson_pid:
@@ -176,7 +176,7 @@ def main():
     if not have_terminals() or not os.path.exists("/proc/self/exe"):
         print("skipped: no pseudo-terminals or no /proc on this machine")
         return 77
-    for ignored in signal.valid_signals():  # under nohup it would stay so, and rightly
+    for ignored in signal.valid_signals():  # nohup ignores SIGHUP, and ./learn keeps ignored signals ignored
         if signal.getsignal(ignored) == signal.SIG_IGN and ignored != signal.SIGPIPE:
             signal.signal(ignored, signal.SIG_DFL)
     draw = random.Random(chosen.seed)
@@ -193,11 +193,11 @@ def main():
                 if fault:
                     failed += 1
                     print(f"[FAIL] {signal.Signals(sent).name if sent < 32 else sent} to {target}, {state} + {delay:.4f} s: {fault}", flush=True)
-        with contextlib.suppress(AssertionError):  # one whose runner was killed at the start has yet to hear of it
+        with contextlib.suppress(AssertionError):  # a lesson whose runner was killed at the start may not have ended yet
             soon("the last one's end", lambda: not running_below(root))
         left = running_below(root)
         for pid, words in left.items():
-            print(f"[FAIL] still there: {words}", flush=True)
+            print(f"[FAIL] still running: {words}", flush=True)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         print(f"{len(todo)} signals, {failed} failed, {len(left)} processes left")
@@ -205,7 +205,7 @@ def main():
 
 
 def running_below(root):
-    """The processes whose program lies in there, and their words."""
+    """Returns the processes whose program is in the folder, with their command lines."""
     found = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Step mode at a real pseudo-terminal. Usage: step_mode_test.py LESSON_SAMPLE"""
+"""Tests step mode at a pseudo-terminal. Usage: step_mode_test.py LESSON_SAMPLE"""
 
 import os
 import re
@@ -29,7 +29,7 @@ def to_prediction(terminal):
 def test_steps_through_with_space_enter_and_page_down(lesson):
     with Terminal([lesson]) as t:
         to_prediction(t)
-        assert "[ok]" not in t.seen and "Answer" not in t.seen, "revealed before it was asked"
+        assert "[ok]" not in t.seen and "Answer" not in t.seen, "the answer was shown before the question"
         t.type("5")
         t.expect("Right: 5) 3.")
         t.expect("[ok] 1 check holds (c shows it)")
@@ -46,19 +46,19 @@ def test_steps_through_with_space_enter_and_page_down(lesson):
 def test_never_moves_on_by_itself(lesson):
     with Terminal([lesson]) as t:
         at_step(t, 1)
-        t.type("xyz0")  # none of these is a key
+        t.type("xyz0")  # keys without a meaning
         t.expect(BAR)
         t.type("h")
         t.expect("No hint for this step.")
         assert "[2/5]" not in t.seen
 
 
-def test_after_two_wrong_ones_it_is_explained(lesson):
+def test_the_answer_is_explained_after_two_wrong_tries(lesson):
     with Terminal([lesson]) as t:
         to_prediction(t)
         t.type("1")
         before = t.expect(PROMPT)
-        assert "Answer" not in before and "each mean" not in before, "explained before the second try"
+        assert "Answer" not in before and "each mean" not in before, "the answer was explained before the second try"
         t.type("3")
         t.expect("Not quite: 3) 6.  That is the rows of all.")
         t.expect("Answer: 5) 3.  each mean is divided by 2")
@@ -84,7 +84,7 @@ def test_a_number_is_typed(lesson):
             t.expect(BAR)
 
 
-def test_a_typed_number_that_is_wrong_meets_its_sentence(lesson):
+def test_a_wrong_number_is_explained(lesson):
     for typed, sentence in (("5", "Not quite: 5.  That is the sum."), ("-2.5", "The answer has the other sign."), ("2.6", "The answer is smaller."),
                             ("2.4e0", "The answer is larger.")):
         with Terminal([lesson], SAMPLE_LESSON="typed") as t:
@@ -97,7 +97,7 @@ def test_a_typed_number_that_is_wrong_meets_its_sentence(lesson):
             t.expect(BAR)
 
 
-def test_what_is_no_number_is_asked_again(lesson):
+def test_invalid_numbers_are_asked_again(lesson):
     with Terminal([lesson], SAMPLE_LESSON="typed") as t:
         to_number(t)
         for typed in ("\r", "--\r", "1e\r", "2.5.\r", "x", "2 "):
@@ -134,7 +134,7 @@ def test_question_mark_shows_the_keys_and_c_the_checks(lesson):
         t.expect(BAR)
 
 
-def test_hint_skip_and_keys_that_are_no_answer(lesson):
+def test_hint_skip_and_invalid_keys(lesson):
     with Terminal([lesson]) as t:
         to_prediction(t)
         t.type(NEXT)
@@ -168,7 +168,7 @@ def test_typed_ahead_keys_never_answer(lesson):
         at_step(t, 1)
         t.type(NEXT)
         at_step(t, 2)
-        t.type(NEXT + "2222")  # the kernel holds the digits before the question is asked
+        t.type(NEXT + "2222")  # the kernel has buffered the digits before the question is asked
         at_step(t, 3)
         t.type("h")
         between = t.expect("Hint:")
@@ -178,7 +178,7 @@ def test_typed_ahead_keys_never_answer(lesson):
 def test_back_and_forward(lesson):
     with Terminal([lesson]) as t:
         to_prediction(t)
-        t.type("b")  # also from a question
+        t.type("b")  # works at a question too
         at_step(t, 2)
         t.type(PAGE_UP)
         at_step(t, 1)
@@ -199,7 +199,7 @@ def test_back_and_forward(lesson):
         at_step(t, 2)
         t.type(NEXT)
         t.expect("[3/5]")
-        t.expect("Not quite")  # what was answered stays answered
+        t.expect("Not quite")  # answers are kept
         t.expect(BAR)
 
 
@@ -218,7 +218,7 @@ def test_graph_key_says_when_it_cannot_write(lesson):
         at_step(t, 1)
         t.type("g")
         t.expect("cannot make the folder")
-        t.expect(BAR)  # and the lesson goes on
+        t.expect(BAR)  # the lesson continues
 
 
 def test_quit(lesson):
@@ -227,10 +227,10 @@ def test_quit(lesson):
         t.type("q")
         assert t.wait() == 0
         assert t.restored()
-        assert "go on:" not in t.seen  # at the beginning there is nothing to miss
+        assert "go on:" not in t.seen  # not printed at the first step
 
 
-def test_quit_in_the_midst_says_how_to_go_on(lesson):
+def test_quit_prints_the_command_to_continue(lesson):
     with Terminal([lesson, "--seed", "3"]) as t:
         at_step(t, 1)
         t.type(NEXT)
@@ -261,11 +261,11 @@ def ends_by(lesson, expected, act, step=1):
             to_prediction(t)
         else:
             at_step(t, 1)
-        assert not t.restored(), "keys come one by one in step mode"
+        assert not t.restored(), "step mode reads single keys"
         act(t)
         code = t.wait()
         assert code == expected, f"ended with {code}, not {expected}"
-        assert t.restored(), "the terminal was left as it was in step mode"
+        assert t.restored(), "the terminal was not restored"
 
 
 def test_ctrl_c_restores_the_terminal(lesson):
@@ -285,7 +285,7 @@ def test_an_exception_restores_the_terminal(lesson):
         assert t.restored()
 
 
-def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it(lesson):
+def test_ctrl_z_restores_the_terminal_and_fg_continues(lesson):
     with Terminal(["sh", "-c", f"set -m; '{lesson}'; stty -a; echo 'the shell'; fg >/dev/null; echo code $?"]) as t:
         at_step(t, 1)
         t.type("\x1a")
@@ -298,8 +298,8 @@ def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it(lesson):
         t.expect("code 0")
 
 
-def test_told_to_continue_while_it_quits_it_leaves_the_terminal_alone(lesson):
-    # To look for leaks a sanitizer stops every thread at the end: told to continue all the time, it never gets there.
+def test_sigcont_during_quit_does_not_change_the_terminal(lesson):
+    # LeakSanitizer stops all threads at the end and would never finish if SIGCONT arrives all the time.
     options = ":".join([*filter(None, [os.environ.get("ASAN_OPTIONS")]), "detect_leaks=0"])
     for _ in range(20):
         with Terminal([lesson], ASAN_OPTIONS=options) as t:
@@ -311,10 +311,10 @@ def test_told_to_continue_while_it_quits_it_leaves_the_terminal_alone(lesson):
                 if t.process.poll() is not None:
                     break
             t.wait()
-            assert t.restored(), "keys were turned on again"
+            assert t.restored(), "the terminal was set for keys again"
 
 
-def test_a_window_that_is_made_narrow(lesson):
+def test_a_window_that_becomes_narrow(lesson):
     with Terminal([lesson]) as t:
         at_step(t, 1)
         t.type(NEXT)
@@ -332,7 +332,7 @@ def test_only_sixteen_colours_and_no_other_escapes(lesson):
         t.type("5")
         t.expect(BAR)
         escapes = set(re.findall(r"\x1b[^m]*m?", t.seen))
-        assert escapes, "colours at a terminal"
+        assert escapes, "there are colours at a terminal"
         for escape in escapes:
             assert re.fullmatch(r"\x1b\[(0|1|(1;)?3[0-7])m", escape), repr(escape)
 
@@ -361,7 +361,7 @@ def does_not_wait(command, **options):
         assert BAR not in t.seen
 
 
-def test_never_waits_where_nobody_may_be(lesson):
+def test_never_waits_without_a_user(lesson):
     does_not_wait([lesson], stdin=subprocess.DEVNULL)
     does_not_wait([lesson], CI="true")
     does_not_wait([lesson], TERM="dumb")
@@ -370,7 +370,7 @@ def test_never_waits_where_nobody_may_be(lesson):
     does_not_wait([lesson, "--no-step", "--color=never"])
 
 
-def test_step_without_a_terminal_is_refused(lesson):
+def test_step_requires_a_terminal(lesson):
     result = subprocess.run([lesson, "--step"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                             env=clean_environment())
     assert result.returncode == 2 and result.stdout == ""
@@ -382,11 +382,11 @@ def test_step_without_a_terminal_is_refused(lesson):
 
 
 def pages(t):
-    """What stood on the screen between two times that it was cleared."""
+    """Returns the contents of the screen between clears."""
     return t.seen.split("\x1b[H\x1b[2J")
 
 
-def test_presenting_gives_each_step_the_screen(lesson):
+def test_present_shows_one_step_per_screen(lesson):
     with Terminal([lesson, "--present"]) as t:
         at_step(t, 1)
         assert "== Lesson" in pages(t)[-1] and pages(t)[0] == "", "the title shares the screen with the first step"
@@ -403,10 +403,10 @@ def test_presenting_gives_each_step_the_screen(lesson):
         assert t.wait() == 0 and t.restored()
     with Terminal([lesson, "--step"]) as t:
         at_step(t, 1)
-        assert len(pages(t)) == 1, "only a presenter clears the screen"
+        assert len(pages(t)) == 1, "only --present clears the screen"
 
 
-def test_presenting_hides_answers_and_checks_until_asked(lesson):
+def test_present_shows_answers_and_checks_on_request(lesson):
     for key in (NEXT, PAGE_DOWN, "\r", "s"):
         with Terminal([lesson, "--present"]) as t:
             at_step(t, 1)
@@ -426,7 +426,7 @@ def test_presenting_hides_answers_and_checks_until_asked(lesson):
             t.expect(BAR)
 
 
-def test_presenting_a_class_may_answer_as_well(lesson):
+def test_present_accepts_answers(lesson):
     with Terminal([lesson, "--present"], SAMPLE_LESSON="typed") as t:
         at_step(t, 1)
         t.type(NEXT)
@@ -451,7 +451,7 @@ def test_presenting_a_class_may_answer_as_well(lesson):
         t.expect(BAR)
 
 
-def test_presenting_opens_the_picture_in_the_desktops_viewer(lesson):
+def test_present_opens_the_picture_in_the_viewer(lesson):
     with tempfile.TemporaryDirectory() as folder:
         os.mkfifo(folder + "/opened")
         with open(folder + "/xdg-open", "w", encoding="utf-8") as file:
@@ -470,12 +470,12 @@ def test_presenting_opens_the_picture_in_the_desktops_viewer(lesson):
             at_step(t, 1)
             t.type("g")
             t.expect("my%20work/graphs/sample.svg")
-            t.expect(BAR)  # had it waited for xdg-open, this would not come: nobody reads the pipe
+            t.expect(BAR)  # appears only if the lesson does not wait for xdg-open, whose pipe is never read
             t.type("q")
             assert t.wait() == 0
 
 
-def test_presenting_needs_a_terminal(lesson):
+def test_present_requires_a_terminal(lesson):
     result = subprocess.run([lesson, "--present"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                             env=clean_environment())
     assert result.returncode == 2 and "--present: cannot wait for keys" in result.stderr, result

@@ -1,4 +1,4 @@
-"""The plain and the JSON stream, the flags, the exit codes. Usage: streams_test.py LESSON_SAMPLE SCHEMA"""
+"""Tests the plain and the JSON stream, flags and exit codes. Usage: streams_test.py LESSON_SAMPLE SCHEMA"""
 
 import json
 import os
@@ -39,7 +39,7 @@ def test_numbers_have_full_precision_and_the_printed_form(lesson, schema):
     tensors = {e["name"]: e for e in events_of(lesson) if e["event"] == "tensor"}
     gradient = tensors["w.grad"]
     assert gradient["text"] == "[-0.3536  0.0207 -0.6125]" and gradient["shape"] == [3]
-    assert gradient["values"][1] == 0.020666999742388725  # the float, not its four digits
+    assert gradient["values"][1] == 0.020666999742388725  # the exact float, not its four digits
     assert tensors["before"]["values"] is None and tensors["before"]["text"] == "-"
     in_double = {e["name"]: e for e in events_of(lesson, "--dtype=float64") if e["event"] == "tensor"}
     assert in_double["w.grad"]["values"][1] == 0.020667 and in_double["w.grad"]["dtype"] == "float64"
@@ -55,10 +55,10 @@ def test_plain_has_no_escapes(lesson, schema):
         assert "\x1b" not in result.stdout and "\r" not in result.stdout
 
 
-def test_colours_when_they_are_asked_for(lesson, schema):
+def test_color_always(lesson, schema):
     assert "\x1b[" in run(lesson, "--color=always").stdout
     coloured = re.sub(r"\x1b\[[\d;]*m", "", run(lesson, "--color=always").stdout)
-    assert coloured == run(lesson).stdout, "colour changes nothing but colour"
+    assert coloured == run(lesson).stdout, "the text without colours is the same"
 
 
 def test_ascii_is_pure(lesson, schema):
@@ -69,11 +69,11 @@ def test_ascii_is_pure(lesson, schema):
         assert "The ?? of it is ? 1." in result.stdout
 
 
-def test_long_work_elsewhere_is_a_line_for_each_tenth(lesson, schema):
+def test_long_work_prints_a_line_for_each_tenth(lesson, schema):
     shares = [int(s) for s in re.findall(r"(\d+) % \(\d+ of \d+\): adding numbers", run(lesson, behaviour="slow").stdout)]
     assert shares and shares == sorted(set(shares)) and all(s % 10 == 0 for s in shares), shares
     assert shares[-1] == 100
-    assert "adding numbers" not in run(lesson).stdout, "short work says nothing"
+    assert "adding numbers" not in run(lesson).stdout, "short work prints no progress"
 
 
 def test_from(lesson, schema):
@@ -88,7 +88,7 @@ def test_digits(lesson, schema):
     assert "[-0.353600  0.020667 -0.612500]" in run(lesson, "--digits=6").stdout
 
 
-def test_quiet_says_nothing(lesson, schema):
+def test_quiet_prints_nothing(lesson, schema):
     result = run(lesson, "--quiet")
     assert result.returncode == 0 and result.stdout == "" and result.stderr == ""
 
@@ -118,7 +118,7 @@ def test_usage_errors_are_one_sentence_and_exit_2(lesson, schema):
         assert result.stderr.count("\n") == 1 and words in result.stderr, result.stderr
 
 
-def test_output_that_cannot_be_written_is_exit_5(lesson, schema):
+def test_write_errors_are_exit_5(lesson, schema):
     for arguments in ([], ["--json"], ["--describe"], ["--help"]):
         with open("/dev/full", "w") as full:
             result = run(lesson, *arguments, stdout=full)
@@ -127,7 +127,7 @@ def test_output_that_cannot_be_written_is_exit_5(lesson, schema):
         os.close(reader)
         result = run(lesson, *arguments, stdout=writer)
         os.close(writer)
-        assert result.returncode == 141 and result.stderr == "", (arguments, result)  # whoever read has left: silently
+        assert result.returncode == 141 and result.stderr == "", (arguments, result)  # the reader has closed the output
 
 
 def test_graph_file(lesson, schema):
@@ -144,7 +144,7 @@ def test_graph_file(lesson, schema):
         os.symlink("/dev/full", f"{folder}/full.svg")
         result = run(lesson, "--graph", f"{folder}/full.svg")
         assert result.returncode == 5 and "No space left" in result.stderr, result
-        assert sorted(os.listdir(folder)) == ["full.svg", "g.dot", "g.svg"], "nothing half-written"
+        assert sorted(os.listdir(folder)) == ["full.svg", "g.dot", "g.svg"], "no incomplete file is left"
 
 
 if __name__ == "__main__":

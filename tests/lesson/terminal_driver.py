@@ -1,4 +1,4 @@
-"""A program at a pseudo-terminal: types keys, waits for text, and knows whether the terminal was put back."""
+"""Runs a program at a pseudo-terminal: types keys, waits for text, and checks that the terminal was restored."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ import termios
 import time
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-PATIENCE = float(os.environ.get("TERMINAL_PATIENCE", "20"))  # seconds before a text that does not come is a failure
+TIMEOUT = float(os.environ.get("TERMINAL_TIMEOUT", "20"))  # seconds to wait for a text
 
 
 def have_terminals():
@@ -24,7 +24,7 @@ def have_terminals():
 
 
 def clean_environment(**more):
-    """The surroundings that matter here are what the test says, not what the machine happens to have."""
+    """Returns an environment that does not depend on the settings of the machine."""
     env = {k: v for k, v in os.environ.items()
            if k not in ("CI", "NO_COLOR", "TALLY_WORK", "SAMPLE_LESSON")}
     env.update(TERM="xterm", LC_ALL="C.UTF-8")
@@ -41,8 +41,8 @@ class Terminal:
         self.process = subprocess.Popen(
             command, stdin=slave if stdin is None else stdin, stdout=slave, stderr=slave, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0), env=clean_environment(**environment))
-        self.seen = ""    # everything so far
-        self.unread = ""  # what no expectation has passed yet, without colours
+        self.seen = ""    # all output so far
+        self.unread = ""  # the output after the last expected text, without colours
 
     def __enter__(self):
         return self
@@ -70,22 +70,22 @@ class Terminal:
         return True
 
     def expect(self, text):
-        """Reads until the text is there; what came before it in this wait is returned."""
-        deadline = time.monotonic() + PATIENCE
+        """Reads until the text appears. Returns the unread output before the text."""
+        deadline = time.monotonic() + TIMEOUT
         while text not in self.unread:
             if time.monotonic() > deadline:
-                raise AssertionError(f"waited for {text!r}, the last was:\n{self.unread[-2000:]!r}")
+                raise AssertionError(f"timeout while waiting for {text!r}; the last output was:\n{self.unread[-2000:]!r}")
             if not self._read(0.2) and self.process.poll() is not None and not self._read(0):
                 raise AssertionError(f"ended ({self.process.returncode}) before {text!r}:\n{self.unread[-2000:]!r}")
         before, self.unread = self.unread.split(text, 1)
         return before
 
     def wait(self):
-        """The exit code once the program has ended, with all that it wrote read."""
-        deadline = time.monotonic() + PATIENCE
+        """Waits for the end of the program and reads all output. Returns the exit code."""
+        deadline = time.monotonic() + TIMEOUT
         while self.process.poll() is None:
             if time.monotonic() > deadline:
-                raise AssertionError(f"does not end; the last was:\n{self.unread[-2000:]!r}")
+                raise AssertionError(f"the program does not end; the last output was:\n{self.unread[-2000:]!r}")
             self._read(0.05)
         while self._read(0):
             pass
@@ -95,12 +95,12 @@ class Terminal:
         return termios.tcgetattr(self.slave) == self.before
 
     def lines(self):
-        """All lines that ever stood on the screen, without colours; rewritten ones count too."""
+        """Returns all lines that were on the screen, without colours, including rewritten lines."""
         return re.split(r"[\r\n]+", COLOUR.sub("", self.seen))
 
 
 def skip_where_it_does(lesson, *arguments):
-    """Ends this test as skipped, in the lesson's words, where the lesson cannot run."""
+    """Skips this test with the lesson's message if the lesson cannot run."""
     result = subprocess.run([lesson, *arguments, "--plain"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                             check=False, env=clean_environment())
     if result.returncode == 77:
@@ -109,7 +109,7 @@ def skip_where_it_does(lesson, *arguments):
 
 
 def run_tests(module, *arguments):
-    """Runs every function test_* of a module; exit code 0 or 1."""
+    """Runs every function test_* of a module and exits with 0 or 1."""
     failed = 0
     for name, test in sorted(vars(module).items()):
         if not name.startswith("test_"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# What can happen to ./learn: read-only checkouts, links, two at once, kills at any moment. Usage: misfortunes.py [--seed S] [--rounds N]
+# Tests ./learn in read-only checkouts, through links, in parallel, and with kills at random times. Usage: robustness.py [--seed S] [--rounds N]
 import contextlib
 import fcntl
 import os
@@ -14,7 +14,7 @@ import time
 
 from faked import Faked, main
 
-# Builds as make does: what is there is believed, and half of it may be there when it is killed; asked to end, it takes that back.
+# Builds like make: existing files are kept, a kill may leave an incomplete file, and other signals remove the incomplete file.
 MAKE = """
     echo "cmake $*" >>"$calls"
     case $1 in
@@ -27,7 +27,7 @@ MAKE = """
             exec 8>"$fakes/inside"
             test_flock -n 8 || echo overlap >>"$calls"
             trap 'rm -f "$target"; exit 143' INT TERM HUP
-            sleep 0.02 # as long as a real one needs before it writes
+            sleep 0.02 # a real build needs as long before it writes
             mkdir -p "$2/lessons" "$2/exercises"
             parts="one.o two.o libtally.a lessons/lesson_07_divide learn-runner"
             case "$*" in *tally_practice*) parts="$parts exercises/exercise-checks" ;; esac
@@ -46,10 +46,10 @@ MAKE = """
     esac
 """
 RUNNER = "runner: list, work in "
-NOBODY = 65534
+OTHER_UID = 65534
 
 
-class Misfortunes(Faked):
+class Robustness(Faked):
     draw = random.Random(0)
     rounds = 6
 
@@ -77,36 +77,36 @@ class Misfortunes(Faked):
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def assertRuns(self, result):
-        self.assertEqual(result.returncode, 77, result.stderr)  # the runner's own
+        self.assertEqual(result.returncode, 77, result.stderr)  # the exit code of the runner
         self.assertTrue(result.stdout.startswith(RUNNER), result.stdout)
 
     def built(self):
-        """What stands in build/, and that all of it is whole."""
+        """Checks that all files in build/ are complete, and returns their names."""
         release = self.tree / "build/release"
         for part in ("one.o", "two.o", "libtally.a", "lessons/lesson_07_divide", "learn-runner"):
             self.assertIn("whole", (release / part).read_text(), part)
         return sorted(str(path.relative_to(self.tree)) for path in (self.tree / "build").rglob("*"))
 
-    def somebody_else(self, *words, **environment):
-        """Runs ./learn as one who may read the checkout and write nothing in it."""
+    def other_user(self, *words, **environment):
+        """Runs ./learn as a user who may read the checkout and not write to it."""
         subprocess.run(["chmod", "-R", "a+rX,a-w", self.tree], check=True)
         for folder in (self.top, self.fakes):
             folder.chmod(0o777)
         for file in (self.top / "calls", self.fakes / "inside"):
             file.touch()
             file.chmod(0o666)
-        os_id = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
+        os_id = ["setpriv", f"--reuid={OTHER_UID}", f"--regid={OTHER_UID}", "--clear-groups"] if os.geteuid() == 0 else []
         if os_id and not shutil.which("setpriv"):
-            self.skipTest("root, and no setpriv to become somebody else")
+            self.skipTest("root needs setpriv to become another user")
         command = [*os_id, shutil.which(self.shell[0]), *self.shell[1:], str(self.tree / "learn"), *words]
         path = self.environment(**environment)
         return subprocess.run([shutil.which(command[0]), *command[1:]], cwd="/", env=path, text=True, stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=60)
 
-    # ---- when the build is asked ----
+    # ---- when a build is started ----
 
     def asks(self, *words, **environment):
-        """Whether the build was asked; and when it was not, that no other tool was either."""
+        """Returns whether a build was started. Without a build no other tool may be called."""
         self.calls()
         result = self.learn(*(words or ["list"]), **environment)
         self.assertEqual(result.returncode, 77, result.stderr)
@@ -115,24 +115,24 @@ class Misfortunes(Faked):
         self.assertTrue(built or not calls, calls)
         return built
 
-    def test_what_is_unchanged_is_not_built(self):
+    def test_unchanged_sources_are_not_built(self):
         self.assertTrue(self.asks())
         for words in (["list"], ["run", "divide"], ["7"], [], ["graph", "7", "-o", "x.svg"], ["class", "pupils", "-o", "x.svg"], ["doctor"]):
             self.assertFalse(self.asks(*words), words)
         (self.tree / "README.md").write_text("not built from")
         self.assertFalse(self.asks())
 
-    def test_what_is_unchanged_starts_at_once(self):
+    def test_unchanged_sources_start_quickly(self):
         self.assertTrue(self.asks())
         spent = []
-        for _ in range(3):  # by the processor's time, which the machine's other work does not lengthen
+        for _ in range(3):  # CPU time does not depend on other work of the machine
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             self.learn("run", "divide")
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         self.assertLess(min(spent), 0.2, spent)
 
-    def test_exercises_are_built_when_they_are_asked_for_and_kept_up_from_then_on(self):
+    def test_exercises_are_built_on_request_and_kept_up_to_date(self):
         checks = self.tree / "build/release/exercises/exercise-checks"
         self.assertTrue(self.asks())
         self.assertFalse(checks.exists())
@@ -149,7 +149,7 @@ class Misfortunes(Faked):
         checks.unlink()
         self.assertTrue(self.asks("score"))
 
-    def test_what_is_changed_is_built_once(self):
+    def test_changed_sources_are_built_once(self):
         release = self.tree / "build/release"
 
         def moved():
@@ -171,7 +171,7 @@ class Misfortunes(Faked):
             self.assertEqual((self.asks(), self.asks()), (True, False), f"change {number}")
             self.built()
 
-    def test_a_source_that_changes_while_it_is_built_is_built_again(self):
+    def test_a_source_changed_during_a_build_is_built_again(self):
         self.state(edited="")
         self.assertTrue(self.asks())
         self.state(edited=None)
@@ -186,45 +186,45 @@ class Misfortunes(Faked):
         self.assertEqual(self.learn("list").returncode, 4)
         self.assertFalse((self.tree / "build/release.built").exists())
         self.state(broken=None)
-        os.utime(self.tree / "src/x", ns=(before.st_atime_ns, before.st_mtime_ns))  # what was built of the newer one is still there
+        os.utime(self.tree / "src/x", ns=(before.st_atime_ns, before.st_mtime_ns))  # files built from the newer source still exist
         self.assertTrue(self.asks())
         self.assertFalse(self.asks())
 
-    # ---- a checkout of somebody else ----
+    # ---- a checkout of another user ----
 
     def test_read_only_and_never_built(self):
         for command in (["list"], ["run", "divide"], [], ["test"], ["bench"]):
-            result = self.somebody_else(*command)
+            result = self.other_user(*command)
             self.assertEqual(result.returncode, 5, result)
             self.assertIn(f"cannot write in {self.tree}/build", result.stderr)
 
     def test_read_only_and_built_by_its_owner(self):
         self.assertRuns(self.learn("list"))
-        result = self.somebody_else("list", HOME="/home/student")
+        result = self.other_user("list", HOME="/home/student")
         self.assertRuns(result)
         self.assertIn("your progress is kept in /home/student/.local/share/tally", result.stderr)
         self.assertIn("work in /home/student/.local/share/tally", result.stdout)
-        self.assertEqual(self.somebody_else("list", "--quiet").stderr, "")
-        self.state(status="a package came")  # which is its owner's business
-        self.assertRuns(self.somebody_else("list"))
+        self.assertEqual(self.other_user("list", "--quiet").stderr, "")
+        self.state(status="a package came")  # only the owner has to build again
+        self.assertRuns(self.other_user("list"))
         (self.tree / "lessons").chmod(0o755)
         (self.tree / "lessons/new.cpp").write_text("")
-        result = self.somebody_else("list")
+        result = self.other_user("list")
         self.assertEqual(result.returncode, 5, result)
         self.assertIn("not built from the present sources", result.stderr)
 
-    def test_read_only_and_its_owner_built_no_exercises(self):
+    def test_read_only_without_built_exercises(self):
         self.assertRuns(self.learn("list"))
         for words in (["check"], ["hint", "divide"], ["score"]):
-            result = self.somebody_else(*words)
+            result = self.other_user(*words)
             self.assertEqual(result.returncode, 5, result)
             self.assertIn("the exercises are not built there: ask the owner of this checkout to run ./learn score in it", result.stderr)
-        self.assertRuns(self.somebody_else("list"))
+        self.assertRuns(self.other_user("list"))
         subprocess.run(["chmod", "-R", "u+w", self.top], check=True)
-        self.assertTrue(self.asks("score"))  # as they were told
-        self.assertEqual(self.somebody_else("check").returncode, 77)
+        self.assertTrue(self.asks("score"))  # as the message requests
+        self.assertEqual(self.other_user("check").returncode, 77)
 
-    # ---- by another name, from another place ----
+    # ---- links and folder names ----
 
     def test_through_links(self):
         far = self.top / "far -> away"
@@ -237,7 +237,7 @@ class Misfortunes(Faked):
             self.assertRuns(self.ended(self.start("list", program=way)))
         self.assertEqual(sorted(os.listdir(far)), ["absolute", "of a link", "relative"])
 
-    def test_folders_that_cmake_cannot_have(self):
+    def test_folder_names_that_cmake_rejects(self):
         for name in ("a;b", 'a"b', "a#b", "a\\b", "a\nb", "ab\n"):
             tree = self.top / name
             tree.mkdir()
@@ -252,7 +252,7 @@ class Misfortunes(Faked):
 
     # ---- another compiler ----
 
-    def test_a_compiler_that_is_asked_for_is_used(self):
+    def test_a_requested_compiler_is_used(self):
         self.assertRuns(self.learn("list"))
         self.fake("other++", (self.bin / "c++").read_text())
         (self.bin / "same++").symlink_to("c++")
@@ -266,11 +266,11 @@ class Misfortunes(Faked):
         self.assertEqual(configured(CXX="same++"), (False, False))
         self.assertEqual(configured(CXX="other++"), (True, True))
         self.assertEqual(configured(CXX="other++"), (False, False))
-        self.assertEqual(configured(), (False, False))  # nothing is asked for
+        self.assertEqual(configured(), (False, False))  # no compiler is requested
         self.assertEqual(configured(CXX="c++"), (True, True))
         self.assertIn("STRING=c++", (self.tree / "build/release/CMakeCache.txt").read_text())
 
-    # ---- two at once ----
+    # ---- in parallel ----
 
     def many_at_once(self):
         self.calls()
@@ -289,12 +289,12 @@ class Misfortunes(Faked):
     def test_many_at_once_without_flock(self):
         (self.bin / "flock").unlink(missing_ok=True)
         self.many_at_once()
-        (self.tree / "build/learn.lock.held").symlink_to("999999999")  # of a process that is no more
+        (self.tree / "build/learn.lock.held").symlink_to("999999999")  # a process that has ended
         (self.tree / "src/x").write_text("newer")
         self.many_at_once()
         self.assertFalse([path for path in self.built() if "lock." in path])
 
-    def test_what_needs_no_build_does_not_wait(self):
+    def test_no_waiting_without_a_build(self):
         self.assertRuns(self.learn("list"))
         with open(self.tree / "build/learn.lock", "a", encoding="utf-8") as lock:
             if not shutil.which("flock"):
@@ -310,12 +310,12 @@ class Misfortunes(Faked):
             self.assertEqual(self.calls(), [])
         self.assertRuns(self.ended(waits))
 
-    # ---- killed ----
+    # ---- signals ----
 
     def test_a_killed_builder_is_waited_for(self):
         first = self.start("list", pace="0.2")
         self.until(lambda: (self.tree / "build/release/one.o").exists())
-        first.kill()  # the script, and none of its children
+        first.kill()  # only the script, not its children
         first.wait()
         result = self.learn("list")
         first.communicate()
@@ -323,10 +323,10 @@ class Misfortunes(Faked):
         if shutil.which("flock"):
             self.assertIn("another ./learn is working", result.stderr)
             self.assertNotIn("overlap", self.calls())
-            self.assertNotIn("was killed", result.stderr)  # it came to its end
+            self.assertNotIn("was killed", result.stderr)  # the build was completed
         self.built()
 
-    def test_asked_to_end_it_keeps_what_was_built(self):
+    def test_signals_keep_complete_files(self):
         for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             (self.tree / "src/x").write_text("newer")
             begun = self.start("list", pace="0.2")
@@ -339,7 +339,7 @@ class Misfortunes(Faked):
             result = self.learn("list")
             self.assertRuns(result)
             self.assertNotIn("was killed", result.stderr)
-            self.assertEqual(one.stat().st_mtime_ns, made, "made again")
+            self.assertEqual(one.stat().st_mtime_ns, made, "a complete file was built again")
             self.built()
 
     def until(self, condition):
@@ -347,12 +347,12 @@ class Misfortunes(Faked):
         while not condition():
             self.assertLess(time.monotonic(), deadline)
 
-    def test_killed_at_any_moment_the_next_run_heals(self):
+    def test_the_next_run_repairs_a_killed_build(self):
         self.assertRuns(self.learn("list"))
         expected = self.built()
         for _ in range(self.rounds):
             if self.draw.random() < 0.4:
-                shutil.rmtree(self.tree / "build")  # from the first probe on
+                shutil.rmtree(self.tree / "build")  # begins with the first probe
             (self.tree / "src/x").write_text("newer")
             self.calls()
             sent = self.draw.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -371,8 +371,8 @@ class Misfortunes(Faked):
                 self.assertRuns(result)
                 self.assertEqual(self.built(), expected)
                 self.assertNotIn("overlap", self.calls())
-                process.communicate(timeout=30)  # nobody is left who could write
-                Misfortunes.killed += code != 77
+                process.communicate(timeout=30)  # no child may write after this
+                Robustness.killed += code != 77
         self.assertRuns(self.learn("list"))
 
     killed = 0
@@ -382,11 +382,11 @@ if __name__ == "__main__":
     words = sys.argv[1:]
     seed = int(words[words.index("--seed") + 1]) if "--seed" in words else random.randrange(10**6)
     if "--rounds" in words:
-        Misfortunes.rounds = int(words[words.index("--rounds") + 1])
-    Misfortunes.draw = random.Random(seed)
+        Robustness.rounds = int(words[words.index("--rounds") + 1])
+    Robustness.draw = random.Random(seed)
     tempfile.tempdir = os.path.realpath(tempfile.gettempdir())
     print(f"seed {seed}", file=sys.stderr)
     try:
-        main(Misfortunes)
+        main(Robustness)
     finally:
-        print(f"{Misfortunes.killed} runs were killed", file=sys.stderr)
+        print(f"{Robustness.killed} runs were killed", file=sys.stderr)

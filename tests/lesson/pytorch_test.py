@@ -1,6 +1,6 @@
-"""Each page's listing in PyTorch prints what the page says it prints. Skipped where there is no PyTorch.
+"""The PyTorch listing of each lesson's page prints the text below it. Skipped without PyTorch.
 
-Usage: twins_test.py
+Usage: pytorch_test.py
 """
 import json
 import os
@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 
 LESSONS = Path(__file__).resolve().parents[2] / "lessons"
-# A listing, and beneath it the first block of text: what it prints. A page may have one of each only.
+# A listing and the next block of text, which is its output. A page may have only one listing.
 LISTING = re.compile(r"```python\n(.*?)```\n.*?```text\n(.*?)```", re.DOTALL)
-# Runs in a process of its own, once for all listings: torch takes seconds to begin.
+# Runs all listings in one process, because importing torch takes seconds.
 RUNNER = """
 import contextlib, io, json, sys
 try:
@@ -30,7 +30,7 @@ for source in json.load(sys.stdin):
 
 
 def of_several_processes(python, source, folder):
-    """What a listing prints that is started by torchrun, as its first line says."""
+    """Returns the output of a listing that torchrun starts, as its first line requests."""
     program = Path(folder, "twin.py")
     program.write_text(source)
     number = re.match(r"# torchrun --nproc-per-node (\d+) twin\.py\n", source).group(1)
@@ -41,7 +41,7 @@ def of_several_processes(python, source, folder):
 
 
 def run_by_torch(sources):
-    """The python that has PyTorch, and what came of the listings."""
+    """Returns the Python that has PyTorch, and the result of the listings."""
     for python in (sys.executable, "python3", "/usr/bin/python3"):
         try:
             done = subprocess.run([python, "-W", "ignore", "-c", RUNNER], capture_output=True, text=True, check=False,
@@ -58,9 +58,9 @@ def main():
     pages = {}
     for page in sorted(LESSONS.glob("*.md")):
         found = LISTING.findall(page.read_text())
-        assert len(found) == 1 == page.read_text().count("```python"), f"{page.name}: {len(found)} listings with what they print"
+        assert len(found) == 1 == page.read_text().count("```python"), f"{page.name}: {len(found)} listings with their output"
         pages[page.name] = found[0]
-    assert pages, "no page"
+    assert pages, "no page was found"
     several = {page: pages.pop(page) for page in list(pages) if pages[page][0].startswith("# torchrun ")}
     python, done = run_by_torch([source for source, _ in pages.values()])
     said = [json.loads(line) for line in done.stdout.splitlines()]
@@ -68,11 +68,11 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             said += [of_several_processes(python, source, folder) for source, _ in several.values()]
         pages |= several
-    wrong = [f"{page}: it prints\n{ours}and the page says\n{printed}"
+    wrong = [f"{page}: the listing prints\n{ours}and the page shows\n{printed}"
              for (page, (_, printed)), ours in zip(pages.items(), said) if ours.rstrip() != printed.rstrip()]
     assert done.returncode == 0 and len(said) == len(pages), f"{list(pages)[len(said)]}\n{done.stderr[-2000:]}"
     assert not wrong, "\n".join(wrong)
-    print(f"{len(pages)} listings print what their pages say")
+    print(f"{len(pages)} listings print the text on their pages")
 
 
 main()
