@@ -233,7 +233,7 @@ class FirstContact(Faked):
         self.assertIn("bench: /a was not made by tools/bench-peers", result.stderr)
 
     def test_bench_rejects_invalid_options_before_it_builds(self):
-        for words, named in ((["bench", "--fast"], "'--fast'"), (["bench", "-o"], "-o wants"), (["bench", "toy"], "'toy'")):
+        for words, named in ((["bench", "--fast"], "'--fast'"), (["bench", "-o"], "-o needs"), (["bench", "toy"], "'toy'")):
             result = self.learn(*words)
             self.assertEqual(result.returncode, 2, result.stderr)
             self.assertIn(named, result.stderr)
