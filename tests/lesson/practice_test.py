@@ -101,7 +101,7 @@ def test_a_known_mistake_is_explained(runner):
 def test_an_unknown_mistake_shows_the_numbers(runner):
     with Learner(runner) as learner:
         result = check_divide(learner, "    for (const Tensor& m : split(x, size)) (mean(matmul(m, w)) * 0.7).backward();")
-        assert result.returncode == 1 and "none of the mistakes" in words_of(result.stdout) and "2.1 times too large" in result.stdout, result
+        assert result.returncode == 1 and "not a mistake that this exercise knows" in words_of(result.stdout) and "2.1 times too large" in result.stdout, result
         assert learner.log() == ["divide wrong"]
 
 
@@ -215,7 +215,7 @@ def test_reset_keeps_the_learners_file(runner):
 def test_an_unknown_exercise_suggests_the_most_similar(runner):
     with Learner(runner) as learner:
         for words, part in ((("check", "devide"), "'divide'"), (("hint", "99"), "1 to 27"), (("reset", "enigne"), "'engine'"), (("solution", "t"), "'t' could be the-tail, tokens, two-passes, two-segments (./learn score)"), (("hint", "xyzzy"), "no exercise 'xyzzy' (./learn score)"), (("check", "NaN"), "no exercise 'NaN' (./learn score)"),
-                            (("check", "9" * 30), "there are 1 to 27"), (("reset",), "./learn score the exercises"), (("check", "--micro", "3"), "an exercise has none"),
+                            (("check", "9" * 30), "there are 1 to 27"), (("reset",), "./learn score the exercises"), (("check", "--micro", "3"), "exercises have no parameters"),
                             (("check", "--seed", "18446744073709551616"), "0 to 18446744073709551615")):
             result = learner.run(*words)
             assert result.returncode == 2 and part in result.stderr and result.stdout == "", result
