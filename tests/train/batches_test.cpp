@@ -135,10 +135,8 @@ TEST_CASE("rows: consecutive rows are not copied, and rows in another order are"
 TEST_CASE("rows: items outside the array throw an Error") {
     const Array<float> table({4, 2}, {0, 1, 10, 11, 20, 21, 30, 31});
     CHECK_THROWS_WITH(rows(table, in_order(5)), contains("rows 0 to 5 are not within (4, 2)"));
-    CHECK_THROWS_WITH(rows(table, Items(std::vector<std::int32_t>{1, 4})),
-                      "[rows] row 4 is outside (4, 2)");
-    CHECK_THROWS_WITH(rows(table, Items(std::vector<std::int32_t>{-1})),
-                      "[rows] row -1 is outside (4, 2)");
+    CHECK_THROWS_WITH(rows(table, Items(std::vector<std::int32_t>{1, 4})), "[rows] row 4 is outside (4, 2)");
+    CHECK_THROWS_WITH(rows(table, Items(std::vector<std::int32_t>{-1})), "[rows] row -1 is outside (4, 2)");
     CHECK_THROWS_WITH(rows(Array<float>(Shape{}, {1}), Items(std::vector<std::int32_t>{0})),
                       contains("a single number has no rows"));
     CHECK_THROWS_AS(rows(Array<float>(), in_order(1)), Error);
