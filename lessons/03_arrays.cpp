@@ -228,7 +228,7 @@ struct Arrays {
         check_equal("X", X.grad(), Array<real>({n, 2}, to_X));
         check_equal("W", W.grad(), Array<real>({2, 2}, to_W));
         check_equal("b", b.grad(), Array<real>({2}, to_b));
-        const Gradcheck nudged = gradcheck(
+        const auto nudged = gradcheck(
             [](const std::vector<Tensor64>& in) {
                 auto y = matmul(in[0], in[1]) + in[2];
                 return sum(y * y) / 8;

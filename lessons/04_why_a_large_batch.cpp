@@ -91,9 +91,9 @@ struct WhyALargeBatch {
     static Tensor items(int size, int draw) {
         const auto stream = static_cast<std::uint64_t>(size) << 32 | static_cast<std::uint64_t>(draw);
         const Tensor middle = Array<real>({2}, {1, 2}, options().device);
-        const Tensor around_0 =
-            random_normal<real>({size, 2}, {.seed = options().seed, .stream = stream}, real(0), real(sigma))
-                .to(options().device);
+        const Tensor around_0 = randn<real>({size, 2}, 0, sigma, {.seed = options().seed, .stream = stream})
+                                    .value()
+                                    .to(options().device);
         return around_0 + middle;
     }
 

@@ -86,9 +86,9 @@ struct Divide : Toy {  // six rows x, three weights w
                  "Follow one element of w.grad from row 0 to row 999, in one batch and in four."),
             "tally's products add row after row at any size. BLAS, a library for products, has an order of "
             "its own.");
-        const Tensor many =
-            random_uniform<real>({1000, 32}, {.seed = options().seed, .stream = 7}, real(-1), real(1))
-                .to(options().device);
+        const Tensor many = uniform<real>({1000, 32}, -1, 1, {.seed = options().seed, .stream = 7})
+                                .value()
+                                .to(options().device);
         const auto W = parameter(Array<real>::zeros({32, 16}, options().device));
         auto kinds = table({"products", "4 x 250 and 1000", "numbers that differ", "microseconds, at once"});
         const auto [ordered, ordered_parts] = both_ways(kinds, Products::ordered, many, W);

@@ -102,7 +102,7 @@ struct Rounding {
         double worst = 0;  // error / bound
         for (std::uint64_t draw = 0; draw < 3000; ++draw) {
             const Array<real> numbers =
-                random_uniform<real>({items, 1}, {.seed = options().seed, .stream = draw}, real(-1), real(1));
+                uniform<real>({items, 1}, -1, 1, {.seed = options().seed, .stream = draw}).value();
             const Tensor batch = numbers.to(options().device);
             const auto gradient_of = [&](const Tensor& part, int n) {
                 return grad(mean(matmul(part, one_weight)) / n, {one_weight}).front().item();

@@ -126,8 +126,8 @@ struct LostBatches : Toy {
     static Alive alive(How how, int n) {
         const Device device = options().device;
         const auto random = [&](Shape shape, int stream) {
-            return random_uniform<real>(shape, {.seed = options().seed, .stream = std::uint64_t(stream)},
-                                        real(-1), real(1))
+            return uniform<real>(shape, -1, 1, {.seed = options().seed, .stream = std::uint64_t(stream)})
+                .value()
                 .to(device);
         };
         const auto W = parameter(random({width, units}, 0));

@@ -159,12 +159,10 @@ struct TheTail : Toy {
         explicit Problem(int count) : items(count) {}
 
         int items;
-        Array<real> X =
-            random_normal<real>({items, 3}, {.seed = options().seed, .stream = 1}, real(0), real(1));
-        Array<real> y =
-            (matmul(Tensor(X), Tensor(Array<real>({3}, {1, -2, 3}))) +
-             Tensor(random_normal<real>({items}, {.seed = options().seed, .stream = 2}, real(0), real(0.5))))
-                .value();
+        Array<real> X = randn<real>({items, 3}, {.seed = options().seed, .stream = 1}).value();
+        Array<real> y = (matmul(Tensor(X), Tensor(Array<real>({3}, {1, -2, 3}))) +
+                         Tensor(randn<real>({items}, 0, 0.5, {.seed = options().seed, .stream = 2}).value()))
+                            .value();
 
         Loss<Array<real>> loss(const Items& some, const Tensor& w) const {
             const Tensor x = rows(X, some).to(options().device), target = rows(y, some).to(options().device);

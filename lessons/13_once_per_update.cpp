@@ -251,7 +251,7 @@ struct OncePerUpdate {
         MovingAverage<real> average({w}, {.decay = 0.9});
         // clang-format off
         if (micro_batches == 1) code(1);
-        const WindowOptions<real> each_once{.total = 6, .max_norm = 0.5, .schedule = halving(), .average = &average};
+        const Window<real>::Options each_once{.total = 6, .max_norm = 0.5, .schedule = halving(), .average = &average};
         // clang-format on
         Sgd optimizer({w}, {.momentum = 0.9, .weight_decay = 0.5});
         Window window(optimizer, each_once);

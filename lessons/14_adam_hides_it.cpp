@@ -16,8 +16,8 @@ struct AdamHidesIt {
         step(say("The toy in {} micro-batches, divided or forgotten; one step of SGD.", in_words(n)));
         constexpr double sgd_rate = 0.2;
         speaks = true;
-        const auto sgd = moved<Sgd<real>>(Reduction::mean, SgdOptions{.learning_rate = sgd_rate});
-        const auto sgd_sum = moved<Sgd<real>>(Reduction::sum, SgdOptions{.learning_rate = sgd_rate});
+        const auto sgd = moved<Sgd<real>>(Reduction::mean, Sgd<real>::Options{.learning_rate = sgd_rate});
+        const auto sgd_sum = moved<Sgd<real>>(Reduction::sum, Sgd<real>::Options{.learning_rate = sgd_rate});
         auto loud = table({"SGD, rate 0.2", "w moved by"});
         loud.row(say("mean of {}", n), sgd);
         loud.row(say("sum of {}", n), sgd_sum);
@@ -34,8 +34,8 @@ struct AdamHidesIt {
                 hint(say("If g is {} times as large, what becomes of m, and of the root of v?", n),
                      say("Adam's step is m / root(v): put {} g in both.", n)),
                 "Adam divides a mean of gradients by the root of a mean of their squares.");
-        const auto adam = moved<Adam<real>>(Reduction::mean, AdamOptions{.learning_rate = rate});
-        const auto adam_sum = moved<Adam<real>>(Reduction::sum, AdamOptions{.learning_rate = rate});
+        const auto adam = moved<Adam<real>>(Reduction::mean, Adam<real>::Options{.learning_rate = rate});
+        const auto adam_sum = moved<Adam<real>>(Reduction::sum, Adam<real>::Options{.learning_rate = rate});
         auto silent = table({"Adam, rate 0.1", "w moved by"});
         silent.row(say("mean of {}", n), adam);
         silent.row(say("sum of {}", n), adam_sum);
@@ -45,12 +45,14 @@ struct AdamHidesIt {
 
         step("Fifty updates: w is to find (1, 1, 1) by least squares. The loss at the end:");
         auto fitted = table({"", say("mean of {}", n), say("sum of {}", n)});
-        const auto sgd_losses = losses_of_50<Sgd<real>>(Reduction::mean, SgdOptions{.learning_rate = 0.3});
-        const auto sgd_sum_losses = losses_of_50<Sgd<real>>(Reduction::sum, SgdOptions{.learning_rate = 0.3});
+        const auto sgd_losses =
+            losses_of_50<Sgd<real>>(Reduction::mean, Sgd<real>::Options{.learning_rate = 0.3});
+        const auto sgd_sum_losses =
+            losses_of_50<Sgd<real>>(Reduction::sum, Sgd<real>::Options{.learning_rate = 0.3});
         const auto adam_losses =
-            losses_of_50<Adam<real>>(Reduction::mean, AdamOptions{.learning_rate = rate});
+            losses_of_50<Adam<real>>(Reduction::mean, Adam<real>::Options{.learning_rate = rate});
         const auto adam_sum_losses =
-            losses_of_50<Adam<real>>(Reduction::sum, AdamOptions{.learning_rate = rate});
+            losses_of_50<Adam<real>>(Reduction::sum, Adam<real>::Options{.learning_rate = rate});
         const double sgd_loss = sgd_losses.back(), sgd_sum_loss = sgd_sum_losses.back(),
                      adam_loss = adam_losses.back(), adam_sum_loss = adam_sum_losses.back();
         fitted.row("SGD, rate 0.3", sgd_loss, in_powers_of_ten(sgd_sum_loss));

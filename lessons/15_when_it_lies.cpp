@@ -160,24 +160,24 @@ struct WhenItLies {
         step(say("Dropout, {} items. A mask is drawn from a key: seed, layer, and the first item's number.",
                  2 * items));
         const auto rows =
-            constant(random_normal<real>({2 * std::int64_t(items), 16}, {.seed = options().seed, .stream = 1})
+            constant(randn<real>({2 * std::int64_t(items), 16}, {.seed = options().seed, .stream = 1})
+                         .value()
                          .to(options().device));
         const auto rows_micro = split(rows, 2);
         const std::uint64_t seed = options().seed, layer = 0;
         auto w =
-            parameter(random_normal<real>({16}, {.seed = options().seed, .stream = 2}).to(options().device));
+            parameter(randn<real>({16}, {.seed = options().seed, .stream = 2}).value().to(options().device));
         const auto accumulated = [&](bool by_item) {
             w.zero_grad();
             std::uint64_t row = 0;
             for (const auto& part : rows_micro) {
-                const DropoutSeed key{seed, layer, by_item ? row : 0};
-                (mean(matmul(dropout(part, 0.5, key), w)) / items).backward();
+                (mean(matmul(dropout(part, 0.5, {seed, layer, by_item ? row : 0}), w)) / items).backward();
                 row += 2;
             }
             return w.grad().clone();
         };
         code(2);
-        const auto all_items = dropout(rows, 0.5, DropoutSeed{seed, layer, 0});
+        const auto all_items = dropout(rows, 0.5, {seed, layer, 0});
         mean(matmul(all_items, w)).backward();
 
         predict(
@@ -360,7 +360,7 @@ struct WhenItLies {
         std::vector<real> one_by_one;
         for (std::uint64_t i = 0; i < 2 * items; ++i) {
             const auto row = slice(rows, 0, static_cast<std::int64_t>(i), static_cast<std::int64_t>(i) + 1);
-            const auto kept = dropout(row, 0.5, DropoutSeed{options().seed, 0, i}).value().to_vector();
+            const auto kept = dropout(row, 0.5, {options().seed, 0, i}).value().to_vector();
             one_by_one.insert(one_by_one.end(), kept.begin(), kept.end());
         }
         check_equal("one item at a time", one_by_one, all_items.value().to_vector());

@@ -225,7 +225,7 @@ struct ARealTraining {
         Sgd sgd(parameters(network), {.learning_rate = rate});
         Window window(sgd, {.total = double(batch), .tail = Tail::scale});
         std::int64_t came = 0;  // images so far
-        const auto update = [&](const UpdateResult<real>& done) {
+        const auto update = [&](const Window<real>::Result& done) {
             if ((window.updates() - 1) % every != 0 || !done.stepped) return;
             seen.lines.push_back(
                 written("loss: %7f  [%5d/%5d]", done.loss(), int(came), int(pictures.count())));

@@ -296,7 +296,7 @@ struct WhereMemoryGoes {
             Net net(16, 64);
             const auto report = peak_of([&] {
                 for (std::int64_t from = 0; from < 8; from += at_a_time) {
-                    const auto y = run_chain(net.layers, 0, 16, slice(x, 0, from, from + at_a_time));
+                    const auto y = checkpoint_sequential(net.layers, 1, slice(x, 0, from, from + at_a_time));
                     (mean(y * y) * (double(at_a_time) / 8)).backward();
                 }
                 sgd_step(net.weights, 0.1);
@@ -389,8 +389,8 @@ struct WhereMemoryGoes {
     // ---- tools: text and values for tables and checks --------------------------------------------------
 
     static Array<real> drawn(Shape shape, std::uint64_t stream, double most) {
-        return random_uniform<real>(shape, {.seed = options().seed, .stream = stream}, real(-most),
-                                    real(most))
+        return uniform<real>(shape, -most, most, {.seed = options().seed, .stream = stream})
+            .value()
             .to(options().device);
     }
 

@@ -306,7 +306,7 @@ struct Checkpointing {
             return taken;
         }
         Taken plain() {
-            return run([&](const Tensor& h) { return run_chain(layers, 0, layers.size(), h); });
+            return run([&](const Tensor& h) { return checkpoint_sequential(layers, 1, h); });
         }
         Taken segments(std::size_t k) {
             return run([&](const Tensor& h) { return checkpoint_sequential(layers, k, h); });
@@ -342,8 +342,8 @@ struct Checkpointing {
     // ---- tools: text and values for tables and checks --------------------------------------------------
 
     static Array<real> drawn(Shape shape, std::uint64_t stream, double most) {
-        return random_uniform<real>(shape, {.seed = options().seed, .stream = stream}, real(-most),
-                                    real(most))
+        return uniform<real>(shape, -most, most, {.seed = options().seed, .stream = stream})
+            .value()
             .to(options().device);
     }
 
@@ -438,7 +438,7 @@ struct Checkpointing {
                      values(roots.column("buffers"))[1]},
                     {2.0 * double(root), 16.0, 20.0});
         const std::size_t least = *std::min_element(peaks.begin(), peaks.end()),
-                          chosen = segments_by_default(64);
+                          chosen = detail::segments_by_default(64);
         check("peak at the root: the least, to one buffer",
               peaks[chosen - 1] <= least + high.x.value().storage()->bytes);
         check("and less than a third of plain", peaks[chosen - 1] * 3 < peaks.front());

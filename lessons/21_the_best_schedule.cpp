@@ -121,7 +121,7 @@ struct TheBestSchedule {
                      say("A half of the buffers, each {} as large.", part(n))),
                 "One makes the buffers smaller, the other makes them fewer.");
         Tower tower(16);
-        const auto remember = [&](const Tensor& x) { return run_chain(tower.layers, 0, 16, x); };
+        const auto remember = [&](const Tensor& x) { return checkpoint_sequential(tower.layers, 1, x); };
         const auto forget = [&](const Tensor& x) { return checkpoint_sequential(tower.layers, 4, x); };
         auto both = table({"", "peak", "layers begun", "of the full batch"});
         std::vector<std::size_t> peaks;
@@ -166,7 +166,7 @@ struct TheBestSchedule {
             return x.grad().to_vector();
         }
         std::vector<real> plain() {
-            return gradient([&](const Tensor& h) { return run_chain(steps, 0, steps.size(), h); });
+            return gradient([&](const Tensor& h) { return checkpoint_sequential(steps, 1, h); });
         }
         // The last run of a step is recorded, and followed by its backward pass.
         std::vector<bool> recorded() const {
@@ -202,7 +202,7 @@ struct TheBestSchedule {
 
     // Results for l steps with c snapshots.
     struct Revolved {
-        RevolveCount count;
+        Revolve<Array<real>>::Count count;
         std::size_t begun, most;  // all runs; the most runs of a step without recording
         bool same_bits;
     };
@@ -225,8 +225,8 @@ struct TheBestSchedule {
 
         explicit Tower(std::size_t n, std::size_t deep = 1, std::int64_t items = 64, std::int64_t width = 8) {
             const auto drawn = [](Shape shape, std::uint64_t stream) {
-                return random_uniform<real>(shape, {.seed = options().seed, .stream = stream}, real(-0.5),
-                                            real(0.5))
+                return uniform<real>(shape, -0.5, 0.5, {.seed = options().seed, .stream = stream})
+                    .value()
                     .to(options().device);
             };
             x = constant(drawn({items, width}, 0));

@@ -71,10 +71,9 @@ struct OnTheGpu {
         std::vector<double> all_cpu, all_cuda, all_bounds;
         for (const auto& [b, k, columns] : {std::tuple(6, 3, 1), std::tuple(16, 16, 16),
                                             std::tuple(17, 16, 16), std::tuple(1024, 32, 16)}) {
-            const Array<real> X =
-                random_uniform<real>({b, k}, {.seed = options().seed, .stream = 1}, real(-1), real(1));
+            const Array<real> X = uniform<real>({b, k}, -1, 1, {.seed = options().seed, .stream = 1}).value();
             const Array<real> W =
-                random_uniform<real>({k, columns}, {.seed = options().seed, .stream = 2}, real(-1), real(1));
+                uniform<real>({k, columns}, -1, 1, {.seed = options().seed, .stream = 2}).value();
             set_products(Products::ordered);
             ordered_are_equal = ordered_are_equal && same_bits(product_and_gradient(X, W, Device::cpu),
                                                                product_and_gradient(X, W, Device::cuda));
@@ -207,11 +206,9 @@ struct OnTheGpu {
     // and until the loss, which is queued behind this work, can be read. The best of five runs.
     static Microseconds time_on(Device device, int extent) {
         const auto X = constant(
-            random_uniform<real>({extent, extent}, {.seed = options().seed, .stream = 1}, real(-1), real(1))
-                .to(device));
+            uniform<real>({extent, extent}, -1, 1, {.seed = options().seed, .stream = 1}).value().to(device));
         const auto W = parameter(
-            random_uniform<real>({extent, extent}, {.seed = options().seed, .stream = 2}, real(-1), real(1))
-                .to(device));
+            uniform<real>({extent, extent}, -1, 1, {.seed = options().seed, .stream = 2}).value().to(device));
         constexpr double never = std::numeric_limits<double>::infinity();
         Microseconds best{never, never};
         for (int pass = 0; pass <= 5; ++pass) {

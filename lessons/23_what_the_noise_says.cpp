@@ -174,8 +174,8 @@ struct WhatTheNoiseSays {
     // The mean of items with normal numbers of variance 1 is normal with variance 1 / items.
     static Tensor mean_of_items(double items, int draw) {
         const auto stream = static_cast<std::uint64_t>(draw) << 32 | static_cast<std::uint64_t>(items * 8);
-        return Tensor(random_normal<real>({d}, {.seed = options().seed, .stream = stream}, real(0),
-                                          real(1 / std::sqrt(items)))
+        return Tensor(randn<real>({d}, 0, 1 / std::sqrt(items), {.seed = options().seed, .stream = stream})
+                          .value()
                           .to(options().device));
     }
     // The sum of the items' losses, up to a constant, and the number of items.

@@ -66,8 +66,8 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
                     "SGD steps by rate times g. In Adam's quotient the factor cancels.");
         auto steps = table({"divided by", "SGD moves w by", "Adam moves w by"});
         for (const auto& [by, g] : {std::pair(P, once), {P * P, twice}})
-            steps.row(by, moved<Sgd<real>>(g, SgdOptions{.learning_rate = 1}),
-                      moved<Adam<real>>(g, AdamOptions{.learning_rate = 0.1}));
+            steps.row(by, moved<Sgd<real>>(g, Sgd<real>::Options{.learning_rate = 1}),
+                      moved<Adam<real>>(g, Adam<real>::Options{.learning_rate = 0.1}));
         check_steps(steps);
 
         predict(say("Now {}. Each rank adds up its own; the sum of all is divided by",
@@ -394,8 +394,8 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
 
     static Tensor one() { return Array<real>::full({}, real(1), options().device); }
     static Tensor gradient_of(int k) {  // of micro-batch k
-        return random_normal<real>({1000}, {.seed = options().seed, .stream = std::uint64_t(k)}, real(0),
-                                   real(1))
+        return randn<real>({1000}, {.seed = options().seed, .stream = std::uint64_t(k)})
+            .value()
             .to(options().device);
     }
     static std::vector<real> of_way(const std::vector<real>& three, int way) {

@@ -26,13 +26,13 @@ struct ThePipe {
             return pipe.run(1, batches_of(0), loss).loss;
         });
         note("F goes forward, B backward, which takes twice as long.");
-        const Timetable uncut = timetable(gpipe, p, 1);
+        const Timetable uncut = Timetable::of(gpipe, p, 1);
         drawn("one-batch", "One batch", uncut);
         show("of the time a stage waits", uncut.bubble());
         check_close("one works, the others wait", uncut.bubble(), (p - 1.0) / p, 1e-12);
         check_equal("all know the loss", losses, std::vector<double>(layers.size(), losses[0]));
 
-        const Timetable forward_first = timetable(gpipe, p, m);
+        const Timetable forward_first = Timetable::of(gpipe, p, m);
         predict(
             say("Now {} micro-batches of that size. GPipe: all F first, then all B. For which share of "
                 "the time does a stage wait?",
@@ -49,7 +49,7 @@ struct ThePipe {
         show("of the time a stage waits", forward_first.bubble());
         check_bubble(gpipe, forward_first);
 
-        const Timetable in_turn = timetable(in_turns, p, m);
+        const Timetable in_turn = Timetable::of(in_turns, p, m);
         predict(
             "1F1B: a few F, the fewer the nearer the end, then B and F in turn; rather wait than run ahead. "
             "What gets smaller?",
@@ -90,7 +90,7 @@ struct ThePipe {
             "Nine times p - 1: that many of work to p - 1 of waiting.");
         auto longer = table({"micro-batches", "waits", "(p-1)/(m+p-1)", "GPipe keeps", "1F1B keeps"});
         for (const int micro : std::set{1, m, 9 * (p - 1), 10 * (p - 1), 100 * p}) {
-            const Timetable all_f = timetable(gpipe, p, micro), turns = timetable(in_turns, p, micro);
+            const Timetable all_f = Timetable::of(gpipe, p, micro), turns = Timetable::of(in_turns, p, micro);
             longer.row(micro, turns.bubble(), (p - 1.0) / (micro + p - 1), all_f.live[0], turns.live[0]);
         }
         note("Where each stays as large, only 1F1B can afford them: it keeps no more of them.");
@@ -181,7 +181,7 @@ struct ThePipe {
             const Tensor W = layer_without_gradient(here.rank());
             Pipe<real> pipe(here, {stage_of(here.rank())}, by(schedule));
             memory::reset_peak(options().device);
-            const PipelineResult piped = pipe.run(m, batches_of(0), loss);
+            const auto piped = pipe.run(m, batches_of(0), loss);
             const std::size_t saved = memory::report(options().device).peak_by[int(MemoryClass::saved)];
             return Ran{numbers(W.grad()), piped.live[0], double(saved) / 1024, piped.loss};
         });
@@ -234,11 +234,12 @@ struct ThePipe {
 
     static constexpr PipeSchedule gpipe = PipeSchedule::gpipe,
                                   in_turns = PipeSchedule::one_forward_one_backward;
-    static PipeOptions by(PipeSchedule schedule) { return {schedule, options().device}; }
+    static Pipe<real>::Options by(PipeSchedule schedule) { return {schedule, options().device}; }
 
     static Array<real> uniform(int stream) {
-        return random_uniform<real>({rows, width}, {.seed = options().seed, .stream = std::uint64_t(stream)},
-                                    real(-0.5), real(0.5))
+        return tally::uniform<real>({rows, width}, -0.5, 0.5,
+                                    {.seed = options().seed, .stream = std::uint64_t(stream)})
+            .value()
             .to(options().device);
     }
     static Array<real> batch(int k) { return uniform(100 + k); }
@@ -281,9 +282,9 @@ struct ThePipe {
     static int power(int base, int exponent) { return exponent == 0 ? 1 : base * power(base, exponent - 1); }
 
     // Returns the work of a stage, such as "F0 F1 B0 B1 ".
-    static std::string order_of(const std::vector<PipeStep>& steps) {
+    static std::string order_of(const std::vector<Timetable::Step>& steps) {
         std::string text;
-        for (const PipeStep& each : steps) text += each.what + std::to_string(each.micro) + " ";
+        for (const Timetable::Step& each : steps) text += each.what + std::to_string(each.micro) + " ";
         return text;
     }
 
@@ -297,7 +298,7 @@ struct ThePipe {
         for (std::size_t s = 0; std::getline(drawing, lane); ++s) {
             text += say("stage {} |{}\n", s, lane);
             lanes.lanes.push_back({say("stage {}", s), say("keeps {}", table.live[s]), {}});
-            for (const PipeStep& each : table.stages[s])
+            for (const Timetable::Step& each : table.stages[s])
                 lanes.lanes[s].work.push_back({kinds.find(each.what), each.begin, each.end,
                                                each.what == 'W' ? "" : std::to_string(each.micro)});
         }

@@ -114,7 +114,7 @@ private:
     AccumulationSteps steps_;
     Window<S> window_;
     CallsReaching<S> calls_;  // since the last step()
-    ObserverScope observing_{calls_};
+    Observer::Scope observing_{calls_};
 };
 
 }  // namespace tally::lesson

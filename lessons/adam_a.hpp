@@ -18,7 +18,7 @@ namespace tally::lesson {
 // per update it equals AdamW.
 template <class S> class AdamA : public Adam<S> {
 public:
-    AdamA(std::vector<Var<Array<S>>> parameters, AdamOptions options = {})
+    AdamA(std::vector<Var<Array<S>>> parameters, Adam<double>::Options options = {})
         : Adam<S>("AdamA", std::move(parameters), options, {"updates", "folds"}) {}
 
     // Call this after each micro-batch's backward(), whose loss has its weight in the update. Adds the
@@ -71,6 +71,6 @@ protected:
     bool shrinks() const override { return true; }
 };
 
-template <class S> AdamA(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> AdamA<S>;
+template <class S> AdamA(std::initializer_list<Var<Array<S>>>, Adam<double>::Options = {}) -> AdamA<S>;
 
 }  // namespace tally::lesson

@@ -176,6 +176,7 @@ class Entry:
         self.signature, self.name = plain(source.code[begin:end]), name_of(source.code[begin:end])
         self.text = plain(re.sub(r"//[^\n]*", "", source.text[begin:end]))
         self.space, self.inside, self.ends = space, inside, source.line(to - 1)
+        self.alias = None  # the public name of a struct of detail
         if self.name and "= default" in self.signature:
             self.text = self.signature
         self.said = [source.comments[line] for line in range(self.first, self.last + 1) if line in source.comments and line not in source.alone]
@@ -227,6 +228,20 @@ def members(source, inside, head):
     return " {\n" + "\n".join(shown) + "\n};" if shown else " {};"
 
 
+def aliases(source):
+    """A struct of detail that users fill in or read -> its name on the page: SgdOptions -> Sgd::Options."""
+    found = {}
+    for use in re.finditer(r"\busing (\w+) = detail::(\w+)", source.code):
+        owner = re.findall(r"(?m)^(?:template <[^>]*>\s*)?(?:class|struct) (\w+)[^;{]*\{", source.code[:use.start()])
+        if owner:
+            found[use.group(2)] = f"{owner[-1]}::{use.group(1)}"
+    heads = [source.code[begin:end] for outer in declarations(source.code, 0, len(source.code)) if outer[3]
+             for begin, end, _, inside in declarations(source.code, *outer[3]) if "(" in source.code[begin:end]]
+    for name in re.findall(r"\bdetail::(\w+)", " ".join(heads)):
+        found.setdefault(name, f"detail::{name}")
+    return found
+
+
 def entries(source, begin=0, end=None, space=()):
     for start, stop, to, inside in declarations(source.code, begin, len(source.code) if end is None else end):
         words = plain(source.code[start:stop])
@@ -234,6 +249,13 @@ def entries(source, begin=0, end=None, space=()):
             names = (found.group(1) or "detail").split("::")
             if inside and not HIDDEN & set(names):
                 yield from entries(source, *inside, space + tuple(names))
+            elif inside and names == ["detail"] and space == ("tally",):
+                for declared in declarations(source.code, *inside):
+                    entry = Entry(source, *declared, space[1:])
+                    entry.alias = aliases(source).get(entry.name)
+                    if entry.alias and re.search(rf"\bstruct {entry.name}\b", entry.text):
+                        entry.text = re.sub(rf"(struct) {entry.name}\b", rf"\1 {entry.alias}", entry.text, count=1)
+                        yield entry
         elif space and space[0] == "tally":
             entry = Entry(source, start, stop, to, inside, space[1:])
             is_forward = re.match(r"(?:template <.*> )?(?:class|struct) \w+$", words) and not inside
@@ -258,7 +280,7 @@ def groups(source):
 def public_names():
     """Returns {header: names on the page}."""
     sources = {path: Source(path.read_text()) for path in headers()}
-    return {path: {"::".join((*entry.space, entry.name)) for group in groups(source) for entry in group} for path, source in sources.items()}
+    return {path: {"::".join((*entry.space, entry.name)) for group in groups(source) for entry in group if not entry.alias} for path, source in sources.items()}
 
 
 def page_and_faults():
@@ -279,7 +301,8 @@ def page_and_faults():
                 if not told[entry.name] and not entry.name.startswith("operator"):
                     faults.append(f"src/{path.relative_to(SRC)}:{entry.first}: no comment on {'::'.join(('tally', *entry.space, entry.name))}")
                     told[entry.name] = True
-                names.setdefault(name, set()).add("::".join((*entry.space, entry.name)))
+                if not entry.alias:
+                    names.setdefault(name, set()).add("::".join((*entry.space, entry.name)))
         if not found:
             continue
         parts.append(f"## {name}\n\n{source.purpose()}\n")

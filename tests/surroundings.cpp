@@ -13,8 +13,8 @@
 
 tally::test::Surroundings tally::test::surroundings() {
     const auto flag = [](bool on) { return std::string(on ? "on" : "off"); };
-    const bool poison = memory::set_poison(false);
-    memory::set_poison(poison);
+    const bool poison = memory::detail::set_poison(false);
+    memory::detail::set_poison(poison);
     Surroundings found{
         {"the number of threads", std::to_string(threads())},
         {"the products", products() == Products::ordered ? "ordered" : "blas"},
@@ -32,7 +32,8 @@ tally::test::Surroundings tally::test::surroundings() {
         {"the scope's name", ScopeName::place()},
     };
     for (const Device device : {Device::cpu, Device::cuda}) {
-        found[std::string("the budget of ") + to_string(device)] = bytes_in_words(memory::budget(device));
+        found[std::string("the budget of ") + to_string(device)] =
+            bytes_in_words(memory::detail::budget(device));
         found[std::string("the memory in use of ") + to_string(device)] =
             std::to_string(memory::in_use(device)) + " bytes";
     }

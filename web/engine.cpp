@@ -157,12 +157,12 @@ std::string chain(const std::vector<bool>& keep) {
         else
             ++sizes.back();
     }
-    const Taken plain = take([&](const auto& steps) { return run_chain(steps, 0, layers, x); });
-    const Taken cut = take([&](const auto& steps) { return checkpoint_segments(steps, sizes, x); });
+    const Taken plain = take([&](const auto& steps) { return checkpoint_sequential(steps, 1, x); });
+    const Taken cut = take([&](const auto& steps) { return checkpoint_sequential(steps, sizes, x); });
     // Finds the segments that recompute the fewest layers within the measured memory of the user's choice,
     // and runs Revolve with as many snapshots. Predictions are slightly above measurements.
     const Chain<Array<float>> quiet(layers, [&](Tensor h) { return tanh(matmul(std::move(h), matrix)); });
-    const std::vector<detail::LayerBytes> measured = measure_layers(quiet, x);
+    const std::vector<detail::LayerBytes> measured = detail::measure_layers(quiet, x);
     std::vector<std::size_t> best_sizes = sizes;
     Taken best = cut;
     for (std::size_t bytes = detail::predicted_bytes(measured, sizes);
@@ -173,7 +173,7 @@ std::string chain(const std::vector<bool>& keep) {
         } catch (const OutOfMemory&) {  // no segments need less memory
             break;
         }
-        const Taken taken = take([&](const auto& steps) { return checkpoint_segments(steps, tried, x); });
+        const Taken taken = take([&](const auto& steps) { return checkpoint_sequential(steps, tried, x); });
         if (taken.peak <= cut.peak && again(taken) < again(best)) {
             best = taken;
             best_sizes = tried;

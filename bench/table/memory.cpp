@@ -27,7 +27,7 @@ public:
         for (const Tensor& p : parameters_) p.zero_grad();
         for (std::int64_t from = 0; from < deep_.batch; from += deep_.rows) {
             const Tensor x = constant(data_.slice_rows(from, from + deep_.rows));
-            (sum(checkpoint_segments(chain_, deep_.segments, x)) / static_cast<double>(deep_.batch))
+            (sum(checkpoint_sequential(chain_, deep_.segments, x)) / static_cast<double>(deep_.batch))
                 .backward();
         }
     }
@@ -44,7 +44,7 @@ public:
         for (const Tensor& p : parameters_) all.push_back(doubles(p.grad().span()));
         return all;
     }
-    Segmentation fit(std::size_t bytes) const {
+    detail::Segmentation fit(std::size_t bytes) const {
         return fit_into(chain_, constant(data_.slice_rows(0, deep_.rows)), bytes);
     }
 
@@ -114,7 +114,7 @@ Row micro_batches() {
 // JAX's side has no checkpoints, because on a CPU XLA merges recomputed values with the first ones.
 Row checkpoints(std::size_t mebibytes, const char* name, double must_time, std::vector<Goal> aims) {
     Deep deep{.rows = 1024};
-    const Segmentation chosen = DeepModel(deep).fit((mebibytes << 20) + (1 << 19));
+    const auto chosen = DeepModel(deep).fit((mebibytes << 20) + (1 << 19));
     deep.segments = chosen.sizes;
     Row row{name,
             "the same as 4x1024 with checkpoints, into " + std::to_string(mebibytes) + " MiB",

@@ -65,7 +65,7 @@ std::string words(const std::vector<Candidate>& all) {
     for (const Candidate& c : all)
         list += (list.empty() ? "" : ", ") +
                 (c.core_type.empty() ? "as found (" + c.kernels + ")" : c.kernels) + " " +
-                with_decimals(c.best, 2) + " ms";
+                detail::with_decimals(c.best, 2) + " ms";
     return list;
 }
 

@@ -35,7 +35,8 @@ struct ScalarNetwork {
         for (std::size_t layer = 1; layer < sizes.size(); ++layer) {
             const int count = (sizes[layer - 1] + 1) * sizes[layer];
             for (int i = 0; i < count; ++i)
-                weights.push_back(random::uniform<double>(1, layer, static_cast<std::uint64_t>(i)) - 0.5);
+                weights.push_back(random::detail::uniform<double>(1, layer, static_cast<std::uint64_t>(i)) -
+                                  0.5);
             operations += (2 * sizes[layer - 1] + 1) * sizes[layer];
         }
     }

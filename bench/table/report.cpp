@@ -23,7 +23,7 @@ namespace {
 using svg::formatted;
 
 std::string in_time(double ns) {
-    if (ns < 1e3) return (ns < 100 ? tally::detail::in_words(ns, 3) : with_decimals(ns, 0)) + " ns";
+    if (ns < 1e3) return (ns < 100 ? tally::detail::in_words(ns, 3) : detail::with_decimals(ns, 0)) + " ns";
     if (ns < 1e6) return tally::detail::in_words(ns / 1e3, 3) + " us";
     return tally::detail::in_words(ns / 1e6, ns < 1e9 ? 3 : 4) + " ms";
 }
@@ -77,8 +77,8 @@ std::string words(const Machine& m) {
     for (const auto& [name, here] : m.peers)
         peers += (peers.empty() ? "" : ", ") + name + (here ? "" : " (absent)");
     return m.date + ", " + m.processor + ", " + std::to_string(m.cores) + " cores, load " +
-           with_decimals(m.load, 1) + ", " + m.compiler + " " + m.flags + ", commit " + m.commit + ". " +
-           m.openblas + ". Peers: " + peers + "." +
+           detail::with_decimals(m.load, 1) + ", " + m.compiler + " " + m.flags + ", commit " + m.commit +
+           ". " + m.openblas + ". Peers: " + peers + "." +
            (m.processor_time ? " Processor time where one thread works, else the clock's." : "");
 }
 

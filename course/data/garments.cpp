@@ -22,7 +22,7 @@ class Dice {
 public:
     Dice(std::uint64_t seed, std::uint64_t picture) : seed_(seed), next_(picture << 16) {}
     double operator()(double low, double high) {
-        return random::uniform<double>(seed_, form_stream, next_++, low, high);
+        return random::detail::uniform<double>(seed_, form_stream, next_++, low, high);
     }
     bool bernoulli(double probability) { return (*this)(0, 1) < probability; }
     std::size_t below(std::size_t n) {

@@ -86,7 +86,7 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
             const Var<Array<S>> logits = network(rows(pictures.images, micro));
             window.add(cross_entropy(logits, rows(pictures.labels, micro)));
         }
-        const UpdateResult<S> done = window.finish();
+        const auto done = window.finish();
         if (first)
             std::printf("update %3lld   loss %.*g\n", static_cast<long long>(update), digits, done.loss());
         record(update);

@@ -101,7 +101,7 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
             window.add(cross_entropy(logits, rows(poem.next, micro).reshaped({logits.shape()[0]}),
                                      {.ignore = no_letter}));
         }
-        const UpdateResult<S> done = window.finish();
+        const auto done = window.finish();
         if (first)
             std::printf("update %3lld   loss %.*g   letters %.0f\n", static_cast<long long>(update), digits,
                         done.loss(), done.count);

@@ -54,7 +54,7 @@ template <class S> void erase(std::uint8_t& grad_flags) {  // the caller holds t
 
 // Returns null, and defers nothing, if memory has a budget or runs out.
 template <class S> Pending<S>* begin_deferring(const Product& p, std::uint8_t& grad_flags) {
-    if (memory::budget(Device::cpu) > 0) return nullptr;
+    if (memory::detail::budget(Device::cpu) > 0) return nullptr;
     try {
         Pending<S> pending{rows_of<S>(p.m), rows_of<S>(p.n)};
         const std::scoped_lock lock(all_pending<S>().mutex);

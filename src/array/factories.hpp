@@ -15,6 +15,7 @@ struct TensorOptions {
     std::uint64_t seed = 0, stream = 0;
 };
 
+namespace detail {
 // Returns numbers distributed uniformly in [low, high). Element i depends only on (seed, stream, i).
 template <class S>
 Array<S> random_uniform(const Shape& shape, const TensorOptions& how, S low = 0, S high = 1) {
@@ -32,7 +33,6 @@ Array<S> random_normal(const Shape& shape, const TensorOptions& how, S mean = 0,
     return values.to(how.device);
 }
 
-namespace detail {
 // Returns 0, 1, ..., count - 1.
 template <class S> Array<S> counting(std::int64_t count) {
     Array<S> values = Array<S>::empty({count});

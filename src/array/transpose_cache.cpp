@@ -17,7 +17,7 @@ constexpr std::size_t first_use = 4;       // making a copy takes about as long 
 template <class S> bool worth_keeping(const Array<S>& b, const Product& p) {
     return p.m >= min_rows && p.m <= max_rows && b.size() >= min_size && b.device() == Device::cpu &&
            !skip_compute && memory::detail::memory_class(b.storage()) == MemoryClass::parameter &&
-           products() == Products::ordered && memory::budget(Device::cpu) == 0;
+           products() == Products::ordered && memory::detail::budget(Device::cpu) == 0;
 }
 
 // Returns an array without memory if memory runs out.

@@ -27,7 +27,6 @@ template <class T> ValueInfo observed(const T& x) {
     else
         return {Shape(), sizeof x, nullptr, Device::cpu};
 }
-}  // namespace detail
 
 // An operation that has just been computed. The operands are not released yet, and `node` has no inputs yet.
 struct ForwardEvent {
@@ -37,9 +36,14 @@ struct ForwardEvent {
     std::span<const detail::ValueInfo> kept;  // the values that the backward function saved
 };
 
+}  // namespace detail
+
 // The base class of observers. If a member function throws, the observed call throws the same error.
 class Observer {
 public:
+    using ForwardEvent = detail::ForwardEvent;
+    class Scope;
+
     virtual ~Observer() = default;
     virtual void on_forward(const ForwardEvent&) {}
     virtual void before_backward(const Node&) {}  // called before the node's backward function
@@ -59,24 +63,24 @@ std::size_t output_bytes(const ForwardEvent& operation);
 }  // namespace detail
 
 namespace watching::detail {
-inline constinit thread_local Observer* observer = nullptr;  // set by ObserverScope
+inline constinit thread_local Observer* observer = nullptr;  // set by Observer::Scope
 }
 
-// ObserverScope adds an observer to this thread for its lifetime. Observers that were added first are
+// Observer::Scope adds an observer to this thread for its lifetime. Observers that were added first are
 // notified first. The scopes may end in any order.
-class [[nodiscard]] ObserverScope final : Observer {
+class [[nodiscard]] Observer::Scope final : Observer {
 public:
-    [[nodiscard]] explicit ObserverScope(Observer& observer)
+    [[nodiscard]] explicit Scope(Observer& observer)
         : observer_(observer), before_(watching::detail::observer) {
         watching::detail::observer = this;
     }
-    ~ObserverScope() override {
-        Observer** place = &watching::detail::observer;  // all observers in this list are ObserverScopes
-        while (*place && *place != this) place = &static_cast<ObserverScope*>(*place)->before_;
+    ~Scope() override {
+        Observer** place = &watching::detail::observer;  // all observers in this list are scopes
+        while (*place && *place != this) place = &static_cast<Scope*>(*place)->before_;
         if (*place) *place = before_;
     }
-    ObserverScope(const ObserverScope&) = delete;
-    ObserverScope& operator=(const ObserverScope&) = delete;
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
 
 private:
     void on_forward(const ForwardEvent& operation) override {

@@ -128,6 +128,7 @@ constexpr std::uint32_t bits(std::uint64_t seed, std::uint64_t stream, std::uint
     return detail::words(seed, stream, index / 4)[index % 4];
 }
 
+namespace detail {
 // Returns a number uniform in [0, 1), with 24 bits for float and 53 for double.
 template <class S> constexpr S uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
     constexpr std::size_t lanes = detail::lanes<S>;
@@ -139,7 +140,6 @@ template <class S> S uniform(std::uint64_t seed, std::uint64_t stream, std::uint
     return detail::between(uniform<S>(seed, stream, index), lo, hi);
 }
 
-namespace detail {
 // Returns an integer below n without bias (0 if n is 0): draws the bits of n - 1 until they are below n.
 constexpr std::uint64_t below(std::uint64_t seed, std::uint64_t stream, std::uint64_t index,
                               std::uint64_t n) {

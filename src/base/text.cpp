@@ -78,7 +78,7 @@ std::string detail::shortest(double number) { return number_text(number); }
 std::string detail::in_words(double number, int digits) {
     return number_text(number, std::chars_format::general, digits);
 }
-std::string with_decimals(double number, int decimals) {
+std::string detail::with_decimals(double number, int decimals) {
     return number_text(number, std::chars_format::fixed, decimals);
 }
 
@@ -87,7 +87,7 @@ std::string short_number(double number) {
     if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
     const double size = std::abs(number);
     const bool plain = number == 0 || (size >= 1e-4 && size < 1e5);
-    return plain ? with_decimals(number, 4) : number_text(number, std::chars_format::scientific, 3);
+    return plain ? detail::with_decimals(number, 4) : number_text(number, std::chars_format::scientific, 3);
 }
 
 std::string bytes_in_words(std::size_t bytes) {
@@ -99,7 +99,7 @@ std::string bytes_in_words(std::size_t bytes) {
         number /= 1024;
         ++unit;
     }
-    return with_decimals(number, 1) + " " + units[unit];
+    return detail::with_decimals(number, 1) + " " + units[unit];
 }
 
 }  // namespace tally

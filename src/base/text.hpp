@@ -8,6 +8,7 @@
 namespace tally {
 
 namespace detail {
+std::string with_decimals(double number, int decimals);  // as printf("%.*f")
 // Returns valid UTF-8 without control characters. The middle of long text is replaced by "..".
 std::string clean_text(const std::string& text, int longest);
 int text_columns(const std::string& utf8);  // the width in a terminal or a monospace font
@@ -18,8 +19,7 @@ std::string shortest(double number);
 std::string in_words(std::floating_point auto number) { return detail::shortest(number); }
 std::string in_words(double number, int digits);  // as printf("%.*g")
 }  // namespace detail
-std::string with_decimals(double number, int decimals);  // as printf("%.*f")
-std::string short_number(double number);                 // "0.5000", "1.250e-07", "nan"
-std::string bytes_in_words(std::size_t bytes);           // "960 B", "45.0 MiB"
+std::string short_number(double number);        // "0.5000", "1.250e-07", "nan"
+std::string bytes_in_words(std::size_t bytes);  // "960 B", "45.0 MiB"
 
 }  // namespace tally

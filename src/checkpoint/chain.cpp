@@ -19,7 +19,7 @@ std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments)
     return sizes;
 }
 
-std::size_t segments_by_default(std::size_t layers) {
+std::size_t detail::segments_by_default(std::size_t layers) {
     return std::max<std::size_t>(
         1, static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(layers)))));
 }
@@ -28,7 +28,7 @@ namespace detail {
 void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers) {
     const std::size_t sum = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
     if (sizes.empty() || sum != layers || std::find(sizes.begin(), sizes.end(), 0u) != sizes.end())
-        throw Error("[checkpoint_segments] " + std::to_string(sizes.size()) + " segments of " +
+        throw Error("[checkpoint_sequential] " + std::to_string(sizes.size()) + " segments of " +
                     std::to_string(sum) + " layers in all, each of at least one, do not make a chain of " +
                     std::to_string(layers));
 }
@@ -40,7 +40,7 @@ namespace {
 std::size_t held_by(const std::vector<detail::LayerBytes>& layers, std::size_t from, std::size_t to) {
     std::size_t held = layers[from].input, transient = 0;
     for (std::size_t i = from; i < to; ++i) {
-        held += layers[i].inside;
+        held += layers[i].internal;
         const bool kept = layers[i].keeps_result || (i + 1 < to && layers[i + 1].keeps_input);
         if (kept) held += layers[i].result;
         transient = std::max(transient, layers[i].transient);
@@ -63,7 +63,8 @@ std::size_t detail::predicted_bytes(const std::vector<detail::LayerBytes>& layer
 
 namespace {
 
-std::optional<Segmentation> cut_within(const std::vector<detail::LayerBytes>& layers, std::size_t bytes) {
+std::optional<detail::Segmentation> cut_within(const std::vector<detail::LayerBytes>& layers,
+                                               std::size_t bytes) {
     const std::size_t n = layers.size();
     // snapshots[i] is the fewest bytes of snapshots with which the segments of layers [0, i) fit, and
     // begins[i] is the start of the last of these segments. Fewer bytes are never worse.
@@ -80,13 +81,13 @@ std::optional<Segmentation> cut_within(const std::vector<detail::LayerBytes>& la
         }
         // The last segment does not run again, so the earliest possible start is the best.
         if (!snapshots[to] || *snapshots[to] + held_by(layers, to, n) > bytes) continue;
-        Segmentation cut;
-        cut.again = to;
+        detail::Segmentation cut;
+        cut.recomputed = to;
         cut.sizes = {n - to};
         for (std::size_t end = to; end > 0; end = begins[end])
             cut.sizes.insert(cut.sizes.begin(), end - begins[end]);
         cut.bytes = detail::predicted_bytes(layers, cut.sizes);
-        cut.plain = detail::predicted_bytes(layers, {n});
+        cut.without_checkpoints = detail::predicted_bytes(layers, {n});
         return cut;
     }
     return std::nullopt;
@@ -94,7 +95,8 @@ std::optional<Segmentation> cut_within(const std::vector<detail::LayerBytes>& la
 
 }  // namespace
 
-Segmentation fit_into(const std::vector<detail::LayerBytes>& layers, std::size_t bytes, Device device) {
+detail::Segmentation fit_into(const std::vector<detail::LayerBytes>& layers, std::size_t bytes,
+                              Device device) {
     if (layers.empty()) throw Error("[fit_into] a chain without layers");
     if (auto cut = cut_within(layers, bytes)) return std::move(*cut);
     std::size_t too_few = bytes, enough = detail::predicted_bytes(layers, {layers.size()});
@@ -108,14 +110,15 @@ Segmentation fit_into(const std::vector<detail::LayerBytes>& layers, std::size_t
                       device, enough, memory::in_use(device));
 }
 
-std::string to_string(const Segmentation& cut) {
+std::string to_string(const detail::Segmentation& cut) {
     const std::size_t layers = std::accumulate(cut.sizes.begin(), cut.sizes.end(), std::size_t{0});
     std::string text =
         std::to_string(cut.sizes.size()) + (cut.sizes.size() == 1 ? " segment of " : " segments of ");
     for (std::size_t i = 0; i < cut.sizes.size(); ++i)
         text += (i == 0 ? "" : i + 1 == cut.sizes.size() ? " and " : ", ") + std::to_string(cut.sizes[i]);
-    return text + " layers: " + bytes_in_words(cut.bytes) + " instead of " + bytes_in_words(cut.plain) +
-           "; " + std::to_string(cut.again) + " of " + std::to_string(layers) + " layers run again";
+    return text + " layers: " + bytes_in_words(cut.bytes) + " instead of " +
+           bytes_in_words(cut.without_checkpoints) + "; " + std::to_string(cut.recomputed) + " of " +
+           std::to_string(layers) + " layers run again";
 }
 
 }  // namespace tally

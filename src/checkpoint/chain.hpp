@@ -2,7 +2,7 @@
 //
 //     Tensor y = checkpoint_sequential(layers, 4, x);
 //     Segmentation cut = fit_into(layers, x, 64 << 20);   // measures each layer; to_string(cut) explains it
-//     Tensor y = checkpoint_segments(layers, cut.sizes, x);
+//     Tensor y = checkpoint_sequential(layers, cut.sizes, x);
 //
 // The last segment is not checkpointed, because backward() would run it again at once.
 #pragma once
@@ -27,40 +27,38 @@ template <class T> using Chain = std::vector<std::function<Var<T>(Var<T>)>>;
 
 // Splits the layers into segments whose sizes differ by at most one. The longer segments come first.
 std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments);
+namespace detail {
 std::size_t segments_by_default(std::size_t layers);  // the square root, which minimises the stored bytes
-
 // Runs layers [from, to).
 template <class T> Var<T> run_chain(const Chain<T>& chain, std::size_t from, std::size_t to, Var<T> x) {
     for (; from < to; ++from) x = chain[from](std::move(x));
     return x;
 }
-
-namespace detail {
 void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers);
-}
+}  // namespace detail
 
 // Runs the chain in segments of these sizes. All segments except the last are checkpointed.
 template <class T>
-Var<T> checkpoint_segments(const Chain<T>& chain, const std::vector<std::size_t>& sizes, Var<T> x) {
+Var<T> checkpoint_sequential(const Chain<T>& chain, const std::vector<std::size_t>& sizes, Var<T> x) {
     detail::expect_segments(sizes, chain.size());
     std::size_t from = 0;
     for (std::size_t i = 0; i + 1 < sizes.size(); from += sizes[i++]) {
         const auto first = chain.begin() + static_cast<std::ptrdiff_t>(from);
         Chain<T> segment(first, first + static_cast<std::ptrdiff_t>(sizes[i]));
         x = checkpoint([segment = std::move(segment)](
-                           const Var<T>& h) { return run_chain(segment, 0, segment.size(), h); },
+                           const Var<T>& h) { return detail::run_chain(segment, 0, segment.size(), h); },
                        std::move(x));
     }
-    return run_chain(chain, from, chain.size(), std::move(x));
+    return detail::run_chain(chain, from, chain.size(), std::move(x));
 }
 
 // Runs the chain in this many segments, or in segments_by_default().
 template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, std::size_t segments, Var<T> x) {
-    return checkpoint_segments(chain, even_segments(chain.size(), segments), std::move(x));
+    return checkpoint_sequential(chain, even_segments(chain.size(), segments), std::move(x));
 }
 
 template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, Var<T> x) {
-    return checkpoint_sequential(chain, segments_by_default(chain.size()), std::move(x));
+    return checkpoint_sequential(chain, detail::segments_by_default(chain.size()), std::move(x));
 }
 
 // ---- segments for a number of bytes ----
@@ -68,21 +66,24 @@ template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, Var<T> x)
 namespace detail {
 // The measured memory of one layer.
 struct LayerBytes {
-    std::size_t inside = 0;             // saved for backward(), without the input and the result
+    std::size_t internal = 0;           // saved for backward(), without the input and the result
     std::size_t input = 0, result = 0;  // the sizes of both
     bool keeps_input = false, keeps_result = false;
     std::size_t transient = 0;  // needed only during the forward or backward function
 };
-}  // namespace detail
 
 // The segments of a chain and their predicted cost.
 struct Segmentation {
-    std::vector<std::size_t> sizes;  // layers per segment
-    std::size_t bytes = 0;           // the predicted peak, without parameters and their gradients
-    std::size_t plain = 0;           // the predicted peak without checkpoints
-    std::size_t again = 0;           // the number of layers that run again
+    std::vector<std::size_t> sizes;       // layers per segment
+    std::size_t bytes = 0;                // the predicted peak, without parameters and their gradients
+    std::size_t without_checkpoints = 0;  // the predicted peak without checkpoints
+    std::size_t recomputed = 0;           // the number of layers that run again
 };
-std::string to_string(const Segmentation& cut);
+
+}  // namespace detail
+
+// Lists the segments and both predicted peaks in one line.
+std::string to_string(const detail::Segmentation& cut);
 
 namespace detail {
 // Predicts the peak, from the snapshots before a segment, its saved bytes and its transient bytes.
@@ -90,9 +91,10 @@ std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::ve
 }  // namespace detail
 // Returns the segments that run the fewest layers again within these bytes. Throws OutOfMemory with the least
 // possible number of bytes if no segments fit.
-Segmentation fit_into(const std::vector<detail::LayerBytes>& layers, std::size_t bytes,
-                      Device device = Device::cpu);
+detail::Segmentation fit_into(const std::vector<detail::LayerBytes>& layers, std::size_t bytes,
+                              Device device = Device::cpu);
 
+namespace detail {
 // Runs each layer separately, forward twice and backward once. Parameters get no gradients. Resets the peak.
 template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>& chain, const Var<T>& x) {
     struct SavedSet : Observer {
@@ -127,7 +129,7 @@ template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>
         detail::LayerBytes bytes;
         Var<T> total;
         {
-            const ObserverScope on(keeping);
+            const Observer::Scope on(keeping);
             const Var<T> result = layer(input);
             bytes.input = input.value().storage()->bytes;
             bytes.result = result.value().storage()->bytes;
@@ -137,21 +139,22 @@ template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>
                 else if (storage == result.value().storage())
                     bytes.keeps_result = true;
                 else
-                    bytes.inside += size;
+                    bytes.internal += size;
             }
             total = sum(result);
         }
         if (total.requires_grad()) grad(total, {input});
         const std::size_t peak = memory::peak(device) - before,
-                          held = bytes.inside + (bytes.keeps_result ? bytes.result : 0);
+                          held = bytes.internal + (bytes.keeps_result ? bytes.result : 0);
         bytes.transient = peak - std::min(peak, held);
         measured.push_back(bytes);
     }
     return measured;
 }
+}  // namespace detail
 
-template <class T> Segmentation fit_into(const Chain<T>& chain, const Var<T>& x, std::size_t bytes) {
-    return fit_into(measure_layers(chain, x), bytes, x.value().device());
+template <class T> detail::Segmentation fit_into(const Chain<T>& chain, const Var<T>& x, std::size_t bytes) {
+    return fit_into(detail::measure_layers(chain, x), bytes, x.value().device());
 }
 
 }  // namespace tally

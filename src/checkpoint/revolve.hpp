@@ -26,7 +26,6 @@ std::uint64_t revolve_cost(std::uint64_t steps, std::uint64_t snapshots);
 // Returns after how many steps to take the next snapshot. `snapshots` includes the snapshot before these
 // steps. The result steps - 1 means that the last step is recorded next.
 std::uint64_t revolve_split(std::uint64_t steps, std::uint64_t snapshots);
-}  // namespace detail
 
 // The cost of a Revolve so far.
 struct RevolveCount {
@@ -34,19 +33,23 @@ struct RevolveCount {
     std::size_t snapshots = 0;               // the most snapshots at one time
 };
 
+}  // namespace detail
+
 template <class T> class Revolve {
 public:
+    using Count = detail::RevolveCount;
+
     Revolve(Chain<T> steps, std::size_t snapshots)
         : steps_(std::make_shared<const Chain<T>>(std::move(steps))),
           max_snapshots_(std::min(snapshots, steps_->size())),
-          count_(std::make_shared<RevolveCount>()) {
+          count_(std::make_shared<Count>()) {
         if (steps_->empty()) throw Error("[revolve] a chain without steps");
         if (snapshots < 1)
             throw Error("[revolve] 0 snapshots are too few, because the input counts as one; use at least 1");
     }
 
     Var<T> operator()(Var<T> x) const;
-    const RevolveCount& count() const { return *count_; }  // since this Revolve was made
+    const Count& count() const { return *count_; }  // since this Revolve was made
 
 private:
     class Run;
@@ -54,7 +57,7 @@ private:
 
     std::shared_ptr<const Chain<T>> steps_;
     std::size_t max_snapshots_;
-    std::shared_ptr<RevolveCount> count_;
+    std::shared_ptr<Count> count_;
 };
 
 // One run of the chain. Its steps share the snapshots until backward() ends.
@@ -90,7 +93,7 @@ public:
         return value;
     }
     Var<T> run(std::size_t step, const Var<T>& x) const { return (*steps_)[step](x); }
-    RevolveCount& count() { return *count_; }
+    detail::RevolveCount& count() { return *count_; }
 
 private:
     struct Snapshot {
@@ -99,7 +102,7 @@ private:
     };
     std::shared_ptr<const Chain<T>> steps_;
     std::size_t max_snapshots_;
-    std::shared_ptr<RevolveCount> count_;
+    std::shared_ptr<detail::RevolveCount> count_;
     Var<T> x_;
     std::vector<Snapshot> taken_;  // without x, in the order of the steps
 };
@@ -171,7 +174,7 @@ private:
 
 template <class T> Var<T> Revolve<T>::operator()(Var<T> x) const {
     const std::size_t last = steps_->size() - 1;
-    if (!detail::context.recording) return run_chain(*steps_, 0, steps_->size(), std::move(x));
+    if (!detail::context.recording) return detail::run_chain(*steps_, 0, steps_->size(), std::move(x));
     if (detail::context.recorder)
         throw Error(
             "[revolve] called inside a checkpointed function; checkpoint the steps of that function instead");

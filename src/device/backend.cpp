@@ -55,7 +55,7 @@ constexpr HostApi host{
         }
     },
     .unref = [](memory::detail::Storage* storage) noexcept { memory::detail::unref(storage); },
-    .budget = []() noexcept { return memory::budget(Device::cuda); },
+    .budget = []() noexcept { return memory::detail::budget(Device::cuda); },
     .products = []() noexcept { return tally::products(); },
     .failed = [](const char* words) noexcept { record_failure(std::make_exception_ptr(Error(words))); },
 };

@@ -20,7 +20,7 @@ namespace tally {
 
 namespace {
 
-std::string in_words(const PipeStep& step) {
+std::string in_words(const detail::PipeStep& step) {
     return std::string(step.what == 'F' ? "forward" : "backward") + " of micro-batch " +
            std::to_string(step.micro) + " in stage " + std::to_string(step.stage);
 }
@@ -46,14 +46,14 @@ template <class T> T from_bytes(const std::string& bytes) {
 
 // Returns the steps of a process's stages, ordered by their time in the timetable. In this order each step
 // waits only for earlier steps, so the processes cannot deadlock.
-std::vector<PipeStep> in_time(const Timetable& table, int first, std::size_t own) {
-    std::vector<PipeStep> steps;
+std::vector<detail::PipeStep> in_time(const Timetable& table, int first, std::size_t own) {
+    std::vector<detail::PipeStep> steps;
     for (std::size_t i = 0; i < own; ++i) {
         const auto& stage = table.stages[static_cast<std::size_t>(first) + i];
         steps.insert(steps.end(), stage.begin(), stage.end());
     }
     std::stable_sort(steps.begin(), steps.end(),
-                     [](const PipeStep& a, const PipeStep& b) { return a.begin < b.begin; });
+                     [](const detail::PipeStep& a, const detail::PipeStep& b) { return a.begin < b.begin; });
     return steps;
 }
 
@@ -78,12 +78,13 @@ public:
         piped_.live.resize(own.size());
     }
 
-    PipelineResult through(const std::vector<PipeStep>& steps, const Input& input, const LossOf& loss) {
+    detail::PipeResult through(const std::vector<detail::PipeStep>& steps, const Input& input,
+                               const LossOf& loss) {
         using Clock = std::chrono::steady_clock;
         const auto begun = Clock::now();
         const auto now = [&] { return std::chrono::duration<double>(Clock::now() - begun).count(); };
         try {
-            for (PipeStep step : steps) {
+            for (detail::PipeStep step : steps) {
                 where_ = in_words(step);
                 step.begin = now();
                 const auto i = static_cast<std::size_t>(step.stage - first_);
@@ -233,7 +234,7 @@ private:
     const Device device_;
     const std::string call_;
     std::string where_;
-    PipelineResult piped_;
+    detail::PipeResult piped_;
     std::vector<std::map<int, Live>> live_;  // for each stage, by micro-batch
     std::vector<Queue> forth_, back_;        // for each stage, arrays from its neighbours on this process
     Counts posted_{}, taken_{};
@@ -242,7 +243,7 @@ private:
 
 }  // namespace
 
-std::vector<int> own_stages(const ProcessGroup& processes, int stages) {
+template <class S> std::vector<int> Pipe<S>::own_stages(const ProcessGroup& processes, int stages) {
     std::vector<int> own;
     for (int stage = processes.rank() * stages / processes.size();
          stage < (processes.rank() + 1) * stages / processes.size(); ++stage)
@@ -250,7 +251,7 @@ std::vector<int> own_stages(const ProcessGroup& processes, int stages) {
     return own;
 }
 
-template <class S> Pipe<S>::Pipe(ProcessGroup& processes, std::vector<Stage> own, PipeOptions options)
+template <class S> Pipe<S>::Pipe(ProcessGroup& processes, std::vector<Stage> own, detail::PipeOptions options)
     : processes_(processes), own_(std::move(own)), options_(options) {
     const std::vector<std::string> all =
         processes_.all_gather("a pipe of " + std::string(sizeof(S) == 4 ? "float" : "double") + " by " +
@@ -265,7 +266,8 @@ template <class S> Pipe<S>::Pipe(ProcessGroup& processes, std::vector<Stage> own
     }
 }
 
-template <class S> PipelineResult Pipe<S>::run(int micro_batches, const Input& input, const LossOf& loss) {
+template <class S>
+detail::PipeResult Pipe<S>::run(int micro_batches, const Input& input, const LossOf& loss) {
     const std::string call = "run " + std::to_string(runs_) + " of the pipe, of " +
                              std::to_string(micro_batches) + " micro-batches";
     const std::vector<std::string> numbers = processes_.all_gather(call, std::to_string(number_));
@@ -276,7 +278,7 @@ template <class S> PipelineResult Pipe<S>::run(int micro_batches, const Input& i
     ++runs_;
     detail::piped = processes_.size();
     Run<S> run(processes_, own_, first_, stages_, options_.device, call);
-    return run.through(in_time(timetable(options_.schedule, stages_, micro_batches), first_, own_.size()),
+    return run.through(in_time(Timetable::of(options_.schedule, stages_, micro_batches), first_, own_.size()),
                        input, loss);
 }
 

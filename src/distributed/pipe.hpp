@@ -14,6 +14,8 @@
 
 namespace tally {
 
+namespace detail {
+
 // Options of Pipe.
 struct PipeOptions {
     PipeSchedule schedule = PipeSchedule::one_forward_one_backward;
@@ -21,40 +23,44 @@ struct PipeOptions {
 };
 
 // Result of Pipe::run().
-struct PipelineResult {
+struct PipeResult {
     double loss = 0;              // sum over all micro-batches in their order, the same on all processes
     std::vector<PipeStep> steps;  // of this process, in the order of execution; seconds since its run began
     std::vector<int> live;        // for each of its stages, the most micro-batches that it kept at a time
 };
 
-// Returns the numbers, from 0, of this process's stages if `stages` stages are distributed evenly.
-std::vector<int> own_stages(const ProcessGroup& processes, int stages);
+}  // namespace detail
 
 // Each process has one stage or several consecutive ones; rank 0 has the first. A single process has all of
 // them. The backward pass adds to the gradients of the parameters, each of which belongs to one stage. The
 // gradients have the same bits as if one process ran the whole model on one micro-batch after the other.
 template <class S> class Pipe {
 public:
+    using Result = detail::PipeResult;
+    using Options = detail::PipeOptions;
     using V = Var<Array<S>>;
     using Stage = std::function<V(const V& x, int micro_batch)>;
     using Input = std::function<Array<S>(int micro_batch)>;
     using LossOf = std::function<V(const V& y, int micro_batch)>;
 
+    // Returns the numbers, from 0, of this process's stages if `stages` stages are distributed evenly.
+    static std::vector<int> own_stages(const ProcessGroup& processes, int stages);
+
     // Takes this process's stages in their order. All processes construct the pipe together. Throws on all of
     // them if one has no stage, another schedule or another type.
-    Pipe(ProcessGroup& processes, std::vector<Stage> own, PipeOptions options = {});
+    Pipe(ProcessGroup& processes, std::vector<Stage> own, Options options = {});
 
     // Runs all micro-batches forward and backward. Every process calls run() with the same number. The first
     // stage's process calls `input`, the last stage's process calls `loss`. An error on one process is thrown
     // on all; the gradients are then those of only some micro-batches.
-    PipelineResult run(int micro_batches, const Input& input, const LossOf& loss);
+    Result run(int micro_batches, const Input& input, const LossOf& loss);
 
     int stages() const { return stages_; }  // on all processes together
 
 private:
     ProcessGroup& processes_;
     std::vector<Stage> own_;
-    PipeOptions options_;
+    Options options_;
     int first_ = 0, stages_ = 0;
     std::int64_t number_, runs_ = 0;
 };

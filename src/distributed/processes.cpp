@@ -20,7 +20,7 @@ std::string rank_in_words(std::size_t rank) { return "rank " + std::to_string(ra
 std::string seconds_in_words(double seconds) { return detail::in_words(seconds) + " s"; }
 
 // Checks the options before MPI is started, since a constructor that throws later would have to end MPI.
-const ProcessGroupOptions& valid_options(const ProcessGroupOptions& options) {
+const detail::ProcessGroupOptions& valid_options(const detail::ProcessGroupOptions& options) {
     if (!(options.timeout > 0))
         throw Error("processes", "the timeout is ", seconds_in_words(options.timeout),
                     "; pass a positive number of seconds");
@@ -64,7 +64,7 @@ struct ProcessGroup::Message {
     std::string place() const { return where.empty() ? call : call + ", " + where; }
 };
 
-ProcessGroup::ProcessGroup(ProcessGroupOptions options)
+ProcessGroup::ProcessGroup(detail::ProcessGroupOptions options)
     : options_(valid_options(options)), wire_(options.communicator) {
     last_.assign(static_cast<std::size_t>(size()), "its start");
     const std::string times = size() == 1 && !options_.communicator ? times_started() : "";

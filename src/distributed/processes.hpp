@@ -35,7 +35,6 @@ struct CommStats {
     std::uint64_t sums = 0;      // calls of sum()
     std::uint64_t passed = 0;    // bytes passed to post()
 };
-}  // namespace detail
 
 // Options of ProcessGroup.
 struct ProcessGroupOptions {
@@ -44,11 +43,14 @@ struct ProcessGroupOptions {
     const void* communicator = nullptr;  // points to the MPI_Comm of a program that uses MPI itself
 };
 
+}  // namespace detail
+
 // The processes that mpirun, srun or another launcher has started together. Without a launcher there is one.
 // Starts MPI and ends it again, unless the program has started MPI itself. Make all calls from one thread.
 class ProcessGroup {
 public:
-    explicit ProcessGroup(ProcessGroupOptions options = {});
+    using Options = detail::ProcessGroupOptions;
+    explicit ProcessGroup(Options options = {});
     ProcessGroup(const ProcessGroup&) = delete;
     ProcessGroup& operator=(const ProcessGroup&) = delete;
     ~ProcessGroup();
@@ -94,7 +96,7 @@ private:
     [[noreturn]] void end_all(const std::string& why);
     void require_connected(const std::string& call) const;
 
-    ProcessGroupOptions options_;
+    Options options_;
     detail::MpiTransport wire_;
     detail::CommStats sent_;
     std::int64_t pipes_ = 0, windows_ = 0;

@@ -83,7 +83,8 @@ template <class Parts> std::string words_of(const Parts& parts) {
 
 }  // namespace
 
-template <class S> DataParallel<S>::DataParallel(ProcessGroup& processes, DataParallelOptions<S> options)
+template <class S>
+DataParallel<S>::DataParallel(ProcessGroup& processes, detail::DataParallelOptions<S> options)
     : processes_(processes),
       options_(options),
       bucket_(std::make_unique<detail::Bucket<S>>()),
@@ -287,7 +288,7 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
 
 // Allocates all memory before the exchange of side effects, and sums after it: a process that runs out of
 // memory can then still report this to the others.
-template <class S> void DataParallel<S>::reduce(SideEffects& effects, std::span<ExactSum<S>> exact) {
+template <class S> void DataParallel<S>::reduce(detail::SideEffects& effects, std::span<ExactSum<S>> exact) {
     if (processes_.size() == 1) return;
     detail::require(effects.empty() || options_.model, "ranks",
                     "a layer has side effects, such as the statistics of batch norm; pass the model: "
@@ -314,18 +315,18 @@ template <class S> void DataParallel<S>::bring_gradients() {
 }
 
 // Joins the side effects of all processes in the order of ranks. Every process takes part, even without any.
-template <class S> void DataParallel<S>::join(SideEffects& effects) {
+template <class S> void DataParallel<S>::join(detail::SideEffects& effects) {
     TrainingState mine;
     if (options_.model)
-        for (const auto& [name, module] : modules(*options_.model))
+        for (const auto& [name, module] : detail::modules(*options_.model))
             if (const detail::SideEffect* const effect = effects.of(module))
                 effect->save(mine, "effects/" + name);
     const std::vector<std::string> all = all_gather("effects, ", detail::state_bytes(mine));
     if (!options_.model) return;  // then no process has side effects
-    SideEffects joined;
+    detail::SideEffects joined;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         const TrainingState state = state_of(all[rank], rank);
-        for (const auto& [name, module] : modules(*options_.model))
+        for (const auto& [name, module] : detail::modules(*options_.model))
             if (auto effect = module->saved_effect(state, "effects/" + name))
                 joined.add(module, std::move(effect));
     }

@@ -27,6 +27,8 @@
 
 namespace tally {
 
+namespace detail {
+
 // Options of DataParallel.
 template <class S> struct DataParallelOptions {
     AllReduce reduce = AllReduce::rank_order;
@@ -34,11 +36,14 @@ template <class S> struct DataParallelOptions {
     std::size_t bucket = std::size_t{1} << 20;  // the most numbers that are summed at once
 };
 
+}  // namespace detail
+
 // The GradientReducer of windows that add different micro-batches on each process. Processes communicate at
 // the end of a window, not in its micro-batches.
 template <class S> class DataParallel : public detail::GradientReducer<S> {
 public:
-    explicit DataParallel(ProcessGroup& processes, DataParallelOptions<S> options = {});
+    using Options = detail::DataParallelOptions<S>;
+    explicit DataParallel(ProcessGroup& processes, Options options = {});
     DataParallel(const DataParallel&) = delete;
     DataParallel& operator=(const DataParallel&) = delete;
     ~DataParallel() override;
@@ -75,7 +80,7 @@ public:
     void open(const Optimizer<S>& optimizer, const Named& options) override;
     detail::WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
                                 const detail::WindowTotals& here, std::span<ExactSum<S>> exact) override;
-    void reduce(SideEffects& effects, std::span<ExactSum<S>> exact) override;
+    void reduce(detail::SideEffects& effects, std::span<ExactSum<S>> exact) override;
     void barrier_before_step() override;
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
     std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) override;
@@ -103,10 +108,10 @@ private:
     void sum_gradients();
     void bring_digits(std::span<ExactSum<S>> exact);
     void sum_digits(std::span<ExactSum<S>> exact);
-    void join(SideEffects& effects);
+    void join(detail::SideEffects& effects);
 
     ProcessGroup& processes_;
-    DataParallelOptions<S> options_;
+    Options options_;
     std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
     struct Opened {
         std::int64_t number = 0;                 // in the order of opening

@@ -1,4 +1,4 @@
-// timetable() computes when each stage of a pipe works on which micro-batch, without running the pipe.
+// Timetable::of() computes when each stage of a pipe works on which micro-batch, without running the pipe.
 #pragma once
 
 #include <string>
@@ -13,6 +13,8 @@ enum class PipeSchedule {
 };
 std::string to_string(PipeSchedule schedule);  // "GPipe", "1F1B"
 
+namespace detail {
+
 // One step of one stage.
 struct PipeStep {
     char what;  // F forward, B backward (of the inputs only if there is a W), W gradients of the weights
@@ -20,7 +22,6 @@ struct PipeStep {
     double begin = 0, end = 0;
 };
 
-namespace detail {
 // Seconds of a stage for one micro-batch: forward step, gradients of its inputs, gradients of its weights.
 struct StageSeconds {
     double forward = 1, inputs = 1, weights = 1;
@@ -29,20 +30,22 @@ struct StageSeconds {
 
 // The steps of all stages with their times.
 struct Timetable {
-    std::vector<std::vector<PipeStep>> stages;
+    using Step = detail::PipeStep;
+
+    // Computes a timetable in which each step begins as soon as its stage is free and its input is available.
+    // Sending takes no time.
+    static Timetable of(PipeSchedule schedule, const std::vector<detail::StageSeconds>& stages,
+                        int micro_batches);
+    static Timetable of(PipeSchedule schedule, int stages, int micro_batches,
+                        const detail::StageSeconds& seconds = {});
+
+    std::vector<std::vector<Step>> stages;
     double seconds = 0;
     std::vector<int> live;  // for each stage, the most micro-batches whose inputs it keeps at a time
 
     double bubble() const;                   // the fraction of the stages' time that is spent waiting
     std::string drawing(double unit) const;  // a line for each stage, a column for each unit of time
 };
-
-// Computes a timetable in which each step begins as soon as its stage is free and its input is available.
-// Sending takes no time.
-Timetable timetable(PipeSchedule schedule, const std::vector<detail::StageSeconds>& stages,
-                    int micro_batches);
-Timetable timetable(PipeSchedule schedule, int stages, int micro_batches,
-                    const detail::StageSeconds& seconds = {});
 
 namespace detail {
 // Computes the timetable of ZB-H1 (arXiv 2401.10241): 1F1B in which a stage computes gradients of weights

@@ -32,7 +32,7 @@ public:
     void open(const Optimizer<S>& optimizer, const Named& options) override;
     detail::WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
                                 const detail::WindowTotals& here, std::span<ExactSum<S>> exact) override;
-    void reduce(SideEffects&, std::span<ExactSum<S>>) override {}
+    void reduce(detail::SideEffects&, std::span<ExactSum<S>>) override {}
     detail::MeasuredGradients measured(const detail::MeasuredGradients& mine) override;
     void barrier_before_step() override { all_gather("the step, ", ""); }
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;

@@ -61,7 +61,7 @@ std::string quoted(const std::string& text) {
 class Writer {
 public:
     // Writes wider numbers first, so that every array is aligned.
-    explicit Writer(const std::map<std::string, AnyArray>& tensors) {
+    explicit Writer(const std::map<std::string, detail::AnyArray>& tensors) {
         append<double>(tensors);
         append<float>(tensors);
         append<std::int32_t>(tensors);
@@ -93,7 +93,7 @@ public:
     }
 
 private:
-    template <class S> void append(const std::map<std::string, AnyArray>& tensors) {
+    template <class S> void append(const std::map<std::string, detail::AnyArray>& tensors) {
         for (const auto& [name, any] : tensors) {
             const auto* array = std::get_if<Array<S>>(&any);
             if (!array) continue;
@@ -221,7 +221,7 @@ void require_checksum(const ByteReader& reader, std::span<const std::byte> file,
             checksum_key, "' and '", announcing_key, "' of the metadata");
 }
 
-AnyArray read_array(const ByteReader& file, const Entry& entry, std::span<const std::byte> numbers) {
+detail::AnyArray read_array(const ByteReader& file, const Entry& entry, std::span<const std::byte> numbers) {
     if (entry.type == "F32") return array_of<float>(entry.shape, numbers);
     if (entry.type == "F64") return array_of<double>(entry.shape, numbers);
     if (entry.type == "I32") return array_of<std::int32_t>(entry.shape, numbers);
@@ -238,18 +238,18 @@ std::map<std::string, std::string> detail::checksum_metadata(std::map<std::strin
     return metadata;
 }
 
-std::string detail::safetensors_bytes(const Safetensors& content) {
+std::string detail::safetensors_bytes(const detail::Safetensors& content) {
     return Writer(content.tensors).finish(content.metadata);
 }
 
-Safetensors detail::parse_safetensors(std::span<const std::byte> file, const std::string& name) {
+detail::Safetensors detail::parse_safetensors(std::span<const std::byte> file, const std::string& name) {
     ByteReader reader(op, file, name);
     const auto length = reader.number<std::uint64_t>("the length of the header");
     if (length > max_header)
         reader.throw_at(0, "a header of ", length, " bytes; the format allows ", max_header);
     const std::string text = reader.text(length, "the header");
     if (!text.starts_with('{')) reader.throw_at(length_size, "'{' expected");
-    Safetensors content;
+    detail::Safetensors content;
     Header header(reader, text);
     const std::vector<Entry> entries = header.read(content.metadata);
     require_checksum(reader, file, header.checksum_at(), content.metadata);
@@ -270,12 +270,12 @@ Safetensors detail::parse_safetensors(std::span<const std::byte> file, const std
     return content;
 }
 
-void save_safetensors(const std::string& path, const std::map<std::string, AnyArray>& tensors,
-                      const std::map<std::string, std::string>& metadata) {
+void detail::save_safetensors(const std::string& path, const std::map<std::string, detail::AnyArray>& tensors,
+                              const std::map<std::string, std::string>& metadata) {
     write_file_atomically(path, Writer(tensors).finish(metadata));
 }
 
-Safetensors load_safetensors(const std::string& path) {
+detail::Safetensors detail::load_safetensors(const std::string& path) {
     const std::vector<std::byte> bytes = read_file(op, path);
     return within_memory(op, path, [&] { return detail::parse_safetensors(bytes, path); });
 }

@@ -13,7 +13,7 @@
 
 #include "tally/array/array.hpp"
 
-namespace tally {
+namespace tally::detail {
 
 // An array of F32, F64 or I32. I64 is read as int32 if its numbers fit.
 using AnyArray = std::variant<Array<float>, Array<double>, Array<std::int32_t>>;
@@ -24,11 +24,9 @@ struct Safetensors {
     std::map<std::string, std::string> metadata;
 };
 
-namespace detail {
 // Adds entries for a CRC-64 of all bytes of the file, which the writer fills in. The reader rejects a file
 // with a wrong CRC-64, and accepts a file without these entries.
 std::map<std::string, std::string> checksum_metadata(std::map<std::string, std::string> metadata);
-}  // namespace detail
 
 // Writes the same bytes as the safetensors library, completely or not at all.
 void save_safetensors(const std::string& path, const std::map<std::string, AnyArray>& tensors,
@@ -36,10 +34,8 @@ void save_safetensors(const std::string& path, const std::map<std::string, AnyAr
 // Throws an Error that names the file and the byte if the file is invalid.
 Safetensors load_safetensors(const std::string& path);
 
-namespace detail {
 // Do the same in memory. Errors call the file `name`.
 std::string safetensors_bytes(const Safetensors& content);
 Safetensors parse_safetensors(std::span<const std::byte> file, const std::string& name);
-}  // namespace detail
 
-}  // namespace tally
+}  // namespace tally::detail

@@ -9,7 +9,9 @@ namespace tally {
 // The CPU, and the GPU that a device module drives.
 enum class Device : std::uint8_t { cpu, cuda };
 
-inline const char* to_string(Device device) { return device == Device::cpu ? "cpu" : "cuda"; }
+inline const char* to_string(Device device) {  // "cpu" or "cuda"
+    return device == Device::cpu ? "cpu" : "cuda";
+}
 
 // A template, so that this header need not include <ostream>.
 template <class Character> auto& operator<<(std::basic_ostream<Character>& out, Device device) {

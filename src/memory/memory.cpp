@@ -382,7 +382,7 @@ void detail::on_first_save(Storage* storage, std::uint64_t ref_count_before) {
 
 void detail::on_last_unsave(Storage* storage) { move(storage, MemoryClass::saved, MemoryClass::temporary); }
 
-std::size_t budget(Device device) { return state_of(device).budget.load(); }
+std::size_t detail::budget(Device device) { return state_of(device).budget.load(); }
 
 std::size_t in_use(Device device) { return static_cast<std::size_t>(sums(device)[all_classes]); }
 std::size_t peak(Device device) {
@@ -467,7 +467,7 @@ void drop_cache(Device device) {
     state_of(device).drop_cache();
 }
 
-void fail_allocation(std::uint64_t n) {
+void detail::fail_allocation(std::uint64_t n) {
     until_failure = n;
     enable_fast_path(n == 0);
 }
@@ -476,7 +476,7 @@ void detail::poison(Storage* storage) {
     raw(storage->device).fill(storage->data, 0xFF, caching ? storage->bytes : storage->requested_bytes);
 }
 
-bool set_poison(bool on) {
+bool detail::set_poison(bool on) {
     const int before = on ? poisoning.fetch_or(1) : poisoning.fetch_and(~1);
     for_each_thread(check_every_change);
     return before & 1;

@@ -135,8 +135,7 @@ struct Report {
     std::uint64_t reused = 0;       // allocations from a free list
 };
 
-Report report(Device device = Device::cpu);
-std::string to_string(const Report& report);  // a table with one line for each class
+Report report(Device device = Device::cpu);  // for all threads together
 
 // Bytes in use now, and the most since the program began or since reset_peak().
 std::size_t in_use(Device device = Device::cpu);
@@ -146,15 +145,19 @@ void reset_peak(Device device = Device::cpu);
 // Limits the device to one contiguous arena of `bytes`, which fragments as a real device does; 0 removes the
 // budget. Throws Error while buffers are in use or cached by other threads.
 void set_budget(std::size_t bytes, Device device = Device::cpu);
-std::size_t budget(Device device = Device::cpu);
 
 // Frees the cached blocks of this thread and the shared ones. A thread caches at most 64 MiB or the peak, if
 // that is more, and frees its cache when it ends. With a budget all threads share one cache.
 void drop_cache(Device device = Device::cpu);
+
+namespace detail {
 // For tests: the n-th allocation of this thread from now on throws OutOfMemory; 0: none does.
 void fail_allocation(std::uint64_t n);
 // Fills fresh buffers with NaN bytes, as debug builds do by default. Returns the previous setting.
 bool set_poison(bool on);
+std::size_t budget(Device device = Device::cpu);
+std::string to_string(const Report& report);  // a table with one line for each class
+}  // namespace detail
 
 }  // namespace memory
 }  // namespace tally

@@ -8,7 +8,7 @@
 
 namespace tally::memory {
 
-std::string to_string(const Report& report) {
+std::string detail::to_string(const Report& report) {
     constexpr const char* names[] = {"parameters", "gradients", "saved", "temporary"};
     std::string text = "                in use        peak\n";
     const auto row = [&text](const char* name, std::size_t now, std::size_t peak) {
@@ -30,7 +30,7 @@ std::string to_string(const Report& report) {
 
 void detail::out_of_memory(std::size_t asked, Device device, std::size_t cached, std::size_t free,
                            std::size_t largest) {
-    const std::size_t budget = memory::budget(device);
+    const std::size_t budget = memory::detail::budget(device);
     std::string text = std::string("[memory] out of memory on ") + tally::to_string(device) + ": asked " +
                        bytes_in_words(asked) + " (" + std::to_string(asked) + " bytes), " +
                        (budget != 0 ? "budget " + bytes_in_words(budget) : "no budget") + ", in use " +

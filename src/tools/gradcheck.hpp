@@ -17,6 +17,8 @@
 
 namespace tally {
 
+namespace detail {
+
 // The result of gradcheck().
 struct Gradcheck {
     explicit operator bool() const { return ok; }
@@ -33,13 +35,12 @@ struct GradcheckOptions {
     std::uint64_t seed = 0;   // of the direction and the weights of the output
 };
 
-namespace detail {
 using Direction = std::vector<std::vector<double>>;  // for each input, for each of its elements
 
 inline std::vector<double> random_numbers(std::size_t size, std::uint64_t seed, std::uint64_t stream) {
     std::vector<double> values(size);
     for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = random::uniform<double>(seed, stream, i) * 2 - 1;
+        values[i] = random::detail::uniform<double>(seed, stream, i) * 2 - 1;
     return values;
 }
 
@@ -59,8 +60,8 @@ inline std::vector<Var<Array<double>>> moved(const std::vector<Array<double>>& a
 // Checks the gradient of Σ weight·f, where f maps a vector of variables to one variable of any shape. Compares
 // the derivative in one random direction through all inputs, and that of each element if there are few. Also
 // checks the backward functions by CheckRules.
-template <class F>
-Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOptions& options = {}) {
+template <class F> detail::Gradcheck gradcheck(F f, const std::vector<Array<double>>& at,
+                                               const detail::GradcheckOptions& options = {}) {
     using T = Array<double>;
     const CheckRules check;
     detail::Direction direction, gradient;
@@ -75,7 +76,7 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
     const auto total = [&](Var<T> of) { return sum(std::move(of) * constant(weight)); };
     for (const T& each : grad(total(std::move(y)), xs)) gradient.push_back(each.to_vector());
 
-    Gradcheck result;
+    detail::Gradcheck result;
     const auto compare = [&](const std::string& where) {
         const NoGrad off;
         const auto at_step = [&](double h) { return total(f(detail::moved(at, direction, h))).item(); };
@@ -87,8 +88,8 @@ Gradcheck gradcheck(F f, const std::vector<Array<double>>& at, const GradcheckOp
             std::abs(finite - analytic) / std::max({1.0, std::abs(finite), std::abs(analytic)});
         if (!std::isnan(result.worst) && !(difference <= result.worst)) {  // also true if difference is NaN
             result.worst = difference;
-            result.report = where + ": backward gives " + with_decimals(analytic, 6) +
-                            ", finite differences give " + with_decimals(finite, 6);
+            result.report = where + ": backward gives " + detail::with_decimals(analytic, 6) +
+                            ", finite differences give " + detail::with_decimals(finite, 6);
         }
         result.ok = result.ok && difference <= options.tolerance;
     };

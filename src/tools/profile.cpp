@@ -98,9 +98,9 @@ namespace {
 
 std::string time_in_words(std::uint64_t nanoseconds) {
     const auto time = static_cast<double>(nanoseconds);
-    if (nanoseconds < 1000000) return with_decimals(time / 1e3, 1) + " us";
-    if (nanoseconds < 10000000000) return with_decimals(time / 1e6, 1) + " ms";
-    return with_decimals(time / 1e9, 1) + " s";
+    if (nanoseconds < 1000000) return detail::with_decimals(time / 1e3, 1) + " us";
+    if (nanoseconds < 10000000000) return detail::with_decimals(time / 1e6, 1) + " ms";
+    return detail::with_decimals(time / 1e9, 1) + " s";
 }
 
 }  // namespace
@@ -117,9 +117,9 @@ std::string to_string(const Profile& profile) {
                      {"kept", right}});
     const auto line = [&](const Profile::Row& row, bool of_operations) {
         const std::string share =
-            with_decimals(100 * static_cast<double>(row.together()) /
-                              static_cast<double>(std::max<std::uint64_t>(profile.nanoseconds(), 1)),
-                          1) +
+            detail::with_decimals(100 * static_cast<double>(row.together()) /
+                                      static_cast<double>(std::max<std::uint64_t>(profile.nanoseconds(), 1)),
+                                  1) +
             " %";
         const auto bytes = [&](std::size_t n) { return of_operations ? bytes_in_words(n) : ""; };
         table.add({row.name, row.calls ? std::to_string(row.calls) : "", time_in_words(row.forward),

@@ -87,7 +87,7 @@ private:
     std::vector<Event> events_;
     std::uint64_t left_out_ = 0;
     std::uint64_t begin_, last_, own_time_ = 0;
-    const ObserverScope scope_{*this};
+    const Observer::Scope scope_{*this};
 };
 
 std::string to_string(const Profile& profile);  // returns a table

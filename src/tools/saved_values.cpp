@@ -11,7 +11,7 @@
 namespace tally {
 namespace {
 
-SavedValues::Why why(const ForwardEvent& operation, const detail::ValueInfo& kept) {
+SavedValues::Why why(const detail::ForwardEvent& operation, const detail::ValueInfo& kept) {
     if (!kept.storage) return SavedValues::Why::number;
     if (memory::detail::memory_class(kept.storage) == MemoryClass::parameter)
         return SavedValues::Why::parameter;

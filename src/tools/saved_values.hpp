@@ -47,7 +47,7 @@ private:
     void after_backward(const Node& node) override;
 
     std::vector<Entry> entries_;
-    const ObserverScope scope_{*this};
+    const Observer::Scope scope_{*this};
 };
 
 std::string to_string(const SavedValues& kept);  // returns a table with a line for each entry

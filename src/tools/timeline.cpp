@@ -58,7 +58,7 @@ std::string detail::in_words(const Timeline::Peak& peak) {
            (peak.where.empty() ? "" : " in " + detail::clean_text(peak.where, 60));
 }
 
-std::string Timeline::strip(const StripOptions& options) const {
+std::string Timeline::strip(const detail::StripOptions& options) const {
     const auto [columns, ascii] = options;
     if (columns < 1) throw Error("timeline", "a strip of ", columns, " columns; pass at least 1");
     require_samples();

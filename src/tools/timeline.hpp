@@ -19,16 +19,22 @@
 
 namespace tally {
 
+namespace detail {
+
 // Options of Timeline::strip().
 struct StripOptions {
     int columns = 72;
     bool ascii = false;  // instead of blocks
 };
 
+}  // namespace detail
+
 // Samples the live bytes of all threads for its lifetime: after each operation of this thread, while its
 // operands still exist, and after each backward function.
 class Timeline final : Observer {
 public:
+    using StripOptions = detail::StripOptions;
+
     explicit Timeline(Device device = Device::cpu);
 
     struct Sample {
@@ -72,7 +78,7 @@ private:
     std::uint64_t events_ = 0, each_stands_for_ = 1;
     std::size_t highest_before_;  // the device's peak at the last event
     Peak peak_;
-    const ObserverScope scope_{*this};
+    const Observer::Scope scope_{*this};
 };
 
 namespace detail {

@@ -9,7 +9,7 @@
 namespace tally {
 
 template <class S>
-MovingAverage<S>::MovingAverage(std::vector<Var<Array<S>>> parameters, AverageOptions options)
+MovingAverage<S>::MovingAverage(std::vector<Var<Array<S>>> parameters, detail::AverageOptions options)
     : parameters_(std::move(parameters)), options_(options) {
     require_parameters("average", parameters_);
     require(options.decay >= 0 && options.decay < 1, "average", "the decay must be from 0 to below 1",

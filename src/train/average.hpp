@@ -13,6 +13,8 @@
 
 namespace tally {
 
+namespace detail {
+
 // Options of MovingAverage.
 struct AverageOptions {
     double decay = 0.999;
@@ -21,10 +23,13 @@ struct AverageOptions {
     bool bias_correction = false;
 };
 
+}  // namespace detail
+
 // After each update, average = decay * average + (1 - decay) * parameter (PyTorch's AveragedModel).
 template <class S> class MovingAverage {
 public:
-    explicit MovingAverage(std::vector<Var<Array<S>>> parameters, AverageOptions options = {});
+    using Options = detail::AverageOptions;
+    explicit MovingAverage(std::vector<Var<Array<S>>> parameters, Options options = {});
     MovingAverage(const MovingAverage&) = delete;
     MovingAverage& operator=(const MovingAverage&) = delete;
     ~MovingAverage() {
@@ -60,7 +65,7 @@ private:
     void mark_holds_average(bool lent) noexcept;  // marks the parameters, so that no optimizer steps averages
 
     std::vector<Var<Array<S>>> parameters_;
-    AverageOptions options_;
+    Options options_;
     std::vector<Array<S>> averages_;
     std::vector<detail::Update<S>> list_;  // of the current update; a member, so that its memory is reused
     std::int64_t updates_ = 0;

@@ -73,11 +73,11 @@ template <class S> void detail::clip_measured(const Parameters<S>& parameters, d
 }
 
 template <class S>
-double clip_grad_norm(const Parameters<S>& parameters, double max_norm, NonFiniteNorm non_finite) {
+double clip_grad_norm(const Parameters<S>& parameters, double max_norm, detail::NonFiniteNorm non_finite) {
     require(max_norm >= 0, "clip_grad_norm", "max_norm must be from 0 on", max_norm);
     require_parameters("clip_grad_norm", parameters);
     const MeasuredGradients found = measure(parameters);
-    if (non_finite == NonFiniteNorm::raise && !std::isfinite(found.norm))
+    if (non_finite == detail::NonFiniteNorm::raise && !std::isfinite(found.norm))
         throw Error("[clip_grad_norm] the norm is " + detail::in_words(found.norm) +
                     (found.non_finite > 0
                          ? ": " + std::to_string(found.non_finite) + " elements are infinite or NaN"
@@ -92,12 +92,12 @@ template <class S> void clip_grad_value(const Parameters<S>& parameters, double 
     limit(parameters, S(1), static_cast<S>(max_value));
 }
 
-#define TALLY_MADE_FOR(S)                                                             \
-    template double grad_norm(const Parameters<S>&);                                  \
-    template std::int64_t detail::count_non_finite(const Parameters<S>&);             \
-    template MeasuredGradients detail::measure_gradients(const Parameters<S>&, bool); \
-    template void detail::clip_measured(const Parameters<S>&, double, double);        \
-    template double clip_grad_norm(const Parameters<S>&, double, NonFiniteNorm);      \
+#define TALLY_MADE_FOR(S)                                                                \
+    template double grad_norm(const Parameters<S>&);                                     \
+    template std::int64_t detail::count_non_finite(const Parameters<S>&);                \
+    template MeasuredGradients detail::measure_gradients(const Parameters<S>&, bool);    \
+    template void detail::clip_measured(const Parameters<S>&, double, double);           \
+    template double clip_grad_norm(const Parameters<S>&, double, detail::NonFiniteNorm); \
     template void clip_grad_value(const Parameters<S>&, double);
 TALLY_MADE_FOR(float)
 TALLY_MADE_FOR(double)

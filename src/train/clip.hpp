@@ -29,15 +29,16 @@ MeasuredGradients measure_gradients(const std::vector<Var<Array<S>>>& parameters
 // Clips gradients whose norm has been measured.
 template <class S>
 void clip_measured(const std::vector<Var<Array<S>>>& parameters, double norm, double max_norm);
-}  // namespace detail
 
 // NonFiniteNorm decides what clip_grad_norm() does with an infinite or NaN norm. With `pass` it multiplies
 // the gradients by the resulting NaN or 0, as PyTorch does.
 enum class NonFiniteNorm { pass, raise };
 
+}  // namespace detail
+
 // Multiplies all gradients by max_norm / (norm + 1e-6) if this factor is below 1. Returns the previous norm.
 template <class S> double clip_grad_norm(const std::vector<Var<Array<S>>>& parameters, double max_norm,
-                                         NonFiniteNorm non_finite = NonFiniteNorm::pass);
+                                         detail::NonFiniteNorm non_finite = detail::NonFiniteNorm::pass);
 
 // Clamps every element to [-limit, limit]; NaN stays NaN.
 template <class S> void clip_grad_value(const std::vector<Var<Array<S>>>& parameters, double limit);

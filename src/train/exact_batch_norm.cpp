@@ -13,7 +13,7 @@ namespace {
 template <class S> std::size_t only_batch_norm(Sequential<S>& model) {
     std::string names;
     std::vector<const Module<S>*> found;
-    for (const auto& [name, module] : modules(model))
+    for (const auto& [name, module] : detail::modules(model))
         if (dynamic_cast<const BatchNorm<S>*>(module)) {
             names += (found.empty() ? "'" : ", '") + name.substr(0, name.size() - 1) + "'";
             found.push_back(module);

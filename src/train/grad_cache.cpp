@@ -98,7 +98,7 @@ template <class S>
 void add_cached(Window<S>& window, const std::vector<Items>& parts,
                 const std::vector<std::function<Var<Array<S>>(const Items&, ForwardPass&)>>& encoders,
                 const std::function<Loss<Array<S>>(const detail::Representations<S>&)>& loss,
-                const MicroBatchOptions& options) {
+                const detail::MicroBatchOptions& options) {
     if (window.options().non_finite == NonFinite::drop_micro)
         throw Error(
             "[cached] a loss of all items has no micro-batch that could be dropped; choose NonFinite::raise "
@@ -141,7 +141,7 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
     template void add_cached(Window<S>&, const std::vector<Items>&,                                        \
                              const std::vector<std::function<Var<Array<S>>(const Items&, ForwardPass&)>>&, \
                              const std::function<Loss<Array<S>>(const detail::Representations<S>&)>&,      \
-                             const MicroBatchOptions&);
+                             const detail::MicroBatchOptions&);
 TALLY_MADE_FOR(float)
 TALLY_MADE_FOR(double)
 #undef TALLY_MADE_FOR

@@ -41,6 +41,6 @@ template <class S>
 void add_cached(Window<S>& window, const std::vector<Items>& parts,
                 const std::vector<std::function<Var<Array<S>>(const Items&, ForwardPass&)>>& encoders,
                 const std::function<Loss<Array<S>>(const detail::Representations<S>&)>& loss,
-                const MicroBatchOptions& options = {});
+                const detail::MicroBatchOptions& options = {});
 
 }  // namespace tally

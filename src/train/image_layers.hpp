@@ -12,17 +12,23 @@
 
 namespace tally {
 
+namespace detail {
+
 // Options of Conv2d.
 struct Conv2dOptions {
     std::int64_t stride = 1, padding = 0;
     bool bias = true;
 };
 
+}  // namespace detail
+
 // Conv2d convolves x (items, in, height, width) with kernels of (size, size). Both parameters are initially
 // uniform within 1/sqrt(in * size * size).
 template <class S> class Conv2d : public Layer<S> {
 public:
-    Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, RngStream stream, Conv2dOptions options = {})
+    using Options = detail::Conv2dOptions;
+
+    Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, RngStream stream, Options options = {})
         : options_(options) {
         const auto seen = static_cast<double>(in * size * size);
         const double bound = seen > 0 ? 1 / std::sqrt(seen) : 0;
@@ -43,7 +49,7 @@ protected:
     }
 
 private:
-    Conv2dOptions options_;
+    Options options_;
 };
 
 // MaxPool2d returns the largest element of each window of (size, size). The default stride is the size.

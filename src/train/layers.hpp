@@ -26,15 +26,21 @@ Var<Array<S>> uniform_parameter(const Shape& shape, double bound, RngStream stre
     return parameter(std::move(values));
 }
 
+namespace detail {
+
 // Options of Linear.
 struct LinearOptions {
     bool bias = true;
 };
 
+}  // namespace detail
+
 // Linear computes x (..., in) · weight (in, out) + bias (out), both initially uniform within 1/sqrt(in).
 template <class S> class Linear : public Layer<S> {
 public:
-    Linear(std::int64_t in, std::int64_t out, RngStream stream, const LinearOptions& options = {}) {
+    using Options = detail::LinearOptions;
+
+    Linear(std::int64_t in, std::int64_t out, RngStream stream, const Options& options = {}) {
         const double bound = in > 0 ? 1 / std::sqrt(static_cast<double>(in)) : 0;
         weight = uniform_parameter<S>({in, out}, bound, stream);
         if (options.bias) bias = uniform_parameter<S>({out}, bound, stream, weight.value().size());
@@ -188,17 +194,22 @@ private:
     std::optional<std::int64_t> padding_;
 };
 
+namespace detail {
+
 // Options of SelfAttention.
 struct SelfAttentionOptions {
     bool causal = false;
 };
 
+}  // namespace detail
+
 // SelfAttention is multi-head self-attention over x (items, places, width). Every place attends to all
 // places, or with `causal` only to itself and earlier ones.
 template <class S> class SelfAttention : public Layer<S> {
 public:
-    SelfAttention(std::int64_t width, std::int64_t heads, RngStream stream,
-                  const SelfAttentionOptions& options = {})
+    using Options = detail::SelfAttentionOptions;
+
+    SelfAttention(std::int64_t width, std::int64_t heads, RngStream stream, const Options& options = {})
         : width_(width), heads_(heads), causal_(options.causal) {
         if (heads < 1 || width < 1 || width % heads != 0)
             throw Error("[attention] a width of " + std::to_string(width) + " cannot be divided among " +
@@ -301,9 +312,10 @@ public:
             throw Error("[checkpoint] .segments = " + std::to_string(how.segments) + " and .bytes = " +
                         std::to_string(how.bytes) + " exclude each other; set one of them");
         if (layers_.empty()) return false;
-        sizes_ = how.bytes > 0 ? std::vector<std::size_t>()
-                               : even_segments(layers_.size(),
-                                               how.segments > 0 ? how.segments : segments_by_default(size()));
+        sizes_ = how.bytes > 0
+                     ? std::vector<std::size_t>()
+                     : even_segments(layers_.size(),
+                                     how.segments > 0 ? how.segments : detail::segments_by_default(size()));
         bytes_ = how.bytes;
         how_ = how;
         return true;
@@ -315,7 +327,7 @@ public:
         how_.reset();
     }
     // Returns the segments chosen for a limit in bytes; empty before the first forward().
-    const std::optional<Segmentation>& segmentation() const { return segmentation_; }
+    const std::optional<detail::Segmentation>& segmentation() const { return segmentation_; }
 
     void list(Members<S>& members) override {
         for (std::size_t i = 0; i < layers_.size(); ++i) members.child(std::to_string(i), *layers_[i]);
@@ -325,7 +337,7 @@ protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass& pass) override {
         if (detail::context.recording && bytes_ > 0) measure(x, pass);
         if (detail::context.recording && !sizes_.empty())
-            return tally::checkpoint_segments(chain(pass), sizes_, std::move(x));
+            return checkpoint_sequential(chain(pass), sizes_, std::move(x));
         for (std::size_t i = 0; i < layers_.size(); ++i) x = run(i, *layers_[i], std::move(x), pass);
         return x;
     }
@@ -349,7 +361,7 @@ private:
         layers_;                      // shared with functions that the backward pass recomputes
     std::vector<std::size_t> sizes_;  // of the segments; empty: no checkpointing
     std::size_t bytes_ = 0;           // the limit, until measure() has chosen the segments
-    std::optional<Segmentation> segmentation_;
+    std::optional<detail::Segmentation> segmentation_;
     std::optional<Checkpointing> how_;  // add() applies it to the longer chain
 };
 

@@ -39,7 +39,7 @@ public:
                           others = in_use_ - std::min(in_use_, known),
                           beyond = failure.in_use + failure.asked -
                                    std::min(failure.in_use, in_use_ + gradients_made);
-        const std::size_t budget = memory::budget(failure.device);
+        const std::size_t budget = memory::detail::budget(failure.device);
         return "[micro_batch] not even one item at a time fits. Fixed, whatever the size: " +
                bytes_in_words(2 * values + optimizer) + " (parameters " + bytes_in_words(values) +
                ", gradients " + bytes_in_words(values) + ", optimizer " + bytes_in_words(optimizer) +
@@ -73,8 +73,9 @@ MicroBatchSize::MicroBatchSize(std::int64_t begin, std::int64_t retries) : size_
                     " are asked for");
 }
 
-template <class S> UpdateResult<S> MicroBatchSize::update(Window<S>& window, std::int64_t items,
-                                                          const std::function<void(std::int64_t)>& fill) {
+template <class S>
+detail::WindowResult<S> MicroBatchSize::update(Window<S>& window, std::int64_t items,
+                                               const std::function<void(std::int64_t)>& fill) {
     if (!window.empty())
         throw Error(
             "[micro_batch] the window is not empty, so its first part could not be repeated; "
@@ -109,9 +110,9 @@ template <class S> UpdateResult<S> MicroBatchSize::update(Window<S>& window, std
     }
 }
 
-template UpdateResult<float> MicroBatchSize::update(Window<float>&, std::int64_t,
-                                                    const std::function<void(std::int64_t)>&);
-template UpdateResult<double> MicroBatchSize::update(Window<double>&, std::int64_t,
-                                                     const std::function<void(std::int64_t)>&);
+template detail::WindowResult<float> MicroBatchSize::update(Window<float>&, std::int64_t,
+                                                            const std::function<void(std::int64_t)>&);
+template detail::WindowResult<double> MicroBatchSize::update(Window<double>&, std::int64_t,
+                                                             const std::function<void(std::int64_t)>&);
 
 }  // namespace tally

@@ -30,16 +30,16 @@ public:
     //
     // The window must be empty and have no planned number of micro-batches. Dropout masks depend on the
     // items, so a repetition has the same masks. Other changes by fill() happen in every try.
-    template <class S> UpdateResult<S> update(Window<S>& window, std::int64_t items,
-                                              const std::function<void(std::int64_t)>& fill);
+    template <class S> detail::WindowResult<S> update(Window<S>& window, std::int64_t items,
+                                                      const std::function<void(std::int64_t)>& fill);
 
 private:
     std::int64_t size_, retries_;
 };
 
-extern template UpdateResult<float> MicroBatchSize::update(Window<float>&, std::int64_t,
-                                                           const std::function<void(std::int64_t)>&);
-extern template UpdateResult<double> MicroBatchSize::update(Window<double>&, std::int64_t,
-                                                            const std::function<void(std::int64_t)>&);
+extern template detail::WindowResult<float> MicroBatchSize::update(Window<float>&, std::int64_t,
+                                                                   const std::function<void(std::int64_t)>&);
+extern template detail::WindowResult<double> MicroBatchSize::update(Window<double>&, std::int64_t,
+                                                                    const std::function<void(std::int64_t)>&);
 
 }  // namespace tally

@@ -35,7 +35,6 @@ public:
                     "' cannot be saved before the update; finish() first");
     }
 };
-}  // namespace detail
 
 // SideEffects collects the effects of a window's micro-batches, for finish() to commit.
 class SideEffects {
@@ -83,7 +82,6 @@ private:
     std::vector<std::pair<Key, std::unique_ptr<detail::SideEffect>>> all_;  // in the order of add()
 };
 
-namespace detail {
 // LayerRng selects the random stream of a layer: the stream that the caller gave it, or its place among the
 // layers of its model that were given none. The place depends on the structure of the largest model that has
 // listed the layer, and not on the order in which models were listed.
@@ -153,7 +151,7 @@ struct ForwardPass {
     bool training = false;
     std::uint64_t seed = 0;       // of this window
     std::int64_t first_item = 0;  // number of this micro-batch's first item in its window
-    SideEffects effects{};
+    detail::SideEffects effects{};
     detail::RngUse draws{};
     std::optional<std::int64_t> items = {};  // of this micro-batch, if a window made the pass
     bool over = false;                       // the window of this pass is finished or discarded
@@ -358,6 +356,7 @@ template <class S> std::vector<detail::Member<S>> members(Module<S>& model) {
     return detail::collect_members(model).all();
 }
 
+namespace detail {
 // Returns the model, under an empty name, and all modules below it.
 template <class S> std::vector<std::pair<std::string, Module<S>*>> modules(Module<S>& model) {
     const Members<S> members = detail::collect_members(model);
@@ -365,12 +364,13 @@ template <class S> std::vector<std::pair<std::string, Module<S>*>> modules(Modul
     all.insert(all.end(), members.modules().begin(), members.modules().end());
     return all;
 }
+}  // namespace detail
 
 // Turns on checkpointing in the outermost chains of the model, and returns the number of these chains.
 template <class S> std::size_t checkpoint(Module<S>& model, const Checkpointing& how) {
     std::size_t chains = 0;
     std::vector<std::string> done;
-    for (const auto& [name, module] : modules(model)) {
+    for (const auto& [name, module] : detail::modules(model)) {
         const auto within = [&name = name](const std::string& chain) { return name.rfind(chain, 0) == 0; };
         if (std::any_of(done.begin(), done.end(), within) || !module->checkpoint(how)) continue;
         done.push_back(name);

@@ -12,7 +12,7 @@ namespace tally {
 // ---- all optimizers ----
 
 template <class S>
-Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning_rate, Options options,
+Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning_rate, NamedNumbers options,
                         const std::vector<std::string>& remembers, const std::vector<std::string>& counts)
     : name_(std::move(name)), parameters_(std::move(parameters)), options_(std::move(options)) {
     require_parameters(name_, parameters_);
@@ -223,7 +223,7 @@ detail::ApplyState Optimizer<S>::validate_state(const TrainingState& state, cons
 
 // ---- SGD ----
 
-template <class S> Sgd<S>::Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions options)
+template <class S> Sgd<S>::Sgd(std::vector<Var<Array<S>>> parameters, detail::SgdOptions options)
     : Optimizer<S>("SGD", std::move(parameters), options.learning_rate,
                    {{"momentum", options.momentum},
                     {"dampening", options.dampening},
@@ -259,8 +259,8 @@ template <class S> void Sgd<S>::update() {
 
 // ---- Adam and AdamW ----
 
-template <class S> Adam<S>::Adam(const char* name, std::vector<Var<Array<S>>> parameters, AdamOptions options,
-                                 const std::vector<std::string>& counts)
+template <class S> Adam<S>::Adam(const char* name, std::vector<Var<Array<S>>> parameters,
+                                 detail::AdamOptions options, const std::vector<std::string>& counts)
     : Optimizer<S>(name, std::move(parameters), options.learning_rate,
                    {{"beta1", options.beta1},
                     {"beta2", options.beta2},

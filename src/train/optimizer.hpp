@@ -68,13 +68,13 @@ public:
     detail::ApplyState validate_state(const TrainingState& state, const std::string& under);
 
 protected:
-    using Options = std::vector<std::pair<std::string, double>>;
+    using NamedNumbers = std::vector<std::pair<std::string, double>>;
     using Arrays = std::vector<Array<S>>;      // one for each parameter, allocated by its first step
     using Counts = std::vector<std::int64_t>;  // one for each parameter
     template <class Of> using Named = std::vector<std::pair<std::string, Of>>;
 
     // `remembers` and `counts` name the arrays and counts that make up the state of each parameter.
-    Optimizer(std::string name, Parameters parameters, double learning_rate, Options options,
+    Optimizer(std::string name, Parameters parameters, double learning_rate, NamedNumbers options,
               const std::vector<std::string>& remembers, const std::vector<std::string>& counts);
 
     const detail::Kernels<S>& kernel() const { return detail::kernels<S>(parameters_[0].value().device()); }
@@ -103,10 +103,12 @@ private:
     bool rate_was_set_ = false;            // since the last step or load
     bool had_effects_ = false;
     mutable std::vector<bool> had_variable_;  // for each parameter: a variable has referred to it
-    Options options_;
+    NamedNumbers options_;
     Named<Arrays> arrays_;
     Named<Counts> counts_;
 };
+
+namespace detail {
 
 // Options of Sgd.
 struct SgdOptions {
@@ -117,17 +119,23 @@ struct SgdOptions {
     double weight_decay = 0;  // added to the gradient
 };
 
+}  // namespace detail
+
 // Sgd is gradient descent with momentum and weight decay as in PyTorch.
 template <class S> class Sgd : public Optimizer<S> {
 public:
-    Sgd(std::vector<Var<Array<S>>> parameters, SgdOptions options);
+    using Options = detail::SgdOptions;
+
+    Sgd(std::vector<Var<Array<S>>> parameters, Options options);
 
 private:
     void update() override;
     detail::SgdStep<S> numbers() const;
 
-    SgdOptions options_;
+    Options options_;
 };
+
+namespace detail {
 
 // Options of Adam.
 struct AdamOptions {
@@ -137,10 +145,14 @@ struct AdamOptions {
     double weight_decay = 0;
 };
 
+}  // namespace detail
+
 // Adam adds weight decay to the gradient.
 template <class S> class Adam : public Optimizer<S> {
 public:
-    Adam(std::vector<Var<Array<S>>> parameters, AdamOptions options = {})
+    using Options = detail::AdamOptions;
+
+    Adam(std::vector<Var<Array<S>>> parameters, Options options = {})
         : Adam("Adam", std::move(parameters), options, {"updates"}) {}
 
 protected:
@@ -148,14 +160,16 @@ protected:
 
     void update() override;
 
-    Adam(const char* name, std::vector<Var<Array<S>>> parameters, AdamOptions options,
+    Adam(const char* name, std::vector<Var<Array<S>>> parameters, Options options,
          const std::vector<std::string>& counts);
     virtual bool shrinks() const { return false; }           // instead of adding weight decay to the gradient
     detail::AdamStep<S> numbers(std::int64_t update) const;  // `update` counts a parameter's updates from 1
 
 private:
-    AdamOptions options_;
+    Options options_;
 };
+
+namespace detail {
 
 // Options of AdamW: those of Adam, with PyTorch's weight decay.
 struct AdamWOptions {
@@ -165,22 +179,26 @@ struct AdamWOptions {
     double weight_decay = 1e-2;
 };
 
+}  // namespace detail
+
 // AdamW shrinks the value by weight decay, separately from the gradient.
 template <class S> class AdamW : public Adam<S> {
 public:
-    AdamW(std::vector<Var<Array<S>>> parameters, AdamWOptions options = {})
+    using Options = detail::AdamWOptions;
+
+    AdamW(std::vector<Var<Array<S>>> parameters, Options options = {})
         : Adam<S>("AdamW", std::move(parameters),
-                  AdamOptions{options.learning_rate, options.beta1, options.beta2, options.eps,
-                              options.weight_decay},
+                  detail::AdamOptions{options.learning_rate, options.beta1, options.beta2, options.eps,
+                                      options.weight_decay},
                   {"updates"}) {}
 
 protected:
     bool shrinks() const override { return true; }
 };
 
-template <class S> Sgd(std::initializer_list<Var<Array<S>>>, SgdOptions) -> Sgd<S>;
-template <class S> Adam(std::initializer_list<Var<Array<S>>>, AdamOptions = {}) -> Adam<S>;
-template <class S> AdamW(std::initializer_list<Var<Array<S>>>, AdamWOptions = {}) -> AdamW<S>;
+template <class S> Sgd(std::initializer_list<Var<Array<S>>>, detail::SgdOptions) -> Sgd<S>;
+template <class S> Adam(std::initializer_list<Var<Array<S>>>, detail::AdamOptions = {}) -> Adam<S>;
+template <class S> AdamW(std::initializer_list<Var<Array<S>>>, detail::AdamWOptions = {}) -> AdamW<S>;
 
 extern template class Optimizer<float>;
 extern template class Optimizer<double>;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t record_width = 7;
 
-template <class S> WindowOptions<S> window_options(const TrainerOptions<S>& o) {
+template <class S> detail::WindowOptions<S> window_options(const detail::TrainerOptions<S>& o) {
     return {.micro_batches = o.gradient_accumulation_steps.at(0),
             .weigh = o.weigh,
             .sum = o.sum,
@@ -41,7 +41,7 @@ void require_at_least(const char* what, std::int64_t given, std::int64_t least) 
                     std::to_string(given) + " is not");
 }
 
-template <class S> void require_files(const TrainerOptions<S>& o) {
+template <class S> void require_files(const detail::TrainerOptions<S>& o) {
     if (o.checkpoint.empty() && (o.save_steps > 0 || o.save_micro_batches > 0))
         throw Error(std::string("[trainer] ") +
                     (o.save_steps > 0 ? "save_steps = " : "save_micro_batches = ") +
@@ -87,7 +87,8 @@ template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(M
 
 // Returns the options that determine the bits of a training, and that a resumed training must repeat. The
 // binding names every option, so that a new option does not compile before it is considered here.
-template <class S> NamedOptions training_options(const TrainerOptions<S>& options, std::int64_t items) {
+template <class S>
+NamedOptions training_options(const detail::TrainerOptions<S>& options, std::int64_t items) {
     [[maybe_unused]] const auto& [per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
                                   num_train_epochs, seed, shuffle, gradient_checkpointing, max_grad_norm,
                                   max_grad_value, schedule, average, weigh, sum, tail, non_finite, noise,
@@ -109,19 +110,19 @@ template <class S> NamedOptions training_options(const TrainerOptions<S>& option
             {"non_finite", detail::in_words(non_finite)}};
 }
 
-Array<double> as_array(const std::vector<UpdateRecord>& records) {
+Array<double> as_array(const std::vector<detail::UpdateRecord>& records) {
     std::vector<double> numbers;
-    for (const UpdateRecord& r : records)
+    for (const detail::UpdateRecord& r : records)
         for (const double number : {static_cast<double>(r.update), r.epoch, r.sum, r.count,
                                     r.norm.value_or(-1), r.learning_rate, r.samples_per_second})
             numbers.push_back(number);
     return Array<double>({static_cast<std::int64_t>(records.size()), record_width}, numbers);
 }
 
-std::vector<UpdateRecord> as_records(const StateReader& saved, const Array<double>& numbers) {
+std::vector<detail::UpdateRecord> as_records(const StateReader& saved, const Array<double>& numbers) {
     if (numbers.shape().rank() != 2 || numbers.shape()[1] != record_width)
         saved.fail("records of " + to_string(numbers.shape()) + "; (n, 7) expected");
-    std::vector<UpdateRecord> records;
+    std::vector<detail::UpdateRecord> records;
     for (const double* r = numbers.span().data();
          records.size() < static_cast<std::size_t>(numbers.shape()[0]); r += record_width) {
         if (!(r[0] >= 0 && r[0] <= 0x1p53) || std::floor(r[0]) != r[0])
@@ -136,7 +137,7 @@ std::vector<UpdateRecord> as_records(const StateReader& saved, const Array<doubl
 
 template <class S>
 Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss,
-                    TrainerOptions<S> options, detail::GradientReducer<S>* across)
+                    detail::TrainerOptions<S> options, detail::GradientReducer<S>* across)
     : model_(model),
       optimizer_(optimizer),
       items_(items),
@@ -206,7 +207,7 @@ template <class S> bool Trainer<S>::train_epoch() {
     ++epoch_;
     position_ = 0;
     const bool drawable = std::any_of(records_.begin(), records_.end(),
-                                      [](const UpdateRecord& r) { return std::isfinite(r.loss()); });
+                                      [](const detail::UpdateRecord& r) { return std::isfinite(r.loss()); });
     if (!options_.loss_curve.empty() && drawable)
         write_file_atomically(options_.loss_curve, detail::loss_curve_svg(records_));
     // After the other files, so that a process that resumes from the checkpoint finds them complete.
@@ -296,7 +297,8 @@ template <class S> void Trainer<S>::whole_window(const Items& order) {
         for (const Items& micro : window_.share(split(items, max_items))) add(micro);
     };
     if (across_) fill(size);
-    const UpdateResult<S> done = across_ ? window_.finish() : size_.update(window_, items.count(), fill);
+    const detail::WindowResult<S> done =
+        across_ ? window_.finish() : size_.update(window_, items.count(), fill);
     count_items(items.count(), done.micro_batches);
     on_window_end(done);
     save_if_due(done.stepped);
@@ -310,7 +312,7 @@ template <class S> void Trainer<S>::save_if_due(bool updated) {
         save(options_.checkpoint);
 }
 
-template <class S> void Trainer<S>::on_window_end(const UpdateResult<S>& done) {
+template <class S> void Trainer<S>::on_window_end(const detail::WindowResult<S>& done) {
     if (!done.stepped) {
         if (window_.micro_batches() == 0) dropped_ += done.micro_batches;
         return;
@@ -332,7 +334,7 @@ template <class S> double Trainer<S>::seconds() const {
 template <class S> void Trainer<S>::open_metrics() {
     const auto open = [&](const std::string& path, std::ofstream& file, std::string text, auto line) {
         if (path.empty() || file.is_open()) return;
-        for (const UpdateRecord& record : records_) text += line(record);
+        for (const detail::UpdateRecord& record : records_) text += line(record);
         write_file_atomically(path, text);
         file.open(path, std::ios::app);
         if (!file) throw Error("[trainer] cannot write '" + path + "'");
@@ -351,7 +353,7 @@ template <class S> void Trainer<S>::log() {
     logged_at_ = now;
     samples_since_ = 0;
     records_.push_back(std::exchange(current_record_, {}));
-    const UpdateRecord& record = records_.back();
+    const detail::UpdateRecord& record = records_.back();
     if (csv_.is_open() && !(csv_ << detail::csv_line(record) << std::flush))
         throw Error("[trainer] cannot write '" + options_.metrics_csv + "'");
     if (jsonl_.is_open() && !(jsonl_ << detail::json_line(record) << std::flush))
@@ -375,7 +377,7 @@ template <class S> void Trainer<S>::log() {
     }
 }
 
-template <class S> TrainingSummary Trainer<S>::summary() const {
+template <class S> detail::TrainingSummary Trainer<S>::summary() const {
     const memory::Report report = memory::report(device());
     const auto peak = [&](MemoryClass row) { return report.peak_by[static_cast<std::size_t>(row)]; };
     const std::size_t kept = peak(MemoryClass::parameter) + peak(MemoryClass::gradient);
@@ -470,9 +472,9 @@ double evaluate(std::int64_t items, std::int64_t batch_size, const typename Trai
     return mean(sum, count);
 }
 
-template <class S> Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
-                                       const std::function<Var<Array<S>>(const Items&)>& logits,
-                                       const CrossEntropyOptions& options) {
+template <class S> detail::Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
+                                               const std::function<Var<Array<S>>(const Items&)>& logits,
+                                               const CrossEntropyOptions& options) {
     double sum = 0, right = 0, count = 0;
     in_batches(labels.shape().rank() == 1 ? labels.shape()[0] : 0, batch_size, [&](const Items& batch) {
         const Var<Array<S>> y = logits(batch);
@@ -495,11 +497,11 @@ template class Trainer<float>;
 template class Trainer<double>;
 template double evaluate<float>(std::int64_t, std::int64_t, const Trainer<float>::LossOf&);
 template double evaluate<double>(std::int64_t, std::int64_t, const Trainer<double>::LossOf&);
-template Evaluation evaluate<float>(const Array<std::int32_t>&, std::int64_t,
-                                    const std::function<Var<Array<float>>(const Items&)>&,
-                                    const CrossEntropyOptions&);
-template Evaluation evaluate<double>(const Array<std::int32_t>&, std::int64_t,
-                                     const std::function<Var<Array<double>>(const Items&)>&,
-                                     const CrossEntropyOptions&);
+template detail::Evaluation evaluate<float>(const Array<std::int32_t>&, std::int64_t,
+                                            const std::function<Var<Array<float>>(const Items&)>&,
+                                            const CrossEntropyOptions&);
+template detail::Evaluation evaluate<double>(const Array<std::int32_t>&, std::int64_t,
+                                             const std::function<Var<Array<double>>(const Items&)>&,
+                                             const CrossEntropyOptions&);
 
 }  // namespace tally

@@ -23,6 +23,8 @@
 
 namespace tally {
 
+namespace detail {
+
 // Options of Trainer, with Hugging Face's names.
 template <class S> struct TrainerOptions {
     std::int64_t per_device_batch_size = 8;  // items per micro-batch; the last one of an epoch may have fewer
@@ -65,8 +67,14 @@ template <class S> struct TrainerOptions {
     bool frozen = false;
 };
 
+}  // namespace detail
+
 template <class S> class Trainer {
 public:
+    using Record = detail::UpdateRecord;
+    using Summary = detail::TrainingSummary;
+    using Options = detail::TrainerOptions<S>;
+
     // Returns the loss of some items of the data set, from a forward pass of the model with `pass`.
     using LossOf = std::function<Loss<Array<S>>(const Items& items, ForwardPass& pass)>;
 
@@ -77,8 +85,8 @@ public:
     // With a reducer `across` processes, each computes its part of the micro-batches, and the update is the
     // one of a single process. The first process writes all files. Checkpoints are then written only between
     // windows, and any number of processes can resume from them.
-    Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss,
-            TrainerOptions<S> options = {}, detail::GradientReducer<S>* across = nullptr);
+    Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss, Options options = {},
+            detail::GradientReducer<S>* across = nullptr);
 
     bool train_epoch();  // trains to the end of the current epoch; returns false after the last epoch
     void train() {
@@ -90,12 +98,12 @@ public:
     std::int64_t updates() const { return window_.updates(); }
     std::int64_t micro_batch_size() const { return size_.now(); }  // the size found by auto_find_batch_size
     Window<S>& window() { return window_; }
-    const std::vector<UpdateRecord>& records() const { return records_; }
+    const std::vector<Record>& records() const { return records_; }
 
     void save(const std::string& path) const;
     void load(const std::string& path);
 
-    TrainingSummary summary() const;
+    Summary summary() const;
     void print_summary(std::ostream& out) const { out << to_string(summary()); }
 
 private:
@@ -108,7 +116,7 @@ private:
     bool in_whole_windows() const { return options_.auto_find_batch_size || across_; }
     void whole_window(const Items& order);
     void count_items(std::int64_t items, std::int64_t micro_batches);
-    void on_window_end(const UpdateResult<S>& done);
+    void on_window_end(const detail::WindowResult<S>& done);
     void log();
     void open_metrics();
     void save_if_due(bool updated);
@@ -119,15 +127,15 @@ private:
     Optimizer<S>& optimizer_;
     std::int64_t items_;
     LossOf loss_;
-    TrainerOptions<S> options_;
+    Options options_;
     detail::GradientReducer<S>* across_;
     std::vector<std::pair<std::string, const void*>> stepped_;  // names of the parameters that are stepped
     Window<S> window_;
     MicroBatchSize size_;
     std::int64_t epoch_ = 0, position_ = 0;  // position_ counts the processed items of this epoch
     std::int64_t micro_batches_ = 0;         // of the whole training
-    std::vector<UpdateRecord> records_;
-    UpdateRecord current_record_;  // updates since the last line of the log
+    std::vector<Record> records_;
+    Record current_record_;        // updates since the last line of the log
     bool checked_listed_ = false;  // expect_listed() has run in this epoch
 
     std::ofstream csv_, jsonl_;
@@ -137,20 +145,24 @@ private:
     std::size_t shown_ = 0;                   // columns of the line of progress
 };
 
+namespace detail {
+
 // Result of evaluating a model on a data set. It does not depend on the batch size.
 struct Evaluation {
     double loss = 0, accuracy = 0;
     std::int64_t count = 0;  // the number of terms in the mean loss
 };
 
+}  // namespace detail
+
 // Returns the mean of the loss over all items. Records no graph.
 template <class S>
 double evaluate(std::int64_t items, std::int64_t batch_size, const typename Trainer<S>::LossOf& loss);
 
 // Evaluates a classifier by its logits (items, classes) with the cross entropy of `options`.
-template <class S> Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
-                                       const std::function<Var<Array<S>>(const Items&)>& logits,
-                                       const CrossEntropyOptions& options = {});
+template <class S> detail::Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
+                                               const std::function<Var<Array<S>>(const Items&)>& logits,
+                                               const CrossEntropyOptions& options = {});
 
 extern template class Trainer<float>;
 extern template class Trainer<double>;

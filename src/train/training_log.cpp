@@ -29,13 +29,13 @@ std::string clock(double seconds) {
 
 std::string detail::csv_head() { return "update,epoch,loss,count,norm,learning_rate,samples_per_second\n"; }
 
-std::string detail::csv_line(const UpdateRecord& r) {
+std::string detail::csv_line(const detail::UpdateRecord& r) {
     return std::to_string(r.update) + "," + detail::in_words(r.epoch) + "," + detail::in_words(r.loss()) +
            "," + detail::in_words(r.count) + "," + (r.norm ? detail::in_words(*r.norm) : "") + "," +
            detail::in_words(r.learning_rate) + "," + detail::in_words(r.samples_per_second) + "\n";
 }
 
-std::string detail::json_line(const UpdateRecord& r) {
+std::string detail::json_line(const detail::UpdateRecord& r) {
     return "{\"update\": " + std::to_string(r.update) + ", \"epoch\": " + json_number(r.epoch) +
            ", \"loss\": " + json_number(r.loss()) + ", \"count\": " + json_number(r.count) +
            ", \"norm\": " + (r.norm ? json_number(*r.norm) : "null") +
@@ -52,11 +52,11 @@ std::string detail::progress_line(const detail::Progress& p) {  // at most 80 ch
                      std::string(width - full, '.').c_str(), static_cast<long>(p.last.update)) +
            detail::in_words(p.last.loss(), 4) + " = " + detail::in_words(p.last.sum, 4) + "/" +
            detail::in_words(p.last.count, 6) + ", " +
-           (speed < 100 ? detail::in_words(speed, 3) : with_decimals(speed, 0)) + "/s, " +
+           (speed < 100 ? detail::in_words(speed, 3) : detail::with_decimals(speed, 0)) + "/s, " +
            clock(p.seconds_left) + " left";
 }
 
-std::string to_string(const TrainingSummary& s) {
+std::string to_string(const detail::TrainingSummary& s) {
     std::string text = "epochs " + std::to_string(s.epochs) + ", updates " + std::to_string(s.updates) +
                        "; " + std::to_string(s.samples) + " samples in " + detail::in_words(s.seconds, 4) +
                        " s: " + detail::in_words(s.samples_per_second(), 4) + " samples/s\n";
@@ -101,7 +101,8 @@ constexpr const char* styles =
     ".t-mark{fill:#0b57d0}\n";
 
 // Returns one point per column of pixels: the mean of the losses in this column.
-std::string points(const std::vector<UpdateRecord>& records, const Axis& x, const Axis& y, int& count) {
+std::string points(const std::vector<detail::UpdateRecord>& records, const Axis& x, const Axis& y,
+                   int& count) {
     std::string all;
     for (std::size_t i = 0; i < records.size();) {
         const int column = x.place(static_cast<double>(records[i].update));
@@ -118,10 +119,10 @@ std::string points(const std::vector<UpdateRecord>& records, const Axis& x, cons
 
 }  // namespace
 
-std::string detail::loss_curve_svg(std::span<const UpdateRecord> records, const std::string& title) {
-    std::vector<UpdateRecord> finite;
+std::string detail::loss_curve_svg(std::span<const detail::UpdateRecord> records, const std::string& title) {
+    std::vector<detail::UpdateRecord> finite;
     double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (const UpdateRecord& record : records) {
+    for (const detail::UpdateRecord& record : records) {
         if (!std::isfinite(record.loss())) continue;
         finite.push_back(record);
         low = std::min(low, record.loss());

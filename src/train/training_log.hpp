@@ -9,6 +9,8 @@
 
 namespace tally {
 
+namespace detail {
+
 // One update, or several updates since the last line of the log.
 struct UpdateRecord {
     std::int64_t update = 0;  // its number, from 1
@@ -20,7 +22,6 @@ struct UpdateRecord {
     double loss() const { return sum / count; }
 };
 
-namespace detail {
 // These write each number with as few digits as read back to the same value. CSV leaves a missing norm empty.
 // JSON writes null for a missing norm, for an infinite number and for NaN.
 std::string csv_head();
@@ -39,7 +40,6 @@ struct Progress {
 };
 // Returns a line such as "epoch 2/3 [####......] update 40, loss 0.4297 = 27.5/64, 1234/s, 1:12 left".
 std::string progress_line(const Progress& progress);
-}  // namespace detail
 
 // Time, counts and memory of a training.
 struct TrainingSummary {
@@ -56,7 +56,9 @@ struct TrainingSummary {
     double samples_per_second() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
 };
 
+}  // namespace detail
+
 // Returns two to four lines of text.
-std::string to_string(const TrainingSummary& summary);
+std::string to_string(const detail::TrainingSummary& summary);
 
 }  // namespace tally

@@ -16,7 +16,8 @@ std::string word_for(WeightOrder order) { return order == WeightOrder::pytorch ?
 
 // Returns the order of the file. Throws if the file has another order than the named one, or if no order is
 // named and the file does not declare tally's.
-WeightOrder agreed_order(const std::string& path, const Safetensors& file, std::optional<WeightOrder> named) {
+WeightOrder agreed_order(const std::string& path, const detail::Safetensors& file,
+                         std::optional<WeightOrder> named) {
     const auto said = file.metadata.find(order_key);
     const auto says = [&](WeightOrder order) {
         return said != file.metadata.end() && said->second == word_for(order);
@@ -49,7 +50,7 @@ Shape transposed_shape(const Shape& shape) { return {shape[1], shape[0]}; }
 }  // namespace
 
 template <class S> void save_weights(const std::string& path, Module<S>& model, WeightOrder order) {
-    std::map<std::string, AnyArray> tensors;
+    std::map<std::string, detail::AnyArray> tensors;
     for (const detail::Member<S>& member : members(model)) {
         if (member.counter) {
             tensors.emplace(member.name, *member.counter);
@@ -59,16 +60,16 @@ template <class S> void save_weights(const std::string& path, Module<S>& model, 
         tensors.emplace(member.name, transpose ? detail::transposed(numbers_of(member).to(Device::cpu))
                                                : numbers_of(member));
     }
-    save_safetensors(path, tensors, detail::checksum_metadata({{order_key, word_for(order)}}));
+    detail::save_safetensors(path, tensors, detail::checksum_metadata({{order_key, word_for(order)}}));
 }
 
 template <class S>
 void load_weights(const std::string& path, Module<S>& model, std::optional<WeightOrder> named) {
-    Safetensors file = load_safetensors(path);
+    detail::Safetensors file = detail::load_safetensors(path);
     const WeightOrder order = agreed_order(path, file, named);
 
     std::string wrong;
-    std::vector<std::pair<detail::Member<S>, AnyArray>> found;
+    std::vector<std::pair<detail::Member<S>, detail::AnyArray>> found;
     for (const detail::Member<S>& member : members(model)) {
         const auto entry = file.tensors.extract(member.name);
         const std::string name = "'" + member.name + "'";

@@ -37,8 +37,8 @@ template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array
 }  // namespace
 
 template <class S>
-Window<S>::Window(Optimizer<S>& optimizer, WindowOptions<S> options, detail::GradientReducer<S>* reducer,
-                  typename detail::GradientReducer<S>::Named also)
+Window<S>::Window(Optimizer<S>& optimizer, detail::WindowOptions<S> options,
+                  detail::GradientReducer<S>* reducer, typename detail::GradientReducer<S>::Named also)
     : optimizer_(optimizer),
       options_(std::move(options)),
       reducer_(reducer),
@@ -156,7 +156,7 @@ template <class S> void Window<S>::require_forward_pass() const {
                 "micro-batch, or make evaluation explicit: ForwardPass evaluation; model(x, evaluation)");
 }
 
-template <class S> void Window<S>::add(const Loss<Array<S>>& loss, const MicroBatchOptions& options) {
+template <class S> void Window<S>::add(const Loss<Array<S>>& loss, const detail::MicroBatchOptions& options) {
     const double weight = options.weight;
     require_valid_loss(loss, weight);
     const Loss<Array<S>> share = denominator_.contribution(loss, weight);
@@ -396,7 +396,7 @@ template <class S> void Window<S>::require_valid_count(const char* call, double 
 }
 
 // Clips the gradients and returns true if all gradients and the loss are finite.
-template <class S> bool Window<S>::clip_if_finite(UpdateResult<S>& result) {
+template <class S> bool Window<S>::clip_if_finite(detail::WindowResult<S>& result) {
     detail::MeasuredGradients all = detail::measure_gradients(parameters(), options_.max_norm || meter_);
     if (!std::isfinite(static_cast<double>(result.sum.item()))) ++all.non_finite;  // for all stages
     if (reducer_) all = reducer_->measured(all);
@@ -415,7 +415,7 @@ template <class S> void Window<S>::require_loss_added(const char* call) const {
             ": a backward() ran since the last micro-batch without after_backward(); call after_backward()");
 }
 
-template <class S> std::string Window<S>::describe_non_finite(const UpdateResult<S>& result) const {
+template <class S> std::string Window<S>::describe_non_finite(const detail::WindowResult<S>& result) const {
     const auto sum = static_cast<double>(result.sum.item());
     if (const std::int64_t elements = detail::count_non_finite(parameters()))
         return std::to_string(elements) + " elements of the gradients are infinite or NaN";
@@ -426,7 +426,7 @@ template <class S> std::string Window<S>::describe_non_finite(const UpdateResult
            ", though each element is finite";
 }
 
-template <class S> void Window<S>::drop_or_raise(UpdateResult<S>& result) const {
+template <class S> void Window<S>::drop_or_raise(detail::WindowResult<S>& result) const {
     switch (options_.non_finite) {
         case NonFinite::raise:
             throw Error("[window] finish: " + describe_non_finite(result) +
@@ -445,7 +445,7 @@ template <class S> void Window<S>::require_some_gradient(const char* call) const
                     " parameters; is the loss of another model, or the optimizer? discard() it");
 }
 
-template <class S> UpdateResult<S> Window<S>::close(const char* call, bool end_of_epoch) {
+template <class S> detail::WindowResult<S> Window<S>::close(const char* call, bool end_of_epoch) {
     if (!reducer_) return try_close(call, end_of_epoch);
     try {
         return try_close(call, end_of_epoch);
@@ -455,7 +455,7 @@ template <class S> UpdateResult<S> Window<S>::close(const char* call, bool end_o
     }
 }
 
-template <class S> UpdateResult<S> Window<S>::try_close(const char* call, bool end_of_epoch) {
+template <class S> detail::WindowResult<S> Window<S>::try_close(const char* call, bool end_of_epoch) {
     require_not_broken(call);
     if (micro_batches_ == 0 && !reducer_) throw Error("[window] finish: no micro-batch was added");
     require_loss_added(call);
@@ -466,7 +466,7 @@ template <class S> UpdateResult<S> Window<S>::try_close(const char* call, bool e
         if (end_of_epoch) return {};
         throw Error("[window] finish: no micro-batch was added on any process");
     }
-    UpdateResult<S> result{
+    detail::WindowResult<S> result{
         .micro_batches = all.micro_batches,
         .dropped = all.dropped,
         .count = all.count,
@@ -506,7 +506,7 @@ template <class S> void Window<S>::reduce() {
     allow_changes([&] { reducer_->reduce(effects_, exact_sums()); });
 }
 
-template <class S> void Window<S>::update(UpdateResult<S>& result, const detail::WindowTotals& all) {
+template <class S> void Window<S>::update(detail::WindowResult<S>& result, const detail::WindowTotals& all) {
     allow_changes([&] { denominator_.divide(parameters(), result.count); });
     if (meter_ && !regularizers_.empty())
         meter_->set_norm(grad_norm(parameters()));  // without the regularizers
@@ -529,7 +529,7 @@ template <class S> void Window<S>::update(UpdateResult<S>& result, const detail:
         drop_or_raise(result);
 }
 
-template <class S> void Window<S>::step(UpdateResult<S>& result, const detail::WindowTotals& all) {
+template <class S> void Window<S>::step(detail::WindowResult<S>& result, const detail::WindowTotals& all) {
     if (options_.average) options_.average->prepare();
     effects_.prepare();
     const double rate_before = optimizer_.learning_rate();

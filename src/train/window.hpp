@@ -59,6 +59,8 @@ enum class Sum {
     exact,
 };
 
+namespace detail {
+
 // Options of Window.
 template <class S> struct WindowOptions {
     std::int64_t micro_batches = 0;  // the window is full after this many; 0: the caller decides
@@ -83,26 +85,30 @@ struct MicroBatchOptions {
     double weight = 1;  // multiplies the weight of each item in this micro-batch
 };
 
-// UpdateResult describes a finished window.
-template <class S> struct UpdateResult {
+// WindowResult describes a finished window.
+template <class S> struct WindowResult {
     bool stepped = false;
     std::int64_t micro_batches = 0, dropped = 0;
     double count = 0;                 // the denominator
     std::optional<double> norm = {};  // before clipping; only with max_norm
     Array<S> sum = {};                // of the losses, on their device; reading the sum waits for a GPU
-    Noise noise = {};                 // this window's estimate; only with WindowOptions::noise
+    Noise noise = {};                 // this window's estimate; only with detail::WindowOptions::noise
     double loss() const { return static_cast<double>(sum.item()) / count; }
 };
+
+}  // namespace detail
 
 // Call add() for each micro-batch, then finish() for the update.
 template <class S> class Window {
 public:
+    using Result = detail::WindowResult<S>;
+    using Options = detail::WindowOptions<S>;
+    using AddOptions = detail::MicroBatchOptions;
     using V = Var<Array<S>>;
 
     // Throws if a parameter already has a gradient. With a reducer, counts, losses and gradients are those of
     // all processes, but each plans its own micro-batches. `also` names further options that must be equal.
-    Window(Optimizer<S>& optimizer, WindowOptions<S> options = {},
-           detail::GradientReducer<S>* reducer = nullptr,
+    Window(Optimizer<S>& optimizer, Options options = {}, detail::GradientReducer<S>* reducer = nullptr,
            typename detail::GradientReducer<S>::Named also = {});
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
@@ -114,7 +120,7 @@ public:
     }
     // Runs backward() at once, so that the graph is freed before the next forward pass. The first add() locks
     // the parameters and their gradients: until finish() or discard(), other attempts to change them throw.
-    void add(const Loss<Array<S>>& loss, const MicroBatchOptions& options = {});
+    void add(const Loss<Array<S>>& loss, const AddOptions& options = {});
     void add(const Loss<Array<S>>& loss, detail::BoolOrNumberLiteral auto) = delete;  // write {.weight = 2}
     // Rejects a mean, because the window needs the count of the loss.
     template <class NotALoss> void add(const Var<NotALoss>&, double = 1) {
@@ -158,7 +164,7 @@ public:
     std::int64_t items() const { return items_; }         // given to begin_micro_batch() and after_backward()
     std::int64_t updates() const { return updates_; }
     Optimizer<S>& optimizer() const { return optimizer_; }
-    const WindowOptions<S>& options() const { return options_; }
+    const Options& options() const { return options_; }
     // Estimates how much the gradients of single items vary, from all updates so far, including updates
     // before load(). Each window compares the norm of the first micro-batch's gradient with the norm of the
     // whole gradient. Throws without WindowOptions::noise.
@@ -170,12 +176,10 @@ public:
     // Updates the parameters and opens the next window. If the window is not full, options().tail decides.
     // Allocates all memory before the first parameter changes, so that an OutOfMemory leaves all parameters
     // unchanged. Throws if the losses do not add up to the announced total.
-    UpdateResult<S> finish() { return close("finish", false); }
+    Result finish() { return close("finish", false); }
     // Call this at the end of an epoch. Does nothing if no process added a micro-batch, and otherwise works
     // like finish(), except that options().tail also decides about a total that was not reached.
-    UpdateResult<S> flush() {
-        return !empty() || broken_ || reducer_ ? close("flush", true) : UpdateResult<S>();
-    }
+    Result flush() { return !empty() || broken_ || reducer_ ? close("flush", true) : Result(); }
     void discard();  // opens the next window without an update
 
     // Saves all that a resumed run needs to continue with the same bits, even in mid-window: parameters,
@@ -222,8 +226,8 @@ private:
     void require_forward_pass() const;
     const std::vector<V>& averaged_parameters() const;
     static void require_valid_bound(const char* option, std::optional<double> bound);
-    UpdateResult<S> close(const char* call, bool end_of_epoch);
-    UpdateResult<S> try_close(const char* call, bool end_of_epoch);
+    Result close(const char* call, bool end_of_epoch);
+    Result try_close(const char* call, bool end_of_epoch);
     detail::WindowTotals totals(const char* call);
     std::span<ExactSum<S>> exact_sums() {
         if (!exact_) return {};
@@ -244,22 +248,22 @@ private:
     void require_some_gradient(const char* call) const;
     void expect_reached(const char* call) const;
     std::uint64_t window_seed() const;
-    void update(UpdateResult<S>& result, const detail::WindowTotals& all);
-    void step(UpdateResult<S>& result, const detail::WindowTotals& all);
-    bool clip_if_finite(UpdateResult<S>& result);
-    std::string describe_non_finite(const UpdateResult<S>& result) const;
-    void drop_or_raise(UpdateResult<S>& result) const;
+    void update(Result& result, const detail::WindowTotals& all);
+    void step(Result& result, const detail::WindowTotals& all);
+    bool clip_if_finite(Result& result);
+    std::string describe_non_finite(const Result& result) const;
+    void drop_or_raise(Result& result) const;
     void reset();
 
     Optimizer<S>& optimizer_;
-    WindowOptions<S> options_;
+    Options options_;
     detail::GradientReducer<S>* reducer_;
     std::int64_t micro_batches_ = 0, dropped_ = 0, updates_ = 0, items_ = 0;
     std::int64_t window_index_ = 0;  // the number of previous windows, including discarded ones
     V zero_, sum_;  // on the parameters' device, so that adding a loss does not wait for a GPU
     detail::Denominator<S> denominator_;
     std::optional<detail::ExactGradients<S>> exact_;       // only with Sum::exact
-    std::optional<detail::NoiseScaleEstimator<S>> meter_;  // only with WindowOptions::noise
+    std::optional<detail::NoiseScaleEstimator<S>> meter_;  // only with Options::noise
     std::shared_ptr<const void> average_in_use_;           // while this window updates the average
     std::vector<V> regularizers_;
     detail::ParameterLock<S> lock_;
@@ -270,7 +274,7 @@ private:
     std::int64_t regularizer_added_at_ = 0;      // micro_batches_ at the first add_regularizer()
     bool uses_forward_pass_ = false;             // a micro-batch of this window used begin_micro_batch()
     std::uint64_t min_loss_id_ = 0;  // a loss with a smaller node id belongs to an earlier forward pass
-    SideEffects effects_;            // of the micro-batches that were added
+    detail::SideEffects effects_;    // of the micro-batches that were added
     std::vector<Array<S>> gradient_backup_;  // for drop_micro: the gradients before this micro-batch
     std::vector<bool> had_gradient_;
     bool broken_ = false;         // an error left the gradients unfinished

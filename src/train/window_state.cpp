@@ -63,7 +63,7 @@ template <class S> struct SavedWindow {
     Var<Array<S>> sum, count;
     std::vector<ExactSum<S>> exact;
     typename detail::NoiseScaleEstimator<S>::Saved noise;
-    SideEffects effects;
+    detail::SideEffects effects;
     bool buffers = false;  // whether the model has buffers
     detail::ApplyState optimizer, average;
 };
@@ -108,14 +108,14 @@ template <class S> void read_parameters(StateReader& saved, const Names& names,
 
 // Saves the buffers of the model and the effects that finish() has not committed yet.
 template <class S> void save_model(TrainingState& state, const std::string& under, Module<S>& model,
-                                   const SideEffects& effects) {
+                                   const detail::SideEffects& effects) {
     for (const detail::Member<S>& member : members(model)) {
         if (member.buffer) state.put(under + "/buffers/" + member.name, *member.buffer);
         if (member.counter)
             state.put(under + "/buffers/" + member.name, static_cast<std::int64_t>(member.counter->item()));
     }
     std::size_t saved = 0;
-    for (const auto& [name, module] : modules(model))
+    for (const auto& [name, module] : detail::modules(model))
         if (const detail::SideEffect* const effect = effects.of(module)) {
             effect->save(state, under + "/effects/" + name);
             ++saved;
@@ -138,7 +138,7 @@ void read_model(StateReader& saved, const TrainingState& state, Module<S>& model
                 *member.counter,
                 Array<std::int32_t>::full({}, static_cast<std::int32_t>(saved.count(name, largest))));
     }
-    for (const auto& [name, module] : modules(model)) {
+    for (const auto& [name, module] : detail::modules(model)) {
         auto effect = module->saved_effect(state, saved.name_of("effects/" + name));
         if (!effect) continue;
         TrainingState its;

@@ -275,8 +275,8 @@ TEST_CASE("ExactSum: the sum stays when an addition or a merge throws Error") {
                       contains("[exact_sum] a sum of (3) cannot be merged into one of (2)"));
     CHECK_THROWS_WITH(sum.merge(sum), contains("[exact_sum] a sum cannot be merged into itself"));
     CHECK_THROWS_AS(sum.add(Array<float>()), Error);
-    memory::fail_allocation(1);
+    memory::detail::fail_allocation(1);
     CHECK_THROWS_AS(sum.add({1e20f, 0.0f}), OutOfMemory);
-    memory::fail_allocation(0);
+    memory::detail::fail_allocation(0);
     CHECK(sum.rounded().to_vector() == std::vector<float>{1, 2});
 }

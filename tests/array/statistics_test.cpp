@@ -15,14 +15,14 @@ TEST_CASE("RunningStatistics: mean and variance stay when a commit runs out of m
     int failures = 0;
     for (std::uint64_t nth = 1;; ++nth) {
         INFO("allocation " << nth);
-        memory::fail_allocation(nth);
+        memory::detail::fail_allocation(nth);
         bool failed = false;
         try {
             running.commit(batch);
         } catch (const OutOfMemory&) {
             failed = true;
         }
-        memory::fail_allocation(0);
+        memory::detail::fail_allocation(0);
         if (!failed) break;
         ++failures;
         CHECK(same_bits(running.mean, mean));

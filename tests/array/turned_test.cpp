@@ -190,9 +190,9 @@ TEST_CASE("TransposeCache: the product is the same when a copy does not fit into
     const Array<float> dy = made.rows(3), want = made.back(dy, nullptr, made.w);
     for (int use = 0; use < 3; ++use) made.back(dy, &kept, made.w);
     const std::size_t before = memory::in_use();
-    memory::fail_allocation(2);  // the allocation after that of dx
+    memory::detail::fail_allocation(2);  // the allocation after that of dx
     CHECK(same_bits(made.back(dy, &kept, made.w), want));
-    memory::fail_allocation(0);
+    memory::detail::fail_allocation(0);
     CHECK(same_bits(made.back(dy, &kept, made.w), want));
     CHECK(memory::in_use() == before);
 }

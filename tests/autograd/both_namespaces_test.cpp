@@ -108,7 +108,7 @@ TEST_CASE("using namespace std and tally: memory, checkpoints, training and repo
         ForwardPass& pass = window.begin_micro_batch(2);
         window.add(mse(model(matmul(micro, e), pass), zeros({2, 2})));
     }
-    const UpdateResult<float> done = window.finish();
+    const auto done = window.finish();
     CHECK(done.stepped);
     {
         const NoGrad off;

@@ -402,12 +402,12 @@ TEST_CASE("invariant 11: a random number depends on seed, stream and index, not 
     std::vector<float> forwards(1000), piecewise(1000);
     random::detail::fill_uniform<float>(forwards, 42, 7);
     for (std::size_t i = piecewise.size(); i-- > 0;) {
-        piecewise[i] = random::uniform<float>(42, 7, i);
-        random::uniform<float>(i, 3, 5);  // unrelated draws
+        piecewise[i] = random::detail::uniform<float>(42, 7, i);
+        random::detail::uniform<float>(i, 3, 5);  // unrelated draws
     }
     CHECK(forwards == piecewise);
     random::detail::fill_uniform<float>(std::span(piecewise).subspan(333, 100), 42, 7, 0, 1, 333);
     CHECK(forwards == piecewise);
-    CHECK(random::uniform<float>(42, 7, 1) != random::uniform<float>(42, 8, 1));
-    CHECK(random::uniform<float>(42, 7, 1) != random::uniform<float>(43, 7, 1));
+    CHECK(random::detail::uniform<float>(42, 7, 1) != random::detail::uniform<float>(42, 8, 1));
+    CHECK(random::detail::uniform<float>(42, 7, 1) != random::detail::uniform<float>(43, 7, 1));
 }

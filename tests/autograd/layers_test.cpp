@@ -91,7 +91,7 @@ TEST_CASE("invariant 11: an element's dropout mask does not depend on the length
 
 TEST_CASE("dropout: seed, layer and item each change the mask, and float and double have the same mask") {
     const Array<double> ones = Array<double>::full({1, 200}, 1);
-    const auto mask = [&](const DropoutSeed& of) {
+    const auto mask = [&](const detail::DropoutSeed& of) {
         return dropout(Tensor64(ones), 0.5, of).value().to_vector();
     };
     const Numbers first = mask({1, 2, 3});

@@ -54,7 +54,7 @@ TEST_CASE("Observer: sees each operation and each backward function in order") {
     const Tensor w = weights(), x = constant(Array<float>::full({4, 8}, 1.0f));
     EventLog log;
     {
-        const ObserverScope scope(log);
+        const Observer::Scope scope(log);
         sum(tanh(matmul(x, w))).backward();
     }
     sum(w).backward();  // not observed any more
@@ -65,7 +65,7 @@ TEST_CASE("Observer: sees each operation and each backward function in order") {
 TEST_CASE("Observer: sees operations that record nothing") {
     const Tensor w = weights(), x = constant(Array<float>::full({8, 16}, 1.0f));
     EventLog log;
-    const ObserverScope scope(log);
+    const Observer::Scope scope(log);
     x + x;
     concat<float>({x, x});
     {
@@ -85,7 +85,7 @@ TEST_CASE("Observer: sees the result and the saved values") {
     const memory::detail::Storage* const of_x = x.value().storage();
     EventLog log;
     {
-        const ObserverScope scope(log);
+        const Observer::Scope scope(log);
         Tensor y = tanh(std::move(x) * w);
         REQUIRE(log.results.size() == 2);
         CHECK(log.results[1].shape == Shape{8, 16});
@@ -105,7 +105,7 @@ TEST_CASE("Observer: operands still have their memory when the event arrives") {
     const Tensor w = weights(), x = constant(Array<float>::full({8, 16}, 1.0f));
     const std::size_t before = memory::in_use();
     EventLog log;
-    const ObserverScope scope(log);
+    const Observer::Scope scope(log);
     const Tensor y = matmul(w + 1, x, {.transpose_a = true});
     CHECK(log.in_use == std::vector<std::size_t>{before + 512, before + 512 + y.value().storage()->bytes});
     {
@@ -118,7 +118,7 @@ TEST_CASE("Observer: operands still have their memory when the event arrives") {
 TEST_CASE("Observer: sees scalars without storage, and only saved values") {
     const Scalar a = parameter(3.0), b = constant(4.0);
     EventLog log;
-    const ObserverScope scope(log);
+    const Observer::Scope scope(log);
     a* b;
     a + b;
     REQUIRE(log.kept.size() == 2);
@@ -131,7 +131,7 @@ TEST_CASE("Observer: sees scalars without storage, and only saved values") {
 TEST_CASE("Observer: sees the name of a custom operation") {
     const Tensor w = weights();
     EventLog log;
-    const ObserverScope scope(log);
+    const Observer::Scope scope(log);
     const auto copy = [](const Array<float>& x) { return x.clone(); };
     const auto back = [](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&,
                          const Array<float>&) { to.add(0, dy); };
@@ -153,11 +153,11 @@ TEST_CASE("Observer: several observers are called in the order of their registra
         std::string name;
     };
     Echo first(heard, "first"), second(heard, "second"), third(heard, "third");
-    const ObserverScope outer(first);
+    const Observer::Scope outer(first);
     {
-        const ObserverScope middle(second);
+        const Observer::Scope middle(second);
         {
-            const ObserverScope inner(third);
+            const Observer::Scope inner(third);
             -w;
         }
         sum(w).backward();
@@ -174,7 +174,7 @@ TEST_CASE("Observer: observers can end in any order") {
                  std::vector<int>{1, 2, 0}, std::vector<int>{2, 0, 1}, std::vector<int>{2, 1, 0});
     const Tensor w = weights();
     EventLog logs[3];
-    std::optional<ObserverScope> scope[3];
+    std::optional<Observer::Scope> scope[3];
     for (std::size_t i = 0; i < 3; ++i) scope[i].emplace(logs[i]);
     for (const int next : order) {
         -w;
@@ -192,7 +192,7 @@ TEST_CASE("Observer: no node and no memory is left when an observer throws") {
     for (int events_left = 1; events_left <= 3; ++events_left) {
         ThrowingObserver throwing;
         throwing.events_left = events_left;
-        const ObserverScope scope(throwing);
+        const Observer::Scope scope(throwing);
         CHECK_THROWS_AS(concat<float>({tanh(w * w), w}), std::runtime_error);
         CHECK(live_nodes() == nodes);
         CHECK(memory::in_use() == before);
@@ -221,7 +221,7 @@ TEST_CASE("Observer: no node and no memory is left when a backward pass ends or 
         Throwing throwing;
         throwing.before = before;
         throwing.after = after;
-        const ObserverScope scope(throwing);
+        const Observer::Scope scope(throwing);
         const auto copy = [](const Array<float>& x) { return x.clone(); };
         const auto back = [&](GradInputs<Array<float>> to, const Array<float>& dy, const Array<float>&,
                               const Array<float>&) {

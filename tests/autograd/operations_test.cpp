@@ -73,7 +73,7 @@ TEST_CASE("every operation: the gradient agrees with finite differences") {
         for (std::uint64_t seed = 0; seed < seeds; ++seed) {
             Random random(seed);
             const Problem<double> problem = operation.draw(random);
-            const Gradcheck checked = gradcheck(problem.f, problem.inputs, {.seed = seed});
+            const auto checked = gradcheck(problem.f, problem.inputs, {.seed = seed});
             INFO(operation.name << in_words(problem) << ", seed " << seed << ": " << checked.report);
             CHECK(checked.ok);
         }

@@ -58,7 +58,7 @@ TEST_CASE("sum, mean: keep their digits over millions of floats") {
     const auto off = [](const Tensor& y, double want) { return std::abs(y.item() / want - 1); };
     const NoGrad no_graph;
     const Tensor tenths = constant(Array<float>::full({many}, 0.1f)),
-                 drawn = constant(random_uniform<float>({many}, {.seed = 3}, 0, 1));
+                 drawn = uniform<float>({many}, 0, 1, {.seed = 3});
     double sum_of_drawn = 0, squares = 0;
     for (const float x : drawn.value().span()) sum_of_drawn += x, squares += double(x) * x;
     const double average = sum_of_drawn / many, spread = squares / many - average * average;

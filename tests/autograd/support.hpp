@@ -60,10 +60,10 @@ private:
 
 // New buffers contain NaN while a Poison exists.
 struct Poison {
-    Poison() { memory::set_poison(true); }
+    Poison() { memory::detail::set_poison(true); }
     ~Poison() {
 #ifdef NDEBUG
-        memory::set_poison(false);
+        memory::detail::set_poison(false);
 #endif
     }
     Poison(const Poison&) = delete;

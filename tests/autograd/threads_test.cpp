@@ -86,7 +86,7 @@ namespace {
 
 // Trains on rows of `data`, which must not change, and returns the weights.
 std::vector<float> trained(const Array<float>& data, const Array<std::int32_t>& labels, std::uint64_t seed) {
-    const Tensor w = parameter(random_normal<float>({8, 4}, {.seed = seed, .stream = 1}));
+    const Tensor w = parameter(randn<float>({8, 4}, {.seed = seed, .stream = 1}).value());
     for (int step = 0; step < 300; ++step) {
         const std::int64_t from = step * 8 % 504;
         const Tensor x = constant(data.slice_rows(from, from + 8));
@@ -103,7 +103,7 @@ std::vector<float> trained(const Array<float>& data, const Array<std::int32_t>& 
 }  // namespace
 
 TEST_CASE("threads: trainings on one shared data set have the bits of one thread") {
-    const Array<float> data = random_normal<float>({512, 8}, {.seed = 1, .stream = 1});
+    const Array<float> data = randn<float>({512, 8}, {.seed = 1, .stream = 1}).value();
     std::vector<std::int32_t> classes(512);
     for (std::size_t i = 0; i < classes.size(); ++i) classes[i] = static_cast<std::int32_t>(i % 4);
     const Array<std::int32_t> labels({512}, classes);
@@ -157,8 +157,8 @@ TEST_CASE("Array: arrays passed between threads are counted and freed") {
         for (std::uint64_t t = 0; t < 4; ++t)
             running.emplace_back([&, t] {
                 for (std::uint64_t i = 0; i < 30; ++i) {
-                    const Tensor w = parameter(random_normal<float>({8, 8}, {.seed = t, .stream = i}));
-                    const Tensor x = constant(random_normal<float>({4, 8}, {.seed = t, .stream = i + 1}));
+                    const Tensor w = parameter(randn<float>({8, 8}, {.seed = t, .stream = i}).value());
+                    const Tensor x = randn<float>({4, 8}, {.seed = t, .stream = i + 1});
                     Tensor y = sum(tanh(matmul(x, w)));
                     if (i % 3 == 0)
                         y = sum(checkpoint([&](const Tensor& h) { return tanh(matmul(h, w)); }, x));
@@ -209,7 +209,7 @@ TEST_CASE("Array: a copy recorded in another thread keeps its values when the pa
 }
 
 TEST_CASE("CheckRules: gives no false alarm when two threads save one array") {
-    const Array<double> data = random_normal<double>({64}, {.seed = 7, .stream = 1});
+    const Array<double> data = randn<double>({64}, {.seed = 7, .stream = 1}).value();
     std::atomic<int> alarms{0};
     const auto work = [&] {
         const CheckRules check;

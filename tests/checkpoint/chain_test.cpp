@@ -67,7 +67,7 @@ template <class S> struct Layers {
         return all;
     }
     std::vector<Array<S>> plain() {
-        return gradients([&](const V& x) { return run_chain(chain, 0, chain.size(), x); });
+        return gradients([&](const V& x) { return checkpoint_sequential(chain, 1, x); });
     }
 };
 
@@ -105,18 +105,19 @@ TEST_CASE("even_segments: spread the remainder evenly") {
             REQUIRE(std::is_sorted(sizes.rbegin(), sizes.rend()));
             REQUIRE(sizes.front() - sizes.back() <= 1);
         }
-    CHECK(segments_by_default(16) == 4);
-    CHECK(segments_by_default(1) == 1);
-    CHECK(segments_by_default(100) == 10);
+    CHECK(detail::segments_by_default(16) == 4);
+    CHECK(detail::segments_by_default(1) == 1);
+    CHECK(detail::segments_by_default(100) == 10);
     CHECK(message_of([] { even_segments(4, 5); }) ==
           "[checkpoint_sequential] 4 layers cannot be cut into 5 segments; choose between 1 and 4");
     CHECK(message_of([] { even_segments(4, 0); }).find("into 0 segments") != std::string::npos);
     Layers<double> layers(3, 1);
-    CHECK(message_of([&] {
-              checkpoint_segments(layers.chain, {2, 2}, layers.leaves[0]);
-          }) ==
-          "[checkpoint_segments] 2 segments of 4 layers in all, each of at least one, do not make a chain of "
-          "3");
+    CHECK(
+        message_of([&] {
+            checkpoint_sequential(layers.chain, {2, 2}, layers.leaves[0]);
+        }) ==
+        "[checkpoint_sequential] 2 segments of 4 layers in all, each of at least one, do not make a chain of "
+        "3");
 }
 
 TEST_CASE("checkpoint_sequential: n layers in k segments run 2n - n/k times and keep every gradient's bits") {
@@ -228,7 +229,7 @@ TEST_CASE("Revolve: finds changed steps, and computes values that a step reads")
             looked += y.value().to_vector().size();
             return reshape(y, {3});
         };
-    sum(run_chain(steps, 0, 6, x)).backward();
+    sum(checkpoint_sequential(steps, 1, x)).backward();
     const Array<double> plain = x.grad().clone();
     x.zero_grad();
     sum(Revolve<Array<double>>(steps, 2)(x)).backward();
@@ -247,7 +248,7 @@ TEST_CASE("checkpoint_sequential: cuts into the square root of the layers, and c
         return checkpoint(
             [&](const Tensor64& h) {
                 const auto cut = fit_into(layers.chain, h, 1 << 20);
-                return checkpoint_segments(layers.chain, cut.sizes, h);
+                return checkpoint_sequential(layers.chain, cut.sizes, h);
             },
             x);
     })));
@@ -267,7 +268,7 @@ struct Uniform {
     Chain<Array<float>> chain;
     explicit Uniform(std::size_t layers)
         : chain(layers, [this](Tensor h) { return relu(linear(std::move(h), w, b)); }) {
-        sum(run_chain(chain, 0, 1, x)).backward();  // allocates the gradients
+        sum(checkpoint_sequential(chain, 1, x)).backward();  // allocates the gradients
         w.zero_grad(), b.zero_grad();
     }
     template <class Way> std::size_t peak(Way way) {
@@ -285,7 +286,7 @@ TEST_CASE(
     "checkpoint_sequential: memory follows the model within one buffer, and is least near the square root") {
     for (const std::size_t n : {1u, 2u, 5u, 16u, 33u, 64u}) {
         Uniform model(n);
-        const auto measured = measure_layers(model.chain, model.x);
+        const auto measured = detail::measure_layers(model.chain, model.x);
         CHECK_FALSE(model.w.has_grad());
         std::vector<std::size_t> peaks;
         for (std::size_t k = 1; k <= n; ++k) {
@@ -302,7 +303,7 @@ TEST_CASE(
             peaks.push_back(peak);
         }
         const auto least = *std::min_element(peaks.begin(), peaks.end());
-        CHECK(peaks[segments_by_default(n) - 1] <= least + buffer);
+        CHECK(peaks[detail::segments_by_default(n) - 1] <= least + buffer);
     }
 }
 
@@ -329,7 +330,7 @@ TEST_CASE("fit_into: the cut fits into the bytes and recomputes as few layers as
             detail::LayerBytes layer;
             layer.input = state;
             layer.result = state = static_cast<std::size_t>(random.whole(1, 9)) * 64;
-            layer.inside = static_cast<std::size_t>(random.whole(0, 9)) * 64;
+            layer.internal = static_cast<std::size_t>(random.whole(0, 9)) * 64;
             layer.transient = static_cast<std::size_t>(random.whole(0, 5)) * 64;
             layer.keeps_input = random.coin();
             layer.keeps_result = random.coin();
@@ -352,10 +353,10 @@ TEST_CASE("fit_into: the cut fits into the bytes and recomputes as few layers as
             std::size_t fewest = again;
             for (const auto& [other, other_again] : all)
                 if (other <= bytes) fewest = std::min(fewest, other_again);
-            const Segmentation cut = fit_into(layers, bytes);
+            const auto cut = fit_into(layers, bytes);
             CHECK(cut.bytes <= bytes);
             CHECK(cut.bytes == detail::predicted_bytes(layers, cut.sizes));
-            CHECK(cut.again == fewest);
+            CHECK(cut.recomputed == fewest);
         }
         const std::string error = message_of([&] { fit_into(layers, least - 1); });
         INFO("seed " << seed << ": " << error);
@@ -370,11 +371,11 @@ TEST_CASE("fit_into: its cut fits into a budget that is too small for the plain 
     const auto gradients = [&](bool cut) {
         Uniform model(32);
         if (cut) {
-            const Segmentation chosen = fit_into(model.chain, model.x, 14 * buffer);
+            const auto chosen = fit_into(model.chain, model.x, 14 * buffer);
             sizes = chosen.sizes;
             words = to_string(chosen);
         }
-        sum(checkpoint_segments(model.chain, cut ? sizes : Sizes{32}, model.x)).backward();
+        sum(checkpoint_sequential(model.chain, cut ? sizes : Sizes{32}, model.x)).backward();
         return std::vector{model.w.grad().to_vector(), model.b.grad().to_vector()};
     };
     expected = gradients(false);

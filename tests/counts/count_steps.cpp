@@ -24,7 +24,7 @@ struct Step {
 };
 
 Step toy() {
-    const Tensor x = constant(random_uniform<float>({6, 3}, {.seed = 1, .stream = 0}, -1, 1));
+    const Tensor x = uniform<float>({6, 3}, -1, 1, {.seed = 1, .stream = 0});
     const Tensor w = parameter({0.5f, -1.25f, 0.75f});
     return {"toy", [=] {
                 w.zero_grad();
@@ -33,7 +33,7 @@ Step toy() {
 }
 
 Step toy_in_three() {
-    const Tensor x = constant(random_uniform<float>({6, 3}, {.seed = 1, .stream = 0}, -1, 1));
+    const Tensor x = uniform<float>({6, 3}, -1, 1, {.seed = 1, .stream = 0});
     const Tensor w = parameter({0.5f, -1.25f, 0.75f});
     return {"toy-in-three", [=] {
                 w.zero_grad();
@@ -43,7 +43,7 @@ Step toy_in_three() {
 
 // 128 operations on 16 numbers: so little is computed that the cost is that of recording and backward.
 Step chain() {
-    const Tensor x = parameter(random_uniform<float>({16}, {.seed = 1, .stream = 0}, -1, 1));
+    const Tensor x = parameter(uniform<float>({16}, -1, 1, {.seed = 1, .stream = 0}).value());
     return {"chain", [=] {
                 x.zero_grad();
                 Tensor y = x;
@@ -68,7 +68,7 @@ Step small_network() {
         Linear<float> first{16, 16, {1, 1}}, last{16, 10, {1, 2}};
         Sgd<float> sgd{{first.weight, first.bias, last.weight, last.bias}, {.learning_rate = 1e-3}};
         Window<float> window{sgd, {.micro_batches = 2, .total = 8}};
-        Array<float> x = random_uniform<float>({8, 16}, {.seed = 1, .stream = 3}, -1, 1);
+        Array<float> x = uniform<float>({8, 16}, -1, 1, {.seed = 1, .stream = 3}).value();
         Array<std::int32_t> labels{{8}, {0, 1, 2, 3, 4, 5, 6, 7}};
     };
     const auto s = std::make_shared<State>();
@@ -101,7 +101,7 @@ void count(const Step& step) {
     const memory::Report after = memory::report();
     Moved moved;
     {
-        const ObserverScope looking(moved);
+        const Observer::Scope looking(moved);
         step.run();
     }
     const auto print = [&](const char* what, std::uint64_t number) {

@@ -90,11 +90,11 @@ TEST_CASE("device: a group of micro-batches runs without waiting and without new
 
 TEST_CASE("Adam, clip_grad_norm: a step does not wait and has the CPU's bits, and clipping waits once") {
     const auto train = [](Device device) {
-        const Tensor w = parameter(random_normal<float>({300}, {.seed = 1, .stream = 1}).to(device)),
-                     b = parameter(random_normal<float>({7}, {.seed = 1, .stream = 2}).to(device));
-        Adam adam({w, b}, AdamOptions{.learning_rate = 0.5, .weight_decay = 0.1});
+        const Tensor w = parameter(randn<float>({300}, {.seed = 1, .stream = 1}).value().to(device)),
+                     b = parameter(randn<float>({7}, {.seed = 1, .stream = 2}).value().to(device));
+        Adam adam({w, b}, Adam<double>::Options{.learning_rate = 0.5, .weight_decay = 0.1});
         for (const Tensor& each : adam.parameters())
-            each.backward(random_normal<float>(each.shape(), {.seed = 1, .stream = 3}).to(device));
+            each.backward(randn<float>(each.shape(), {.seed = 1, .stream = 3}).value().to(device));
         CHECK(waits_in([&] {
                   adam.step();
                   adam.step();
@@ -111,13 +111,14 @@ TEST_CASE("Adam, MovingAverage: their state moves from device to device with the
     const auto train = [](Device device) {
         Linear<float> model(30, 7, {1, 1});
         to(model, device);
-        Adam adam(parameters(model), AdamOptions{.learning_rate = 0.5, .weight_decay = 0.1});
+        Adam adam(parameters(model), Adam<double>::Options{.learning_rate = 0.5, .weight_decay = 0.1});
         MovingAverage<float> average(parameters(model));
         for (std::uint64_t update = 0; update < 3; ++update) {
             if (update > 0) to(model, update == 1 ? Device::cpu : device);
             for (const Tensor& each : adam.parameters()) {
                 each.zero_grad();
-                each.backward(random_normal<float>(each.shape(), {.seed = update, .stream = 3})
+                each.backward(randn<float>(each.shape(), {.seed = update, .stream = 3})
+                                  .value()
                                   .to(each.value().device()));
             }
             adam.step();
@@ -159,9 +160,9 @@ TEST_CASE("to(model): the model stays where it is when the device runs out of me
     const std::vector<Tensor> all = parameters(model);
     for (const Tensor& each : all) each.backward(Array<float>::full(each.shape(), 1));
     for (std::uint64_t n = 1; n <= 2; ++n) {
-        memory::fail_allocation(n);
+        memory::detail::fail_allocation(n);
         CHECK_THROWS_AS(to(model, Device::cuda), OutOfMemory);
-        memory::fail_allocation(0);
+        memory::detail::fail_allocation(0);
         for (const Tensor& each : all) {
             CHECK(each.value().device() == Device::cpu);
             CHECK(each.has_grad());

@@ -36,7 +36,7 @@ struct Alone {
     Window<float> window;
     Pipe<float> pipe{world(), {[this](const Tensor& x, int) { return matmul(x, w); }}};
 
-    explicit Alone(WindowOptions<float> options) : window(sgd, options) {}
+    explicit Alone(Window<float>::Options options) : window(sgd, options) {}
     std::string error() {
         pipe.run(
             2,
@@ -51,7 +51,7 @@ struct Alone {
 }  // namespace
 
 TEST_CASE("Pipe: a window with options on the whole gradient throws an Error without PipelineParallel") {
-    const auto error = [](WindowOptions<float> options) { return Alone(options).error(); };
+    const auto error = [](Window<float>::Options options) { return Alone(options).error(); };
     const auto rejection = [](const std::string& option) {
         return ranks() == 1 ? ""
                             : "[window] after_backward: a pipe of " + std::to_string(ranks()) +
@@ -119,7 +119,7 @@ TEST_CASE("DataParallel::share: different micro-batches throw an Error that list
 
 TEST_CASE("Trainer: different options or numbers of items on the processes throw an Error") {
     if (ranks() == 1) return;
-    const auto made = [](std::int64_t items, TrainerOptions<float> options) {
+    const auto made = [](std::int64_t items, Trainer<float>::Options options) {
         Linear<float> model(2, 1, {1, 0});
         Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
         DataParallel<float> across(world(), {.model = &model});

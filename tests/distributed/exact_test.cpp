@@ -99,7 +99,7 @@ template <class S> struct RandomWindow {
         double count, weight;
     };
     std::vector<Micro> micros;
-    WindowOptions<S> options{.sum = Sum::exact};
+    typename Window<S>::Options options{.sum = Sum::exact};
     std::size_t bucket;
     bool adam;
 
@@ -150,14 +150,14 @@ template <class S> struct RandomWindow {
         if (adam)
             optimizer = std::make_unique<Adam<S>>(own);
         else
-            optimizer = std::make_unique<Sgd<S>>(own, SgdOptions{.learning_rate = 0.25});
+            optimizer = std::make_unique<Sgd<S>>(own, Sgd<double>::Options{.learning_rate = 0.25});
         Window<S> window(*optimizer, options, across);
         Results<S> results;
         for (int update = 0; update < 2; ++update) {
             for (const std::size_t i : mine) window.add(loss(own, micros[i]), {.weight = micros[i].weight});
             bool complete = false;  // if false, the gradient may contain dropped micro-batches
             const std::string error = message_of([&] {
-                const UpdateResult<S> done = window.finish();
+                const auto done = window.finish();
                 for (const double number :
                      {double(done.stepped), double(done.micro_batches), double(done.dropped), done.count,
                       done.norm.value_or(-1), static_cast<double>(done.sum.item())})
@@ -257,7 +257,7 @@ template <class S> void check_sums(std::uint64_t seed) {
     CHECK(same_bits(as_scalar(all.sum), expected[2].rounded()));
     CHECK(same_bits(as_scalar(all.count), expected[3].rounded()));
     CHECK(same_bits(mine[2].rounded(), own_loss));
-    SideEffects none;
+    detail::SideEffects none;
     across.reduce(none, mine);
     for (std::size_t i = 0; i < mine.size(); ++i) {
         CHECK(mine[i].empty() == expected[i].empty());
@@ -276,7 +276,7 @@ struct One {
     DataParallel<float> across{world()};
     Window<float> window;
 
-    One(float begin, WindowOptions<float> options)
+    One(float begin, Window<float>::Options options)
         : weight(parameter(Array<float>({begin}))),
           sgd({weight}, {.learning_rate = 1}),
           window(sgd, options, &across) {}
@@ -332,7 +332,7 @@ TEST_CASE("Sum::exact: a million infinities of one sign are an infinity, and of 
             std::swap(sums[0], other);
         }
         one.across.gather(one.sgd, "finish", 0, {}, sums);
-        SideEffects none;
+        detail::SideEffects none;
         one.across.reduce(none, sums);
         const float all = sums[0].rounded().item();
         CHECK((both && ranks() > 1 ? std::isnan(all) : all == inf));
@@ -346,7 +346,7 @@ TEST_CASE("Sum::exact: losses, counts and gradients that one process would round
     const float sign = me() % 2 == 0 ? 1 : -1;
     one.add(sign * 0x1p30F, sign * 0x1p30F, 0x1p24F);
     one.add(1, 1, 1);
-    const UpdateResult<float> done = one.window.finish();
+    const auto done = one.window.finish();
     const double n = static_cast<double>(ranks()), odd = ranks() % 2 == 1 ? 0x1p30 : 0;
     CHECK(done.sum.item() == static_cast<float>(odd + n));
     CHECK(one.weight.value().item() == -static_cast<float>(odd + n));
@@ -382,7 +382,7 @@ TEST_CASE("Sum::exact: a window sends 8 bytes per digit once, and micro-batches 
 
 TEST_CASE("Tail: an incomplete window of exact sums is dropped, or kept and completed later") {
     const auto options = [](Tail tail) {
-        return WindowOptions<float>{
+        return Window<float>::Options{
             .micro_batches = 2, .reduction = Reduction::sum, .sum = Sum::exact, .tail = tail};
     };
     One dropped(1, options(Tail::drop));
@@ -396,13 +396,13 @@ TEST_CASE("Tail: an incomplete window of exact sums is dropped, or kept and comp
     carried.add(1, 1);
     if (!last()) carried.add(0x1p-30F, 0x1p30F);
     for (int tries = 0; tries < 2; ++tries) {
-        const UpdateResult<float> open = tries ? carried.window.flush() : carried.window.finish();
+        const auto open = tries ? carried.window.flush() : carried.window.finish();
         CHECK(!open.stepped);
         CHECK(open.micro_batches == static_cast<std::int64_t>(2 * ranks() - 1));
         CHECK(carried.window.micro_batches() == (last() ? 1 : 2));
     }
     if (last()) carried.add(-0x1p-30F * static_cast<float>(ranks() - 1), -0x1p30F);
-    const UpdateResult<float> done = carried.window.finish();
+    const auto done = carried.window.finish();
     CHECK(done.stepped);
     const auto n = static_cast<double>(ranks());
     CHECK(carried.weight.value().item() == -static_cast<float>(n));
@@ -426,9 +426,9 @@ TEST_CASE("Sum::exact: if an allocation fails on one process, all throw an Error
     for (std::uint64_t nth = 1; !finished && nth < 100; ++nth) {
         One one(1, {.sum = Sum::exact});
         if (!last()) one.add(0.5F, 3);
-        if (last()) memory::fail_allocation(nth);
+        if (last()) memory::detail::fail_allocation(nth);
         const std::string error = message_of([&] { one.window.finish(); });
-        memory::fail_allocation(0);
+        memory::detail::fail_allocation(0);
         const bool stepped = error == no_error;
         const auto all = world().all_gather("whether it stepped", stepped ? "yes" : "no");
         CHECK(std::ranges::count(all, all[0]) == std::ssize(all));

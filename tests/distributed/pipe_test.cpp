@@ -115,7 +115,7 @@ template <class S> struct RandomPipe {
             });
         return Pipe<S>(world(), own, {.schedule = schedule});
     }
-    PipelineResult run(Pipe<S>& pipe) const {
+    typename Pipe<S>::Result run(Pipe<S>& pipe) const {
         return pipe.run(
             micro_batches(), [this](int k) { return inputs[static_cast<std::size_t>(k)]; },
             [this](const V& y, int k) { return loss(y, k); });
@@ -148,16 +148,16 @@ template <class S> void check_run(std::uint64_t seed) {
     const auto mine = drawn.leaves(), theirs = drawn.leaves();
     Pipe<S> pipe = drawn.pipe(mine);
     REQUIRE(pipe.stages() == stages);
-    const Timetable table = timetable(drawn.schedule, stages, m);
+    const Timetable table = Timetable::of(drawn.schedule, stages, m);
     for (int run = 0; run < 2; ++run) {  // the second run adds to the gradients of the first
         const std::uint64_t before = passed_by_all();
-        const PipelineResult done = drawn.run(pipe);
+        const auto done = drawn.run(pipe);
         CHECK(passed_by_all() - before == drawn.passed() * sizeof(S));
         CHECK(done.loss == drawn.alone(theirs));
         CHECK(same_gradients(mine, theirs, drawn.begin[me()], drawn.begin[me() + 1]));
-        std::map<int, std::vector<PipeStep>> steps;
+        std::map<int, std::vector<Timetable::Step>> steps;
         double now = 0;
-        for (const PipeStep& step : done.steps) {
+        for (const Timetable::Step& step : done.steps) {
             steps[step.stage].push_back(step);
             CHECK(step.begin >= now);  // steps do not overlap
             now = step.end;
@@ -213,13 +213,13 @@ template <class S> void check_failure(std::uint64_t seed) {
 }
 
 Array<float> any(const Shape& shape, int seed) {
-    return random_uniform<float>(shape, {.seed = static_cast<std::uint64_t>(seed), .stream = 0}, -1, 1);
+    return uniform<float>(shape, -1, 1, {.seed = static_cast<std::uint64_t>(seed), .stream = 0}).value();
 }
 
 Tensor square(std::int64_t width, int seed) { return parameter(any({width, width}, seed)); }
 
 // A pipe with one stage of matmul and tanh per process.
-Pipe<float> chain(const Tensor& weight, PipeOptions options = {}) {
+Pipe<float> chain(const Tensor& weight, Pipe<float>::Options options = {}) {
     return Pipe<float>(world(), {[weight](const Tensor& x, int) { return tanh(matmul(x, weight)); }},
                        options);
 }
@@ -244,7 +244,7 @@ TEST_CASE("Pipe: gradients have the bits of one process; memory and messages fol
 TEST_CASE("own_stages: stages are contiguous, each on one process, and evenly distributed") {
     for (int stages = world().size(); stages <= 3 * world().size() + 1; ++stages) {
         std::string own;
-        for (const int stage : own_stages(world(), stages)) own += std::to_string(stage) + " ";
+        for (const int stage : Pipe<float>::own_stages(world(), stages)) own += std::to_string(stage) + " ";
         std::string all, expected;
         std::size_t fewest = 1000, most = 0;
         for (const std::string& one : world().all_gather("own stages", own)) {
@@ -407,7 +407,7 @@ TEST_CASE("Pipe: if an allocation fails on one process, all throw an Error and c
     Pipe<float> pipe = chain(weight);
     int failed_runs = 0;
     for (std::uint64_t nth = 1; nth < 40; nth += 3) {
-        if (me() + 1 == ranks()) memory::fail_allocation(nth);
+        if (me() + 1 == ranks()) memory::detail::fail_allocation(nth);
         bool ran = false;
         const std::string error = message_of([&] {
             pipe.run(
@@ -418,7 +418,7 @@ TEST_CASE("Pipe: if an allocation fails on one process, all throw an Error and c
                 [](const Tensor& y, int) { return sum(y); });
             ran = true;
         });
-        memory::fail_allocation(0);
+        memory::detail::fail_allocation(0);
         const auto all = world().all_gather("whether it ran", ran ? "yes" : "no");
         CHECK(std::count(all.begin(), all.end(), all[0]) == static_cast<std::ptrdiff_t>(ranks()));
         failed_runs += ran ? 0 : 1;

@@ -37,8 +37,8 @@ TEST_CASE("ProcessGroup: a timeout that is not positive throws an Error") {
 
 TEST_CASE("Window: windows that differ between processes throw an Error with the rank and the values") {
     if (ranks() == 1) return;
-    const auto open = [](const std::vector<Tensor>& parameters, WindowOptions<float> options = {},
-                         double rate = 0.1, DataParallelOptions<float> how = {}) {
+    const auto open = [](const std::vector<Tensor>& parameters, Window<float>::Options options = {},
+                         double rate = 0.1, DataParallel<float>::Options how = {}) {
         Sgd<float> sgd(parameters, {.learning_rate = rate});
         DataParallel<float> across(world(), how);
         Window<float> window(sgd, options, &across);
@@ -166,10 +166,10 @@ TEST_CASE("Window::finish: if an allocation fails on one process, none updates")
         Window<float> window(adam, {.average = &average}, &across);
         if (!last()) window.add({sum(parameters[0]), constant(Array<float>::full({}, 2))});
         const Array<float> held = parameters[0].value();  // so that the step must copy
-        if (last()) memory::fail_allocation(nth);
+        if (last()) memory::detail::fail_allocation(nth);
         bool stepped = false;
         const std::string error = message_of([&] { stepped = window.finish().stepped; });
-        memory::fail_allocation(0);
+        memory::detail::fail_allocation(0);
         const auto all = world().all_gather("whether it stepped", stepped ? "yes" : "no");
         CHECK(std::count(all.begin(), all.end(), all[0]) == static_cast<std::ptrdiff_t>(ranks()));
         failures += stepped ? 0 : 1;
@@ -194,10 +194,10 @@ TEST_CASE("Window::finish: memory for the sums is allocated before the first sum
         Window<float> window(sgd, {}, &across);
         window.add({sum(parameters[0]) + sum(parameters[1]), constant(Array<float>::full({}, 2))});
         const Array<float> held = parameters[1].grad();  // the gradient of the last bucket
-        if (last()) memory::fail_allocation(nth);
+        if (last()) memory::detail::fail_allocation(nth);
         bool stepped = false;
         const std::string error = message_of([&] { stepped = window.finish().stepped; });
-        memory::fail_allocation(0);
+        memory::detail::fail_allocation(0);
         if (!stepped && !last())
             CHECK_THAT(error, contains(last_rank() + " has failed at finish of window 0"));
         if (!stepped) window.discard();

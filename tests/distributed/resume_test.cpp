@@ -37,7 +37,7 @@ template <class S> struct RandomWindow {
     };
     std::vector<Array<S>> values;
     std::vector<Micro> micros;
-    WindowOptions<S> options{.sum = Sum::exact};
+    typename Window<S>::Options options{.sum = Sum::exact};
     bool adam, averages;
 
     explicit RandomWindow(Random& r) {
@@ -93,13 +93,16 @@ template <class S> struct Training {
         if (drawn.adam)
             optimizer = std::make_unique<Adam<S>>(leaves);
         else
-            optimizer = std::make_unique<Sgd<S>>(leaves, SgdOptions{.learning_rate = 0.25, .momentum = 0.5});
+            optimizer = std::make_unique<Sgd<S>>(
+                leaves, Sgd<double>::Options{.learning_rate = 0.25, .momentum = 0.5});
         if (drawn.averages)
-            average = std::make_unique<MovingAverage<S>>(leaves, AverageOptions{.decay = 0.9});
-        WindowOptions<S> options = drawn.options;
+            average =
+                std::make_unique<MovingAverage<S>>(leaves, MovingAverage<double>::Options{.decay = 0.9});
+        typename Window<S>::Options options = drawn.options;
         options.average = average.get();
         if (processes)
-            across = std::make_unique<DataParallel<S>>(*processes, DataParallelOptions<S>{.bucket = 50});
+            across = std::make_unique<DataParallel<S>>(*processes,
+                                                       typename DataParallel<S>::Options{.bucket = 50});
         window = std::make_unique<Window<S>>(*optimizer, options, across.get());
     }
     void add(std::int64_t number) {
@@ -112,7 +115,7 @@ template <class S> struct Training {
     }
     // Returns the results of the update and the state on which later updates depend, bit by bit.
     std::string finished() {
-        const UpdateResult<S> done = window->finish();
+        const auto done = window->finish();
         std::string shown = std::to_string(done.stepped) + " " + std::to_string(done.micro_batches) + " " +
                             std::to_string(done.dropped) + " " + bits(done.count) + " " +
                             bits(done.norm.value_or(-1)) + " " + bits(done.sum.item());
@@ -224,7 +227,7 @@ struct One {
     DataParallel<float> across;
     Window<float> window;
 
-    One(ProcessGroup& processes, WindowOptions<float> options)
+    One(ProcessGroup& processes, Window<float>::Options options)
         : across(processes), window(sgd, options, &across) {}
     void add(float gradient) { window.add({sum(weight) * gradient, constant(Array<float>::full({}, 1))}); }
     std::string message(const std::string& path) {
@@ -372,9 +375,9 @@ TEST_CASE("DataParallel::save: messages of a failed save have no effect on later
     int failures = 0, updates = 0;
     for (std::uint64_t nth = 1; nth < 16; ++nth) {
         for (std::uint64_t i = 0; i < nth; ++i) add();
-        if (me() == 0) memory::fail_allocation(nth);  // also while it receives the others' data
+        if (me() == 0) memory::detail::fail_allocation(nth);  // also while it receives the others' data
         failures += message_of([&] { across.save(folder / "window.state", window); }) == no_error ? 0 : 1;
-        memory::fail_allocation(0);
+        memory::detail::fail_allocation(0);
         window.discard();
         add();
         updates += window.finish().stepped ? 1 : 0;
@@ -404,9 +407,9 @@ TEST_CASE("DataParallel::load: if an allocation fails on one process, none resum
     int failures = 0;
     for (std::uint64_t nth = 1; nth < 20; ++nth) {
         One one(world(), {.sum = Sum::exact});
-        if (me() + 1 == ranks()) memory::fail_allocation(nth);
+        if (me() + 1 == ranks()) memory::detail::fail_allocation(nth);
         const std::string error = message_of([&] { one.across.load(path, one.window); });
-        memory::fail_allocation(0);
+        memory::detail::fail_allocation(0);
         const bool resumed = error == no_error;
         const auto all = world().all_gather("whether it resumed", resumed ? "yes" : "no");
         CHECK(std::count(all.begin(), all.end(), all[0]) == static_cast<std::ptrdiff_t>(ranks()));

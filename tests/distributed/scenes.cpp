@@ -30,7 +30,7 @@ void train(ProcessGroup& processes, const std::string& scene) {
     Linear<float> model(3, 2, {1, 0});
     Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
     DataParallel<float> ranks(processes);
-    WindowOptions<float> options;
+    Window<float>::Options options;
     if (scene == "late")  // called after the sums, just before barrier_before_step()
         options.schedule = Schedule([&](std::int64_t update) {
             if (last && update == 1) std::this_thread::sleep_for(std::chrono::seconds(4));
@@ -114,8 +114,8 @@ void stop_during_a_sum(ProcessGroup& processes) {
 
 int run(const std::string& scene) try {
     const char* const timeout = std::getenv("TALLY_TIMEOUT");
-    ProcessGroup processes(timeout ? ProcessGroupOptions{.timeout = std::atof(timeout)}
-                                   : ProcessGroupOptions{});
+    ProcessGroup processes(timeout ? ProcessGroup::Options{.timeout = std::atof(timeout)}
+                                   : ProcessGroup::Options{});
     try {
         if (scene == "lost in a sum")
             stop_during_a_sum(processes);

@@ -34,7 +34,7 @@ struct Training {
     std::int64_t items;
     std::uint64_t seed;
     Array<float> x, y;
-    TrainerOptions<float> options;
+    Trainer<float>::Options options;
 };
 
 struct Trained {
@@ -50,7 +50,7 @@ struct Trained {
 };
 
 // Trains the remaining epochs, on all processes together or on each process separately.
-Trained trained(const Training& t, const TrainerOptions<float>& options, DataParallel<float>* ranks) {
+Trained trained(const Training& t, const Trainer<float>::Options& options, DataParallel<float>* ranks) {
     Sequential<float> model(Linear<float>(4, 6, {t.seed, 0}), Tanh<float>(), Dropout<float>(0.3, 7),
                             Linear<float>(6, 2, {t.seed, 1}));
     AdamW<float> adam(parameters(model), {.learning_rate = 0.01});
@@ -67,7 +67,7 @@ Trained trained(const Training& t, const TrainerOptions<float>& options, DataPar
     }
     Trained done{{}, {}, trainer.updates(), trainer.summary().dropped_micro_batches};
     for (const Tensor& weight : parameters(model)) done.weights.push_back(weight.value().clone());
-    for (const UpdateRecord& record : trainer.records()) done.losses.push_back(record.loss());
+    for (const Trainer<double>::Record& record : trainer.records()) done.losses.push_back(record.loss());
     return done;
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("Trainer: one process writes the checkpoint, and all processes or one 
     for (int i = 0; i < 3; ++i) {
         Training t(r);
         t.options.noise = false;
-        const auto last = [&](const TrainerOptions<float>& options, DataParallel<float>* ranks) {
+        const auto last = [&](const Trainer<float>::Options& options, DataParallel<float>* ranks) {
             return trained(t, options, ranks).weights.back().to_vector();
         };
         const std::vector<float> whole = last(t.options, nullptr);
@@ -105,7 +105,7 @@ TEST_CASE("Trainer: one process writes the checkpoint, and all processes or one 
         std::optional<Folder> folder;
         if (me() == 0) folder.emplace();
         const std::string path = world().all_gather("the folder", folder ? *folder / "run.state" : "")[0];
-        TrainerOptions<float> half = t.options, rest = t.options, alone = t.options;
+        Trainer<float>::Options half = t.options, rest = t.options, alone = t.options;
         half.num_train_epochs = 1;
         half.checkpoint = me() == 0 ? path : path + " of another";
         rest.checkpoint = path;
@@ -127,7 +127,7 @@ TEST_CASE("Trainer: options that need a window per process throw an Error in the
     Random r(1);
     Training t(r);
     const auto error = [&](auto change) {
-        TrainerOptions<float> options = t.options;
+        Trainer<float>::Options options = t.options;
         change(options);
         DataParallel<float> ranks(world());
         return message_of([&] { trained(t, options, &ranks); });

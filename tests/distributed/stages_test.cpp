@@ -24,7 +24,7 @@ bool last() { return me() + 1 == ranks(); }
 struct Chain {
     std::vector<Numbers> values, inputs;
     std::vector<std::size_t> begin;  // first stage of each process, and the number of stages
-    WindowOptions<double> options;
+    Window<double>::Options options;
 
     explicit Chain(Random& r) {
         begin.push_back(0);
@@ -94,13 +94,13 @@ TEST_CASE("PipelineParallel: gradients are clipped by the norm of all stages, as
         for (int update = 0; update < 3; ++update) {
             part.run();
             part.window.after_backward(chain.items());
-            const UpdateResult<double> done = part.window.finish();
+            const auto done = part.window.finish();
             for (const Numbers& input : chain.inputs) {
                 V h = constant(input);
                 for (const V& weight : leaves) h = tanh(matmul(h, weight));
                 window.add({sum(h * h), constant(Numbers::full({}, static_cast<double>(input.shape()[0])))});
             }
-            const UpdateResult<double> alone = window.finish();
+            const auto alone = window.finish();
             REQUIRE(done.stepped);
             CHECK(std::abs(*done.norm - *alone.norm) <= 1e-12 * *alone.norm);
             CHECK(same_everywhere(Numbers::full({}, *done.norm)));
@@ -187,9 +187,9 @@ TEST_CASE("PipelineParallel: windows that differ throw an Error that names the r
     CHECK(same_bits(part.leaves[0].value(), before));
     part.run();
     part.window.after_backward(chain.items());
-    if (last()) memory::fail_allocation(1);
+    if (last()) memory::detail::fail_allocation(1);
     const std::string error = message_of([&] { part.window.finish(); });
-    memory::fail_allocation(0);
+    memory::detail::fail_allocation(0);
     CHECK_THAT(error, last() ? contains("memory") : contains("has failed at finish of window 2"));
     part.window.discard();
     CHECK(same_bits(part.leaves[0].value(), before));

@@ -24,14 +24,14 @@ TEST_CASE("timetable: the duration, bubble and number of live micro-batches foll
         for (int m = 1; m <= 12; ++m) {
             CAPTURE(seed, p, m);
             std::map<PipeSchedule, Timetable> of;
-            for (const PipeSchedule schedule : schedules) of[schedule] = timetable(schedule, p, m);
+            for (const PipeSchedule schedule : schedules) of[schedule] = Timetable::of(schedule, p, m);
             const double bubble = static_cast<double>(p - 1) / (m + p - 1);
             // Forward and backward may take any time that is equal in all stages.
             const detail::StageSeconds any{r.between(0.1, 2), r.between(0.1, 2), r.between(0.1, 2)};
             for (const PipeSchedule schedule : schedules) {
                 CHECK(of[schedule].seconds == 3 * (m + p - 1));
                 CHECK(std::abs(of[schedule].bubble() - bubble) < 1e-12);
-                CHECK(std::abs(timetable(schedule, p, m, any).bubble() - bubble) < 1e-12);
+                CHECK(std::abs(Timetable::of(schedule, p, m, any).bubble() - bubble) < 1e-12);
             }
             const Timetable split = detail::zero_bubble(p, m);
             CHECK(split.seconds == 3 * m + (p - 1) + std::max(0, p - m));
@@ -54,9 +54,9 @@ TEST_CASE("timetable: a stage never does two steps at once, nor a step before it
             seconds.push_back({r.between(0.1, 2), r.between(0.1, 2), r.between(0.1, 2)});
         const bool split = round % 3 == 2;
         const Timetable table =
-            split ? detail::zero_bubble(seconds, m) : timetable(schedules[round % 3], seconds, m);
+            split ? detail::zero_bubble(seconds, m) : Timetable::of(schedules[round % 3], seconds, m);
         CAPTURE(seed, round, p, m);
-        std::map<std::tuple<char, int, int>, PipeStep> done;  // what, stage, micro
+        std::map<std::tuple<char, int, int>, Timetable::Step> done;  // what, stage, micro
         for (int s = 0; s < p; ++s) {
             const auto& steps = table.stages[static_cast<std::size_t>(s)];
             const detail::StageSeconds& each = seconds[static_cast<std::size_t>(s)];
@@ -82,9 +82,9 @@ TEST_CASE("timetable: a stage never does two steps at once, nor a step before it
 }
 
 TEST_CASE("timetable: no stages or no micro-batches throw an Error") {
-    CHECK(message_of([] { timetable(PipeSchedule::gpipe, 0, 3); }) ==
+    CHECK(message_of([] { Timetable::of(PipeSchedule::gpipe, 0, 3); }) ==
           "[pipe] a timetable of 0 stages; pass at least 1");
-    CHECK(message_of([] { timetable(PipeSchedule::gpipe, 2, 0); }) ==
+    CHECK(message_of([] { Timetable::of(PipeSchedule::gpipe, 2, 0); }) ==
           "[pipe] 0 micro-batches; pass at least 1");
 }
 

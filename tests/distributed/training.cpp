@@ -53,8 +53,8 @@ private:
 void train(ProcessGroup& processes, const std::string& path, std::int64_t updates, std::int64_t round,
            const Fault& fault) {
     Events events(fault, processes.rank());
-    const Array<float> x = random_uniform<float>({48, 6}, {.seed = 1, .stream = 0}, -1, 1),
-                       y = random_uniform<float>({48, 3}, {.seed = 1, .stream = 1}, -1, 1);
+    const Array<float> x = uniform<float>({48, 6}, -1, 1, {.seed = 1, .stream = 0}).value(),
+                       y = uniform<float>({48, 3}, -1, 1, {.seed = 1, .stream = 1}).value();
     Sequential<float> model{Linear<float>(6, 16, {.seed = 1, .number = 0}), Tanh<float>(),
                             Dropout<float>(0.5), Linear<float>(16, 3, {.seed = 1, .number = 1})};
     Adam<float> adam(parameters(model), {.learning_rate = 0.01});

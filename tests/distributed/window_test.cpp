@@ -26,7 +26,7 @@ template <class S> struct RandomWindow {
         double count;
     };
     std::vector<std::vector<Micro>> micros;  // of each rank
-    WindowOptions<S> options;
+    typename Window<S>::Options options;
     std::size_t bucket;
     int kind;  // of the optimizer
 
@@ -63,7 +63,8 @@ template <class S> struct RandomWindow {
     }
     std::unique_ptr<Optimizer<S>> make_optimizer(const Leaves<S>& leaves) const {
         if (kind == 0)
-            return std::make_unique<Sgd<S>>(leaves, SgdOptions{.learning_rate = 0.1, .momentum = 0.9});
+            return std::make_unique<Sgd<S>>(leaves,
+                                            Sgd<double>::Options{.learning_rate = 0.1, .momentum = 0.9});
         if (kind == 1) return std::make_unique<Adam<S>>(leaves);
         return std::make_unique<AdamW<S>>(leaves);
     }
@@ -90,7 +91,7 @@ template <class S> struct RandomWindow {
     Leaves<S> expected(int updates) const {
         const Leaves<S> own = leaves();
         const auto optimizer = make_optimizer(own);
-        WindowOptions<S> once = options;
+        typename Window<S>::Options once = options;
         if (options.total > 0) once.reduction = Reduction::sum, once.total = 0;  // divided already
         Window<S> window(*optimizer, once);
         for (int update = 0; update < updates; ++update) {
@@ -123,7 +124,7 @@ template <class S> void check_update(std::uint64_t seed) {
     const auto optimizer = drawn.make_optimizer(mine);
     DataParallel<S> across(world(), {.bucket = drawn.bucket});
     Window<S> window(*optimizer, drawn.options, &across);
-    UpdateResult<S> done;
+    typename Window<S>::Result done;
     constexpr int updates = 2;
     for (int update = 0; update < updates; ++update) {
         for (const auto& micro : drawn.micros[me()]) window.add(drawn.loss(mine, micro.with, micro.count));
@@ -230,7 +231,7 @@ TEST_CASE("Window::finish: an infinite sum of finite gradients skips the step on
     DataParallel<float> across(world());
     Window<float> window(sgd, {.reduction = Reduction::sum, .non_finite = NonFinite::drop_micro}, &across);
     window.add({sum(weight) * 2e38 - 2e38, constant(Array<float>::full({}, 1))});
-    const UpdateResult<float> done = window.finish();
+    const auto done = window.finish();
     CHECK(done.stepped == (ranks() == 1));
     CHECK(done.dropped == (ranks() == 1 ? 0 : static_cast<std::int64_t>(ranks())));
     CHECK(std::isfinite(weight.value().item()));
@@ -245,7 +246,7 @@ TEST_CASE("Window::finish: regularizers, clipping and the schedule apply once, t
         &across);
     window.add(model.loss({3}));
     window.add_regularizer(sum(model.weight) * 1000);
-    const UpdateResult<float> done = window.finish();
+    const auto done = window.finish();
     CHECK(std::abs(*done.norm - (3 * 2 * 0.5 + 1000)) < 1e-2);
     CHECK(std::abs(model.weight.value().item() - (0.5 - 0.5 * 0.25)) < 1e-6);
 }
@@ -259,7 +260,7 @@ TEST_CASE("NonFinite: a non-finite gradient on one process has its effect on all
         const bool last = me() + 1 == ranks();
         window.add(model.loss({last ? std::numeric_limits<float>::infinity() : 1}));
         if (drops) {
-            const UpdateResult<float> done = window.finish();
+            const auto done = window.finish();
             CHECK(!done.stepped);
             CHECK(done.dropped == static_cast<std::int64_t>(ranks()));
         } else {
@@ -277,7 +278,7 @@ TEST_CASE("NonFinite: a non-finite gradient on one process has its effect on all
     Window<float> window(model.sgd, {.non_finite = NonFinite::drop_micro}, &across);
     window.add(model.loss({me() + 1 == ranks() ? std::numeric_limits<float>::quiet_NaN() : 1}));
     window.add(model.loss({1}));
-    const UpdateResult<float> done = window.finish();
+    const auto done = window.finish();
     CHECK(done.dropped == 1);
     CHECK(done.count == static_cast<double>(2 * ranks() - 1));
 }

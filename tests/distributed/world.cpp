@@ -25,7 +25,7 @@ std::unique_ptr<ProcessGroup> first_processes(int count, bool backwards) {
     MPI_Comm_split(MPI_COMM_WORLD, rank < count ? 0 : MPI_UNDEFINED, backwards ? -rank : rank, &some);
     if (some == MPI_COMM_NULL) return nullptr;
     auto processes =
-        std::make_unique<ProcessGroup>(ProcessGroupOptions{.timeout = 60, .communicator = &some});
+        std::make_unique<ProcessGroup>(ProcessGroup::Options{.timeout = 60, .communicator = &some});
     MPI_Comm_free(&some);  // the ProcessGroup has a duplicate
     return processes;
 }

@@ -52,9 +52,9 @@ TEST_CASE("GPU module: OutOfMemory in a kernel reaches the caller") {
                            count.raw(), 4, 3);
     };
     const std::size_t in_use = memory::in_use(Device::cuda);
-    memory::fail_allocation(1);
+    memory::detail::fail_allocation(1);
     CHECK_THROWS_AS(call(), OutOfMemory);
-    memory::fail_allocation(0);
+    memory::detail::fail_allocation(0);
     CHECK(memory::in_use(Device::cuda) == in_use);
     call();
     CHECK(count.to(Device::cpu).to_vector() == std::vector<float>{4});

@@ -20,7 +20,7 @@ void train(const std::string& folder, int variant) {
     const bool adam = variant % 2 == 0, checkpointed = variant % 3 == 2;
     const std::array tails{Tail::carry, Tail::scale, Tail::drop};
 
-    const Array<S> x = random_normal<S>({items, features}, {.seed = 1, .stream = 1});
+    const Array<S> x = randn<S>({items, features}, {.seed = 1, .stream = 1}).value();
     std::vector<std::int32_t> wanted;
     for (std::size_t i = 0; i < items; ++i) {
         const S* const row = x.span().data() + i * features;
@@ -33,27 +33,27 @@ void train(const std::string& folder, int variant) {
                         Linear<S>(width, 3, {1, 3}));
     std::unique_ptr<Optimizer<S>> optimizer;
     if (adam)
-        optimizer = std::make_unique<AdamW<S>>(parameters(model),
-                                               AdamWOptions{.learning_rate = 0.01, .weight_decay = 0.01});
+        optimizer = std::make_unique<AdamW<S>>(
+            parameters(model), AdamW<double>::Options{.learning_rate = 0.01, .weight_decay = 0.01});
     else
-        optimizer =
-            std::make_unique<Sgd<S>>(parameters(model), SgdOptions{.learning_rate = 0.01, .momentum = 0.9});
+        optimizer = std::make_unique<Sgd<S>>(parameters(model),
+                                             Sgd<double>::Options{.learning_rate = 0.01, .momentum = 0.9});
     MovingAverage<S> average(parameters(model), {.decay = 0.9, .bias_correction = adam});
 
-    TrainerOptions<S> options{.per_device_batch_size = 9,
-                              .gradient_accumulation_steps = {{0, 4}, {3, 2}},
-                              .num_train_epochs = 8,
-                              .seed = 11,
-                              .max_grad_norm = 0.5,
-                              .schedule = Schedule::warm_up(5, Schedule::cosine(0.02, 60)),
-                              .average = &average,
-                              .tail = tails[static_cast<std::size_t>(variant) % tails.size()],
-                              .checkpoint = folder + "/run.state",
-                              .save_steps = 3,
-                              .save_micro_batches = variant % 4 == 3 ? 1 : 5,
-                              .metrics_csv = folder + "/run.csv",
-                              .metrics_jsonl = folder + "/run.jsonl",
-                              .loss_curve = folder + "/run.svg"};
+    typename Trainer<S>::Options options{.per_device_batch_size = 9,
+                                         .gradient_accumulation_steps = {{0, 4}, {3, 2}},
+                                         .num_train_epochs = 8,
+                                         .seed = 11,
+                                         .max_grad_norm = 0.5,
+                                         .schedule = Schedule::warm_up(5, Schedule::cosine(0.02, 60)),
+                                         .average = &average,
+                                         .tail = tails[static_cast<std::size_t>(variant) % tails.size()],
+                                         .checkpoint = folder + "/run.state",
+                                         .save_steps = 3,
+                                         .save_micro_batches = variant % 4 == 3 ? 1 : 5,
+                                         .metrics_csv = folder + "/run.csv",
+                                         .metrics_jsonl = folder + "/run.jsonl",
+                                         .loss_curve = folder + "/run.svg"};
     if (checkpointed) options.gradient_checkpointing = Checkpointing{};
     const auto loss = [&](const Items& some, ForwardPass& pass) {
         return cross_entropy(model(constant(rows(x, some)), pass), rows(labels, some));

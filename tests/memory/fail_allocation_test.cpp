@@ -1,4 +1,4 @@
-// memory::fail_allocation() makes the n-th buffer fail, cached or not; the memory account stays correct.
+// memory::detail::fail_allocation() makes the n-th buffer fail, cached or not; the memory account stays correct.
 #include <thread>
 #include <vector>
 
@@ -18,7 +18,7 @@ TEST_CASE("fail_allocation: the n-th buffer fails, even when the cache has one")
     for (const std::uint64_t n : {1u, 2u, 5u}) {
         const std::size_t in_use = memory::in_use();
         std::vector<memory::detail::Storage*> held;
-        memory::fail_allocation(n);
+        memory::detail::fail_allocation(n);
         for (std::uint64_t i = 1; i < n; ++i) held.push_back(allocate(1000));
         CHECK(message_of_failed(1000).find("[memory] out of memory on cpu: asked 1000 B") == 0);
         held.push_back(allocate(1000));  // the next allocation succeeds
@@ -26,17 +26,17 @@ TEST_CASE("fail_allocation: the n-th buffer fails, even when the cache has one")
         for (memory::detail::Storage* storage : held) memory::detail::unref(storage);
         CHECK(memory::in_use() == in_use);
     }
-    memory::fail_allocation(1);
+    memory::detail::fail_allocation(1);
     memory::detail::unref(allocate(0));                                 // an empty buffer needs no memory
     std::thread([] { memory::detail::unref(allocate(1000)); }).join();  // another thread
-    memory::fail_allocation(0);
+    memory::detail::fail_allocation(0);
     memory::detail::unref(allocate(1000));
 }
 
 TEST_CASE("OutOfMemory: has the requested bytes and the bytes in use") {
     memory::detail::Storage* const here = allocate(64);
     const std::size_t in_use = memory::in_use();
-    memory::fail_allocation(1);
+    memory::detail::fail_allocation(1);
     try {
         allocate(4096);
         FAIL("it was served");
@@ -50,7 +50,7 @@ TEST_CASE("OutOfMemory: has the requested bytes and the bytes in use") {
 
 TEST_CASE("fail_allocation: counts and classes stay correct while a failure is pending") {
     const auto rows = [](bool awaited) {
-        if (awaited) memory::fail_allocation(1000000);
+        if (awaited) memory::detail::fail_allocation(1000000);
         memory::reset_peak();
         std::vector<std::size_t> seen;
         const auto look = [&] {
@@ -70,7 +70,7 @@ TEST_CASE("fail_allocation: counts and classes stay correct while a failure is p
             look();
         }
         look();
-        memory::fail_allocation(0);
+        memory::detail::fail_allocation(0);
         return seen;
     };
     CHECK(rows(false) == rows(true));

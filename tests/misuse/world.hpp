@@ -112,12 +112,16 @@ template <class S> void put(Numbers& to, const BatchStatistics<S>& x) {
     put(to, x.mean), put(to, x.variance), put(to, x.count);
 }
 template <class S> void put(Numbers& to, const detail::BatchNormed<S>& x) { put(to, x.y); }
-template <class S> void put(Numbers& to, const UpdateResult<S>& x) { put(to, x.stepped), put(to, x.count); }
+template <class S> void put(Numbers& to, const typename Window<S>::Result& x) {
+    put(to, x.stepped), put(to, x.count);
+}
 inline void put(Numbers& to, const Idx& x) {
     for (auto v : x.values) put(to, v);
 }
-inline void put(Numbers& to, const Gradcheck& x) { put(to, x.ok); }
-inline void put(Numbers& to, const Evaluation& x) { put(to, x.loss), put(to, x.accuracy), put(to, x.count); }
+inline void put(Numbers& to, const detail::Gradcheck& x) { put(to, x.ok); }
+inline void put(Numbers& to, const detail::Evaluation& x) {
+    put(to, x.loss), put(to, x.accuracy), put(to, x.count);
+}
 template <class E, std::size_t n> void put(Numbers& to, const std::array<E, n>& x) {
     for (const E& each : x) put(to, each);
 }

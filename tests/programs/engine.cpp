@@ -341,10 +341,10 @@ private:
             case Op::info_nce:
                 return result(step, info_nce(a(), b(), n));
             case Op::dropout:
-                return dropout(
-                    a(), n,
-                    DropoutSeed{static_cast<std::uint64_t>(whole(0)), static_cast<std::uint64_t>(whole(1)),
-                                static_cast<std::uint64_t>(whole(2))});
+                return dropout(a(), n,
+                               detail::DropoutSeed{static_cast<std::uint64_t>(whole(0)),
+                                                   static_cast<std::uint64_t>(whole(1)),
+                                                   static_cast<std::uint64_t>(whole(2))});
             case Op::detach:
                 return detach(x[0]);
             default:

@@ -230,9 +230,9 @@ TEST_CASE("CheckRules: the checks end with the object") {
         CHECK(watching::checks);
     }
     CHECK_FALSE(watching::checks);
-    const bool poisoned = memory::set_poison(false);
+    const bool poisoned = memory::detail::set_poison(false);
     { const CheckRules check; }
-    CHECK_FALSE(memory::set_poison(poisoned));
+    CHECK_FALSE(memory::detail::set_poison(poisoned));
 }
 
 TEST_CASE("CheckRules: no operation changes its operands or ignores Write") {

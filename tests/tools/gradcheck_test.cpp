@@ -34,7 +34,7 @@ auto square_with_error(std::size_t at, double factor) {
 }  // namespace
 
 TEST_CASE("gradcheck: a right gradient passes, and the report has the largest difference") {
-    const Gradcheck checked = gradcheck(square_with_error(0, 1), {A{1, -2, 3}});
+    const auto checked = gradcheck(square_with_error(0, 1), {A{1, -2, 3}});
     CHECK(static_cast<bool>(checked));
     CHECK(checked.ok);
     CHECK(checked.worst < 1e-7);
@@ -42,7 +42,7 @@ TEST_CASE("gradcheck: a right gradient passes, and the report has the largest di
 }
 
 TEST_CASE("gradcheck: the report names the input and the element of a wrong gradient") {
-    const Gradcheck checked = gradcheck(square_with_error(1, 2), {A{1, -2, 3}});
+    const auto checked = gradcheck(square_with_error(1, 2), {A{1, -2, 3}});
     CHECK_FALSE(checked);
     CHECK_FALSE(checked.ok);
     CHECK(checked.worst > 0.1);
@@ -52,7 +52,7 @@ TEST_CASE("gradcheck: the report names the input and the element of a wrong grad
 TEST_CASE("gradcheck: a random direction finds one wrong element among many") {
     Random random(1);
     const A many = random.array<double>({500});
-    const Gradcheck wrong = gradcheck(square_with_error(321, 1.5), {many});
+    const auto wrong = gradcheck(square_with_error(321, 1.5), {many});
     CHECK_FALSE(wrong.ok);
     CHECK_THAT(wrong.report, contains("random direction, seed 0"));
     CHECK(gradcheck(square_with_error(321, 1), {many}).ok);
@@ -60,7 +60,7 @@ TEST_CASE("gradcheck: a random direction finds one wrong element among many") {
 
 TEST_CASE("gradcheck: NaN does not pass") {
     CHECK_FALSE(gradcheck(square_with_error(0, std::nan("")), {A{1}}).ok);
-    const Gradcheck checked = gradcheck([](const Inputs& x) { return log(x[0]); }, {A{-1}});
+    const auto checked = gradcheck([](const Inputs& x) { return log(x[0]); }, {A{-1}});
     CHECK_FALSE(checked);
     CHECK_FALSE(checked.ok);
     CHECK(std::isnan(checked.worst));
@@ -81,8 +81,8 @@ TEST_CASE("gradcheck: outputs have weights, so that errors that cancel in a plai
 
 TEST_CASE("gradcheck: inputs stay unchanged, and may be several and empty") {
     const A a{1, 2}, b({2, 1}, {3, 4}), nothing({0}, {});
-    const Gradcheck checked = gradcheck([](const Inputs& x) { return x[0] * x[1] + sum(x[2]); },
-                                        {a, b, nothing}, {.tolerance = 1e-7, .seed = 9});
+    const auto checked = gradcheck([](const Inputs& x) { return x[0] * x[1] + sum(x[2]); }, {a, b, nothing},
+                                   {.tolerance = 1e-7, .seed = 9});
     INFO(checked.report);
     CHECK(checked.ok);
     CHECK(a.to_vector() == std::vector<double>{1, 2});

@@ -127,7 +127,7 @@ TEST_CASE("Profile: the end of a backward function whose begin was not observed 
             if (std::string(node.op()) == "tanh") throw std::runtime_error("no");
         }
     } throws;
-    const ObserverScope scope(throws);
+    const Observer::Scope scope(throws);
     const Tensor w = weights();
     const Profile profile(Device::cpu, simulated_clock);
     const Tensor y = custom(

@@ -44,7 +44,7 @@ TEST_CASE("SavedValues: its bytes are the growth of saved memory at every step o
     const std::size_t before = saved();
     const SavedValues kept;
     Compare compare(kept, before);
-    const ObserverScope scope(compare);
+    const Observer::Scope scope(compare);
     graph.grow(random.whole(1, 25));
     CHECK(kept.bytes() == saved() - before);
     const Tensor loss = graph.loss();

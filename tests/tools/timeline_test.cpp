@@ -67,7 +67,7 @@ TEST_CASE("Timeline: samples are the memory report after each event, and the pea
     memory::reset_peak();
     const Timeline timeline;
     Reports reports_seen;
-    const ObserverScope scope(reports_seen);
+    const Observer::Scope scope(reports_seen);
     graph.grow(random.whole(1, 25));
     const Tensor loss = graph.loss();
     graph.drop_results();

@@ -74,11 +74,11 @@ TEMPLATE_TEST_CASE("MovingAverage::swap: the model has the averages until the ne
 TEST_CASE("MovingAverage::load: the average continues with the same bits, or nothing changes") {
     for (bool corrected : {false, true})
         for (std::uint64_t cut : {0u, 1u, 4u}) {
-            const AverageOptions options{.decay = 0.9, .bias_correction = corrected};
+            const MovingAverage<double>::Options options{.decay = 0.9, .bias_correction = corrected};
             const Tensor64 w = parameter<double>({0, 0});
             MovingAverage<double> whole({w}, options), resumed({w}, options);
             const auto move = [&](std::uint64_t t) {
-                set(w, random_normal<double>({2}, {.seed = 5, .stream = t}));
+                set(w, randn<double>({2}, {.seed = 5, .stream = t}).value());
             };
             for (std::uint64_t t = 0; t < cut; ++t) move(t), whole.update();
             TrainingState state;

@@ -104,7 +104,7 @@ TEST_CASE("Law: cached gradients equal the gradient of the loss over all items")
     const bool known = random.coin(), clipped = random.coin();
     CAPTURE(seed, items, views, towers.towers.size(), sizes, known, clipped);
 
-    WindowOptions<double> options{.micro_batches = 2, .seed = seed};
+    Window<double>::Options options{.micro_batches = 2, .seed = seed};
     if (known) options.total = static_cast<double>(2 * items * std::max(1, views - 1));
     if (clipped) options.max_norm = 0.01;
     const auto before = numbers(towers.parameters);

@@ -62,7 +62,8 @@ TEST_CASE("clip_grad_norm: a copy of a gradient keeps its values") {
 TEST_CASE("clip_grad_norm: non-finite gradients are counted, and throw an Error only on request") {
     const auto w = with_gradients<double>({{1, nan, inf}, {2}, {-inf}});
     CHECK(detail::count_non_finite(w) == 3);
-    CHECK_THROWS_WITH(clip_grad_norm(w, 1, NonFiniteNorm::raise), contains("3 elements are infinite or NaN"));
+    CHECK_THROWS_WITH(clip_grad_norm(w, 1, detail::NonFiniteNorm::raise),
+                      contains("3 elements are infinite or NaN"));
     CHECK(w[1].grad().item() == 2);
     CHECK(std::isnan(clip_grad_norm(w, 1)));
     CHECK(std::isnan(w[1].grad().item()));  // as in PyTorch

@@ -43,7 +43,6 @@ REJECTED = {
     "SelfAttention<float>(4, 2, {1, 0}, true);": "write {.causal = true}",
     "cross_entropy(y, Array<std::int32_t>{0, 1}, 0.1);": "use of deleted function",
     "window.add(mse(y, y), 2);": "// write {.weight = 2}",
-    "random_uniform<float>({3}, -1, 1);": "tally::TensorOptions",
     "rows(numbers, {0, 2});": "explicit constructor",
     "for (float each : (y * 2).value().span()) numbers = {each};": "use of deleted function",
     "const float* at = (y * 2).value().data(); numbers = {*at};": "use of deleted function",

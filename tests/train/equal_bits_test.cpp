@@ -33,15 +33,17 @@ template <class S>
 std::unique_ptr<Optimizer<S>> optimizer(std::int64_t which, std::vector<Var<Array<S>>> of) {
     switch (which) {
         case 0:
-            return std::make_unique<Sgd<S>>(std::move(of), SgdOptions{.learning_rate = 0.01});
+            return std::make_unique<Sgd<S>>(std::move(of), Sgd<double>::Options{.learning_rate = 0.01});
         case 1:
             return std::make_unique<Sgd<S>>(
-                std::move(of), SgdOptions{.learning_rate = 0.01, .momentum = 0.9, .weight_decay = 0.01});
+                std::move(of),
+                Sgd<double>::Options{.learning_rate = 0.01, .momentum = 0.9, .weight_decay = 0.01});
         case 2:
             return std::make_unique<Sgd<S>>(
-                std::move(of), SgdOptions{.learning_rate = 0.01, .momentum = 0.8, .nesterov = true});
+                std::move(of),
+                Sgd<double>::Options{.learning_rate = 0.01, .momentum = 0.8, .nesterov = true});
         case 3:
-            return std::make_unique<Adam<S>>(std::move(of), AdamOptions{.learning_rate = 0.01});
+            return std::make_unique<Adam<S>>(std::move(of), Adam<double>::Options{.learning_rate = 0.01});
         default:
             return std::make_unique<AdamW<S>>(std::move(of));
     }
@@ -71,7 +73,7 @@ template <class S> Trained<S> train(const Case& of, const Way& way) {
     Net<S> net(of.seed, of.wanted, of.least_items);
     if (way.segments) net.body.checkpoint({.segments = std::min(way.segments, net.body.size())});
     const auto steps = optimizer<S>(of.which, net.parameters);
-    WindowOptions<S> options{.total = of.total, .seed = of.seed};
+    typename Window<S>::Options options{.total = of.total, .seed = of.seed};
     if (of.clips) options.max_norm = 0.5;
     Window<S> window(*steps, options);
     Trained<S> done;
@@ -126,7 +128,7 @@ template <class S> void check_case(Case of, Seen& seen, std::optional<std::int64
     Operations operations;
     double counted = 0;
     {
-        const ObserverScope on(operations);
+        const Observer::Scope on(operations);
         ForwardPass pass{.training = true};
         counted = net.loss(0, net.items, pass).count.item();
     }

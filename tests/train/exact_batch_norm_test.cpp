@@ -89,7 +89,7 @@ Numbers trained(std::uint64_t seed, bool exact) {
     std::vector<std::vector<double>> before;
     for (const Tensor64& p : parameters(drawn.model)) before.push_back(p.value().to_vector());
     Sgd<double> sgd(parameters(drawn.model), {.learning_rate = 1});
-    WindowOptions<double> options{.seed = seed};
+    Window<double>::Options options{.seed = seed};
     const double count = static_cast<double>(drawn.items * (drawn.squares ? 3 : 1));
     if (random.coin()) options.total = count;
     if (random.coin()) options.max_norm = 0.5;
@@ -143,7 +143,7 @@ TEST_CASE("add_with_exact_batch_norm: models and windows for which it would not 
             [&](const Items& some) { return constant(rows(x, some)); },
             [](const Tensor64& y, const Items&) { return make_loss(y * y); });
     };
-    const auto error_of = [&](Sequential<double> model, WindowOptions<double> options = {}) {
+    const auto error_of = [&](Sequential<double> model, Window<double>::Options options = {}) {
         Sgd<double> sgd(parameters(model), {.learning_rate = 1});
         Window<double> window(sgd, options);
         try {

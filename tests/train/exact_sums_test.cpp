@@ -43,9 +43,9 @@ void shuffle(Random& random, std::vector<Micro>& all) {
 
 // A random net with an optimizer and a window.
 template <class S> struct Training {
-    explicit Training(std::uint64_t seed, WindowOptions<S> options, std::size_t segments = 0)
+    explicit Training(std::uint64_t seed, typename Window<S>::Options options, std::size_t segments = 0)
         : net(seed, {seed % kinds<S>().size()}),
-          adam(net.parameters, AdamOptions{.learning_rate = 0.01}),
+          adam(net.parameters, Adam<double>::Options{.learning_rate = 0.01}),
           window(adam, options) {
         if (segments) net.body.checkpoint({.segments = std::min(segments, net.body.size())});
     }
@@ -61,7 +61,7 @@ template <class S> struct Training {
         double loss = 0, count = 0, norm = 0;
     };
     Bits finish() {
-        const UpdateResult<S> done = window.finish();
+        const auto done = window.finish();
         Bits bits{.loss = done.loss(), .count = done.count, .norm = done.norm.value_or(0)};
         for (const auto& p : net.parameters) {
             bits.gradients.push_back(p.node()->gradient.clone());
@@ -84,8 +84,8 @@ template <class S> bool same(const typename Training<S>::Bits& a, const typename
            a.count == b.count && a.norm == b.norm;
 }
 
-template <class S> WindowOptions<S> drawn_options(Random& random, Sum how) {
-    WindowOptions<S> options{.sum = how, .seed = 3};
+template <class S> typename Window<S>::Options drawn_options(Random& random, Sum how) {
+    typename Window<S>::Options options{.sum = how, .seed = 3};
     if (random.whole(0, 3) == 0) options.reduction = Reduction::sum;
     if (random.whole(0, 3) == 0) options.weigh = Weigh::micro_batches;
     if (random.coin()) options.max_norm = 0.5;
@@ -96,7 +96,7 @@ template <class S> WindowOptions<S> drawn_options(Random& random, Sum how) {
 
 // Trains in another order, with checkpoints, and with an interruption that saves and loads the window.
 template <class S> typename Training<S>::Bits trained_otherwise(std::uint64_t seed, Random& random,
-                                                                const WindowOptions<S>& options,
+                                                                const typename Window<S>::Options& options,
                                                                 std::vector<Micro> micro_batches) {
     shuffle(random, micro_batches);
     const auto segments = static_cast<std::size_t>(random.whole(0, 3));
@@ -122,7 +122,7 @@ std::vector<Array<S>> distributed_sums(std::uint64_t seed, Random& random, std::
     std::vector<std::unique_ptr<Training<S>>> ranks;
     std::vector<std::unique_ptr<detail::ExactGradients<S>>> sums;
     for (std::int64_t p = random.whole(1, 5); p > 0; --p) {
-        ranks.push_back(std::make_unique<Training<S>>(seed, WindowOptions<S>{}));
+        ranks.push_back(std::make_unique<Training<S>>(seed, typename Window<S>::Options{}));
         sums.push_back(std::make_unique<detail::ExactGradients<S>>(ranks.back()->net.parameters));
     }
     for (const Micro& micro : micro_batches) {
@@ -349,13 +349,13 @@ TEST_CASE("Sum::exact: if any allocation fails, nothing is updated and discard()
             window.finish();
         };
         bool failed = false;
-        memory::fail_allocation(failing);
+        memory::detail::fail_allocation(failing);
         try {
             fill();
         } catch (const OutOfMemory&) {
             failed = true;
         }
-        memory::fail_allocation(0);
+        memory::detail::fail_allocation(0);
         if (failed) {
             CHECK(w.value().to_vector() == std::vector<float>(3, 1));
             window.discard();
@@ -450,7 +450,7 @@ TEST_CASE("Sum::exact: an infinite sum of finite gradients skips the step") {
         Window<float> window(sgd, {.reduction = Reduction::sum, .sum = Sum::exact, .non_finite = policy});
         for (int micro = 0; micro < 2; ++micro)
             window.add({sum(weight) * 2e38 - 2e38, constant(Array<float>::full({}, 1))});
-        const UpdateResult<float> done = window.finish();
+        const auto done = window.finish();
         CHECK(!done.stepped);
         CHECK(done.dropped == 2);
         CHECK(weight.value().item() == 1);

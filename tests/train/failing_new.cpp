@@ -28,14 +28,14 @@ void FailingNew::start() {
     hit = false;
     for_ever = kind_ == Scarce::from_then_on;
     if (kind_ == Scarce::ledger)
-        memory::fail_allocation(n_);
+        memory::detail::fail_allocation(n_);
     else
         until = n_;
 }
 
 void FailingNew::stop() {
     if (hit) failed_ = true;
-    memory::fail_allocation(0);
+    memory::detail::fail_allocation(0);
     until = 0;
     hit = false;
 }

@@ -23,7 +23,7 @@ template <class S> struct Training {
     explicit Training(Kind of)
         : kind(of),
           model(has_images() ? network_of_images() : network()),
-          adam(parameters(model), AdamOptions{.learning_rate = 0.01}),
+          adam(parameters(model), Adam<double>::Options{.learning_rate = 0.01}),
           average(parameters(model), {.decay = 0.9}),
           window(adam, {.non_finite = kind == Kind::drop_micro ? NonFinite::drop_micro : NonFinite::raise,
                         .max_norm = 0.5,
@@ -134,13 +134,13 @@ template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool sh
         const std::int64_t nodes = live_nodes();
 
         bool failed = false;
-        memory::fail_allocation(n);
+        memory::detail::fail_allocation(n);
         try {
             failing.run();
         } catch (const OutOfMemory&) {
             failed = true;
         }
-        memory::fail_allocation(0);
+        memory::detail::fail_allocation(0);
         if (!failed) return n - 1;
 
         // A failed window does not update, and permits only discard().
@@ -188,10 +188,10 @@ TEST_CASE("MicroBatchSize: a failed allocation halves the micro-batch, and the u
     struct Net {
         Sequential<double> model{Linear<double>(3, 4, {1, 0}), Tanh<double>(), Dropout<double>(0.4, 1),
                                  Linear<double>(4, 2, {1, 2})};
-        Adam<double> adam{parameters(model), AdamOptions{.learning_rate = 0.01}};
+        Adam<double> adam{parameters(model), Adam<double>::Options{.learning_rate = 0.01}};
         Window<double> window{adam, {.max_norm = 0.1}};
         Array<double> x = Random(1).array<double>({8, 3}), target = Random(2).array<double>({8, 2});
-        UpdateResult<double> update(MicroBatchSize& size) {
+        Window<double>::Result update(MicroBatchSize& size) {
             return size.update(window, 8, [&](std::int64_t most) {
                 for (const Items& micro : split(in_order(8), most)) {
                     const auto y = model(constant(rows(x, micro)), window.begin_micro_batch(micro.count()));
@@ -214,9 +214,9 @@ TEST_CASE("MicroBatchSize: a failed allocation halves the micro-batch, and the u
         CAPTURE(n);
         Net net;
         MicroBatchSize size(8);
-        memory::fail_allocation(n);
+        memory::detail::fail_allocation(n);
         const auto done = net.update(size);
-        memory::fail_allocation(0);
+        memory::detail::fail_allocation(0);
         CHECK(done.stepped);
         CHECK(done.count == 16);
         CHECK(net.window.updates() == 1);
@@ -238,14 +238,14 @@ TEST_CASE("Window: after an error in a micro-batch only discard() is possible") 
     std::uint64_t failures = 0;
     for (std::uint64_t n = 1;; ++n) {
         const auto loss = forward();
-        memory::fail_allocation(n);
+        memory::detail::fail_allocation(n);
         bool failed = false;
         try {
             training.window.add(loss);
         } catch (const OutOfMemory&) {
             failed = true;
         }
-        memory::fail_allocation(0);
+        memory::detail::fail_allocation(0);
         if (failed) {
             ++failures;
             CHECK_THROWS_WITH(training.window.finish(), contains("discard() the window and start again"));
@@ -257,7 +257,7 @@ TEST_CASE("Window: after an error in a micro-batch only discard() is possible") 
     }
     CHECK(failures > 5);
     forward().sum.backward();
-    memory::fail_allocation(1);
+    memory::detail::fail_allocation(1);
     CHECK_THROWS_AS(training.window.after_backward(2), OutOfMemory);
     CHECK_THROWS_WITH(training.window.finish(), contains("discard() the window and start again"));
 }

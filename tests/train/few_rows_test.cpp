@@ -302,7 +302,7 @@ TEST_CASE("Window: threads that read a gradient concurrently see all rows, each 
 }
 
 TEST_CASE("Window: no rows are deferred for other products, budgets, observers or policies") {
-    const auto added_by_second = [](WindowOptions<float> options) {
+    const auto added_by_second = [](Window<float>::Options options) {
         const Net net = large_net(4);
         Sgd<float> sgd(net.parameters, {.learning_rate = 0.1});
         options.total = 8;
@@ -326,7 +326,7 @@ TEST_CASE("Window: no rows are deferred for other products, budgets, observers o
     }
     struct Silent : Observer {
     } silent;
-    const ObserverScope observing(silent);
+    const Observer::Scope observing(silent);
     CHECK(added_by_second({}) == 0);
 }
 
@@ -402,7 +402,7 @@ TEST_CASE("Window: if memory for deferred rows cannot be allocated, the bits are
     int continued = 0;
     for (std::uint64_t n = 1;; ++n) {
         const Net net = large_net(4);
-        memory::fail_allocation(n);
+        memory::detail::fail_allocation(n);
         bool failed = false;
         try {
             train(net);
@@ -415,7 +415,7 @@ TEST_CASE("Window: if memory for deferred rows cannot be allocated, the bits are
         } catch (const OutOfMemory&) {
             not_reached = true;
         }
-        memory::fail_allocation(0);
+        memory::detail::fail_allocation(0);
         if (!failed) CHECK(differing(net, wanted, false) == "");
         if (not_reached) break;
         continued += failed ? 0 : 1;

@@ -77,9 +77,9 @@ TEST_CASE("load_weights: running statistics have PyTorch's names and survive sav
         if (a[i].buffer) CHECK(same_bits(*a[i].buffer, *b[i].buffer));
         if (a[i].counter) CHECK(b[i].counter->item() == 2);
     }
-    Safetensors file = load_safetensors(folder / "w");
+    detail::Safetensors file = detail::load_safetensors(folder / "w");
     file.tensors.at("1.num_batches_tracked") = Array<double>({}, {2.0});
-    save_safetensors(folder / "w", file.tensors, file.metadata);
+    detail::save_safetensors(folder / "w", file.tensors, file.metadata);
     CHECK_THROWS_WITH(load_weights(folder / "w", again),
                       contains("'1.num_batches_tracked' is not of the model's type I32 or I64"));
 }
@@ -104,9 +104,9 @@ TEST_CASE("Conv2d: initial weights are uniform within PyTorch's bound") {
     const double bound = 1 / std::sqrt(18.0);
     CHECK(layer.weight.shape() == Shape{4, 2, 3, 3});
     for (std::size_t i = 0; i < 72; ++i)
-        CHECK(layer.weight.value().span()[i] == random::uniform<double>(7, 2, i, -bound, bound));
+        CHECK(layer.weight.value().span()[i] == random::detail::uniform<double>(7, 2, i, -bound, bound));
     for (std::size_t i = 0; i < 4; ++i)
-        CHECK(layer.bias.value().span()[i] == random::uniform<double>(7, 2, 72 + i, -bound, bound));
+        CHECK(layer.bias.value().span()[i] == random::detail::uniform<double>(7, 2, 72 + i, -bound, bound));
     CHECK_FALSE(Conv2d<double>(2, 4, 3, any, {.bias = false}).bias);
     Conv2d<double> strided(1, 1, 2, any, {.stride = 2});
     Conv2d<double> padded(1, 1, 3, any, {.padding = 2});
@@ -246,8 +246,8 @@ TEST_CASE("Window::save: a window in mid-update keeps the pending statistics of 
         Random random(seed);
         auto model = std::make_unique<Sequential<double>>(BatchNorm<double>(3), Linear<double>(3, 2, any),
                                                           BatchNorm<double>(2));
-        auto sgd = std::make_unique<Sgd<double>>(parameters(*model), SgdOptions{.momentum = 0.9});
-        auto window = std::make_unique<Window<double>>(*sgd, WindowOptions<double>{.micro_batches = 3});
+        auto sgd = std::make_unique<Sgd<double>>(parameters(*model), Sgd<double>::Options{.momentum = 0.9});
+        auto window = std::make_unique<Window<double>>(*sgd, Window<double>::Options{.micro_batches = 3});
         for (int micro = 0; micro < 9; ++micro) {
             const Array<double> x = random.array<double>({random.whole(2, 5), 3});
             const Tensor64 y = (*model)(constant(x), window->begin_micro_batch(x.shape()[0]));
@@ -259,8 +259,9 @@ TEST_CASE("Window::save: a window in mid-update keeps the pending statistics of 
                 window.reset();
                 model = std::make_unique<Sequential<double>>(BatchNorm<double>(3), Linear<double>(3, 2, any),
                                                              BatchNorm<double>(2));
-                sgd = std::make_unique<Sgd<double>>(parameters(*model), SgdOptions{.momentum = 0.9});
-                window = std::make_unique<Window<double>>(*sgd, WindowOptions<double>{.micro_batches = 3});
+                sgd =
+                    std::make_unique<Sgd<double>>(parameters(*model), Sgd<double>::Options{.momentum = 0.9});
+                window = std::make_unique<Window<double>>(*sgd, Window<double>::Options{.micro_batches = 3});
                 window->load(state, "window", model.get());
             }
             if (window->full()) window->finish();

@@ -16,14 +16,14 @@ inline const std::string layer_folder = TALLY_SOURCE_DIR "/tests/fixtures/layers
 class Expected {
 public:
     explicit Expected(const std::string& name)
-        : file_(load_safetensors(layer_folder + name + "-pass.safetensors")) {}
+        : file_(detail::load_safetensors(layer_folder + name + "-pass.safetensors")) {}
     template <class T = double> const Array<T>& get(const std::string& name) const {
         return std::get<Array<T>>(file_.tensors.at(name));
     }
     const Array<double>& operator[](const std::string& name) const { return get(name); }
 
 private:
-    Safetensors file_;
+    detail::Safetensors file_;
 };
 
 // Requires a difference of at most 1e-12, relative to the largest number but at most to 1 (docs/fixtures.md).

@@ -43,7 +43,7 @@ TEST_CASE("SelfAttention: gradients agree with finite differences") {
     SelfAttention<double> model(width, heads, {seed, 0}, {.causal = random.coin()});
     const Shape shape{random.whole(1, 3), random.whole(1, 4), width};
     const auto f = [&](const auto& in) { return model(in[0]); };
-    const Gradcheck result = gradcheck(f, {random.array<double>(shape)});
+    const auto result = gradcheck(f, {random.array<double>(shape)});
     INFO(result.report);
     CHECK(result.ok);
 }
@@ -67,9 +67,9 @@ TEST_CASE("SelfAttention: causal attention at one place does not depend on later
 TEST_CASE("Linear, SelfAttention: initial values come from the layer's own random stream, within a bound") {
     const Linear<float> layer(16, 3, {7, 2});
     for (std::size_t i = 0; i < 48; ++i)
-        CHECK(layer.weight.value().span()[i] == random::uniform<float>(7, 2, i, -0.25f, 0.25f));
+        CHECK(layer.weight.value().span()[i] == random::detail::uniform<float>(7, 2, i, -0.25f, 0.25f));
     for (std::size_t i = 0; i < 3; ++i)
-        CHECK(layer.bias.value().span()[i] == random::uniform<float>(7, 2, 48 + i, -0.25f, 0.25f));
+        CHECK(layer.bias.value().span()[i] == random::detail::uniform<float>(7, 2, 48 + i, -0.25f, 0.25f));
     CHECK_FALSE(same_bits(layer.weight.value(), Linear<float>(16, 3, {7, 3}).weight.value()));
     CHECK_FALSE(same_bits(layer.weight.value(), Linear<float>(16, 3, {8, 2}).weight.value()));
     CHECK_FALSE(Linear<float>(16, 3, {7, 2}, {.bias = false}).bias);
@@ -77,10 +77,11 @@ TEST_CASE("Linear, SelfAttention: initial values come from the layer's own rando
     const SelfAttention<double> attention(6, 2, {7, 2});
     const double bound = std::sqrt(6.0 / (6 + 18)), out_bound = 1 / std::sqrt(6.0);  // Glorot's, Linear's
     for (std::size_t i = 0; i < 6 * 18; ++i)
-        CHECK(attention.in_weight.value().span()[i] == random::uniform<double>(7, 2, i, -bound, bound));
+        CHECK(attention.in_weight.value().span()[i] ==
+              random::detail::uniform<double>(7, 2, i, -bound, bound));
     for (std::size_t i = 0; i < 36; ++i)
         CHECK(attention.out_weight.value().span()[i] ==
-              random::uniform<double>(7, 2, 6 * 18 + i, -out_bound, out_bound));
+              random::detail::uniform<double>(7, 2, 6 * 18 + i, -out_bound, out_bound));
     for (const double zero : attention.in_bias.value().to_vector()) CHECK(zero == 0);
     for (const double zero : attention.out_bias.value().to_vector()) CHECK(zero == 0);
 }

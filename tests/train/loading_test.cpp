@@ -21,7 +21,7 @@ struct Training {
     explicit Training(std::uint64_t seed, double rate = 0.01)
         : model(Linear<double>(4, 5, {seed, 0}), BatchNorm<double>(5), Tanh<double>(),
                 Dropout<double>(0.3, 7), Linear<double>(5, 4, {seed, 1})),
-          adam(parameters(model), AdamOptions{.learning_rate = rate}),
+          adam(parameters(model), Adam<double>::Options{.learning_rate = rate}),
           average(parameters(model), {.decay = 0.9}),
           window(adam, {.micro_batches = 2,
                         .max_norm = 0.5,
@@ -122,7 +122,7 @@ TEST_CASE("Window::load: parameters are identified by their names in the model")
     Adam<double> adam(reversed, {.learning_rate = 0.01});
     MovingAverage<double> average(reversed, {.decay = 0.9});
     training.window.discard();
-    WindowOptions<double> options = training.window.options();
+    Window<double>::Options options = training.window.options();
     options.average = &average;
     Window<double> other(adam, options);
     CHECK_THROWS_WITH(other.load(state, "w", &training.model),
@@ -178,9 +178,9 @@ std::vector<Entry> absurd(const std::string& name, const Entry& entry) {
 TEST_CASE("Trainer::load: a state with an invalid, missing or surplus entry changes nothing") {
     const Folder folder;
     const std::string path = folder / "run.state", changed = folder / "changed.state";
-    TrainerOptions<double> options = SmallTraining::options();
+    Trainer<double>::Options options = SmallTraining::options();
     const auto interrupted = [&](const std::string& checkpoint, std::int64_t micro_batches) {
-        TrainerOptions<double> saving = options;
+        Trainer<double>::Options saving = options;
         saving.checkpoint = checkpoint;
         saving.save_micro_batches = 1;
         auto training = std::make_unique<SmallTraining>(saving);

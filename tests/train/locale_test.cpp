@@ -54,12 +54,12 @@ TEST_CASE("messages and reports: numbers have a decimal point when the locale ha
     progress.last.count = 5;
     progress.samples_per_second = 12.5;
     CHECK(has(detail::progress_line(progress), "loss 0.9648 = 4.824/5, 12.5/s"));
-    TrainingSummary summary;
+    Trainer<double>::Summary summary;
     summary.samples = 3;
     summary.seconds = 1.5;
     CHECK(has(to_string(summary), "3 samples in 1.5 s: 2 samples/s"));
     CHECK(bytes_in_words(1536) == "1.5 KiB");
-    std::vector<UpdateRecord> records(2);
+    std::vector<Trainer<double>::Record> records(2);
     records[0].sum = 1.5, records[0].count = 1, records[0].update = 1;
     records[1].sum = 0.5, records[1].count = 1, records[1].update = 2;
     const std::string svg = detail::loss_curve_svg(records, "loss");

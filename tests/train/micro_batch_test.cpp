@@ -24,7 +24,7 @@ struct Net {
     Net(std::uint64_t seed, std::int64_t items, std::int64_t width)
         : model(Linear<double>(width, width, {seed, 0}), Tanh<double>(), Dropout<double>(0.3, 2),
                 Linear<double>(width, width, {seed, 1}), Tanh<double>(), Linear<double>(width, 2, {seed, 3})),
-          adam(parameters(model), AdamOptions{.learning_rate = 0.01}),
+          adam(parameters(model), Adam<double>::Options{.learning_rate = 0.01}),
           window(adam, {.max_norm = 1.0, .seed = seed}),
           x(Random(seed).array<double>({items, width})),
           target(Random(seed + 1).array<double>({items, 2})) {}
@@ -240,7 +240,7 @@ namespace {
 struct Fitted {
     struct Interrupted {};
 
-    Fitted(TrainerOptions<double> options, std::int64_t at_most)
+    Fitted(Trainer<double>::Options options, std::int64_t at_most)
         : net(3, 26, 4), fits(at_most), sgd(parameters(net.model), {.learning_rate = 0.1, .momentum = 0.9}) {
         trainer.emplace(
             net.model, sgd, 26,
@@ -259,7 +259,7 @@ struct Fitted {
     std::optional<Trainer<double>> trainer;
 };
 
-TrainerOptions<double> fitted_options() {
+Trainer<double>::Options fitted_options() {
     return {.per_device_batch_size = 8,
             .auto_find_batch_size = true,
             .gradient_accumulation_steps = {{0, 2}, {2, 1}},
@@ -276,7 +276,7 @@ TEST_CASE("Trainer: auto_find_batch_size finds the size that fits and yields the
     CHECK(roomy.trainer->micro_batch_size() == 8);
     CHECK(roomy.trainer->summary().retries == 0);
     CHECK(roomy.trainer->updates() == 2 + 2 + 4);
-    TrainerOptions<double> plain = fitted_options();
+    Trainer<double>::Options plain = fitted_options();
     plain.auto_find_batch_size = false;
     Fitted fixed_size(plain, 8);
     fixed_size.trainer->train();
@@ -294,7 +294,7 @@ TEST_CASE("Trainer: auto_find_batch_size finds the size that fits and yields the
         CHECK(worst(narrow.numbers(), roomy.numbers()) < 1e-12);
         REQUIRE(narrow.trainer->records().size() == roomy.trainer->records().size());
         for (std::size_t i = 0; i < roomy.trainer->records().size(); ++i) {
-            const UpdateRecord &a = narrow.trainer->records()[i], &b = roomy.trainer->records()[i];
+            const Trainer<double>::Record &a = narrow.trainer->records()[i], &b = roomy.trainer->records()[i];
             CHECK(a.count == b.count);
             CHECK(std::abs(a.sum - b.sum) < 1e-12);
             CHECK(a.epoch == b.epoch);
@@ -332,7 +332,7 @@ TEST_CASE("Trainer: a resumed training keeps the found size") {
     const Folder folder;
     Fitted plain(fitted_options(), 3);
     plain.trainer->train();
-    TrainerOptions<double> options = fitted_options();
+    Trainer<double>::Options options = fitted_options();
     options.checkpoint = folder / "run.state";
     options.save_steps = 1;
     {
@@ -350,7 +350,7 @@ TEST_CASE("Trainer: a resumed training keeps the found size") {
 
 TEST_CASE("Trainer: a training that ran out of memory can resume with auto_find_batch_size") {
     const Folder folder;
-    TrainerOptions<double> options = fitted_options();
+    Trainer<double>::Options options = fitted_options();
     options.auto_find_batch_size = false;
     options.checkpoint = folder / "run.state";
     options.save_steps = 1;
@@ -368,7 +368,7 @@ TEST_CASE("Trainer: a training that ran out of memory can resume with auto_find_
 
 TEST_CASE("Trainer: options that auto_find_batch_size excludes throw an Error") {
     const auto construct_with = [](auto change) {
-        TrainerOptions<double> options = fitted_options();
+        Trainer<double>::Options options = fitted_options();
         change(options);
         Fitted training(options, 8);
     };

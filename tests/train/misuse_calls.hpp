@@ -56,7 +56,7 @@ struct Program : Module<double> {
                          0.5);
     }
     void open() {
-        window.emplace(sgd, WindowOptions<double>{.micro_batches = 2, .sum = how});
+        window.emplace(sgd, Window<double>::Options{.micro_batches = 2, .sum = how});
         at_start = {};
         window->save(at_start, "window");
     }

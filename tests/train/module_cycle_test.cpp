@@ -37,7 +37,7 @@ TEST_CASE("Module: a module that two others share is listed under both") {
             members.child("two", two);
         }
     } pair;
-    CHECK(modules(pair).size() == 5);
+    CHECK(detail::modules(pair).size() == 5);
 }
 
 }  // namespace tally::test

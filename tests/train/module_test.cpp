@@ -103,14 +103,14 @@ TEST_CASE("parameters: equal names throw an Error, and a shared parameter is lis
     CHECK_THROWS_WITH(parameters(model), "[module] two members are called 'a.weight'");
 }
 
-TEST_CASE("SideEffects: effects happen once per update for every split of the window") {
+TEST_CASE("detail::SideEffects: effects happen once per update for every split of the window") {
     const std::uint64_t seed = GENERATE(range(1u, 31u));
     CAPTURE(seed);
     Random random(seed);
     const Array<double> x = random.array<double>({random.whole(2, 8)});
     const auto after = [&](std::int64_t size, bool one_pass) {
         Mean mean;
-        SideEffects window;
+        detail::SideEffects window;
         ForwardPass all{.training = true};
         for (const Tensor64& micro : split(constant(x), size)) {
             ForwardPass pass{.training = true};

@@ -33,7 +33,7 @@ template <class S> struct Drawn {
     };
     std::vector<Array<S>> values;
     std::vector<Micro> micros;
-    WindowOptions<S> options{.noise = true};
+    typename Window<S>::Options options{.noise = true};
     bool penalty;
 
     explicit Drawn(Random& r) : penalty(r.whole(0, 3) == 0) {
@@ -136,14 +136,14 @@ template <class S> void check_by_hand(std::uint64_t seed) {
     for (const bool noise : {true, false}) {
         const Leaves<S> leaves = drawn.leaves();
         Sgd<S> sgd(leaves, {.learning_rate = 0.1});
-        WindowOptions<S> options = drawn.options;
+        typename Window<S>::Options options = drawn.options;
         options.noise = noise;
         Window<S> window(sgd, options);
         for (int update = 0; update < 2; ++update) {
             for (const auto& micro : drawn.micros)
                 window.add(drawn.loss(leaves, micro), {.weight = micro.weight});
             if (drawn.penalty) window.add_regularizer(sum(leaves[0] * leaves[0]) * 3);
-            const UpdateResult<S> done = window.finish();
+            const auto done = window.finish();
             REQUIRE(done.stepped);
             CHECK(done.noise.windows + done.noise.without == noise);
             if (!noise) continue;
@@ -246,12 +246,13 @@ Measured measured(const Known& known, std::uint64_t seed, std::int64_t windows) 
     for (std::int64_t i = 0; i < windows; ++i) {
         for (const double size : known.sizes) {  // the sum of normal numbers is normal
             const Array<double> sum_of_items =
-                random_normal<double>({known.d}, {.seed = seed, .stream = stream++}, size * known.mean,
-                                      std::sqrt(size * known.variance));
+                randn<double>({known.d}, size * known.mean, std::sqrt(size * known.variance),
+                              {.seed = seed, .stream = stream++})
+                    .value();
             window.add({sum(w * constant(sum_of_items.to(here()))),
                         constant(Array<double>::full({}, size, here()))});
         }
-        const UpdateResult<double> done = window.finish();
+        const auto done = window.finish();
         found.traces.push_back(done.noise.trace());
         found.squares.push_back(done.noise.square());
     }
@@ -418,7 +419,7 @@ TEST_CASE("Window::save: a loaded window continues the noise estimate") {
 }
 
 TEST_CASE("Window::load: a window saved after a NaN gradient can be loaded") {
-    const WindowOptions<double> options{.non_finite = NonFinite::drop_window, .noise = true};
+    const Window<double>::Options options{.non_finite = NonFinite::drop_window, .noise = true};
     OneWeight one, other;
     Window<double> saved(one.sgd, options), loaded(other.sgd, options);
     saved.add(linear_loss(one.w, std::numeric_limits<double>::quiet_NaN()));

@@ -28,11 +28,11 @@ using lesson::AdamA;
         return names;                                                                             \
     }()
 
-const TrainerOptions<double> trainer_options;
-const WindowOptions<double> window_options;
-const SgdOptions sgd_options;
-const AdamOptions adam_options;
-const AverageOptions average_options;
+const Trainer<double>::Options trainer_options;
+const Window<double>::Options window_options;
+const Sgd<double>::Options sgd_options;
+const Adam<double>::Options adam_options;
+const MovingAverage<double>::Options average_options;
 
 const std::vector<std::string> trainer_names = TALLY_NAMES(
     trainer_options, per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
@@ -87,14 +87,14 @@ std::string bits(SmallTraining& training) {
     return all;
 }
 
-TrainerOptions<double> base() {
-    TrainerOptions<double> options = SmallTraining::options();
+Trainer<double>::Options base() {
+    Trainer<double>::Options options = SmallTraining::options();
     options.max_grad_value = 0.2;
     options.num_train_epochs = 3;
     return options;
 }
 
-std::string uninterrupted(TrainerOptions<double> options) {
+std::string uninterrupted(Trainer<double>::Options options) {
     SmallTraining training(options);
     training.trainer.train();
     return bits(training);
@@ -103,8 +103,8 @@ std::string uninterrupted(TrainerOptions<double> options) {
 bool without_average = false;  // a change that the options alone cannot express
 std::ostringstream progress;
 
-std::vector<Row<TrainerOptions<double>>> trainer_rows(const Folder& folder) {
-    using O = TrainerOptions<double>;
+std::vector<Row<Trainer<double>::Options>> trainer_rows(const Folder& folder) {
+    using O = Trainer<double>::Options;
     return {
         {"per_device_batch_size", [](O& o) { o.per_device_batch_size = 2; },
          "per_device_batch_size 4, here it is 2"},
@@ -166,7 +166,7 @@ TEST_CASE("Trainer::load: each changed option is rejected by its name or keeps t
             const std::string path = folder / "run.state";
             const auto row = trainer_rows(folder)[i];
             CAPTURE(row.option, row.words, in_mid_window);
-            TrainerOptions<double> options = base();
+            Trainer<double>::Options options = base();
             options.checkpoint = path;
             options.save_micro_batches = 1;
             {
@@ -197,7 +197,7 @@ TEST_CASE("Trainer::load: each changed option is rejected by its name or keeps t
     CHECK_THROWS_WITH(
         [&] {
             const Folder folder;
-            TrainerOptions<double> options = base();
+            Trainer<double>::Options options = base();
             options.checkpoint = folder / "run.state";
             SmallTraining(options, false).trainer.train();
             SmallTraining again(options);
@@ -212,8 +212,8 @@ namespace {
 const std::string advice =
     "; make it with what was saved, and after load() set_learning_rate(0.2) if that is what you want";
 
-std::vector<Row<WindowOptions<double>>> window_rows(MovingAverage<double>* average) {
-    using W = WindowOptions<double>;
+std::vector<Row<Window<double>::Options>> window_rows(MovingAverage<double>* average) {
+    using W = Window<double>::Options;
     return {
         {"micro_batches", [](W& o) { o.micro_batches = 3; }, "micro_batches 2, here it is 3"},
         {"total", [](W& o) { o.total = 4; }, "total 0, here it is 4"},
@@ -233,28 +233,31 @@ std::vector<Row<WindowOptions<double>>> window_rows(MovingAverage<double>* avera
          "the same bits. A window in which it is switched on gives no estimate"}};
 }
 
-std::vector<Row<SgdOptions>> sgd_rows() {
-    return {{"learning_rate", [](SgdOptions& o) { o.learning_rate = 0.2; },
+std::vector<Row<Sgd<double>::Options>> sgd_rows() {
+    return {{"learning_rate", [](Sgd<double>::Options& o) { o.learning_rate = 0.2; },
              "learning_rate 0.1, here it is 0.2" + advice},
-            {"momentum", [](SgdOptions& o) { o.momentum = 0.8; }, "momentum 0.9, here it is 0.8"},
-            {"dampening", [](SgdOptions& o) { o.dampening = 0.5; }, "dampening 0, here it is 0.5"},
-            {"nesterov", [](SgdOptions& o) { o.nesterov = true; }, "nesterov 0, here it is 1"},
-            {"weight_decay", [](SgdOptions& o) { o.weight_decay = 0.1; }, "weight_decay 0, here it is 0.1"}};
+            {"momentum", [](Sgd<double>::Options& o) { o.momentum = 0.8; }, "momentum 0.9, here it is 0.8"},
+            {"dampening", [](Sgd<double>::Options& o) { o.dampening = 0.5; }, "dampening 0, here it is 0.5"},
+            {"nesterov", [](Sgd<double>::Options& o) { o.nesterov = true; }, "nesterov 0, here it is 1"},
+            {"weight_decay", [](Sgd<double>::Options& o) { o.weight_decay = 0.1; },
+             "weight_decay 0, here it is 0.1"}};
 }
 
-std::vector<Row<AdamOptions>> adam_rows() {
-    return {{"learning_rate", [](AdamOptions& o) { o.learning_rate = 0.2; },
+std::vector<Row<Adam<double>::Options>> adam_rows() {
+    return {{"learning_rate", [](Adam<double>::Options& o) { o.learning_rate = 0.2; },
              "learning_rate 0.1, here it is 0.2" + advice},
-            {"beta1", [](AdamOptions& o) { o.beta1 = 0.8; }, "beta1 0.9, here it is 0.8"},
-            {"beta2", [](AdamOptions& o) { o.beta2 = 0.99; }, "beta2 0.999, here it is 0.99"},
-            {"eps", [](AdamOptions& o) { o.eps = 1e-6; }, "eps 1e-08, here it is 1e-06"},
-            {"weight_decay", [](AdamOptions& o) { o.weight_decay = 0.1; }, "weight_decay 0, here it is 0.1"}};
+            {"beta1", [](Adam<double>::Options& o) { o.beta1 = 0.8; }, "beta1 0.9, here it is 0.8"},
+            {"beta2", [](Adam<double>::Options& o) { o.beta2 = 0.99; }, "beta2 0.999, here it is 0.99"},
+            {"eps", [](Adam<double>::Options& o) { o.eps = 1e-6; }, "eps 1e-08, here it is 1e-06"},
+            {"weight_decay", [](Adam<double>::Options& o) { o.weight_decay = 0.1; },
+             "weight_decay 0, here it is 0.1"}};
 }
 
-std::vector<Row<AverageOptions>> average_rows() {
-    return {{"decay", [](AverageOptions& o) { o.decay = 0.99; }, "decay 0.9, here it is 0.99"},
-            {"bias_correction", [](AverageOptions& o) { o.bias_correction = true; },
-             "bias_correction 0, here it is 1"}};
+std::vector<Row<MovingAverage<double>::Options>> average_rows() {
+    return {
+        {"decay", [](MovingAverage<double>::Options& o) { o.decay = 0.99; }, "decay 0.9, here it is 0.99"},
+        {"bias_correction", [](MovingAverage<double>::Options& o) { o.bias_correction = true; },
+         "bias_correction 0, here it is 1"}};
 }
 
 // Saves the state of `make(options)` in mid-window and loads it into `make(changed options)`.
@@ -296,11 +299,11 @@ template <class O, class Use> void with_optimizer(O& optimizer, Use use) {
 }  // namespace
 
 TEST_CASE("Window::load: each changed option of a window, optimizer or average is rejected") {
-    using W = WindowOptions<double>;
+    using W = Window<double>::Options;
     const Tensor64 w = parameter({1.0, 2.0});
     MovingAverage<double> average({w});
     const W options{.micro_batches = 2, .max_norm = 0.5, .schedule = Schedule::constant(0.1)};
-    check_rows("WindowOptions", options, window_rows(&average), window_names, [&](const W& o, auto use) {
+    check_rows("Window::Options", options, window_rows(&average), window_names, [&](const W& o, auto use) {
         w.zero_grad();
         Sgd<double> sgd({w}, {.learning_rate = 0.1});
         Window<double> window(sgd, o);
@@ -308,27 +311,30 @@ TEST_CASE("Window::load: each changed option of a window, optimizer or average i
         use(window);
     });
 
-    check_rows("SgdOptions", SgdOptions{.learning_rate = 0.1, .momentum = 0.9}, sgd_rows(), sgd_names,
-               [&](const SgdOptions& o, auto use) {
+    check_rows("Sgd::Options", Sgd<double>::Options{.learning_rate = 0.1, .momentum = 0.9}, sgd_rows(),
+               sgd_names, [&](const Sgd<double>::Options& o, auto use) {
                    w.zero_grad();
                    Sgd<double> sgd({w}, o);
                    with_optimizer(sgd, use);
                });
 
-    const auto adam = [&]<class O, class Options = AdamOptions>(const AdamOptions& o, auto use) {
+    const auto adam = [&]<class O, class Options = Adam<double>::Options>(const Adam<double>::Options& o,
+                                                                          auto use) {
         w.zero_grad();
         O optimizer({w}, Options{o.learning_rate, o.beta1, o.beta2, o.eps, o.weight_decay});
         with_optimizer(optimizer, use);
     };
-    const AdamOptions tenth{.learning_rate = 0.1};
-    check_rows("AdamOptions", tenth, adam_rows(), adam_names,
-               [&](const AdamOptions& o, auto use) { adam.template operator()<Adam<double>>(o, use); });
-    check_rows("AdamOptions of AdamW", tenth, adam_rows(), adam_names, [&](const AdamOptions& o, auto use) {
-        adam.template operator()<AdamW<double>, AdamWOptions>(o, use);
-    });
+    const Adam<double>::Options tenth{.learning_rate = 0.1};
+    check_rows(
+        "Adam::Options", tenth, adam_rows(), adam_names,
+        [&](const Adam<double>::Options& o, auto use) { adam.template operator()<Adam<double>>(o, use); });
+    check_rows("Adam::Options of AdamW", tenth, adam_rows(), adam_names,
+               [&](const Adam<double>::Options& o, auto use) {
+                   adam.template operator()<AdamW<double>, AdamW<double>::Options>(o, use);
+               });
 
-    check_rows("AverageOptions", AverageOptions{.decay = 0.9}, average_rows(), average_names,
-               [&](const AverageOptions& o, auto use) {
+    check_rows("MovingAverage::Options", MovingAverage<double>::Options{.decay = 0.9}, average_rows(),
+               average_names, [&](const MovingAverage<double>::Options& o, auto use) {
                    w.zero_grad();
                    Sgd<double> sgd({w}, {.learning_rate = 0.1});
                    MovingAverage<double> mean({w}, o);
@@ -343,7 +349,7 @@ TEST_CASE("AdamA::load: each changed option is rejected by its name") {
     const Tensor64 w = parameter({1.0, 2.0});
     TrainingState state;
     AdamA<double>({w}, {.learning_rate = 0.1}).save(state, "o");
-    const auto words = [&](const AdamOptions& options) {
+    const auto words = [&](const Adam<double>::Options& options) {
         return message_of([&] { AdamA<double>({w}, options).load(state, "o"); });
     };
     CHECK(words({.learning_rate = 0.1}) == "no error");
@@ -378,9 +384,10 @@ TEST_CASE("docs/options.md: the file is the table of these tests") {
         "and the last one\n"
         "made, so it may change for later updates, but not for past ones (a change between these updates is "
         "not noticed).\n" +
-        table_of("TrainerOptions", trainer_rows(unused)) + table_of("WindowOptions", window_rows(nullptr)) +
-        table_of("SgdOptions", sgd_rows()) + table_of("AdamOptions: Adam, AdamW", adam_rows()) +
-        table_of("AverageOptions", average_rows()) +
+        table_of("Trainer::Options", trainer_rows(unused)) +
+        table_of("Window::Options", window_rows(nullptr)) + table_of("Sgd::Options", sgd_rows()) +
+        table_of("Adam::Options: Adam, AdamW", adam_rows()) +
+        table_of("MovingAverage::Options", average_rows()) +
         "\n"
         "The number of items, the type of the optimizer, the number and shapes of its parameters and, if "
         "the model is given,\n"

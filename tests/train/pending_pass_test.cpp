@@ -23,7 +23,7 @@ using lesson::Accumulate;
 using S = float;
 
 Array<S> data(std::uint64_t stream, S scale = 1) {
-    return random_normal<S>({4, 3}, {.seed = 5, .stream = stream}, 0, scale);
+    return randn<S>({4, 3}, 0, scale, {.seed = 5, .stream = stream}).value();
 }
 
 // A network in which batch norm collects statistics and dropout needs the item numbers.
@@ -82,9 +82,9 @@ TEST_CASE("begin_micro_batch: a pass whose loss is not added has no effect") {
           }) == plain);
     CHECK(after([](Net& net, Window<S>& window) {  // allocations of the forward pass fail at several places
               for (std::uint64_t n = 1; n < 12; n += 3) {
-                  memory::fail_allocation(n);
+                  memory::detail::fail_allocation(n);
                   CHECK_THROWS_AS(net.loss(data(9), window.begin_micro_batch(4)), OutOfMemory);
-                  memory::fail_allocation(0);
+                  memory::detail::fail_allocation(0);
               }
           }) == plain);
     CHECK(after([](Net& net, Window<S>& window) {  // the window rejects the loss
@@ -154,7 +154,7 @@ enum class Then { never, train_again, save_and_resume };
 std::vector<S> trained(int at, Then then, bool auto_size) {
     const Folder folder;
     const std::string file = folder / "run.state";
-    const Array<S> x = random_normal<S>({50, 3}, {.seed = 1, .stream = 1});
+    const Array<S> x = randn<S>({50, 3}, {.seed = 1, .stream = 1}).value();
     int calls = 0;
     std::vector<S> found;
     const auto with_trainer = [&](bool throws, auto go) {
@@ -259,7 +259,7 @@ TEST_CASE("Window::add: an invalid count throws an Error") {
                       contains("the norm of the gradients is inf, though each element is finite"));
     window.discard();
     (w * 1e200).backward();
-    CHECK_THROWS_WITH(clip_grad_norm<double>({w}, 1, NonFiniteNorm::raise),
+    CHECK_THROWS_WITH(clip_grad_norm<double>({w}, 1, detail::NonFiniteNorm::raise),
                       contains("the norm is inf, though each element is finite"));
 }
 

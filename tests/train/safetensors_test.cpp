@@ -18,7 +18,7 @@ namespace tally::test {
 namespace {
 
 using namespace std::string_literals;
-using Tensors = std::map<std::string, AnyArray>;
+using Tensors = std::map<std::string, detail::AnyArray>;
 
 const std::string layers = TALLY_SOURCE_DIR "/tests/fixtures/layers/";
 
@@ -33,7 +33,7 @@ std::string complaint(const std::string& bytes) {
     return words.rfind(start, 0) == 0 ? words.substr(start.size()) : "(no place) " + words;
 }
 
-bool same(const Safetensors& a, const Safetensors& b) {
+bool same(const detail::Safetensors& a, const detail::Safetensors& b) {
     if (a.metadata != b.metadata || a.tensors.size() != b.tensors.size()) return false;
     for (const auto& [name, any] : a.tensors) {
         if (!b.tensors.count(name)) return false;
@@ -59,10 +59,10 @@ std::string random_name(Random& random) {
     return name;
 }
 
-Safetensors random_content(Random& random) {
-    Safetensors content;
+detail::Safetensors random_content(Random& random) {
+    detail::Safetensors content;
     for (auto n = random.whole(0, 6); n > 0; --n) {
-        AnyArray& any = content.tensors[random_name(random)];
+        detail::AnyArray& any = content.tensors[random_name(random)];
         switch (random.whole(0, 2)) {
             case 0:
                 any = random.array<float>(random.shape(6));
@@ -79,7 +79,7 @@ Safetensors random_content(Random& random) {
     return content;
 }
 
-Safetensors strange_content() {
+detail::Safetensors strange_content() {
     const float inf = std::numeric_limits<float>::infinity();
     return {{{"floats", Array<float>({1, 3}, {1.5f, -0.0f, inf})},
              {"doubles", Array<double>({2}, {0.1, 2.0})},
@@ -93,7 +93,7 @@ Safetensors strange_content() {
 }  // namespace
 
 TEST_CASE("load_safetensors: files of the safetensors library are read and written again byte by byte") {
-    CHECK(same(load_safetensors(layers + "types.safetensors"), strange_content()));
+    CHECK(same(detail::load_safetensors(layers + "types.safetensors"), strange_content()));
     for (const char* name : {"types", "mlp", "mlp-pass", "attention", "attention-pass"}) {
         const std::string bytes = read_bytes(layers + name + ".safetensors");
         REQUIRE(!bytes.empty());
@@ -106,14 +106,14 @@ TEST_CASE("save_safetensors: saved arrays are loaded bit by bit") {
     CAPTURE(seed);
     Random random(seed);
     const Folder folder;
-    const Safetensors content = random_content(random);
-    save_safetensors(folder / "a.safetensors", content.tensors, content.metadata);
-    CHECK(same(load_safetensors(folder / "a.safetensors"), content));
+    const detail::Safetensors content = random_content(random);
+    detail::save_safetensors(folder / "a.safetensors", content.tensors, content.metadata);
+    CHECK(same(detail::load_safetensors(folder / "a.safetensors"), content));
     CHECK(read_bytes(folder / "a.safetensors") == detail::safetensors_bytes(content));
 }
 
 TEST_CASE("load_safetensors: I64 numbers are read if they fit into int32") {
-    const Safetensors wide = load_safetensors(layers + "wide.safetensors");
+    const detail::Safetensors wide = detail::load_safetensors(layers + "wide.safetensors");
     CHECK(std::get<Array<std::int32_t>>(wide.tensors.at("labels")).to_vector() ==
           std::vector<std::int32_t>{3, std::numeric_limits<std::int32_t>::min(), 0});
     const std::string header = R"({"n":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})";
@@ -126,8 +126,8 @@ namespace {
 // Compares the arrays that a Python reader reads from strange_content() with the expected lines.
 void check_reading(const std::string& way) {
     const Folder folder;
-    const Safetensors content = strange_content();
-    save_safetensors(folder / "a.safetensors", content.tensors, content.metadata);
+    const detail::Safetensors content = strange_content();
+    detail::save_safetensors(folder / "a.safetensors", content.tensors, content.metadata);
     const std::string command = "/usr/bin/python3 '" TALLY_SOURCE_DIR "/tests/train/read_safetensors.py' " +
                                 way + " '" + folder / "a.safetensors" + "' >'" + folder / "read" + "'";
     REQUIRE(std::system(command.c_str()) == 0);
@@ -166,10 +166,11 @@ TEST_CASE("parse_safetensors: every layout of the header that JSON allows is val
              "{}}   ",
          }) {
         CAPTURE(header);
-        const Safetensors content = detail::parse_safetensors(as_bytes(file_of(header, numbers)), "a");
+        const detail::Safetensors content =
+            detail::parse_safetensors(as_bytes(file_of(header, numbers)), "a");
         CHECK(std::get<Array<float>>(content.tensors.at("w")).to_vector() == std::vector<float>{1, 2});
     }
-    const Safetensors words = detail::parse_safetensors(
+    const detail::Safetensors words = detail::parse_safetensors(
         as_bytes(file_of(R"({"__metadata__":{"\"\\\/\b\f\n\r\t":"\u00e9\u20AC\uD83D\ude00\u0000"}})", "")),
         "a");
     CHECK(words.metadata.at("\"\\/\b\f\n\r\t") == "\u00e9\u20ac\U0001F600\0"s);
@@ -297,11 +298,11 @@ TEST_CASE("parse_safetensors: a truncated file throws an Error, and a flipped bi
 
 TEST_CASE("load_safetensors: a file that cannot be read or written is named") {
     const Folder folder;
-    CHECK_THROWS_WITH(load_safetensors(folder / "none"),
+    CHECK_THROWS_WITH(detail::load_safetensors(folder / "none"),
                       "[load_safetensors] cannot read '" + folder / "none" + "': No such file or directory");
-    CHECK_THROWS_WITH(save_safetensors(folder / "no/such", {}), contains("no/such"));
+    CHECK_THROWS_WITH(detail::save_safetensors(folder / "no/such", {}), contains("no/such"));
     write_bytes(folder / "a", "short");
-    CHECK_THROWS_WITH(load_safetensors(folder / "a"),
+    CHECK_THROWS_WITH(detail::load_safetensors(folder / "a"),
                       contains("[load_safetensors] '" + folder / "a" + "', byte 0: "));
 }
 

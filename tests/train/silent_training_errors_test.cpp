@@ -42,7 +42,7 @@ TEST_CASE("sgd_step: a duplicate parameter or an invalid learning rate throws an
 TEST_CASE("Window, BatchNorm: invalid bounds, momentum and eps throw an Error") {
     const Tensor w = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1});
-    const auto open = [&](const WindowOptions<float>& options) { Window<float> window(sgd, options); };
+    const auto open = [&](const Window<float>::Options& options) { Window<float> window(sgd, options); };
     CHECK_THROWS_WITH(open({.max_norm = -1}), "[window] max_norm must be from 0 on; -1 is not");
     CHECK_THROWS_WITH(open({.max_value = NAN}), "[window] max_value must be from 0 on; nan is not");
     CHECK_NOTHROW(open({.max_norm = INFINITY, .max_value = 0}));

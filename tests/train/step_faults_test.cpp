@@ -24,20 +24,21 @@ template <class S> struct Training {
         if (way == Way::checkpointed) model.checkpoint({.segments = 2});
         if (way == Way::sgd)
             optimizer = std::make_unique<Sgd<S>>(parameters(model),
-                                                 SgdOptions{.learning_rate = 0.1, .momentum = 0.9});
+                                                 Sgd<double>::Options{.learning_rate = 0.1, .momentum = 0.9});
         else
-            optimizer = std::make_unique<AdamW<S>>(parameters(model), AdamWOptions{.learning_rate = 0.01});
+            optimizer =
+                std::make_unique<AdamW<S>>(parameters(model), AdamW<double>::Options{.learning_rate = 0.01});
         if (way == Way::many_numbers) {  // so that parameters have different numbers of updates
             for (const Var<Array<S>>& p : {parameters(model)[0], parameters(model)[1]})
                 p.backward(Array<S>::full(p.shape(), S(1)));
             optimizer->step();
             optimizer->zero_grad();
         }
-        window =
-            std::make_unique<Window<S>>(*optimizer, WindowOptions<S>{.micro_batches = 2,
-                                                                     .max_norm = 1.0,
-                                                                     .schedule = Schedule::cosine(0.02, 9),
-                                                                     .average = &average});
+        window = std::make_unique<Window<S>>(
+            *optimizer, typename Window<S>::Options{.micro_batches = 2,
+                                                    .max_norm = 1.0,
+                                                    .schedule = Schedule::cosine(0.02, 9),
+                                                    .average = &average});
     }
     void update() {
         for (std::int64_t part = 0; part < 2; ++part) {

@@ -17,14 +17,14 @@ class SmallTraining {
 public:
     struct Interrupted {};
 
-    explicit SmallTraining(TrainerOptions<double> options, bool averages = true)
+    explicit SmallTraining(Trainer<double>::Options options, bool averages = true)
         : model(Linear<double>(4, 6, {1, 0}), BatchNorm<double>(6), Tanh<double>(), Dropout<double>(0.3, 7),
                 Linear<double>(6, 3, {1, 1})),
-          adam(parameters(model), AdamOptions{.learning_rate = 0.01}),
+          adam(parameters(model), Adam<double>::Options{.learning_rate = 0.01}),
           average(parameters(model), {.decay = 0.9}),
           trainer(model, adam, small_items, loss_of(), with_average(options, averages)) {}
 
-    static TrainerOptions<double> options() {
+    static Trainer<double>::Options options() {
         return {.per_device_batch_size = 4,
                 .gradient_accumulation_steps = {{0, 3}, {2, 2}},
                 .num_train_epochs = 4,
@@ -65,7 +65,7 @@ public:
     Trainer<double> trainer;
 
 private:
-    TrainerOptions<double> with_average(TrainerOptions<double> options, bool averages) {
+    Trainer<double>::Options with_average(Trainer<double>::Options options, bool averages) {
         if (averages) options.average = &average;
         return options;
     }

@@ -14,15 +14,15 @@
 namespace tally::test {
 namespace {
 
-TrainerOptions<double> saving(const std::string& checkpoint, std::int64_t save_micro_batches) {
-    TrainerOptions<double> options = SmallTraining::options();
+Trainer<double>::Options saving(const std::string& checkpoint, std::int64_t save_micro_batches) {
+    Trainer<double>::Options options = SmallTraining::options();
     options.checkpoint = checkpoint;
     options.save_micro_batches = save_micro_batches;
     return options;
 }
 
 // Trains in a child process, which `before` may arrange to kill. Returns true if the training ended.
-template <class BeforeHand> bool train_in_child(const TrainerOptions<double>& options, BeforeHand before) {
+template <class BeforeHand> bool train_in_child(const Trainer<double>::Options& options, BeforeHand before) {
     const int status = in_child([&] {
         before();
         SmallTraining(options).trainer.train();
@@ -38,7 +38,7 @@ std::vector<double> uninterrupted() {
 }
 
 // Resumes the training from the file, if it has not ended, and returns its numbers.
-std::vector<double> end_of(const TrainerOptions<double>& options) {
+std::vector<double> end_of(const Trainer<double>::Options& options) {
     SmallTraining training(options);
     training.trainer.train();
     return training.numbers();
@@ -58,7 +58,7 @@ TEST_CASE("Trainer: a training killed at 50 random times ends with the bits of a
     int killed = 0, resumed = 0;
     while (killed < 50) {
         const Folder folder;
-        const TrainerOptions<double> options = saving(folder / "run.state", random.whole(1, 3));
+        const Trainer<double>::Options options = saving(folder / "run.state", random.whole(1, 3));
         const auto start_time = std::chrono::steady_clock::now();
         REQUIRE(train_in_child(saving(folder / "timed.state", options.save_micro_batches), [] {}));
         const std::chrono::duration<double, std::micro> once = std::chrono::steady_clock::now() - start_time;
@@ -78,7 +78,7 @@ TEST_CASE("Trainer: a training killed at 50 random times ends with the bits of a
 
 TEST_CASE("Trainer: a training killed at any file system call ends with the same bits") {
     const std::vector<double> wanted = uninterrupted();
-    TrainerOptions<double> options = saving("", 3);
+    Trainer<double>::Options options = saving("", 3);
     const auto files = [&](const Folder& folder) {
         options.checkpoint = folder / "run.state";
         options.metrics_csv = folder / "run.csv";
@@ -111,7 +111,7 @@ TEST_CASE("Trainer: after a failing file system call, the resumed training ends 
     for (std::int64_t n = 1;; n += n < 40 ? 1 : 17) {
         CAPTURE(n, static_cast<int>(kind));
         const Folder folder;
-        TrainerOptions<double> options = saving(folder / "run.state", 4);
+        Trainer<double>::Options options = saving(folder / "run.state", 4);
         bool reached = false, ended = false;
         {
             const FileFault fault(kind, n);

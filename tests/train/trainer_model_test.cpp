@@ -14,7 +14,7 @@ namespace {
 
 Sequential<double> chain() { return Sequential<double>{Linear<double>(1, 1, {.seed = 1})}; }
 
-void make(Module<double>& model, Optimizer<double>& optimizer, TrainerOptions<double> options) {
+void make(Module<double>& model, Optimizer<double>& optimizer, Trainer<double>::Options options) {
     Trainer<double>(
         model, optimizer, 2,
         [](const Items&, ForwardPass&) -> Loss<Array<double>> {
@@ -40,7 +40,7 @@ TEST_CASE("Trainer: two files of the same name throw an Error") {
     auto model = chain();
     Sgd<double> sgd(parameters(model), {.learning_rate = 0.1});
     const Folder folder;
-    using Options = TrainerOptions<double>;
+    using Options = Trainer<double>::Options;
     const std::vector<std::pair<const char*, std::string Options::*>> files{
         {"checkpoint", &Options::checkpoint},
         {"metrics_csv", &Options::metrics_csv},

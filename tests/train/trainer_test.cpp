@@ -49,7 +49,7 @@ std::vector<std::string> untimed(const std::vector<std::string>& all) {
     return all_untimed;
 }
 
-UpdateRecord record(std::int64_t update, double loss) {
+Trainer<double>::Record record(std::int64_t update, double loss) {
     return {.update = update, .epoch = 0.5, .sum = loss * 4, .count = 4, .learning_rate = 0.1};
 }
 
@@ -129,10 +129,10 @@ TEST_CASE("Tail: an incomplete window at the end of an epoch is scaled, dropped 
 
 TEST_CASE("NonFinite: a loss that is not finite throws an Error or is dropped and counted") {
     const auto options = [](NonFinite policy) {
-        return TrainerOptions<double>{.per_device_batch_size = 1,
-                                      .gradient_accumulation_steps = 2,
-                                      .shuffle = false,
-                                      .non_finite = policy};
+        return Trainer<double>::Options{.per_device_batch_size = 1,
+                                        .gradient_accumulation_steps = 2,
+                                        .shuffle = false,
+                                        .non_finite = policy};
     };
     const double inf = std::numeric_limits<double>::infinity();
     for (const NonFinite policy : {NonFinite::drop_micro, NonFinite::drop_window}) {
@@ -167,7 +167,7 @@ TEST_CASE("Trainer: a training resumed anywhere continues with the same bits and
     CAPTURE(seed);
     Random random(seed);
     const Folder folder;
-    TrainerOptions<double> options = SmallTraining::options();
+    Trainer<double>::Options options = SmallTraining::options();
     options.metrics_csv = folder / "plain.csv";
     options.logging_steps = random.whole(1, 3);
     SmallTraining plain(options);
@@ -199,7 +199,7 @@ TEST_CASE("Trainer: a training resumed anywhere continues with the same bits and
 TEST_CASE("Trainer: a checkpoint of another training throws an Error with its name") {
     const Folder folder;
     const std::string path = folder / "run.state";
-    const auto make = [&](std::int64_t items, TrainerOptions<double> options) {
+    const auto make = [&](std::int64_t items, Trainer<double>::Options options) {
         OneWeight one(std::vector<double>(9, 1.0));
         options.checkpoint = path;
         Trainer<double>(one.model, one.sgd, items, one.loss, options).train();
@@ -254,7 +254,7 @@ TEST_CASE("logging_steps: metrics have a line for the given number of updates") 
 }
 
 TEST_CASE("csv_line, json_line: NaN is nan in CSV and null in JSON, and a missing norm is empty or null") {
-    UpdateRecord odd = record(3, std::nan(""));
+    Trainer<double>::Record odd = record(3, std::nan(""));
     CHECK(detail::csv_line(odd) == "3,0.5,nan,4,,0.1,0\n");
     CHECK(detail::json_line(odd) ==
           "{\"update\": 3, \"epoch\": 0.5, \"loss\": null, \"count\": 4, \"norm\": null, \"learning_rate\": "
@@ -300,11 +300,11 @@ TEST_CASE("progress: lines go to the given stream, and are overwritten only at a
     CHECK(lines(over).size() == 2);  // one per epoch
 }
 
-TEST_CASE("TrainingSummary: it has the numbers of the training and of the memory report") {
+TEST_CASE("Trainer<double>::Summary: it has the numbers of the training and of the memory report") {
     SmallTraining training(SmallTraining::options());
     const std::size_t before = memory::report().in_use;
     training.trainer.train();
-    const TrainingSummary summary = training.trainer.summary();
+    const Trainer<double>::Summary summary = training.trainer.summary();
     CHECK(summary.epochs == 4);
     CHECK(summary.updates == 10);
     CHECK(summary.samples == 4 * small_items);
@@ -317,14 +317,14 @@ TEST_CASE("TrainingSummary: it has the numbers of the training and of the memory
     training.trainer.print_summary(out);
     CHECK_THAT(out.str(), contains("epochs 4, updates 10; 88 samples in "));
     CHECK_THAT(out.str(), contains("of it beyond parameters and gradients"));
-    CHECK(to_string(TrainingSummary{.seconds = 2,
-                                    .epochs = 1,
-                                    .updates = 3,
-                                    .samples = 8,
-                                    .dropped_micro_batches = 2,
-                                    .peak = 2048,
-                                    .peak_without_model = 1024,
-                                    .saved = 512}) ==
+    CHECK(to_string(Trainer<double>::Summary{.seconds = 2,
+                                             .epochs = 1,
+                                             .updates = 3,
+                                             .samples = 8,
+                                             .dropped_micro_batches = 2,
+                                             .peak = 2048,
+                                             .peak_without_model = 1024,
+                                             .saved = 512}) ==
           "epochs 1, updates 3; 8 samples in 2 s: 4 samples/s\n2 micro-batches were dropped\nmemory: 2.0 KiB "
           "at most, 1.0 KiB of it beyond parameters and gradients; saved for backward 512 B at most\n");
 }
@@ -333,7 +333,7 @@ TEST_CASE("loss_curve_svg: the picture is complete and its text is readable") {
     const std::uint64_t seed = GENERATE(range(1u, 41u));
     CAPTURE(seed);
     Random random(seed);
-    std::vector<UpdateRecord> records;
+    std::vector<Trainer<double>::Record> records;
     const std::int64_t count = random.coin() ? random.whole(1, 5) : random.whole(1, 5000);
     const double scale = std::pow(10, random.between(-8, 8)), level = random.coin() ? scale * 10 : 0;
     for (std::int64_t i = 1; i <= count; ++i)
@@ -394,9 +394,9 @@ TEST_CASE("Law: evaluate() weighs items equally for every batch size") {
         right += std::max_element(row.begin(), row.end()) - row.begin() == wanted[i];
         ++count;
     }
-    const Evaluation found = evaluate<double>(
-        labels, random.whole(1, items), [&](const Items& some) { return model(constant(rows(x, some))); },
-        {.ignore = ignored});
+    const auto found = evaluate<double>(labels, random.whole(1, items),
+                                        [&](const Items& some) { return model(constant(rows(x, some))); },
+                                        {.ignore = ignored});
     CHECK(std::abs(found.loss - whole.mean().item()) < 1e-13);
     CHECK(found.accuracy == right / count);
     CHECK(found.count == static_cast<std::int64_t>(count));
@@ -411,7 +411,7 @@ TEST_CASE("Law: evaluate() weighs items equally for every batch size") {
 
 TEST_CASE("Trainer: invalid options throw an Error") {
     OneWeight one({1, 2});
-    const auto message = [&](std::int64_t items, TrainerOptions<double> options) {
+    const auto message = [&](std::int64_t items, Trainer<double>::Options options) {
         return message_of([&] { Trainer<double>(one.model, one.sgd, items, one.loss, options); });
     };
     CHECK(message(0, {}) == "[trainer] the number of items must be at least 1; 0 is not");
@@ -436,7 +436,7 @@ TEST_CASE("Trainer: a file that cannot be written throws an Error in the constru
     const Folder folder;
     std::filesystem::create_symlink(folder / "loop", folder / "loop");
     std::filesystem::create_directory(folder / "taken");
-    using Options = TrainerOptions<double>;
+    using Options = Trainer<double>::Options;
     for (std::string Options::*file :
          {&Options::checkpoint, &Options::metrics_csv, &Options::metrics_jsonl, &Options::loss_curve})
         for (const auto& [name, reason] :

@@ -44,15 +44,15 @@ template <class S>
 std::unique_ptr<Optimizer<S>> optimizer_of(const Fixture& f, const std::vector<Var<Array<S>>>& parameters) {
     const double rate = f.number("learning_rate", -1), decay = f.number("weight_decay", 0);
     if (f.tags.count("SGD"))
-        return std::make_unique<Sgd<S>>(parameters,
-                                        SgdOptions{rate, f.number("momentum", 0), f.number("dampening", 0),
-                                                   f.number("nesterov", 0) != 0, decay});
-    const AdamOptions options{rate, f.number("beta1", .9), f.number("beta2", .999), f.number("eps", 1e-8),
-                              decay};
+        return std::make_unique<Sgd<S>>(
+            parameters, Sgd<double>::Options{rate, f.number("momentum", 0), f.number("dampening", 0),
+                                             f.number("nesterov", 0) != 0, decay});
+    const Adam<double>::Options options{rate, f.number("beta1", .9), f.number("beta2", .999),
+                                        f.number("eps", 1e-8), decay};
     if (f.tags.count("Adam")) return std::make_unique<Adam<S>>(parameters, options);
     if (f.tags.count("AdamW"))
         return std::make_unique<AdamW<S>>(
-            parameters, AdamWOptions{rate, options.beta1, options.beta2, options.eps, decay});
+            parameters, AdamW<double>::Options{rate, options.beta1, options.beta2, options.eps, decay});
     if (f.tags.count("AdamA")) return std::make_unique<AdamA<S>>(parameters, options);
     throw std::runtime_error(f.name + " has no optimizer");
 }

@@ -49,7 +49,7 @@ TEST_CASE("load_weights: PyTorch's weights are loaded and written byte by byte, 
     const auto check = [&](Module<double>& model, const std::string& name) {
         load_weights(layers + name, model, WeightOrder::pytorch);
         save_weights(folder / name, model, WeightOrder::pytorch);
-        Safetensors written = load_safetensors(folder / name);
+        detail::Safetensors written = detail::load_safetensors(folder / name);
         CHECK(written.metadata.erase("tally.crc64") + written.metadata.erase("tally.checksum") == 2);
         CHECK(detail::safetensors_bytes(written) == read_bytes(layers + name));
     };
@@ -68,7 +68,7 @@ TEMPLATE_TEST_CASE("save_weights: weights are loaded bit by bit in either order"
     CHECK(same_values(values(saved), values(loaded)));
     CHECK(same_bits(handles[0].value(), parameters(saved)[0].value()));  // in place
 
-    const Safetensors file = load_safetensors(folder / "w");
+    const detail::Safetensors file = detail::load_safetensors(folder / "w");
     CHECK(std::get<Array<TestType>>(file.tensors.at("1.weight")).shape() ==
           (order == WeightOrder::pytorch ? Shape{5, 6} : Shape{6, 5}));
 }
@@ -79,13 +79,13 @@ TEST_CASE("load_weights: the error lists all weights that do not fit, and the mo
     Sequential<double> model = network<double>(1);
     const auto before = values(model);
     save_weights(path, model);
-    Safetensors good = load_safetensors(path);
+    detail::Safetensors good = detail::load_safetensors(path);
     for (auto& [name, tensor] : good.tensors) {  // other numbers, so that a loaded number would show
         auto& array = std::get<Array<double>>(tensor);
         array = Array<double>::full(array.shape(), 9);
     }
-    const auto message = [&](const std::map<std::string, AnyArray>& tensors) {
-        save_safetensors(path, tensors, good.metadata);
+    const auto message = [&](const std::map<std::string, detail::AnyArray>& tensors) {
+        detail::save_safetensors(path, tensors, good.metadata);
         const std::string words = message_of([&] { load_weights(path, model); });
         CHECK(same_values(values(model), before));
         const std::string start = "[load_weights] '" + path + "' does not fit the model: ";
@@ -119,7 +119,7 @@ TEST_CASE("load_weights: the error lists all weights that do not fit, and the mo
           "'1.bias' is missing; '5.weight' is missing; '6.weight' is (4, 3, 1), the model wants (4, 3); the "
           "model has "
           "no 'lr'");
-    save_safetensors(path, good.tensors, good.metadata);
+    detail::save_safetensors(path, good.tensors, good.metadata);
     CHECK_NOTHROW(load_weights(path, model));
 }
 
@@ -135,9 +135,9 @@ TEST_CASE("load_weights: weights in the other order throw an Error, even if the 
     save_weights(path, model);
     CHECK_THROWS_WITH(load_weights(path, model, WeightOrder::pytorch),
                       contains("('format' is 'tally'); load it with WeightOrder::tally"));
-    const Safetensors file = load_safetensors(path);
+    const detail::Safetensors file = detail::load_safetensors(path);
     for (const char* word : {"tf", "", "PT"}) {
-        save_safetensors(path, file.tensors, {{"format", word}});
+        detail::save_safetensors(path, file.tensors, {{"format", word}});
         CHECK_THROWS_WITH(load_weights(path, model),
                           contains("does not declare the order of its weights ('format' is '" +
                                    std::string(word) + "'); name it: WeightOrder::pytorch"));
@@ -151,7 +151,7 @@ TEST_CASE("load_weights: PyTorch's weights without metadata require an explicit 
     const Folder folder;
     const std::string path = folder / "square";
     const Array<float> as_pytorch({2, 2}, {1, 2, 3, 4});
-    save_safetensors(path, {{"0.weight", as_pytorch}});
+    detail::save_safetensors(path, {{"0.weight", as_pytorch}});
     Sequential<float> model(Linear<float>(2, 2, {1, 0}, {.bias = false}));
     const auto before = values(model);
     CHECK_THROWS_WITH(load_weights(path, model),
@@ -165,7 +165,7 @@ TEST_CASE("load_weights: PyTorch's weights without metadata require an explicit 
     load_weights(path, model, WeightOrder::tally);
     CHECK(model(constant(Array<float>({1, 2}, {1, 10}))).value().to_vector() == std::vector<float>{31, 42});
 
-    save_safetensors(path, {{"0.weight", Array<float>({3, 2}, {1, 2, 3, 4, 5, 6})}});  // not square
+    detail::save_safetensors(path, {{"0.weight", Array<float>({3, 2}, {1, 2, 3, 4, 5, 6})}});  // not square
     Sequential<float> wide(Linear<float>(2, 3, {1, 0}, {.bias = false}));
     CHECK_THROWS_WITH(load_weights(path, wide), contains("name it: WeightOrder::pytorch"));
     CHECK_NOTHROW(load_weights(path, wide, WeightOrder::pytorch));
@@ -197,12 +197,12 @@ TEST_CASE("load_weights: a file with any bit changed, or truncated anywhere, thr
     CHECK(crc64(as_bytes("56789"), crc64(as_bytes("1234"))) == crc64(as_bytes("123456789")));
 
     // A file that another program has written without tally's metadata is loaded without a checksum.
-    Safetensors file = load_safetensors(path);
+    detail::Safetensors file = detail::load_safetensors(path);
     file.metadata.erase("tally.crc64");
     CHECK_THROWS_WITH(detail::parse_safetensors(as_bytes(detail::safetensors_bytes(file)), "w"),
                       contains("the metadata has 'tally.checksum', but no 'tally.crc64'"));
     file.metadata.erase("tally.checksum");
-    save_safetensors(path, file.tensors, file.metadata);
+    detail::save_safetensors(path, file.tensors, file.metadata);
     CHECK_NOTHROW(load_weights(path, model, order));
 }
 

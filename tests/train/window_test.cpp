@@ -138,7 +138,7 @@ TEST_CASE("invariant 12: trajectories of windows follow the full batch for every
         for (const Tensor64& p : problem.parameters) cut_parameters.push_back(parameter(p.value().clone()));
         RandomProblem cut_problem = problem;
         cut_problem.parameters = cut_parameters;
-        const SgdOptions options{.learning_rate = 0.05, .momentum = 0.9, .weight_decay = 0.01};
+        const Sgd<double>::Options options{.learning_rate = 0.05, .momentum = 0.9, .weight_decay = 0.01};
         Sgd<double> whole(problem.parameters, options), cut(cut_parameters, options);
         Window<double> one(whole, {.max_norm = 1.0}), many(cut, {.max_norm = 1.0});
         for (int update = 0; update < 12; ++update) {
@@ -224,7 +224,7 @@ TEST_CASE("Tail: an incomplete window is scaled, dropped or carried") {
 }
 
 TEST_CASE("Weigh, Reduction: micro-batches may have equal weights, and sums are not divided") {
-    const auto step = [](WindowOptions<double> options) {
+    const auto step = [](Window<double>::Options options) {
         One one;
         Window<double> window(one.sgd, options);
         window.add(one.loss({1, 2, 3, 6}));

@@ -60,8 +60,7 @@ TEST_CASE("custom: an operation of xtensor expressions passes gradcheck at rando
         const auto of_both = [](const std::vector<Tensor64>& in) {  // sets and adds gradients
             return length(swish(in[0]), in[1]) + swish(in[0] * 2.0) + in[1] * length(in[1], in[0]);
         };
-        const Gradcheck check =
-            gradcheck(of_both, {random.array<double>(shape), random.array<double>(shape)});
+        const auto check = gradcheck(of_both, {random.array<double>(shape), random.array<double>(shape)});
         INFO(check.report);
         CHECK(check.ok);
     }

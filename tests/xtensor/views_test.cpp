@@ -234,9 +234,9 @@ TEST_CASE("as_xtensor, array_of: arrays without memory and invalid shapes throw"
     Array<float> written = taken.clone();
     CHECK_THROWS_AS(as_writable_xtensor(written) = xt::ones<float>({3}), std::runtime_error);
     CHECK(same_bits(written, taken));
-    memory::fail_allocation(1);
+    memory::detail::fail_allocation(1);
     CHECK_THROWS_AS(array_of(as_xtensor(taken) * 2), OutOfMemory);
-    memory::fail_allocation(0);
+    memory::detail::fail_allocation(0);
     written = Array<float>();
     CHECK(memory::in_use() == before);
     CHECK(memory::detail::ref_count(taken.storage()) == 1);

@@ -21,7 +21,7 @@
     WORD template Var<Array<S>> conv2d(Var<Array<S>>, Var<Array<S>>, std::int64_t, std::int64_t); \
     WORD template Var<Array<S>> max_pool2d(Var<Array<S>>, std::int64_t, std::int64_t); \
     WORD template Var<Array<S>> embedding(Var<Array<S>>, const Array<std::int32_t>&, std::optional<std::int64_t>); \
-    WORD template Var<Array<S>> dropout(Var<Array<S>>, double, const DropoutSeed&); \
+    WORD template Var<Array<S>> dropout(Var<Array<S>>, double, const detail::DropoutSeed&); \
     WORD template Var<Array<S>> where(const Array<std::int32_t>&, Var<Array<S>>, Var<Array<S>>);
 // clang-format on
 

@@ -37,7 +37,7 @@ int main() {
         }
     }
     const auto through = [](const std::vector<Tensor64>& in) { return soft_positive(matmul(in[0], in[1])); };
-    const Gradcheck check =
+    const auto check =
         gradcheck(through, {Array<double>({2, 3}, {0.5, -1, 2, 0, 1.5, -0.25}), Array<double>{1, -2, 0.5}});
     if (!check.ok) {
         std::printf("%s\n", check.report.c_str());
