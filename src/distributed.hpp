@@ -5,5 +5,5 @@
 #include "tally/distributed/pipe.hpp"
 #include "tally/distributed/processes.hpp"
 #include "tally/distributed/ranks.hpp"
-#include "tally/distributed/schedule.hpp"
 #include "tally/distributed/stages.hpp"
+#include "tally/distributed/timetable.hpp"

@@ -19,6 +19,21 @@ COURSE = {"course/data", "course/kit"}  # modules outside the library
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 
 
+def shared_names():
+    """Files of one name in src and web that are neither a header and its source nor one kernel on several devices."""
+    files = {}
+    for top in (SRC, ROOT / "web"):
+        for path in sorted(top.rglob("*")):
+            if path.suffix in (".hpp", ".cpp", ".cu"):
+                files.setdefault(path.stem, []).append(path)
+    for stem, paths in files.items():
+        header = next((path for path in paths if path.suffix == ".hpp"), None)
+        kernels = all(shown(path.parent) in ("src/autograd/ops", "src/cpu", "src/gpu") for path in paths)
+        unit = header and all(path == header or re.search(rf'include "(?:\S*{header.parent.name}/)?{header.name}"', path.read_text()) for path in paths)
+        if len(paths) > 1 and not kernels and not unit:
+            yield f"{', '.join(map(shown, paths))}: files of one name; only a header and its source, or one kernel on several devices, share a name"
+
+
 def modules():
     """{module: the modules that it may include}"""
     text = (SRC / "CMakeLists.txt").read_text()
@@ -214,7 +229,7 @@ def main(words):
         faults = list(header_faults(*words[1:]))
     else:
         allowed = modules()
-        faults = [*wrong_modules(allowed), *wrong_includes(allowed), *foreign_includes(), *wrong_sizes(), *orphans(), *names_of_one_catch(), *defined_elsewhere()]
+        faults = [*wrong_modules(allowed), *wrong_includes(allowed), *foreign_includes(), *wrong_sizes(), *orphans(), *names_of_one_catch(), *defined_elsewhere(), *shared_names()]
         print(f"{len(sources())} files in {len(allowed)} modules")
     print("\n".join(faults))
     return 1 if faults else 0

@@ -5,7 +5,7 @@
 
 #include "bench/scaling/update.hpp"
 #include "bench/table/sweeps.hpp"
-#include "tally/distributed/schedule.hpp"
+#include "tally/distributed/timetable.hpp"
 
 namespace {
 

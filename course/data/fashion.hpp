@@ -35,8 +35,8 @@ template <class S> struct Fashion {
 // True if any of the four files of FashionMNIST exists, packed or not.
 bool has_fashion(const std::string& folder);
 
-// Loads the four published files, packed (.gz) or not. Throws Error if a file is missing or the files do not
-// match.
+// Loads the four published files, packed (.gz) or not. Throws Error if a file is missing or the files do
+// not match.
 template <class S> Fashion<S> load_fashion(const std::string& folder);
 
 // Generates pictures. Picture i depends on the seed and on i only, and has the same bits on every machine.

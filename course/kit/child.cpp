@@ -53,8 +53,8 @@ public:
         ::pthread_sigmask(SIG_BLOCK, &held_back, &mask_before_);
         for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], nullptr, &before_[i]);
     }
-    // Installs the handlers. Called once the child exists: before, a signal has its usual effect on this
-    // program.
+    // Installs the handlers. Called once the child exists: before, a signal has its usual effect on
+    // this program.
     void watch() {
         end_signal = 0;
         stop_signal = 0;
@@ -160,8 +160,8 @@ ChildResult run_capturing(const std::vector<std::string>& command, int captured_
 
     const SavedTerminal terminal;
     SignalForwarding forwarding;
-    // Not posix_spawn(), which waits for the child's exec: it would wait forever if a signal stops the child
-    // before.
+    // Not posix_spawn(), which waits for the child's exec: it would wait forever if a signal stops the
+    // child before.
     const pid_t pid = ::fork();
     int error = errno;
     if (pid == 0) exec_child(words.data(), forwarding, ends[1], captured_descriptor, failures[1]);

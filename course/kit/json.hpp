@@ -1,5 +1,5 @@
-// Converts an event to one line of JSON, with numbers in full precision under "values" and as printed under
-// "text".
+// Converts an event to one line of JSON, with numbers in full precision under "values" and as printed
+// under "text".
 #pragma once
 
 #include <string>

@@ -272,8 +272,8 @@ Lines Layout::operator()(const TableShown& table) const {
         for (std::size_t row = 0; row <= table.rows.size(); ++row) {
             Lines cells;
             for (const Column* column : block) {
-                // Words are aligned left and numbers right. The heading of a wide column of numbers is
-                // centred.
+                // Words are aligned left and numbers right. The heading of a wide column of numbers
+                // is centred.
                 const std::string& cell = column->cells[row];
                 const std::size_t spare = column->width - std::min(width_of(cell), column->width);
                 const bool middle = row == 0 && column->width > 12;

@@ -15,8 +15,8 @@ struct Style {
     bool colour = false;  // 16 ANSI colours; every state is printed as a word too
 };
 
-// Returns the lines of an event without line ends, each at most style.width columns. Some events have no
-// lines.
+// Returns the lines of an event without line ends, each at most style.width columns. Some events have
+// no lines.
 std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, const Style& style);
 
 // Returns the reply to a wrong try, printed before the next try.

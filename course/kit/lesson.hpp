@@ -39,8 +39,8 @@ struct Lesson {
     std::vector<LessonParameter> parameters = {};  // numbers that the learner may change
 };
 
-// Parses the flags, runs the body for the scalar type and renders its events. Returns the exit code for
-// main().
+// Parses the flags, runs the body for the scalar type and renders its events. Returns the exit code
+// for main().
 int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float)(), void (*in_double)());
 
 struct Options {

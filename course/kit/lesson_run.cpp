@@ -186,9 +186,9 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
                               .threads = flags.threads,
                               .digits = flags.digits,
                               .settings = settings_of(lesson.parameters, flags.settings)};
-        for (const LessonParameter& parameter :
+        for (const LessonParameter& each :
              lesson.parameters)  // a flag with the default value changes nothing
-            if (options.settings.at(parameter.name) == parameter.usual) flags.settings.erase(parameter.name);
+            if (options.settings.at(each.name) == each.usual) flags.settings.erase(each.name);
         set_threads(flags.threads);
         if (!flags.products.empty()) set_products(tally::detail::products_named(flags.products));
         const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;
@@ -197,9 +197,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
         Running running(lesson, options, *viewer, flags.from, repeat_flags(flags));
         // With changed parameters a question may have fewer known mistakes, so answers are not reported.
         if (asked.report >= 0 && mode.waits && flags.settings.empty())
-            running.answered = [&](const Reveal& reveal) {
-                report_answers(asked.report, reveal, lesson.slug);
-            };
+            running.answered = [&](const Reveal& r) { report_answers(asked.report, r, lesson.slug); };
         running.emit(Title{lesson, device == Device::cpu ? "cpu" : peer::name(), dtype, flags.seed,
                            settings_text(flags)});
         const auto start = [&] { start_ranks(running, argv[0], flags); };

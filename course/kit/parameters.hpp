@@ -1,6 +1,6 @@
 // A LessonParameter is a number that the learner may change by a flag: ./learn 6 --micro 3. The record of a
-// lesson declares its parameters with range and default. Flags, help, errors and tests use these
-// declarations.
+// lesson declares its parameters with range and default. Flags, help, errors and tests use
+// these declarations.
 #pragma once
 
 #include <cstdint>

@@ -154,8 +154,8 @@ struct Runs {
 };
 Sheet sheet_of(const std::string& title, const Runs& runs);
 
-// The work of several workers over time: one lane for each worker, time to the right. White space is waiting
-// time.
+// The work of several workers over time: one lane for each worker, time to the right. White space is
+// waiting time.
 struct Lanes {
     struct Work {
         std::size_t kind;  // index into `kinds`

@@ -7,8 +7,8 @@
 
 namespace tally::lesson {
 
-// Installs a handler that runs with all other signals blocked. A signal that is ignored, as by nohup, stays
-// ignored.
+// Installs a handler that runs with all other signals blocked. A signal that is ignored, as by nohup,
+// stays ignored.
 inline void handle_unless_ignored(int signal, void (*handler)(int, siginfo_t*, void*)) {
     struct sigaction action {};
     if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return;

@@ -160,8 +160,8 @@ KeyMode::KeyMode() {
     }
 }
 
-// Signals are blocked, because the handler of SIGCONT would set the terminal for keys again while keys_on is
-// 1.
+// Signals are blocked, because the handler of SIGCONT would set the terminal for keys again while keys_on
+// is 1.
 KeyMode::~KeyMode() {
     sigset_t all, usual;
     sigfillset(&all);

@@ -31,8 +31,8 @@ struct KeyPress {
 std::optional<std::size_t> window_width();  // of the terminal on standard output
 std::size_t text_width();                   // of the window, limited to 20 to 80; 80 without a window
 
-// From now on Ctrl-C ends the program with exit code 130, and writing to a closed pipe is an error, not a
-// signal.
+// From now on Ctrl-C ends the program with exit code 130, and writing to a closed pipe is an error, not
+// a signal.
 void catch_interrupts();
 
 // While a KeyMode is alive, keys are not echoed and arrive without ENTER. The destructor restores the

@@ -1,5 +1,5 @@
-// Toy is the small example of the course: six rows of three numbers, three weights, and the rows in
-// micro-batches.
+// Toy is the small example of the course: six rows of three numbers, three weights, and the rows
+// in micro-batches.
 #pragma once
 
 #include <optional>
@@ -97,8 +97,8 @@ struct Toy {
         return "[" + tally::lesson::row_text(numbers, 4) + "]";
     }
 
-    // The mean magnitude of each column times `factor`, as an error bound of a gradient in which a row weighs
-    // 1/6.
+    // The mean magnitude of each column times `factor`, as an error bound of a gradient in which a row
+    // weighs 1/6.
     std::vector<double> mean_columns(double factor) const {
         std::vector<double> means(3);
         const std::vector<double> numbers = tally::lesson::values(x);

@@ -35,7 +35,6 @@ struct ForwardEvent {
     detail::ValueInfo value;                  // the result
     std::span<const detail::ValueInfo> kept;  // the values that the backward function saved
 };
-
 }  // namespace detail
 
 // The base class of observers. If a member function throws, the observed call throws the same error.

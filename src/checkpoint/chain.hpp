@@ -79,7 +79,6 @@ struct Segmentation {
     std::size_t without_checkpoints = 0;  // the predicted peak without checkpoints
     std::size_t recomputed = 0;           // the number of layers that run again
 };
-
 }  // namespace detail
 
 // Lists the segments and both predicted peaks in one line.

@@ -32,7 +32,6 @@ struct RevolveCount {
     std::size_t advanced = 0, recorded = 0;  // steps that only ran, and steps that were recorded
     std::size_t snapshots = 0;               // the most snapshots at one time
 };
-
 }  // namespace detail
 
 template <class T> class Revolve {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "tally/base/random.hpp"
-#include "tally/cpu/families.hpp"
+#include "tally/cpu/fast_families.hpp"
 #include "tally/cpu/simd_loops.hpp"
 
 namespace tally::cpu {

@@ -1,7 +1,7 @@
 // Kernels of map, zip and where, and of their gradients. They apply functors and broadcast row by row.
 #include <algorithm>
 
-#include "tally/cpu/families.hpp"
+#include "tally/cpu/fast_families.hpp"
 #include "tally/cpu/simd_loops.hpp"
 #include "tally/cpu/walk.hpp"
 

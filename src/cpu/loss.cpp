@@ -2,7 +2,7 @@
 #include <string>
 
 #include "tally/base/error.hpp"
-#include "tally/cpu/families.hpp"
+#include "tally/cpu/fast_families.hpp"
 #include "tally/cpu/simd_loops.hpp"
 #include "tally/cpu/softmax.hpp"
 

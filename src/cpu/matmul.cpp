@@ -3,11 +3,11 @@
 // Products::blas, BLAS computes large products.
 #include <algorithm>
 
-#include "tally/cpu/families.hpp"
+#include "tally/cpu/fast_families.hpp"
 #include "tally/cpu/fused.hpp"
 #include "tally/cpu/gemm_blocked.hpp"
-#include "tally/cpu/pool.hpp"
 #include "tally/cpu/simd_loops.hpp"
+#include "tally/cpu/thread_pool.hpp"
 #include "tally/cpu/xt.hpp"
 
 namespace tally::cpu {

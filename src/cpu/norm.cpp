@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tally/cpu/families.hpp"
+#include "tally/cpu/fast_families.hpp"
 #include "tally/cpu/simd_loops.hpp"
 
 namespace tally::cpu {

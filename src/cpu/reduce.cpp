@@ -1,7 +1,7 @@
 // Kernels of sum, spread and max: in lanes along contiguous elements, and by adding rows otherwise.
 #include <algorithm>
 
-#include "tally/cpu/families.hpp"
+#include "tally/cpu/fast_families.hpp"
 #include "tally/cpu/reference_runs.hpp"
 #include "tally/cpu/simd_loops.hpp"
 

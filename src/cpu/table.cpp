@@ -3,7 +3,7 @@
 #include <string>
 
 #include "tally/base/error.hpp"
-#include "tally/cpu/families.hpp"
+#include "tally/cpu/fast_families.hpp"
 #include "tally/cpu/reference.hpp"
 #include "tally/kernels/blas.hpp"
 #include "tally/kernels/dual.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tally/cpu/batch.hpp"
-#include "tally/cpu/families.hpp"
+#include "tally/cpu/fast_families.hpp"
 
 namespace tally::cpu {
 

@@ -1,7 +1,7 @@
 // Kernels of windows over images: columns of a convolution and their gradient, and max pooling.
 #include <algorithm>
 
-#include "tally/cpu/families.hpp"
+#include "tally/cpu/fast_families.hpp"
 #include "tally/cpu/simd_loops.hpp"
 
 namespace tally::cpu {

@@ -10,12 +10,11 @@
 
 #include "tally/autograd/tensor.hpp"
 #include "tally/distributed/processes.hpp"
-#include "tally/distributed/schedule.hpp"
+#include "tally/distributed/timetable.hpp"
 
 namespace tally {
 
 namespace detail {
-
 // Options of Pipe.
 struct PipeOptions {
     PipeSchedule schedule = PipeSchedule::one_forward_one_backward;
@@ -28,7 +27,6 @@ struct PipeResult {
     std::vector<PipeStep> steps;  // of this process, in the order of execution; seconds since its run began
     std::vector<int> live;        // for each of its stages, the most micro-batches that it kept at a time
 };
-
 }  // namespace detail
 
 // Each process has one stage or several consecutive ones; rank 0 has the first. A single process has all of

@@ -42,7 +42,6 @@ struct ProcessGroupOptions {
                          // the destructor waits without a limit unless an error has occurred
     const void* communicator = nullptr;  // points to the MPI_Comm of a program that uses MPI itself
 };
-
 }  // namespace detail
 
 // The processes that mpirun, srun or another launcher has started together. Without a launcher there is one.

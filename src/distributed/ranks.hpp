@@ -28,14 +28,12 @@
 namespace tally {
 
 namespace detail {
-
 // Options of DataParallel.
 template <class S> struct DataParallelOptions {
     AllReduce reduce = AllReduce::rank_order;
     Module<S>* model = nullptr;                 // required if it has side effects, as batch norm has
     std::size_t bucket = std::size_t{1} << 20;  // the most numbers that are summed at once
 };
-
 }  // namespace detail
 
 // The GradientReducer of windows that add different micro-batches on each process. Processes communicate at

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "tally/gpu/memory.hpp"
+#include "tally/gpu/movement.hpp"
 #include "tally/gpu/team.hpp"
 #include "tally/kernels/kernels.hpp"
 

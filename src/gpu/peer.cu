@@ -2,13 +2,13 @@
 #include <mutex>
 #include <string>
 
-#include "tally/gpu/module.hpp"
+#include "tally/gpu/backend_entry.hpp"
 #include "tally/gpu/on_device.hpp"
 #include "tally/gpu/staging.hpp"
 
 namespace tally::gpu {
 
-// kernels.cu instantiates these templates.
+// all_kernels.cu instantiates these templates.
 #define TALLY_MADE_ELSEWHERE(family)                                  \
     extern template void install_##family<OnDevice>(Kernels<float>&); \
     extern template void install_##family<OnDevice>(Kernels<double>&);

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "tally/gpu/module.hpp"
+#include "tally/gpu/backend_entry.hpp"
 #include "tally/memory/memory.hpp"
 
 namespace tally::gpu {

@@ -13,7 +13,7 @@
 
 #include "tally/base/alignment.hpp"
 #include "tally/base/error.hpp"
-#include "tally/gpu/module.hpp"
+#include "tally/gpu/backend_entry.hpp"
 #include "tally/gpu/on_host.hpp"
 #include "tally/gpu/scratch.hpp"
 #include "tally/gpu/staging.hpp"

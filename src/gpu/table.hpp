@@ -10,7 +10,7 @@
 #include "tally/gpu/elementwise.hpp"
 #include "tally/gpu/loss.hpp"
 #include "tally/gpu/matmul.hpp"
-#include "tally/gpu/memory.hpp"
+#include "tally/gpu/movement.hpp"
 #include "tally/gpu/norm.hpp"
 #include "tally/gpu/reduce.hpp"
 #include "tally/gpu/softmax.hpp"

@@ -4,6 +4,6 @@
 
 // clang-format off
 #define TALLY_KERNEL_FAMILIES(each) \
-    each(elementwise) each(memory) each(reduce) each(softmax) each(matmul) each(loss) each(norm) \
+    each(elementwise) each(movement) each(reduce) each(softmax) each(matmul) each(loss) each(norm) \
     each(update) each(batch_norm) each(dropout) each(windows)
 // clang-format on

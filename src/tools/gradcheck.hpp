@@ -18,7 +18,6 @@
 namespace tally {
 
 namespace detail {
-
 // The result of gradcheck().
 struct Gradcheck {
     explicit operator bool() const { return ok; }

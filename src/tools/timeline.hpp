@@ -20,13 +20,11 @@
 namespace tally {
 
 namespace detail {
-
 // Options of Timeline::strip().
 struct StripOptions {
     int columns = 72;
     bool ascii = false;  // instead of blocks
 };
-
 }  // namespace detail
 
 // Samples the live bytes of all threads for its lifetime: after each operation of this thread, while its

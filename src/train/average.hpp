@@ -14,7 +14,6 @@
 namespace tally {
 
 namespace detail {
-
 // Options of MovingAverage.
 struct AverageOptions {
     double decay = 0.999;
@@ -22,7 +21,6 @@ struct AverageOptions {
     // long. True: each update k of t has the weight (1 - decay) decay^(t - k) / (1 - decay^t).
     bool bias_correction = false;
 };
-
 }  // namespace detail
 
 // After each update, average = decay * average + (1 - decay) * parameter (PyTorch's AveragedModel).

@@ -33,7 +33,6 @@ void clip_measured(const std::vector<Var<Array<S>>>& parameters, double norm, do
 // NonFiniteNorm decides what clip_grad_norm() does with an infinite or NaN norm. With `pass` it multiplies
 // the gradients by the resulting NaN or 0, as PyTorch does.
 enum class NonFiniteNorm { pass, raise };
-
 }  // namespace detail
 
 // Multiplies all gradients by max_norm / (norm + 1e-6) if this factor is below 1. Returns the previous norm.

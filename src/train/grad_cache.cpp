@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/ops/shape_ops.hpp"
 
 namespace tally {
 namespace {

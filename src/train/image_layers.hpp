@@ -13,13 +13,11 @@
 namespace tally {
 
 namespace detail {
-
 // Options of Conv2d.
 struct Conv2dOptions {
     std::int64_t stride = 1, padding = 0;
     bool bias = true;
 };
-
 }  // namespace detail
 
 // Conv2d convolves x (items, in, height, width) with kernels of (size, size). Both parameters are initially

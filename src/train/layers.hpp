@@ -27,12 +27,10 @@ Var<Array<S>> uniform_parameter(const Shape& shape, double bound, RngStream stre
 }
 
 namespace detail {
-
 // Options of Linear.
 struct LinearOptions {
     bool bias = true;
 };
-
 }  // namespace detail
 
 // Linear computes x (..., in) · weight (in, out) + bias (out), both initially uniform within 1/sqrt(in).
@@ -195,12 +193,10 @@ private:
 };
 
 namespace detail {
-
 // Options of SelfAttention.
 struct SelfAttentionOptions {
     bool causal = false;
 };
-
 }  // namespace detail
 
 // SelfAttention is multi-head self-attention over x (items, places, width). Every place attends to all

@@ -109,7 +109,6 @@ private:
 };
 
 namespace detail {
-
 // Options of Sgd.
 struct SgdOptions {
     double learning_rate = 1e-3;
@@ -118,7 +117,6 @@ struct SgdOptions {
     bool nesterov = false;
     double weight_decay = 0;  // added to the gradient
 };
-
 }  // namespace detail
 
 // Sgd is gradient descent with momentum and weight decay as in PyTorch.
@@ -136,7 +134,6 @@ private:
 };
 
 namespace detail {
-
 // Options of Adam.
 struct AdamOptions {
     double learning_rate = 1e-3;
@@ -144,7 +141,6 @@ struct AdamOptions {
     double eps = 1e-8;
     double weight_decay = 0;
 };
-
 }  // namespace detail
 
 // Adam adds weight decay to the gradient.
@@ -170,7 +166,6 @@ private:
 };
 
 namespace detail {
-
 // Options of AdamW: those of Adam, with PyTorch's weight decay.
 struct AdamWOptions {
     double learning_rate = 1e-3;
@@ -178,7 +173,6 @@ struct AdamWOptions {
     double eps = 1e-8;
     double weight_decay = 1e-2;
 };
-
 }  // namespace detail
 
 // AdamW shrinks the value by weight decay, separately from the gradient.

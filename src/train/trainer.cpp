@@ -231,8 +231,7 @@ template <class S> void Trainer<S>::expect_same_parameters() {
         if (const auto found = now.find(name); found == now.end() || found->second != node)
             throw Error("[trainer] the model's parameter '" + name +
                         "' is not the one that the optimizer steps, because a new parameter was assigned to "
-                        "it; write "
-                        "assign(parameter, numbers) instead, or make a new optimizer and Trainer");
+                        "it; write assign(parameter, numbers) instead, or make a new optimizer and Trainer");
     if (!options_.frozen && now.size() > stepped_.size())
         throw Error("[trainer] the optimizer steps " + std::to_string(stepped_.size()) + " of the model's " +
                     std::to_string(now.size()) +
@@ -297,8 +296,7 @@ template <class S> void Trainer<S>::whole_window(const Items& order) {
         for (const Items& micro : window_.share(split(items, max_items))) add(micro);
     };
     if (across_) fill(size);
-    const detail::WindowResult<S> done =
-        across_ ? window_.finish() : size_.update(window_, items.count(), fill);
+    const auto done = across_ ? window_.finish() : size_.update(window_, items.count(), fill);
     count_items(items.count(), done.micro_batches);
     on_window_end(done);
     save_if_due(done.stepped);

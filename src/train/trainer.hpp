@@ -24,7 +24,6 @@
 namespace tally {
 
 namespace detail {
-
 // Options of Trainer, with Hugging Face's names.
 template <class S> struct TrainerOptions {
     std::int64_t per_device_batch_size = 8;  // items per micro-batch; the last one of an epoch may have fewer
@@ -66,7 +65,6 @@ template <class S> struct TrainerOptions {
     // Allows an optimizer that does not step all parameters of the model, which otherwise throws.
     bool frozen = false;
 };
-
 }  // namespace detail
 
 template <class S> class Trainer {
@@ -146,13 +144,11 @@ private:
 };
 
 namespace detail {
-
 // Result of evaluating a model on a data set. It does not depend on the batch size.
 struct Evaluation {
     double loss = 0, accuracy = 0;
     std::int64_t count = 0;  // the number of terms in the mean loss
 };
-
 }  // namespace detail
 
 // Returns the mean of the loss over all items. Records no graph.

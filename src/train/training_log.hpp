@@ -10,7 +10,6 @@
 namespace tally {
 
 namespace detail {
-
 // One update, or several updates since the last line of the log.
 struct UpdateRecord {
     std::int64_t update = 0;  // its number, from 1
@@ -55,7 +54,6 @@ struct TrainingSummary {
 
     double samples_per_second() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
 };
-
 }  // namespace detail
 
 // Returns two to four lines of text.

@@ -60,7 +60,6 @@ enum class Sum {
 };
 
 namespace detail {
-
 // Options of Window.
 template <class S> struct WindowOptions {
     std::int64_t micro_batches = 0;  // the window is full after this many; 0: the caller decides
@@ -95,7 +94,6 @@ template <class S> struct WindowResult {
     Noise noise = {};                 // this window's estimate; only with detail::WindowOptions::noise
     double loss() const { return static_cast<double>(sum.item()) / count; }
 };
-
 }  // namespace detail
 
 // Call add() for each micro-batch, then finish() for the update.

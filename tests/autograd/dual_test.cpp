@@ -13,7 +13,7 @@
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/loss.hpp"
 #include "tally/autograd/ops/reduce.hpp"
-#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/ops/shape_ops.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/tools/gradcheck.hpp"
 

@@ -1,5 +1,5 @@
 // Operations that move numbers, with expected values by hand: each number's place, and its gradient's place.
-#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/ops/shape_ops.hpp"
 
 #include <vector>
 

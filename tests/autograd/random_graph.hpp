@@ -11,7 +11,7 @@
 #include "tally/autograd/ops/linear.hpp"
 #include "tally/autograd/ops/norm.hpp"
 #include "tally/autograd/ops/reduce.hpp"
-#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/ops/shape_ops.hpp"
 #include "tally/autograd/tensor.hpp"
 
 namespace tally::test {

@@ -5,7 +5,7 @@
 #include "catch.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/reduce.hpp"
-#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/ops/shape_ops.hpp"
 #include "tally/autograd/tensor.hpp"
 
 using namespace tally;

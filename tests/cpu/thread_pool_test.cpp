@@ -12,7 +12,7 @@
 
 #include "kernel_testing.hpp"
 #include "tally/cpu/affinity.hpp"
-#include "tally/cpu/pool.hpp"
+#include "tally/cpu/thread_pool.hpp"
 #include "tally/memory/memory.hpp"
 
 namespace tally::test {

@@ -6,7 +6,7 @@
 
 #include "bench/scaling/update.hpp"
 #include "catch.hpp"
-#include "tally/distributed/schedule.hpp"
+#include "tally/distributed/timetable.hpp"
 
 using namespace tally::scaling;
 using tally::PipeSchedule;

@@ -12,7 +12,7 @@
 #include "tally/autograd/observer.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"
-#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/ops/shape_ops.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/checkpoint/checkpoint.hpp"
 #include "tally/io/training_state.hpp"

@@ -11,7 +11,7 @@
 #include "folder.hpp"
 #include "here.hpp"
 #include "tally/autograd/ops/linear.hpp"
-#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/ops/shape_ops.hpp"
 #include "tally/autograd/sgd_step.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/memory/memory.hpp"

@@ -157,7 +157,7 @@ TEST_CASE("Trainer: a parameter that was replaced in the model throws an Error i
     const Tensor64 old = one.model.w;
     one.model.w = parameter({0.0});
     CHECK_THROWS_WITH(trainer.train_epoch(),
-                      contains("the model's parameter 'w' is no longer the one that the optimizer steps"));
+                      contains("the model's parameter 'w' is not the one that the optimizer steps"));
     one.model.w = old;
     CHECK(trainer.train_epoch());
 }
@@ -365,7 +365,7 @@ TEST_CASE("loss_curve_svg: the picture is complete and its text is readable") {
 }
 
 TEST_CASE("loss_curve_svg: records without a loss throw an Error") {
-    CHECK_THROWS_WITH(detail::loss_curve_svg({}), "[loss_curve] there is no loss to draw");
+    CHECK_THROWS_WITH(detail::loss_curve_svg({}), "[loss_curve] no record has a finite loss to draw");
     CHECK_THROWS_WITH(detail::loss_curve_svg(std::vector{record(1, std::nan(""))}),
                       "[loss_curve] no record has a finite loss to draw");
 }
@@ -423,12 +423,13 @@ TEST_CASE("Trainer: invalid options throw an Error") {
           "[trainer] save_micro_batches must be at least 0; -1 is not");
     CHECK(message(2, {.logging_steps = 0}) == "[trainer] logging_steps must be at least 1; 0 is not");
     CHECK_THROWS_WITH(Trainer<double>(one.model, one.sgd, 2, {}),
-                      "[trainer] there is no loss to go backward from");
+                      "[trainer] the loss is an empty function; give one that returns a Loss");
     Linear<double> no_chain(1, 1, {1, 1});
     CHECK_THROWS_WITH(
         Trainer<double>(no_chain, one.sgd, 2, one.loss, {.gradient_checkpointing = Checkpointing()}),
         "[trainer] gradient_checkpointing: the model has no Sequential that could be cut into segments");
-    CHECK_THROWS_WITH(evaluate<double>(0, 2, one.loss), "[evaluate] there is nothing to evaluate");
+    CHECK_THROWS_WITH(evaluate<double>(0, 2, one.loss),
+                      "[evaluate] the data set has no items; give at least one");
 }
 
 TEST_CASE("Trainer: a file that cannot be written throws an Error in the constructor") {

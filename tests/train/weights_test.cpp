@@ -106,7 +106,7 @@ TEST_CASE("load_weights: the error lists all weights that do not fit, and the mo
     shaped.at("3.weight") = Array<double>::zeros({4, 5});
     shaped.at("3.bias") = Array<double>::zeros({4, 1});
     CHECK(message(shaped) ==
-          "'3.weight' is (4, 5), the model wants (5, 4); '3.bias' is (4, 1), the model wants (4)");
+          "'3.weight' is (4, 5), the model requires (5, 4); '3.bias' is (4, 1), the model requires (4)");
 
     auto typed = good.tensors;
     typed.at("6.weight") = Array<float>::zeros({4, 3});
@@ -115,10 +115,11 @@ TEST_CASE("load_weights: the error lists all weights that do not fit, and the mo
     auto everything = missing;
     everything.emplace("lr", Array<double>({}, {0.1}));
     everything.at("6.weight") = Array<double>::zeros({4, 3, 1});
-    CHECK(message(everything) ==
-          "'1.bias' is missing; '5.weight' is missing; '6.weight' is (4, 3, 1), the model wants (4, 3); the "
-          "model has "
-          "no 'lr'");
+    CHECK(
+        message(everything) ==
+        "'1.bias' is missing; '5.weight' is missing; '6.weight' is (4, 3, 1), the model requires (4, 3); the "
+        "model has "
+        "no 'lr'");
     detail::save_safetensors(path, good.tensors, good.metadata);
     CHECK_NOTHROW(load_weights(path, model));
 }

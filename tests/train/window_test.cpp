@@ -13,7 +13,7 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "tally/autograd/ops/linear.hpp"
-#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/ops/shape_ops.hpp"
 #include "tally/autograd/tensor.hpp"
 #include "tally/base/random.hpp"
 

@@ -347,11 +347,10 @@ int main_of_the_runner(int argc, const char* const* argv) {
     auto* class_command = app.add_subcommand("class", "which mistakes a class makes, from its work/answers");
     class_command->add_option("FOLDER", which, "with the learners' files of answers")->required();
     class_command->add_option("-o", file, "the picture (default: class.svg in work)");
-    std::vector<std::string> handout_lessons;
+    std::vector<std::string> handouts;
     auto* handout_command =
         app.add_subcommand("handout", "sheets for a class: one with the questions, one with the answers");
-    handout_command->add_option("LESSONS", handout_lessons,
-                                "slugs or parts of them, numbers, or all (default)");
+    handout_command->add_option("LESSONS", handouts, "slugs or parts of them, numbers, or all (default)");
     handout_command->add_option("-o", file, "the students' sheet (default: in work/handouts)");
     auto* doctor_command =
         app.add_subcommand("doctor", "versions, devices, terminal, missing optional packages");
@@ -376,7 +375,7 @@ int main_of_the_runner(int argc, const char* const* argv) {
         if (*list) return runner.list();
         if (*graph) return runner.graph(which, file);
         if (*run && help) return runner.help(which, app.help());
-        if (*handout_command) return runner.handout(handout_lessons, file);
+        if (*handout_command) return runner.handout(handouts, file);
         if (*run) return which == "all" ? runner.run_all() : runner.run_named(which);
         return runner.next_or_all();
     } catch (const AskedToEnd& asked) {

@@ -13,13 +13,11 @@
 namespace tally {
 
 namespace detail {
-
 // Selects the masks of one layer. `first` is the number of the first item, so that a micro-batch gets the
 // masks that its items have in the full batch.
 struct DropoutSeed {
     std::uint64_t seed = 0, layer = 0, first = 0;
 };
-
 }  // namespace detail
 
 // Sets each element of x (items, ...) to 0 with probability p, and divides the others by 1 - p. The backward

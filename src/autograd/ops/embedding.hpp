@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tally/array/array.hpp"
-#include "tally/autograd/ops/shape.hpp"
+#include "tally/autograd/ops/shape_ops.hpp"
 #include "tally/autograd/record.hpp"
 
 namespace tally {

@@ -1,5 +1,5 @@
 // Timetable::of() fixes the order of each stage's steps, and starts each step once its stage and input are ready.
-#include "tally/distributed/schedule.hpp"
+#include "tally/distributed/timetable.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -106,7 +106,7 @@ template <class On, class S> void rows_back(const S* dy, const std::int32_t* ind
     On::template teams<warp>("rows, backward", count, RowsBackBody<S>{dy, index, dx.dst, count, width});
 }
 
-template <class On, class S> void install_memory(Kernels<S>& t) {
+template <class On, class S> void install_movement(Kernels<S>& t) {
     t.fill = fill<On, S>;
     t.add_scaled = add_scaled<On, S>;
     t.gather = gather<On, S>;

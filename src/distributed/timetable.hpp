@@ -14,7 +14,6 @@ enum class PipeSchedule {
 std::string to_string(PipeSchedule schedule);  // "GPipe", "1F1B"
 
 namespace detail {
-
 // One step of one stage.
 struct PipeStep {
     char what;  // F forward, B backward (of the inputs only if there is a W), W gradients of the weights

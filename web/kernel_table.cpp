@@ -1,8 +1,8 @@
 // The kernel table of the page: the reference kernels, which need neither xtensor nor BLAS.
-#include "tally/kernels/kernels.hpp"
 #include "tally/base/error.hpp"
 #include "tally/cpu/reference.hpp"
 #include "tally/kernels/dual.hpp"
+#include "tally/kernels/kernels.hpp"
 
 namespace tally {
 

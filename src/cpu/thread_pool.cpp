@@ -1,5 +1,5 @@
 // Implements the thread pool. Threads are started when they are first needed, and then wait for work.
-#include "tally/cpu/pool.hpp"
+#include "tally/cpu/thread_pool.hpp"
 
 #include <pthread.h>
 

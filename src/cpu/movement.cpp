@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tally/cpu/families.hpp"
+#include "tally/cpu/fast_families.hpp"
 #include "tally/cpu/fused.hpp"
 #include "tally/cpu/simd_loops.hpp"
 #include "tally/cpu/walk.hpp"
@@ -182,7 +182,7 @@ template <class S> void rows_back(const S* dy, const std::int32_t* index, Into<S
 
 }  // namespace
 
-template <class S> void install_memory(Kernels<S>& t) {
+template <class S> void install_movement(Kernels<S>& t) {
     t.fill = fill<S>;
     t.add_scaled = add_scaled<S>;
     t.gather = gather<S>;
@@ -192,7 +192,7 @@ template <class S> void install_memory(Kernels<S>& t) {
     t.rows_back = rows_back<S>;
 }
 
-template void install_memory(Kernels<float>&);
-template void install_memory(Kernels<double>&);
+template void install_movement(Kernels<float>&);
+template void install_movement(Kernels<double>&);
 
 }  // namespace tally::cpu
