@@ -1,5 +1,4 @@
-// Loads FashionMNIST, small pictures of garments in ten classes, or generates similar pictures if its files
-// are missing.
+// Loads FashionMNIST, small pictures of garments in ten classes, or generates similar pictures.
 #pragma once
 
 #include <array>
@@ -35,8 +34,7 @@ template <class S> struct Fashion {
 // True if any of the four files of FashionMNIST exists, packed or not.
 bool has_fashion(const std::string& folder);
 
-// Loads the four published files, packed (.gz) or not. Throws Error if a file is missing or the files do
-// not match.
+// Loads the four published files, packed (.gz) or not. Throws Error if one is missing or they do not match.
 template <class S> Fashion<S> load_fashion(const std::string& folder);
 
 // Generates pictures. Picture i depends on the seed and on i only, and has the same bits on every machine.

@@ -11,8 +11,7 @@
 namespace tally::garments {
 namespace {
 
-// The code below uses only operations that IEEE 754 rounds uniquely, and no libm, so that the pixels have the
-// same bits on every machine.
+// No libm: only operations that IEEE 754 rounds uniquely, so that pixels have the same bits everywhere.
 constexpr std::uint64_t class_stream = std::uint64_t{0x77656172} << 32;  // "wear"
 constexpr std::uint64_t form_stream = class_stream + 1, noise_stream = class_stream + 2;
 constexpr double side = picture_side;

@@ -53,8 +53,7 @@ public:
         ::pthread_sigmask(SIG_BLOCK, &held_back, &mask_before_);
         for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], nullptr, &before_[i]);
     }
-    // Installs the handlers. Called once the child exists: before, a signal has its usual effect on
-    // this program.
+    // Installs the handlers. Without a child a signal has its usual effect, so call this after fork().
     void watch() {
         end_signal = 0;
         stop_signal = 0;
@@ -79,8 +78,7 @@ private:
     sigset_t mask_before_{};
 };
 
-// The terminal's settings before the child started. They are restored if a signal that cannot be caught ended
-// or stopped the child.
+// Restores the terminal if a signal that cannot be caught ended or stopped the child.
 class SavedTerminal {
 public:
     SavedTerminal() : known_(::tcgetattr(STDIN_FILENO, &found_) == 0) {}
@@ -160,8 +158,7 @@ ChildResult run_capturing(const std::vector<std::string>& command, int captured_
 
     const SavedTerminal terminal;
     SignalForwarding forwarding;
-    // Not posix_spawn(), which waits for the child's exec: it would wait forever if a signal stops the
-    // child before.
+    // Not posix_spawn(), which would wait forever if a signal stops the child before its exec.
     const pid_t pid = ::fork();
     int error = errno;
     if (pid == 0) exec_child(words.data(), forwarding, ends[1], captured_descriptor, failures[1]);

@@ -14,8 +14,7 @@ struct ChildResult {
 };
 
 // Runs the command in this terminal and captures its output to descriptor 3. A signal that would end or stop
-// this program is passed to the child, which must restore the terminal. This program ends or stops after the
-// child has.
+// this program goes to the child first, because the child must restore the terminal.
 constexpr int report_descriptor = 3;
 ChildResult run_reporting(const std::vector<std::string>& command);
 // The same for any descriptor, without the flag --report.

@@ -89,8 +89,7 @@ Check compared_within(std::string name, const Numbers& got, const Numbers& expec
     }
     if (!check.detail.empty()) return check;
 
-    // The worst element has the smallest margin below its bound. The comparisons are written so that NaN is
-    // never close.
+    // The worst element has the smallest margin below its bound. NaN is never close in these comparisons.
     bool exact = true, close = true;
     double largest = 0, smallest_margin = std::numeric_limits<double>::infinity(), largest_bound = 0;
     std::size_t worst = 0;

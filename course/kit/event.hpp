@@ -1,5 +1,4 @@
-// The events that a lesson emits. Renderers see nothing else, so a picture cannot show a number that the run
-// did not produce.
+// The events that a lesson emits. Renderers get nothing else, so pictures show only numbers of the run.
 #pragma once
 
 #include <cstddef>

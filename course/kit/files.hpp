@@ -26,8 +26,7 @@ std::string free_name(const std::string& path, const std::string& ending);
 // Writes a temporary file in the same folder and renames it. Throws WriteError.
 void write_whole(const std::string& path, std::string_view content);
 
-// Writes to the file descriptor without a buffer, so that a crash loses nothing. Throws WriteError
-// or OutputClosed.
+// Writes without a buffer, so that a crash loses nothing. Throws WriteError or OutputClosed.
 void write_to(int descriptor, std::string_view content);
 
 }  // namespace tally::lesson

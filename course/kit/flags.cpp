@@ -17,8 +17,7 @@
 namespace tally::lesson {
 
 namespace {
-// Checks a seed. Without this check -1 would wrap to a large seed, and a seed that is too large would
-// be clamped.
+// Checks a seed, because CLI11 would wrap -1 to a large seed and clamp a seed that is too large.
 std::string a_seed(const std::string& text) {
     std::uint64_t seed = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
@@ -78,8 +77,7 @@ void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonPa
                 std::find_if(only->begin(), only->end(),
                              [&, &called = name](const auto& one) { return one.name == called; });
             const bool here = parameter != only->end();
-            // Other parameters are accepted here, so that settings_of() can reject them with a
-            // better message.
+            // Accepts other parameters, so that settings_of() can reject them with a better message.
             group = here ? "Parameters" : "";
             if (here) {
                 says = fmt::format("{}: {} (default {})", parameter->meaning, range_of(*parameter),

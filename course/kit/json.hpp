@@ -1,5 +1,4 @@
-// Converts an event to one line of JSON, with numbers in full precision under "values" and as printed
-// under "text".
+// Converts an event to one line of JSON, with exact numbers under "values" and printed ones under "text".
 #pragma once
 
 #include <string>
@@ -10,8 +9,7 @@ namespace tally::lesson {
 
 std::string json_line(const Event& event, const Lesson& lesson, int digits);
 
-// Returns the line that --describe prints: {"v":1,"lesson":7,"slug":"divide","event":"lesson",...}. A status
-// that is not empty is added.
+// Returns the line that --describe prints: {"v":1,"lesson":7,"slug":"divide","event":"lesson",...}.
 std::string description(const Lesson& lesson, const std::string& status = {});
 
 // The inverse functions, for the runner. They throw a std::exception for any other line.

@@ -254,8 +254,7 @@ Lines Layout::operator()(const TableShown& table) const {
         columns.push_back(std::move(column));
     }
 
-    // A table wider than the screen is split into blocks of columns, one below the other. Each block repeats
-    // the first column.
+    // A table wider than the screen is split into blocks of columns, each with the first column.
     Lines lines;
     std::size_t next = 0;
     while (next < columns.size()) {
@@ -272,8 +271,7 @@ Lines Layout::operator()(const TableShown& table) const {
         for (std::size_t row = 0; row <= table.rows.size(); ++row) {
             Lines cells;
             for (const Column* column : block) {
-                // Words are aligned left and numbers right. The heading of a wide column of numbers
-                // is centred.
+                // Words are aligned left and numbers right; headings of wide numbers are centred.
                 const std::string& cell = column->cells[row];
                 const std::size_t spare = column->width - std::min(width_of(cell), column->width);
                 const bool middle = row == 0 && column->width > 12;

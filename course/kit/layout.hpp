@@ -15,16 +15,14 @@ struct Style {
     bool colour = false;  // 16 ANSI colours; every state is printed as a word too
 };
 
-// Returns the lines of an event without line ends, each at most style.width columns. Some events have
-// no lines.
+// Returns the lines of an event, each at most style.width columns. Some events have no lines.
 std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, const Style& style);
 
 // Returns the reply to a wrong try, printed before the next try.
 std::vector<std::string> reply_lines(const Prediction& prediction, const Try& wrong, const Lesson& lesson,
                                      const Style& style);
 
-// Returns "lesson 07 divide          6 steps  4 checks  [ok]    0.01 s". A failure adds its place and the
-// command that reproduces it.
+// Returns "lesson 07 divide  6 steps  4 checks  [ok]  0.01 s". A failure adds its place and a command.
 std::vector<std::string> log_lines(const Lesson& lesson, const End& end, double seconds);
 
 enum class Tone { bold, good, bad, warn, ask, source };

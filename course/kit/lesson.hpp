@@ -39,8 +39,7 @@ struct Lesson {
     std::vector<LessonParameter> parameters = {};  // numbers that the learner may change
 };
 
-// Parses the flags, runs the body for the scalar type and renders its events. Returns the exit code
-// for main().
+// Parses the flags, runs the body for the scalar type and renders its events. Returns the exit code.
 int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float)(), void (*in_double)());
 
 struct Options {
@@ -83,8 +82,7 @@ struct Cell {
 
 void show(std::string_view name, const Cell& value);
 
-// A table whose rows are added in a loop. The first event, step or table after its rows shows the table and
-// ends it.
+// A table whose rows are added in a loop. The next event, step or table shows and ends it.
 class Table {
 public:
     template <class... Cells> void row(const Cells&... cells) { add({Cell(cells)...}); }
@@ -117,8 +115,7 @@ void predict(std::string_view question, const std::vector<TypedNumber>& numbers,
              std::string_view why);
 
 // ---- Checks ------------------------------------------------------------------------------------
-// Each check returns whether it holds. A failed check is shown with its operands. The lesson continues and
-// exits with 1.
+// Each check returns whether it holds. After a failed check the lesson continues and exits with 1.
 
 bool check(std::string_view name, bool holds, std::string_view detail = {}, Where where = Where::here());
 bool check_equal(std::string_view name, const Numbers& got, const Numbers& expected,

@@ -186,9 +186,8 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
                               .threads = flags.threads,
                               .digits = flags.digits,
                               .settings = settings_of(lesson.parameters, flags.settings)};
-        for (const LessonParameter& each :
-             lesson.parameters)  // a flag with the default value changes nothing
-            if (options.settings.at(each.name) == each.usual) flags.settings.erase(each.name);
+        for (const auto& parameter : lesson.parameters)  // a flag with the default value changes nothing
+            if (options.settings.at(parameter.name) == parameter.usual) flags.settings.erase(parameter.name);
         set_threads(flags.threads);
         if (!flags.products.empty()) set_products(tally::detail::products_named(flags.products));
         const std::string dtype = flags.dtype.empty() ? lesson.dtype : flags.dtype;

@@ -12,8 +12,7 @@ namespace tally::lesson {
 namespace {
 enum class Form : std::uint8_t { integer, fixed, scientific };
 
-// Returns one form for all numbers of an array: scientific if the largest would be printed as zeros or as
-// many digits, else fixed.
+// Returns one form for all numbers: scientific if the largest would be zeros or many digits, else fixed.
 Form form_of(std::span<const double> numbers, Numbers::Type type) {
     if (type == Numbers::Type::integer) return Form::integer;
     double largest = 0;
@@ -31,8 +30,7 @@ std::string print(double number, Form form, int digits) {
                                : fmt::format("{:.{}e}", number, digits);
 }
 
-// Prints all numbers of an array padded to one width. Fixed numbers have at least the width of "%7.4f", so
-// that the rows of a table line up.
+// Prints all numbers padded to one width, which is at least that of "%7.4f" so that tables line up.
 std::vector<std::string> printed(const Numbers& numbers, int digits) {
     const Form form = form_of(numbers.values, numbers.type);
     std::vector<std::string> texts;

@@ -1,5 +1,4 @@
-// Numbers holds any value that a lesson shows. Concepts convert it, so that the kit needs few headers of
-// the engine.
+// Numbers holds any value that a lesson shows, converted by concepts to avoid headers of the engine.
 #pragma once
 
 #include <concepts>

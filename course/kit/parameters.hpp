@@ -1,6 +1,5 @@
-// A LessonParameter is a number that the learner may change by a flag: ./learn 6 --micro 3. The record of a
-// lesson declares its parameters with range and default. Flags, help, errors and tests use
-// these declarations.
+// A LessonParameter is a number that the learner may change by a flag: ./learn 6 --micro 3. A lesson declares
+// its parameters with range and default, and flags, help, errors and tests use these declarations.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +37,7 @@ LessonParameter several(std::string_view name, std::string_view meaning, const s
 // The names and meanings of all flags for parameters. Lessons share them, so that a name has one meaning.
 const std::vector<std::pair<std::string, std::string>>& parameter_names();
 
-std::string range_of(
-    const LessonParameter& parameter);  // "1, 2, 3 or 6", "whole numbers from 1 up that add up to 6"
+std::string range_of(const LessonParameter& parameter);  // "1, 2, 3 or 6", "a number from 0.01 to 1"
 std::string usual_of(const LessonParameter& parameter);  // "4,2"
 
 using Settings = std::map<std::string, std::vector<double>, std::less<>>;

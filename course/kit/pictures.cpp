@@ -35,8 +35,7 @@ std::string compared(const Vector& sum, const Vector& full) {
     return factor ? fmt::format("{:.2f} times the full batch's", *factor) : "not the full batch's";
 }
 
-// Draws a batch as a band of rows with the weight of each row in bold and the gradient of the mean. Returns
-// the y of the lower edge.
+// Draws a batch: its rows, the weight of each row and the gradient of the mean. Returns the lower edge's y.
 struct Lane {
     Sheet& sheet;
     int weight_at, gradient_at, right;

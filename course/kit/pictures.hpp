@@ -1,5 +1,4 @@
-// The pictures of lessons that are not computation graphs. sheet_of() converts numbers to an SVG that is at
-// most drawing::Sheet::widest wide.
+// The pictures of lessons that are not computation graphs. sheet_of() draws them as SVG.
 #pragma once
 
 #include <algorithm>
@@ -154,8 +153,7 @@ struct Runs {
 };
 Sheet sheet_of(const std::string& title, const Runs& runs);
 
-// The work of several workers over time: one lane for each worker, time to the right. White space is
-// waiting time.
+// The work of several workers over time, one lane for each worker. White space is waiting time.
 struct Lanes {
     struct Work {
         std::size_t kind;  // index into `kinds`

@@ -1,5 +1,4 @@
-// A question that a lesson asks before the result. The learner chooses an option or types a number, and each
-// wrong answer explains its mistake.
+// A question that a lesson asks before the result, with options or a typed number. Mistakes are explained.
 #pragma once
 
 #include <cstddef>
@@ -73,8 +72,7 @@ Prediction prediction_of(std::string_view question, const std::vector<Option>& o
 Prediction prediction_of(std::string_view question, const std::vector<TypedNumber>& numbers,
                          const Hints& hints, std::string_view why);
 
-// Removes the mistakes whose number equals the right one or another mistake's, which happens when the learner
-// changes a parameter.
+// Drops mistakes that equal the answer or another mistake, as may happen with changed parameters.
 std::vector<TypedNumber> distinct_numbers(const std::vector<TypedNumber>& numbers);
 
 // Puts the options in an order that depends on lesson, prediction and seed. Over n seeds that begin with a
@@ -83,8 +81,7 @@ void shuffle(Prediction& prediction, std::uint64_t seed, int lesson);
 
 // Returns nothing if the text is not a number.
 std::optional<Try> parse_try(const Prediction& prediction, const std::string& typed);
-// Returns the reply to a wrong try: its mistake, or for a number without a known mistake a comparison with
-// the answer.
+// Returns the reply to a wrong try: its mistake, or for an unknown number a comparison with the answer.
 std::string reply_to(const Prediction& prediction, const Try& wrong);
 
 }  // namespace tally::lesson

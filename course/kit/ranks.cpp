@@ -32,9 +32,8 @@ std::deque<LineResults> unread_results;  // results that the lesson has not read
 std::string ranks_error;                 // the error with which the ranks ended; empty if there was none
 std::ofstream results_file;              // open in a rank
 
-// Sets up Open MPI for one machine with fewer cores than processes: communication by loopback, and processes
-// that yield while they wait. Root may run it, as in a container. Variables that are already set keep
-// their values.
+// Sets up Open MPI for one machine with fewer cores than processes: communication by loopback, and waiting
+// processes that yield. Root may run it, as in a container. Variables that are set keep their values.
 void set_up_open_mpi() {
     for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
              {"OMPI_ALLOW_RUN_AS_ROOT", "1"},

@@ -1,5 +1,4 @@
-// Running numbers the steps of the running lesson, records its events, counts its checks and passes events to
-// the viewer.
+// Running numbers the steps of a lesson, records its events, counts its checks and calls the viewer.
 #pragma once
 
 #include <functional>

@@ -7,8 +7,7 @@
 
 namespace tally::lesson {
 
-// Installs a handler that runs with all other signals blocked. A signal that is ignored, as by nohup,
-// stays ignored.
+// Installs a handler that blocks all other signals. Ignored signals, as under nohup, stay ignored.
 inline void handle_unless_ignored(int signal, void (*handler)(int, siginfo_t*, void*)) {
     struct sigaction action {};
     if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return;
@@ -18,8 +17,7 @@ inline void handle_unless_ignored(int signal, void (*handler)(int, siginfo_t*, v
     ::sigaction(signal, &action, nullptr);
 }
 
-// Forwards the signal to the thread, unless this is that thread. The kernel may deliver a signal to any
-// thread, also to one of BLAS.
+// Forwards the signal to the thread, because the kernel may deliver it to a thread of BLAS.
 inline bool passed_to(pthread_t thread, int signal) {
     return ::pthread_equal(::pthread_self(), thread) == 0 && ::pthread_kill(thread, signal) == 0;
 }

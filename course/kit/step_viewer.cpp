@@ -94,8 +94,7 @@ StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
         std::string line = fmt::format(" SPACE {}  b back  g graph  ? keys  q quit", next);
         if (line.size() >= width) line = fmt::format(" SPACE {}  b g ? q", next);
         if (line.size() >= width) line = " SPACE";
-        // Keys pressed before the line appears are discarded. After a stop the line is drawn again and no key
-        // is discarded.
+        // Discards keys pressed before the line appears, but not when it is drawn again after a stop.
         if (!resumed) forget_typed_ahead();
         write(line);
         const KeyPress press = read_key();
@@ -170,8 +169,7 @@ std::vector<Try> StepViewer::ask(const Prediction& prediction, const Record& rec
     }
 }
 
-// Asks until an answer is right, the question is skipped or no try is left. Tries are kept when the learner
-// goes back to an earlier step.
+// Asks until an answer is right or skipped, or no try is left. Visits to earlier steps keep the tries.
 StepViewer::Move StepViewer::asked(const Prediction& prediction, const Place& place,
                                    std::vector<Try>& tries) {
     while (tries.empty() || (!prediction.is_right(tries.back()) && tries.size() < prediction.tries())) {

@@ -34,8 +34,7 @@ namespace tally::lesson {
 inline std::vector<double> values(const Numbers& numbers) { return numbers.values; }
 
 void register_lesson(const Lesson& lesson, bool in_double, void (*talk)());  // called before main()
-// The main() of a lesson's program. Runs the lesson with this number, or for 0 the one with the
-// lowest number.
+// The main() of a lesson's program. Runs the lesson with this number; 0 means the lowest number.
 int run_registered(int argc, const char* const* argv, int number = 0);
 
 // Emits a picture of the graph that `draw` records. `draw` calls name() and backward() of the Picture.

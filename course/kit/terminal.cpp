@@ -30,8 +30,7 @@ bool ours() {
            now.c_iflag == with_keys.c_iflag && now.c_oflag == with_keys.c_oflag;
 }
 
-// Restores the terminal only if it still has the settings of KeyMode: after a stop, or in the background, a
-// shell may have changed them.
+// Restores the terminal if it has the settings of KeyMode, which a shell may have changed after a stop.
 bool restore() {
     if (keys_on == 0 || !ours()) return false;
     sigset_t in_background, usual;  // from the background, tcsetattr() raises SIGTTOU unless it is blocked
@@ -66,8 +65,7 @@ void as_without_handler(int signal) {
     ::sigaction(signal, &ours, nullptr);
 }
 
-// All other signals are blocked in this handler, so that a second signal to the process group does not
-// interrupt it.
+// All other signals are blocked here, so that a second signal to the process group does not interrupt.
 void on_end(int signal, siginfo_t*, void*) {
     if (passed_to(reader, signal)) return;
     leave_screen();
@@ -160,8 +158,7 @@ KeyMode::KeyMode() {
     }
 }
 
-// Signals are blocked, because the handler of SIGCONT would set the terminal for keys again while keys_on
-// is 1.
+// Signals are blocked, because SIGCONT between restore() and keys_on = 0 would set the terminal again.
 KeyMode::~KeyMode() {
     sigset_t all, usual;
     sigfillset(&all);

@@ -14,8 +14,8 @@ std::string padded_left(std::string_view text, std::size_t width);
 std::string repeated(std::string_view piece, std::size_t times);
 std::string joined(const std::vector<std::string>& pieces, std::string_view between);
 
-// Breaks the text at blanks into lines of at most `width` columns. A word longer than a line is cut. All
-// lines but the first are indented.
+// Breaks the text at blanks into lines of at most `width` columns, indents continued lines and cuts words
+// that are longer than a line.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::size_t indent = 0);
 // The same for pieces that are not broken at blanks. `between` separates pieces on one line.
 std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::string_view between,

@@ -1,5 +1,4 @@
-// Toy is the small example of the course: six rows of three numbers, three weights, and the rows
-// in micro-batches.
+// Toy is the small example of the course: six rows of three numbers, in micro-batches, and three weights.
 #pragma once
 
 #include <optional>
@@ -24,8 +23,7 @@ inline std::string many_rows(const std::string& rows) {
     return (rows.find('-') == std::string::npos ? "row " : "rows ") + rows;
 }
 
-// A lesson derives from Toy and calls the rows x and the weights w. A picture runs backward() again, so it
-// needs a second Toy with its own w.
+// Base of lessons with rows x and weights w. Pictures run backward() again, so they need their own Toy.
 struct Toy {
     // Another toy has short binary fractions in its last row.
     template <class S = real>
@@ -97,8 +95,7 @@ struct Toy {
         return "[" + tally::lesson::row_text(numbers, 4) + "]";
     }
 
-    // The mean magnitude of each column times `factor`, as an error bound of a gradient in which a row
-    // weighs 1/6.
+    // The mean magnitude of each column times `factor`, as an error bound of a gradient of the mean.
     std::vector<double> mean_columns(double factor) const {
         std::vector<double> means(3);
         const std::vector<double> numbers = tally::lesson::values(x);

@@ -1,5 +1,4 @@
-// A Viewer renders the events of a lesson at once. It may wait for a key, ask questions and show
-// earlier steps.
+// A Viewer renders the events of a lesson. It may wait for a key, ask questions and show earlier steps.
 #pragma once
 
 #include <memory>

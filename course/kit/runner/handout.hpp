@@ -16,14 +16,12 @@ struct LessonEvents {
     std::string events;
 };
 
-// Each returns one page of HTML for printing. The students' sheet has the text before the first question and
-// all questions with space for answers. The teacher's sheet has everything with answers. `toy` is a lesson
-// that shows x and w, or nullptr.
+// Each returns a page of HTML for printing. The students' sheet has the text before the first question and
+// all questions with space for answers. `toy` is a lesson that shows x and w, or nullptr.
 std::string students_sheet(const std::vector<LessonEvents>& lessons, const LessonEvents* toy);
 std::string teachers_sheet(const std::vector<LessonEvents>& lessons);
 
-// Writes the students' sheet to `file`, or to the folder `work` if `file` is empty, and the teacher's sheet
-// next to it. Returns the exit code.
+// Writes both sheets, to `work` if `file` is empty, and returns the exit code.
 int write_handout(const std::vector<Program>& all, const std::vector<const Program*>& chosen,
                   const Flags& flags, std::string file, const std::string& work);
 

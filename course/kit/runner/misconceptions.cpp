@@ -36,8 +36,7 @@ std::string where(const AnswerRecord& answer) {
                                      : "exercise " + answer.of;
 }
 
-// Returns the answer and its explanation. Answers without a known mistake had different messages, so they
-// share one text.
+// Returns the answer and its explanation. Answers without a known mistake share one text.
 std::string explanation(const Misconception& one) {
     const AnswerRecord& answer = one.answer;
     if (answer.which.empty()) return "another answer, without a known mistake";

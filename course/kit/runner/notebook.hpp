@@ -1,5 +1,4 @@
-// Manages a learner's folder with the edited files, earlier versions of them and the results. No file
-// is overwritten.
+// Manages a learner's folder: edited files, earlier versions and results. No edited file is overwritten.
 #pragma once
 
 #include <map>

@@ -299,8 +299,7 @@ private:
         }
     }
 
-    // Checks again whenever the text has changed. Some editors write a file in several steps, so the text
-    // must be the same after 100 ms.
+    // Checks again when the text has changed and is stable for 100 ms, as editors may write in several steps.
     int watch_over(const Exercise& exercise) {
         const std::string file = notebook_.file(exercise);
         const auto state = [&] {
