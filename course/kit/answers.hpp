@@ -33,8 +33,7 @@ std::optional<AnswerRecord> parse_answer(const std::string& line);  // empty if 
 // Returns one entry for each try at a question, or one entry if the learner skipped the question.
 std::vector<AnswerRecord> answers_of(const Reveal& reveal, const std::string& lesson);
 
-// Counts the questions that were answered right at the first try, at the second try, or skipped. If a
-// question was asked in several runs, only the first two tries count.
+// Counts questions answered right at the first try, at the second try, or skipped, over all runs.
 struct Predicted {
     int asked = 0, at_once = 0, later = 0, skipped = 0;
 };

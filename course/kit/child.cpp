@@ -28,8 +28,7 @@ volatile std::sig_atomic_t end_signal = 0;   // the first signal to end this pro
 
 pthread_t waiting_thread;  // the thread that waits for the child; only this thread handles signals
 
-// The child receives signals of the keyboard itself, because it is in the same process group. Other signals
-// may have been sent to this process alone, so they are passed on.
+// The keyboard signals the child too. Other signals may reach only this process, so they are passed on.
 void forward_signal(int signal, siginfo_t* info, void*) {
     if (passed_to(waiting_thread, signal)) return;
     const bool keyboard = signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP;
@@ -42,8 +41,7 @@ void forward_signal(int signal, siginfo_t* info, void*) {
 
 void on_child_change(int signal, siginfo_t*, void*) { passed_to(waiting_thread, signal); }
 
-// While a SignalForwarding is alive, signals to end or stop go to the child first, because the child must
-// restore the terminal. The signals are blocked except in pselect().
+// Passes signals to end or stop to the child first. The signals are blocked except in pselect().
 class SignalForwarding {
 public:
     SignalForwarding() {

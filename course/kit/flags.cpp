@@ -48,9 +48,7 @@ void add_flags(CLI::App& app, Flags& flags) {
     app.add_option("--width", flags.width, "columns (default: the window's, at most 80)")
         ->type_name("N")
         ->check(CLI::Range(20, 1000));
-    app.add_option("--seed", flags.seed, "seed of all random numbers (default 0)")
-        ->type_name("N")
-        ->check(a_seed);
+    app.add_option("--seed", flags.seed, "random seed (default 0)")->type_name("N")->check(a_seed);
     app.add_option("--digits", flags.digits, "digits after the point (default 4)")
         ->type_name("D")
         ->check(CLI::Range(0, 20));
@@ -70,19 +68,17 @@ void add_flags(CLI::App& app, Flags& flags) {
 void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>* only) {
     for (const auto& [name, meaning] : parameter_names()) {
         bool with_commas = name == "split" || name == "values";
-        std::string says = meaning,
-                    group = "Parameters (the --help of a lesson lists those that the lesson has)";
+        std::string says = meaning, group = "Parameters (each lesson's --help lists its own)";
         if (only != nullptr) {
-            const auto parameter =
-                std::find_if(only->begin(), only->end(),
-                             [&, &called = name](const auto& one) { return one.name == called; });
-            const bool here = parameter != only->end();
+            const auto own = std::find_if(only->begin(), only->end(), [&, &called = name](const auto& one) {
+                return one.name == called;
+            });
+            const bool here = own != only->end();
             // Accepts other parameters, so that settings_of() can reject them with a better message.
             group = here ? "Parameters" : "";
             if (here) {
-                says = fmt::format("{}: {} (default {})", parameter->meaning, range_of(*parameter),
-                                   usual_of(*parameter));
-                with_commas = parameter->usual.size() > 1;
+                says = fmt::format("{}: {} (default {})", own->meaning, range_of(*own), usual_of(*own));
+                with_commas = own->usual.size() > 1;
             }
         }
         app.add_option_function<std::string>(

@@ -32,8 +32,7 @@ struct Flags {
 };
 
 void add_flags(CLI::App& app, Flags& flags);
-// Adds the flags of lesson parameters. The help of a lesson lists its own parameters with their ranges
-// (`only`), the help of the runner lists all.
+// Adds the flags of parameters. The help lists those of a lesson with their ranges (`only`), or all.
 void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>* only = nullptr);
 // Returns the flags that repeat this run and are not at their defaults: " --seed 5 --dtype float64".
 std::string repeat_flags(const Flags& flags);
@@ -47,7 +46,6 @@ struct Parsed {
 };
 Parsed parse(CLI::App& app, int argc, const char* const* argv);
 
-// The terminal and the environment of a process.
 struct Environment {
     bool input_is_terminal = false, output_is_terminal = false;
     std::string ci, term, no_color, locale;  // environment variables; empty: not set

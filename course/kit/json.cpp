@@ -193,14 +193,14 @@ const char* const kinds[] = {"whole", "real", "parts", "several"};
 
 Json parameters_of(const Lesson& lesson) {
     Json all = Json::array();
-    for (const auto& parameter : lesson.parameters)
-        all.push_back({{"name", parameter.name},
-                       {"meaning", parameter.meaning},
-                       {"kind", kinds[static_cast<std::size_t>(parameter.kind)]},
-                       {"usual", parameter.usual},
-                       {"least", parameter.least},
-                       {"most", parameter.most},
-                       {"among", parameter.among}});
+    for (const auto& one : lesson.parameters)
+        all.push_back({{"name", one.name},
+                       {"meaning", one.meaning},
+                       {"kind", kinds[static_cast<std::size_t>(one.kind)]},
+                       {"usual", one.usual},
+                       {"least", one.least},
+                       {"most", one.most},
+                       {"among", one.among}});
     return all;
 }
 }  // namespace
@@ -220,15 +220,13 @@ Lesson parse_description(const std::string& line) {
     const Json json = Json::parse(line);
     Lesson lesson{json.at("lesson"),  json.at("slug"),  json.at("title"),
                   json.at("minutes"), json.at("steps"), json.at("dtype")};
-    for (const auto& parameter : json.value("parameters", Json::array())) {
-        const auto kind =
-            std::find(std::begin(kinds), std::end(kinds), parameter.at("kind").get<std::string>());
+    for (const auto& one : json.value("parameters", Json::array())) {
+        const auto kind = std::find(std::begin(kinds), std::end(kinds), one.at("kind").get<std::string>());
         if (kind == std::end(kinds))
-            throw std::runtime_error("unknown kind of parameter: " + parameter.at("kind").dump());
-        lesson.parameters.push_back({parameter.at("name"), parameter.at("meaning"),
+            throw std::runtime_error("unknown kind of parameter: " + one.at("kind").dump());
+        lesson.parameters.push_back({one.at("name"), one.at("meaning"),
                                      static_cast<LessonParameter::Kind>(kind - std::begin(kinds)),
-                                     parameter.at("usual"), parameter.at("least"), parameter.at("most"),
-                                     parameter.at("among")});
+                                     one.at("usual"), one.at("least"), one.at("most"), one.at("among")});
     }
     return lesson;
 }

@@ -84,8 +84,7 @@ void Table::add(std::vector<Cell> cells) {
 
 std::size_t Table::place(std::string_view name) const {
     const auto found = std::find(columns_.begin(), columns_.end(), name);
-    if (found == columns_.end())
-        throw std::logic_error(fmt::format("[table] the table has no column '{}'", name));
+    if (found == columns_.end()) throw std::logic_error(fmt::format("[table] has no column '{}'", name));
     return static_cast<std::size_t>(found - columns_.begin());
 }
 
@@ -118,8 +117,7 @@ void predict(std::string_view question, const std::vector<Option>& options, cons
 
 void predict(std::string_view question, const std::vector<TypedNumber>& numbers, const Hints& hints,
              std::string_view why) {
-    Running::now().ask(
-        prediction_of(question, settings_changed() ? distinct_numbers(numbers) : numbers, hints, why));
+    Running::now().ask(prediction_of(question, settings_changed() ? distinct(numbers) : numbers, hints, why));
 }
 
 bool check(std::string_view name, bool holds, std::string_view detail, Where where) {

@@ -89,8 +89,7 @@ public:
 
     // Returns the numbers of a column, row by row, so that a lesson can check them.
     Numbers column(std::string_view name) const;
-    // Does each row have these words in the column? False without rows.
-    bool all(std::string_view name, std::string_view words) const;
+    bool all(std::string_view name, std::string_view words) const;  // has each row these words?
 
 private:
     friend Table table(std::vector<std::string> columns);

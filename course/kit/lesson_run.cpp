@@ -67,7 +67,7 @@ int exit_code(const End& end) {
 }
 
 // Reports the tries at a question to the runner.
-void report_answers(int report, const Reveal& reveal, const std::string& lesson) {
+void report_tries(int report, const Reveal& reveal, const std::string& lesson) {
     for (const auto& answer : answers_of(reveal, lesson)) write_to(report, line_of(answer) + "\n");
 }
 
@@ -147,8 +147,7 @@ int write_graph(const Running& running, const std::string& file, const std::stri
     const bool as_svg = std::filesystem::path(file).extension() == ".svg";
     if (!as_svg && picture->dot.empty()) {
         print_error(name,
-                    fmt::format("the picture '{}' is not a graph and has no .dot; write it to an .svg file",
-                                picture->name));
+                    fmt::format("the picture '{}' has no .dot; write it to an .svg file", picture->name));
         return usage;
     }
     write_whole(file, as_svg ? picture->svg : picture->dot);
@@ -196,7 +195,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
         Running running(lesson, options, *viewer, flags.from, repeat_flags(flags));
         // With changed parameters a question may have fewer known mistakes, so answers are not reported.
         if (asked.report >= 0 && mode.waits && flags.settings.empty())
-            running.answered = [&](const Reveal& r) { report_answers(asked.report, r, lesson.slug); };
+            running.answered = [&](const Reveal& reveal) { report_tries(asked.report, reveal, lesson.slug); };
         running.emit(Title{lesson, device == Device::cpu ? "cpu" : peer::name(), dtype, flags.seed,
                            settings_text(flags)});
         const auto start = [&] { start_ranks(running, argv[0], flags); };

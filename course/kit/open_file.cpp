@@ -24,8 +24,7 @@ bool have_desktop() {
     return false;
 }
 
-// Runs in a child. xdg-open gets its own session and no descriptors of this program: the viewer may run
-// longer than the terminal and must not write to it.
+// Runs in a child. The viewer may run longer than the terminal, so it gets its own session and descriptors.
 [[noreturn]] void become_opener(const char* path) {
     ::setsid();
     ::signal(SIGPIPE, SIG_DFL);

@@ -14,6 +14,8 @@
 namespace tally::lesson {
 
 namespace {
+using Kind = LessonParameter::Kind;
+
 std::string plainly(double number) { return fmt::format("{:g}", number); }
 
 bool spelled_in(const std::string& text, const char* letters) {
@@ -21,9 +23,8 @@ bool spelled_in(const std::string& text, const char* letters) {
 }
 
 // Parses one number. Returns false if the text is not a number of this kind.
-bool read(const std::string& text, LessonParameter::Kind kind, double& number) {
-    const bool is_real = kind == LessonParameter::Kind::real,
-               is_several = kind == LessonParameter::Kind::several;
+bool read(const std::string& text, Kind kind, double& number) {
+    const bool is_real = kind == Kind::real, is_several = kind == Kind::several;
     const char* letters = is_real ? "0123456789.eE+-" : is_several ? "0123456789-" : "0123456789";
     if (!spelled_in(text, letters)) return false;
     char* end = nullptr;
@@ -32,7 +33,7 @@ bool read(const std::string& text, LessonParameter::Kind kind, double& number) {
 }
 
 bool allowed(const LessonParameter& parameter, const std::vector<double>& numbers) {
-    if (parameter.kind == LessonParameter::Kind::parts) {
+    if (parameter.kind == Kind::parts) {
         double sum = 0;
         for (const double part : numbers) sum += part;
         return sum == parameter.most && *std::min_element(numbers.begin(), numbers.end()) >= 1;
@@ -83,7 +84,7 @@ LessonParameter real_number(std::string_view name, std::string_view meaning, dou
                             double most) {
     return {.name = std::string(name),
             .meaning = std::string(meaning),
-            .kind = LessonParameter::Kind::real,
+            .kind = Kind::real,
             .usual = {usual},
             .least = least,
             .most = most};
@@ -91,7 +92,7 @@ LessonParameter real_number(std::string_view name, std::string_view meaning, dou
 
 LessonParameter parts_of(std::string_view name, std::string_view meaning, const std::vector<int>& usual) {
     LessonParameter parameter{
-        .name = std::string(name), .meaning = std::string(meaning), .kind = LessonParameter::Kind::parts};
+        .name = std::string(name), .meaning = std::string(meaning), .kind = Kind::parts};
     parameter.usual.assign(usual.begin(), usual.end());
     parameter.least = 1;
     for (const double part : parameter.usual) parameter.most += part;
@@ -101,7 +102,7 @@ LessonParameter parts_of(std::string_view name, std::string_view meaning, const 
 LessonParameter several(std::string_view name, std::string_view meaning, const std::vector<int>& usual,
                         int least, int most) {
     LessonParameter parameter{
-        .name = std::string(name), .meaning = std::string(meaning), .kind = LessonParameter::Kind::several};
+        .name = std::string(name), .meaning = std::string(meaning), .kind = Kind::several};
     parameter.usual.assign(usual.begin(), usual.end());
     parameter.least = least, parameter.most = most;
     return parameter;
@@ -120,18 +121,17 @@ const std::vector<std::pair<std::string, std::string>>& parameter_names() {
 }
 
 std::string range_of(const LessonParameter& parameter) {
-    if (parameter.kind == LessonParameter::Kind::parts)
+    if (parameter.kind == Kind::parts)
         return fmt::format("whole numbers from 1 up, with commas, that add up to {}",
                            plainly(parameter.most));
-    if (parameter.kind == LessonParameter::Kind::several && parameter.usual.size() > 1)
+    if (parameter.kind == Kind::several && parameter.usual.size() > 1)
         return fmt::format("{} whole numbers from {} to {}, with commas",
                            in_words(static_cast<std::int64_t>(parameter.usual.size())),
                            plainly(parameter.least), plainly(parameter.most));
     std::vector<std::string> words;
     for (const double number : parameter.among) words.push_back(plainly(number));
     if (!words.empty()) return list_of(words, "or");
-    return fmt::format("a {}number from {} to {}",
-                       parameter.kind == LessonParameter::Kind::real ? "" : "whole ",
+    return fmt::format("a {}number from {} to {}", parameter.kind == Kind::real ? "" : "whole ",
                        plainly(parameter.least), plainly(parameter.most));
 }
 
@@ -149,8 +149,7 @@ Settings settings_of(const std::vector<LessonParameter>& parameters,
         const auto& names = parameter_names();
         if (std::none_of(names.begin(), names.end(),
                          [&](const auto& name) { return name.first == parameter.name; }))
-            throw std::logic_error(
-                fmt::format("[settings_of] parameter_names() has no '{}'", parameter.name));
+            throw std::logic_error(fmt::format("[settings_of] no such name: '{}'", parameter.name));
         settings[parameter.name] = parameter.usual;
         taken.push_back(fmt::format("--{} ({})", parameter.name, range_of(parameter)));
     }
@@ -169,17 +168,16 @@ Settings settings_of(const std::vector<LessonParameter>& parameters,
 }
 
 double Setting::number(bool whole) const {
-    if (kind_ == LessonParameter::Kind::parts || kind_ == LessonParameter::Kind::several)
-        throw std::logic_error(
-            fmt::format("[setting] '{}' is {}; read it as std::vector<std::int64_t>", name_,
-                        kind_ == LessonParameter::Kind::parts ? "parts" : "several numbers"));
-    if (whole && kind_ == LessonParameter::Kind::real)
+    if (kind_ == Kind::parts || kind_ == Kind::several)
+        throw std::logic_error(fmt::format("[setting] '{}' is {}; read it as std::vector<std::int64_t>",
+                                           name_, kind_ == Kind::parts ? "parts" : "several numbers"));
+    if (whole && kind_ == Kind::real)
         throw std::logic_error(fmt::format("[setting] '{}' is a real number; read it as double", name_));
     return values_.at(0);
 }
 
 Setting::operator std::vector<std::int64_t>() const {
-    if (kind_ != LessonParameter::Kind::parts && kind_ != LessonParameter::Kind::several)
+    if (kind_ != Kind::parts && kind_ != Kind::several)
         throw std::logic_error(fmt::format("[setting] '{}' is one number; read it as int or double", name_));
     return {values_.begin(), values_.end()};
 }

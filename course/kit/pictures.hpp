@@ -71,8 +71,7 @@ template <std::floating_point S> std::string bits_of(S number) {
     return text.insert(1, ".") + " x 2^" + std::to_string(exponent);
 }
 
-// The floating-point numbers around 1 / (n b), with marks for 1 / (n b) itself, for its value rounded once,
-// and for `twice`, which is 1/n rounded, divided by b and rounded again.
+// The numbers around 1 / (n b), with marks for it, for its rounded value, and for `twice`, rounded (1/n) / b.
 template <std::floating_point S> NumberLine around(int n, int b, S twice) {
     const S once = S(1) / S(n * b), spacing = std::nextafter(once, S(1)) - once;
     const auto place = [&](S number) { return double(number - once) / double(spacing); };

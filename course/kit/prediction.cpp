@@ -14,7 +14,7 @@
 namespace tally::lesson {
 
 namespace {
-void throw_invalid(std::string_view question, std::string_view why) {
+void reject(std::string_view question, std::string_view why) {
     throw std::logic_error(fmt::format("[predict] '{}': {}", question, why));
 }
 
@@ -23,12 +23,11 @@ bool close(double a, double b, double within) { return std::abs(a - b) <= within
 
 Prediction checked(Prediction asked) {
     const auto count = asked.options.size();
-    if (count < 2 || count > 9)
-        throw_invalid(asked.question, fmt::format("{} options; there may be 2 to 9", count));
+    if (count < 2 || count > 9) reject(asked.question, fmt::format("{} options; there may be 2 to 9", count));
     const auto is_right = [](const auto& option) { return option.mistake.empty(); };
     const auto right = std::count_if(asked.options.begin(), asked.options.end(), is_right);
     if (right != 1)
-        throw_invalid(asked.question, fmt::format("{} of its options have no mistake; one is right", right));
+        reject(asked.question, fmt::format("{} of its options have no mistake; one is right", right));
     const auto answer = std::find_if(asked.options.begin(), asked.options.end(), is_right);
     asked.answer = static_cast<std::size_t>(answer - asked.options.begin());
     for (std::size_t i = 0; i < count; ++i) asked.options[i].id = static_cast<char>('a' + i);
@@ -54,12 +53,12 @@ Prediction prediction_of(std::string_view question, const std::vector<TypedNumbe
     for (const auto& a : asked.options)
         for (const auto& b : asked.options)
             if (&a != &b && close(a.value, b.value, 2 * asked.within))
-                throw_invalid(question, fmt::format("{} and {} are within {} of each other", a.text, b.text,
-                                                    2 * asked.within));
+                reject(question, fmt::format("{} and {} are within {} of each other", a.text, b.text,
+                                             2 * asked.within));
     return checked(std::move(asked));
 }
 
-std::vector<TypedNumber> distinct_numbers(const std::vector<TypedNumber>& numbers) {
+std::vector<TypedNumber> distinct(const std::vector<TypedNumber>& numbers) {
     std::vector<TypedNumber> kept;
     double within = 0;
     for (const auto& number : numbers) {

@@ -73,7 +73,7 @@ Prediction prediction_of(std::string_view question, const std::vector<TypedNumbe
                          const Hints& hints, std::string_view why);
 
 // Drops mistakes that equal the answer or another mistake, as may happen with changed parameters.
-std::vector<TypedNumber> distinct_numbers(const std::vector<TypedNumber>& numbers);
+std::vector<TypedNumber> distinct(const std::vector<TypedNumber>& numbers);
 
 // Puts the options in an order that depends on lesson, prediction and seed. Over n seeds that begin with a
 // multiple of n, each of the n options is in each place once.

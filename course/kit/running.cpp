@@ -40,8 +40,7 @@ void Running::begin_step() {
 }
 
 void Running::emit(decltype(Event::is) what) {
-    // An empty table stays open, because a loop may emit a note before the first row.
-    if (table_ && !table_->rows.empty()) close_table();
+    if (table_ && !table_->rows.empty()) close_table();  // notes may come before the first row
     record_.steps.back().push_back({step_, std::move(what)});
     if (on_screen()) viewer_.show(record_.steps.back().back());
 }

@@ -47,19 +47,18 @@ void StepViewer::show(const Event& event) {
     if (std::holds_alternative<End>(event.is)) fold_checks();
     const auto* check = std::get_if<Check>(&event.is);
     if (check != nullptr && check->ok)
-        ++unreported_checks_;
+        ++unshown_;
     else
         TextViewer::show(event);
 }
 
 void StepViewer::fold_checks() {
-    if (mode().presents) unreported_checks_ = 0;  // with --present, checks are shown only on the key c
-    if (unreported_checks_ == 1)
-        write_lines({painted("       [ok] 1 check holds (c shows it)", Tone::good, style())});
-    if (unreported_checks_ > 1)
-        write_lines({painted(fmt::format("       [ok] {} checks hold (c shows them)", unreported_checks_),
-                             Tone::good, style())});
-    unreported_checks_ = 0;
+    if (mode().presents) unshown_ = 0;  // with --present, checks are shown only on the key c
+    if (unshown_ == 1) write_lines({painted("       [ok] 1 check holds (c shows it)", Tone::good, style())});
+    if (unshown_ > 1)
+        write_lines({painted(fmt::format("       [ok] {} checks hold (c shows them)", unshown_), Tone::good,
+                             style())});
+    unshown_ = 0;
 }
 
 void StepViewer::checks(const Place& place) {
@@ -152,7 +151,7 @@ void StepViewer::browse(Place place) {
 }
 
 void StepViewer::present(const Place& place) {
-    unreported_checks_ = 0;
+    unshown_ = 0;
     for (const Event& event : place.record.steps[place.at]) show(event);
     fold_checks();
 }

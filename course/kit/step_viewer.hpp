@@ -50,7 +50,7 @@ private:
     void say(const std::string& text);
 
     KeyMode keys_;
-    int unreported_checks_ = 0;               // checks of this step that hold and are not yet reported
+    int unshown_ = 0;                         // checks of this step that hold and are not yet reported
     int on_page_ = unopened;                  // the step on screen with --present
     std::map<std::size_t, int> hints_given_;  // by step
 };

@@ -7,10 +7,7 @@
 namespace tally::lesson {
 
 namespace {
-void not_linked() {
-    throw std::logic_error(
-        "[run_registered] the lesson's object for this type was not linked into this program");
-}
+void not_linked() { throw std::logic_error("[run_registered] the lesson was not linked for this type"); }
 
 struct RegisteredLesson {
     Lesson lesson;
@@ -32,8 +29,7 @@ void register_lesson(const Lesson& lesson, bool in_double, void (*talk)()) {
 
 int run_registered(int argc, const char* const* argv, int number) {
     const auto found = number != 0 ? registered().find(number) : registered().begin();
-    if (found == registered().end())
-        throw std::logic_error("[run_registered] no lesson was linked into this program");
+    if (found == registered().end()) throw std::logic_error("[run_registered] no lesson was linked");
     const RegisteredLesson& registered_lesson = found->second;
     return run(argc, argv, registered_lesson.lesson, registered_lesson.in_float, registered_lesson.in_double);
 }

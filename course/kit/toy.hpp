@@ -84,7 +84,6 @@ struct Toy {
             means.push_back(double(units(from, to, j)) / (10000.0 * double(to - from)));
         return means;
     }
-    // The sum of all six rows by column, times a factor.
     std::vector<double> column_sums(double factor) const {
         std::vector<double> sums;
         for (std::size_t j = 0; j < 3; ++j) sums.push_back(double(units(0, 6, j)) / 10000 * factor);

@@ -78,12 +78,12 @@ TEST_CASE("repeat_flags and arguments: contain the settings") {
     CHECK(std::count(words.begin(), words.end(), "--micro=6") == 1);
 }
 
-TEST_CASE("distinct_numbers: drops mistakes that equal the answer or another mistake") {
-    const auto kept = distinct_numbers(
+TEST_CASE("distinct: drops mistakes that equal the answer or another mistake") {
+    const auto kept = distinct(
         {right(1), wrong(1, "not divided"), wrong(6, "a sum"), wrong(6, "rows"), wrong(0.5, "half")});
     CHECK(kept.size() == 3);
     CHECK(kept[1].mistake == "a sum");
-    CHECK(distinct_numbers({right(1).within(0.1), wrong(1.15, "too near")}).size() == 1);
+    CHECK(distinct({right(1).within(0.1), wrong(1.15, "too near")}).size() == 1);
 }
 
 TEST_CASE("say and many: singular or plural depends on the number") {

@@ -89,9 +89,8 @@ AnswerFile::AnswerFile(const std::string& work) : folder_(work), path_(work + "/
     AnswersRead read = read_answers(path_);
     answers_ = std::move(read.answers);
     if (read.broken > 0)
-        print_error("learn",
-                    fmt::format("{} has a line that is not an answer ('{}'): it is ignored; delete it", path_,
-                                in_one_line(read.first_broken)));
+        print_error("learn", fmt::format("{} has a line that is not an answer ('{}'): delete it", path_,
+                                         in_one_line(read.first_broken)));
 }
 
 void AnswerFile::add(const std::vector<AnswerRecord>& more) {

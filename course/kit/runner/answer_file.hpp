@@ -8,14 +8,13 @@
 
 namespace tally::lesson {
 
-// The content of a file of answers. Lines that are not answers are only counted. read_answers() throws
-// WriteError if the file cannot be read.
+// The content of a file of answers. Lines that are not answers are only counted.
 struct AnswersRead {
     std::vector<AnswerRecord> answers;
     std::size_t broken = 0;
     std::string first_broken;  // the beginning of the first broken line
 };
-AnswersRead read_answers(const std::string& path);
+AnswersRead read_answers(const std::string& path);  // throws WriteError if the file cannot be read
 
 class AnswerFile {
 public:
@@ -29,8 +28,7 @@ public:
 
     bool done(const std::string& lesson) const;  // its questions were answered, or its exercise was solved
     bool begun(const std::string& lesson) const;
-    // Were all questions up to the last one asked answered? If none was asked, returns `from_its_start`,
-    // because a lesson that ran from its start then has no questions.
+    // Were all questions up to the last one asked answered? If none was asked, returns `from_its_start`.
     bool all_answered(const std::string& lesson, bool from_its_start) const;
 
 private:

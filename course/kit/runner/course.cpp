@@ -46,8 +46,7 @@ std::vector<Program> find_programs(const std::string& folder) {
         try {
             programs.push_back({parse_description(described), path});
         } catch (const std::exception&) {
-            throw std::runtime_error(
-                fmt::format("{} does not describe its lesson; build the lessons again", path));
+            throw std::runtime_error(fmt::format("{} does not describe its lesson; build it again", path));
         }
     }
     if (programs.empty()) throw std::runtime_error(fmt::format("no lessons in {}; build them first", folder));

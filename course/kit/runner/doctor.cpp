@@ -82,8 +82,7 @@ std::vector<Finding> findings(const Flags& flags, const std::string& lessons_fol
 
     const Mode mode = mode_for(flags, Environment::current());
     const auto window = window_width();
-    add("terminal", "width",
-        window ? fmt::format("{} columns", *window) : "standard output is not a terminal");
+    add("terminal", "width", window ? fmt::format("{} columns", *window) : "the output is not a terminal");
     add("terminal", "step mode", mode.not_waiting.empty() ? "yes" : fmt::format("no: {}", mode.not_waiting));
     add("terminal", "colours", mode.style.colour ? "yes" : "no");
     add("terminal", "text", mode.style.ascii ? "ASCII" : "UTF-8");

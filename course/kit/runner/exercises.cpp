@@ -63,8 +63,7 @@ Exercises::Exercises(const std::string& folder)
     try {
         for (std::string line; std::getline(lines, line);) all.push_back(parsed(line));
     } catch (const nlohmann::json::exception&) {
-        throw std::runtime_error(
-            fmt::format("{} does not list its exercises; build the exercises again", checks));
+        throw std::runtime_error(fmt::format("{} does not list its exercises; build them again", checks));
     }
     if (all.empty()) throw std::runtime_error(fmt::format("{} has no exercises", checks));
 }

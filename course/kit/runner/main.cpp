@@ -335,7 +335,7 @@ int main_of_the_runner(int argc, const char* const* argv) {
     app.fallthrough();
     add_flags(app, flags);
     add_parameter_flags(app, flags);
-    auto* list = app.add_subcommand("list", "number, slug, minutes, status, what comes before");
+    auto* list = app.add_subcommand("list", "number, slug, minutes, status, prerequisites");
     auto* run = app.add_subcommand("run", "run one lesson, or all");
     run->add_option("WHICH", which, "a slug or a part of one, a number, or all")->required();
     bool help = false;  // `run WHICH --help` shows the help of the lesson
@@ -352,13 +352,10 @@ int main_of_the_runner(int argc, const char* const* argv) {
         app.add_subcommand("handout", "sheets for a class: one with the questions, one with the answers");
     handout_command->add_option("LESSONS", handouts, "slugs or parts of them, numbers, or all (default)");
     handout_command->add_option("-o", file, "the students' sheet (default: in work/handouts)");
-    auto* doctor_command =
-        app.add_subcommand("doctor", "versions, devices, terminal, missing optional packages");
+    auto* doctor_command = app.add_subcommand("doctor", "versions, devices, terminal, missing packages");
     PracticeWords practice_words;
     add_practice(app, practice_words);
-    app.footer(
-        "./learn alone runs the next unfinished lesson; without a terminal it runs all of them as plain "
-        "text.");
+    app.footer("./learn alone runs the next unfinished lesson; without a terminal all, as plain text.");
 
     try {
         catch_interrupts();

@@ -26,9 +26,8 @@ using Place = std::tuple<std::string, std::string, std::string>;  // the questio
 
 Place place_of_answer(const AnswerRecord& answer) { return {answer.what, answer.of, answer.number}; }
 
-bool is_a_try(const AnswerRecord& answer) {
-    return answer.what != "lesson" &&
-           (answer.how == "right" || answer.how == "wrong" || answer.how == "passed");
+bool is_a_try(const AnswerRecord& one) {
+    return one.what != "lesson" && (one.how == "right" || one.how == "wrong" || one.how == "passed");
 }
 
 std::string where(const AnswerRecord& answer) {

@@ -80,8 +80,7 @@ public:
             throw WriteError(fmt::format("{}; your text is in {}", error.what(), kept));
         }
         if (flags_.json) return answered(*exercise, {{"file", file}, {"kept", kept}});
-        say(fmt::format("{} has its first text again; your text is in {}.", shortened(file),
-                        shortened(kept)));
+        say(fmt::format("{} is reset; your text is in {}.", shortened(file), shortened(kept)));
         return good;
     }
 
@@ -92,9 +91,8 @@ public:
         if (!entry.passed && !flags_.yes) {
             print_error(
                 "learn",
-                fmt::format(
-                    "{} has not passed yet; ./learn hint {} helps, and with --yes the answer is shown",
-                    exercise->slug, exercise->slug));
+                fmt::format("{0} has not passed yet; ./learn hint {0} helps, and --yes shows the answer",
+                            exercise->slug));
             return usage;
         }
         if (!entry.passed) notebook_.note(*exercise, "shown");
@@ -216,8 +214,7 @@ private:
                         exercise.title, exercise.minutes, exercise.lesson));
         say(fmt::format("{} is your file: open it, read the task, write the code and save.",
                         shortened(notebook_.file(exercise))));
-        say(fmt::format("./learn check {} checks it; with --watch, it checks whenever you save.",
-                        exercise.slug));
+        say(fmt::format("./learn check {} checks it, with --watch whenever you save.", exercise.slug));
         return true;
     }
 
@@ -352,8 +349,7 @@ bool asked_for_practice(const PracticeWords& words) {
 int practice(const PracticeWords& words, const Flags& flags, const std::string& built,
              const std::string& work) {
     if (!flags.settings.empty()) {
-        print_error("learn",
-                    settings_text(flags) + " sets a parameter of a lesson; exercises have no parameters");
+        print_error("learn", settings_text(flags) + " is for lessons; exercises have no parameters");
         return usage;
     }
     Practice doing(flags, built, work);

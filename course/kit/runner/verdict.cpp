@@ -201,8 +201,7 @@ Verdict first_error(const std::string& said, const std::string& file) {
                     .cases = {}};
     const std::string text = plain_quotes(said);
     std::istringstream lines(text);
-    std::string error;
-    std::string in_file;  // the last place in the file before the error, which may be in a header
+    std::string error, in_file;  // in_file: the last place in the file before the error
     std::vector<std::string> shown;
     for (std::string line; std::getline(lines, line);) {
         if (line.rfind(file + ":", 0) == 0 && (error.empty() || in_file.empty()))
