@@ -1,5 +1,5 @@
-// Replaces operator new and posix_memalign: an allocation fails if refused() returns true. One file of a program
-// includes this header and defines refused().
+// Replaces operator new and posix_memalign: an allocation fails if allocation_fails() returns true. One file of a program
+// includes this header and defines allocation_fails().
 #pragma once
 
 #include <dlfcn.h>
@@ -12,12 +12,12 @@
 #include "tally/memory/pool.hpp"
 
 namespace tally::test {
-bool refused(std::size_t bytes);
+bool allocation_fails(std::size_t bytes);
 }
 
 #if !TALLY_ASAN  // AddressSanitizer has its own
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-    return tally::test::refused(bytes) ? nullptr : std::malloc(bytes ? bytes : 1);
+    return tally::test::allocation_fails(bytes) ? nullptr : std::malloc(bytes ? bytes : 1);
 }
 void* operator new(std::size_t bytes) {
     if (void* memory = operator new(bytes, std::nothrow)) return memory;
@@ -25,7 +25,7 @@ void* operator new(std::size_t bytes) {
 }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
     const auto align = static_cast<std::size_t>(alignment);
-    if (!tally::test::refused(bytes))
+    if (!tally::test::allocation_fails(bytes))
         if (void* memory = std::aligned_alloc(align, (bytes + align - 1) / align * align)) return memory;
     throw std::bad_alloc();
 }
@@ -40,6 +40,6 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 extern "C" int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) noexcept {
     using Real = int (*)(void**, std::size_t, std::size_t);
     static const Real real = reinterpret_cast<Real>(dlsym(RTLD_NEXT, "posix_memalign"));
-    return tally::test::refused(bytes) ? ENOMEM : real(memory, alignment, bytes);
+    return tally::test::allocation_fails(bytes) ? ENOMEM : real(memory, alignment, bytes);
 }
 #endif

@@ -24,7 +24,7 @@ std::vector<Piece> schedule(int stage, int stages, int micros) {
 
 #include "26_later_weights.mistakes.hpp"
 
-// The witness: the closed forms of ZB-H1, where F, B and W take equally long (Qi et al. 2023, arXiv 2401.10241).
+// Compares with the closed forms of ZB-H1, where F, B and W take equally long (Qi et al. 2023, arXiv 2401.10241).
 void look_at(exercise::AnswerTest& look, const Functions& yours, int stages, int micros) {
     look.with(std::to_string(stages) + " stages and " + std::to_string(micros) + " micro-batches");
     std::vector<std::vector<exercise::PipeWork>> orders;

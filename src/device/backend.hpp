@@ -11,8 +11,8 @@
 
 namespace tally::peer {
 
-// Which module, before the device is first asked for: "cuda", unless it is said; "simulated", by which the host
-// computes what a GPU would; or a path. What TALLY_GPU_MODULE in the environment says counts more.
+// Selects the module before the device is first used: "cuda" (the default), "simulated", which computes on the
+// host, or a path. The environment variable TALLY_GPU_MODULE overrides the choice.
 void select_backend(const std::string& module);
 
 const std::string& unavailable_reason();  // why no module can be used; empty if one is loaded

@@ -1,6 +1,5 @@
-// A simulated device for machines without a GPU: a module whose kernels are the GPU's bodies, run by the
-// host. It is as strict as a GPU: the host's own code cannot touch its memory, and nothing happens
-// before somebody waits.
+// The simulated device runs the GPU's kernel bodies on the host, for machines without a GPU. It is as strict
+// as a GPU: other host code cannot access its memory, and queued work runs only when the host waits.
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -28,7 +27,7 @@ class SimulatedDevice {
 public:
     static constexpr std::size_t size = std::size_t{1} << 30;
 
-    // Never destroyed: arrays may be let go while the program ends.
+    // Never destroyed, because arrays may be freed while the program ends.
     static SimulatedDevice& one() {
         static SimulatedDevice* const made = new SimulatedDevice;
         return *made;
@@ -72,7 +71,7 @@ private:
         : base_(static_cast<std::byte*>(
               mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
         if (base_ == MAP_FAILED) throw Error("[simulated] no address space for the memory of a device");
-        madvise(base_, size, MADV_HUGEPAGE);  // of few pages the protection changes quickly, at every wait
+        madvise(base_, size, MADV_HUGEPAGE);  // with few pages, mprotect() is fast
     }
     void protect(int how) {
         if (mprotect(base_, size, how) != 0) throw Error("[simulated] mprotect failed");

@@ -383,7 +383,7 @@ TEST_CASE("Pipe: different pipes, or different numbers of micro-batches, throw a
     run(2);  // the pipe continues
 }
 
-TEST_CASE("What comes from another process is put on the stage's device") {
+TEST_CASE("Pipe: arrays from another process are put on the stage's device") {
     setenv("TALLY_GPU_MODULE", "simulated", 1);
     const Device device = (me() + ranks()) % 2 == 1 ? Device::cuda : Device::cpu;
     const auto input = [](int k) { return any({4, 3}, k); };

@@ -32,7 +32,7 @@ thread_local std::uint64_t until_failure = 0;  // this thread's n-th host alloca
 
 }  // namespace
 
-bool tally::test::refused(std::size_t bytes) {
+bool tally::test::allocation_fails(std::size_t bytes) {
     host_allocations.fetch_add(1, std::memory_order_relaxed);
     if (bytes > largest_host_allocation.load(std::memory_order_relaxed))
         largest_host_allocation.store(bytes, std::memory_order_relaxed);

@@ -14,7 +14,7 @@ thread_local bool for_ever = false, hit = false;
 
 }  // namespace
 
-bool tally::test::refused(std::size_t) {
+bool tally::test::allocation_fails(std::size_t) {
     if (until == 0 || --until > 0) return false;
     if (for_ever) until = 1;
     return hit = true;

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Finds words and sentence patterns that CONTRIBUTING.md rules out, in comments, string literals and test names.
+
+Pages (.md), string literals of lessons/ and exercises/, and the task comments of exercises are not checked.
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CHECKED = ["src", "course", "lessons", "exercises", "tests", "bench", "web", "tools", "cmake", "examples", "learn", "CMakeLists.txt", ".ci"]
+TEXT = {".md", ".svg", ".json", ".txt", ".mistakes", ".html", ".png", ".npy", ".npz"}  # without comments of ours, but for CMakeLists.txt
+PATTERNS = {
+    "an actor without a name": r"(?i)\b(?:whoever|nobody|somebody|whichever)\b",
+    "a clause as a subject": r"(?:^|[.;:] )(?:What(?!'s)|Whatever|Who|Whose|So much|So it)\b(?![^.]*\?)",
+    "'is no' instead of 'is not a'": r"\b(?:is|are|was|were) no [a-z]+\b",
+    "a word that only this project uses": r"(?i)\b(?:anew|let go|lets go|way back|going back|in words|by name|made again|dials?|handed (?:over|in)|held to|"
+    r"as (?:it|they) (?:lies?|stands?)|one after the other|looks? on|refused|meanwhile|patience|pretend(?:ed|s)?|beside|(?:has|have) (?:gone|come)|"
+    r"dealt|deals|house rules?|twins?|witness(?:es)?)\b",
+}
+# (file, a part of the text, why it is right): at most 20.
+EXCEPTIONS = [
+    ("tests/mutate", "in words[0]", "code in an f-string, not a sentence"),
+]
+
+
+def pieces(path, text):
+    """(line, comment or literal)"""
+    if path.suffix in (".hpp", ".cpp", ".cu", ".js", ".css"):
+        pattern = r'//(?P<comment>[^\n]*)|/\*(?P<block>.*?)\*/|R"(\w*)\((?P<raw>.*?)\)\3"|"(?P<text>(?:\\.|[^"\\\n])*)"|\'(?:\\.|[^\'\\\n])\''
+    elif path.suffix == ".py":
+        pattern = r'(?P<block>"""[\s\S]*?""")|#(?P<comment>[^\n]*)|"(?P<text>(?:\\.|[^"\\\n])*)"|\'(?P<raw>(?:\\.|[^\'\\\n])*)\''
+    else:
+        pattern = r'(?<!\S)#(?P<comment>[^\n]*)|"(?P<text>(?:\\.|[^"\\])*)"|\'(?P<raw>[^\'\n]*)\''
+    for match in re.finditer(pattern, text, re.S):
+        for kind, piece in match.groupdict().items():
+            if piece and (kind in ("comment", "block") or path.parts[0] not in ("lessons", "exercises")):
+                yield text.count("\n", 0, match.start()) + 1, piece.strip(' "')
+
+
+def findings():
+    for name in subprocess.run(["git", "ls-files", *CHECKED], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split():
+        path = Path(name)
+        is_task = re.fullmatch(r"exercises/\d+_\w+\.cpp", name)
+        if is_task or name == "tests/words.py" or (path.suffix in TEXT and path.name != "CMakeLists.txt") or (ROOT / path).is_symlink():
+            continue
+        for line, piece in pieces(path, (ROOT / path).read_text(errors="ignore")):
+            for kind, pattern in PATTERNS.items():
+                for match in re.finditer(pattern, piece):
+                    if not any(name == file and part in piece for file, part, _ in EXCEPTIONS):
+                        yield f'{name}:{line}: {kind}, "{match.group().strip(" .;:")}": {" ".join(piece.split())[:140]}'
+
+
+found = list(findings())
+print("\n".join(found) or "nothing found")
+sys.exit(1 if found or len(EXCEPTIONS) > 20 else 0)
