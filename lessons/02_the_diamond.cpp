@@ -117,7 +117,7 @@ struct TheDiamond {
 
         const double years = std::ldexp(1e-9, n) / 31557600;
         predict(say("x = x + x, {} times over: 2^{} paths. How many nodes does backward visit?",
-                    n == 60 ? "sixty" : in_words(n), n),
+                    n == 60 ? "sixty" : to_text(n), n),
                 {right(say("{}", n)),
                  wrong(say("{}", 2 * n),
                        "Each is read twice. But it is visited once, with both gradients added."),

@@ -35,11 +35,11 @@ struct Arrays {
               [this](Picture& p) { drawn(p); });
 
         predict(
-            say("The loss is the sum of {} numbers. b.grad is", n == 1 ? "both" : "all " + in_words(2 * n)),
+            say("The loss is the sum of {} numbers. b.grad is", n == 1 ? "both" : "all " + to_text(2 * n)),
             b_options(), hint("How many rows use b?", "b's first number stands in every row's first sum."),
             n == 1 ? "The one row uses b once."
                    : say("{} rows use b, so {} gradients arrive, and they add (lesson 2).",
-                         capital(in_words(n)), in_words(n)));
+                         capital(to_text(n)), to_text(n)));
         show("b.grad", b.grad());
         show("W.grad", W.grad());
         show("X.grad", X.grad());
@@ -117,8 +117,7 @@ struct Arrays {
         check_equal("p: by hand", p.grad(), Array<real>({2, 1, 3}, {36, 41, 46, 96, 101, 106}));
         check_equal("q: by hand", q.grad(), Array<real>({4, 1}, {205, 268, 331, 394}));
 
-        step(
-            say("The same engine on {} single numbers: loss = sum(Y Y) / 8 in a loop.", in_words(2 * n + 6)));
+        step(say("The same engine on {} single numbers: loss = sum(Y Y) / 8 in a loop.", to_text(2 * n + 6)));
         const std::vector<Scalar> xs = singles(X.value()), ws = singles(W.value()), bs = singles(b.value());
         Scalar total = real(0);
         for (std::size_t i = 0; i < std::size_t(n); ++i)

@@ -41,15 +41,15 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
         predict(
             say("{} is the full-batch gradient times", in_one_row(sum)),
             {right(n).within(0.005),
-             wrong(1, say("{} gradients have been added, and nothing was divided.", capital(in_words(n)))),
+             wrong(1, say("{} gradients have been added, and nothing was divided.", capital(to_text(n)))),
              wrong(b, say("{} is the number of rows in a micro-batch. The mean took care of these.",
-                          capital(in_words(b)))),
+                          capital(to_text(b)))),
              wrong(6, say("That would be sums of rows. But each micro-batch has taken a mean, by {}.", b)),
              wrong(1.0 / n, "The other way round: which of the two is the larger?")},
-            hint(say("What does one row weigh in a mean of {}, and in a mean of six?", in_words(b)),
+            hint(say("What does one row weigh in a mean of {}, and in a mean of six?", to_text(b)),
                  say("Compare the two first components: {} and {}.", first_of(sum), first_of(full))),
             say("A row weighs {} in a micro-batch of {}, and 1/6 in the full batch.",
-                b == 1 ? "1" : say("1/{}", b), in_words(b)));
+                b == 1 ? "1" : say("1/{}", b), to_text(b)));
         show("full batch", full);
         show(say("sum of {}x{}", n, b), sum);
         show("sum / full", quotients(sum, full));
@@ -121,7 +121,7 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
     void check_n_times(const Array<real>& sum, const Array<real>& full) const {
         std::vector<real> n_times;
         for (const real component : full.to_vector()) n_times.push_back(real(n) * component);
-        check_close(say("sum of {} = {} x full", in_words(n), n), sum, n_times, bound);
+        check_close(say("sum of {} = {} x full", to_text(n), n), sum, n_times, bound);
         check_close("the sum, in exact decimals", sum, column_sums(n / 6.0), bound);
     }
 

@@ -54,15 +54,15 @@ struct Divide : Toy {  // six rows x, three weights w
             say("And {} at a time: each micro-loss is divided by", many_in_words(rows_now, "rows")),
             {right(now),
              wrong(n, say("That was for {}. How many are there now?", many_in_words(n, "micro-batches"))),
-             wrong(1, say("Then {} gradients are added, each a whole mean of {}: {} too much.", in_words(now),
+             wrong(1, say("Then {} gradients are added, each a whole mean of {}: {} too much.", to_text(now),
                           many_in_words(rows_now, "rows"), times(now))),
              wrong(b, say("No micro-batch has {} any more.", many_in_words(b, "rows"))),
              wrong(now * n, say("{} x {}: but the {} belongs to the cut before.", now, n, n))},
             hint(say("What must one row weigh in the end, and what does it weigh in a mean of {}?",
-                     in_words(rows_now)),
+                     to_text(rows_now)),
                  "Count the micro-batches, not the rows of one of them."),
             say("{} micro-batches of {}. The number of micro-batches divides, in every cut of equal parts.",
-                capital(in_words(now)), in_words(rows_now)));
+                capital(to_text(now)), to_text(rows_now)));
         note(
             "Are all binary digits, the bits, those of the full batch? Of the toy, and of a twin whose last "
             "row has so few digits that its sums are exact:");

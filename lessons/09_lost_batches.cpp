@@ -33,15 +33,15 @@ struct LostBatches : Toy {
                 {right("the last micro-batch"),
                  wrong(all_of_them() + ", divided", "So it was meant. But which variable goes backward?"),
                  wrong(all_of_them() + ", summed",
-                       say("`total` is a sum of {}. Is it `total` that goes backward?", in_words(pieces))),
+                       say("`total` is a sum of {}. Is it `total` that goes backward?", to_text(pieces))),
                  wrong("no micro-batch", "`loss` was made with w: something comes back from it.")},
                 hint("Which variable is backward called on?", "Say what `loss` holds after the loop."),
                 "`loss` is the last micro-loss.");
         show("total", total);
         show("w.grad", w.grad());
         check_lost(total);
-        note(say("The logged total is right. {} of {} micro-batches {} lost.", capital(in_words(pieces - 1)),
-                 in_words(pieces), pieces == 2 ? "is" : "are"));
+        note(say("The logged total is right. {} of {} micro-batches {} lost.", capital(to_text(pieces - 1)),
+                 to_text(pieces), pieces == 2 ? "is" : "are"));
         graph("lost-batches", "As published: nothing comes back from the losses that are only added up",
               [this](Picture& p) { drawn(p); });
 
@@ -185,7 +185,7 @@ struct LostBatches : Toy {
 
     // ---- tools: text and values for tables and checks --------------------------------------------------
 
-    std::string all_of_them() const { return pieces == 2 ? "both of them" : "all " + in_words(pieces); }
+    std::string all_of_them() const { return pieces == 2 ? "both of them" : "all " + to_text(pieces); }
 
     // ---- tools: the picture ----------------------------------------------------------------------------
 

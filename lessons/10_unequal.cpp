@@ -29,10 +29,10 @@ struct Unequal : Toy {
                     {right("another direction"),
                      wrong("the full gradient",
                            say("Then each row would weigh 1/6. What does {} weigh?",
-                               small == 1 ? "a row that is alone" : "one of the " + in_words(small))),
+                               small == 1 ? "a row that is alone" : "one of the " + to_text(small))),
                      wrong("twice too long", "One factor for all would need one weight for all."),
                      wrong("half as long", "The weights of all rows still add up to 1.")},
-                    hint(say("What does a row of the {} weigh? And {}?", in_words(large), one_of_the(small)),
+                    hint(say("What does a row of the {} weigh? And {}?", to_text(large), one_of_the(small)),
                          say("{} of {}, or {} of {}.", one_in(large), a_part(), one_in(small), a_part())),
                     say("A row weighs {}, not {}.", of_each("1/{}", n),
                         of_each("1/{}", n).find("1/6") == std::string::npos ? "1/6" : "always 1/6"));
@@ -180,7 +180,7 @@ struct Unequal : Toy {
     // ---- tools: text and values for tables and checks --------------------------------------------------
 
     static std::string one_of_the(std::int64_t k) {
-        return k == 1 ? "a row that is alone" : "a row of the " + in_words(k);
+        return k == 1 ? "a row that is alone" : "a row of the " + to_text(k);
     }
     std::string a_part() const { return n == 2 ? "a half" : say("1/{}", n); }
 
@@ -196,7 +196,7 @@ struct Unequal : Toy {
     std::string in_a_row() const {  // returns "four rows and two"
         std::vector<std::string> all;
         for (const std::int64_t size : sizes)
-            all.push_back(all.empty() ? many_in_words(size, "rows") : in_words(size));
+            all.push_back(all.empty() ? many_in_words(size, "rows") : to_text(size));
         return list_of(all, "and");
     }
 
@@ -230,7 +230,7 @@ struct Unequal : Toy {
         const std::vector<double> g = values(own.column("g, the gradient of its mean"));
         std::size_t from = 0, at = 0;
         for (const std::int64_t size : sizes) {
-            check_close(say("g of the {}{}", in_words(size), at == 0 ? ", in exact decimals" : ""),
+            check_close(say("g of the {}{}", to_text(size), at == 0 ? ", in exact decimals" : ""),
                         {g[at], g[at + 1], g[at + 2]}, exact_means(from, from + std::size_t(size)),
                         roundings(12) * largest_column() / double(size));
             from += std::size_t(size), at += 3;

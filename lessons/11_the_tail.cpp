@@ -50,11 +50,11 @@ struct TheTail : Toy {
                     {right(part(last)), wrong("just right", "It divides by what did not come."),
                      wrong(times(n / last) + " too large", "It divides by more than has come, not by less."),
                      wrong(part(other),
-                           say("{} come, not {}.", last == 1 ? "One has" : capital(in_words(last)) + " have",
-                               in_words(other)))},
+                           say("{} come, not {}.", last == 1 ? "One has" : capital(to_text(last)) + " have",
+                               to_text(other)))},
                     hint("How many means are added, and what are they divided by?",
                          say("{} of them; N is {} all the same.", last, n)),
-                    say("{}, divided by {}.", capital(many_in_words(last, "means")), in_words(n)));
+                    say("{}, divided by {}.", capital(many_in_words(last, "means")), to_text(n)));
         note(say("The toy's six rows, one at a time: {}.",
                  last == n
                      ? say("6 = {} x {}. The last update has rows {} to 5", n, 6 / n, 6 - n)
@@ -70,11 +70,11 @@ struct TheTail : Toy {
         const std::vector<real> wanted = w.grad().to_vector();
         show("the listing's gradient", by_n);
         show(last == n ? "the mean of these" : "the mean over the tail", wanted);
-        check_part(by_n, wanted);
+        require_valid_part(by_n, wanted);
         graph("the-tail",
               last == n ? "No tail: the last update has all its micro-batches"
                         : say("A tail of {}: divided by {}, not by {}", many_in_words(last, "micro-batches"),
-                              in_words(last), in_words(n)),
+                              to_text(last), to_text(n)),
               [this](Picture& p) { drawn(p); });
 
         step(say("Four rules, two epochs of six rows, N = {}. How much has each row counted?", n));
@@ -102,13 +102,13 @@ struct TheTail : Toy {
                     problem.items, 2 * n, n),
                 {right("scale"),
                  wrong("by N", say("Its tail of {} is divided by {}.",
-                                   many_in_words(over / 2, "micro-batches"), in_words(n))),
+                                   many_in_words(over / 2, "micro-batches"), to_text(n))),
                  wrong("drop", say("The last {} items have no say in it; in batches of {} they have.",
-                                   in_words(over), 2 * n)),
+                                   to_text(over), 2 * n)),
                  wrong("carry", "The tail waits for the next epoch, where it meets other items.")},
                 hint("Whose last update is that of the last batch?",
                      say("{} = {} x {} + {}: follow the last {} through each rule.", problem.items,
-                         problem.items / (2 * n), 2 * n, over, in_words(over))),
+                         problem.items / (2 * n), 2 * n, over, to_text(over))),
                 say("Its last update is that of the last batch: the mean over {} items.", over));
         const auto loss_of = [&](const Items& items, const Tensor& v) { return problem.loss(items, v); };
         const auto large = train(Rule::scale, {problem.items, 3, 2 * n, 1, 5, 0.1}, loss_of);
@@ -277,7 +277,7 @@ struct TheTail : Toy {
                     {images_left, images_left});
     }
 
-    void check_part(const std::vector<real>& by_n, const std::vector<real>& right) const {
+    void require_valid_part(const std::vector<real>& by_n, const std::vector<real>& right) const {
         std::vector<real> part_of_it;
         for (const real component : right) part_of_it.push_back(component * real(last) / real(n));
         const double bound = roundings(9) * largest_of_tail() / last;

@@ -14,7 +14,7 @@ struct MeanSumToken : Toy {
 
     void talk() {
         step(say("The loss is a sum now, not a mean. {} of {}:", capital(many_in_words(n, "micro-batches")),
-                 in_words(b)));
+                 to_text(b)));
         code(1);
         for (const auto& micro : split(x, b)) sum(matmul(micro, w)).backward();
 
@@ -34,8 +34,8 @@ struct MeanSumToken : Toy {
         check_sums(whole, twice);
         note("A sum grows with the batch, and the step with it: retune the rate.");
 
-        step(say("Six sentences of 1 2 3 1 4 5 words, {} at a time. A word's loss is its row's:",
-                 in_words(b)));
+        step(
+            say("Six sentences of 1 2 3 1 4 5 words, {} at a time. A word's loss is its row's:", to_text(b)));
         const Tensor tokens = rows_of_words();
         const Counts in_micro_batch = words_in_each();
         w.zero_grad();
@@ -50,9 +50,9 @@ struct MeanSumToken : Toy {
                     {right("too much"),
                      wrong("as it should", say("Each mean counts 1/{}, of few words or of many.", n)),
                      wrong("too little", "Fewer words share the same " + part + "."),
-                     wrong("not at all", say("Every word is in one of the {} means.", in_words(n)))},
+                     wrong("not at all", say("Every word is in one of the {} means.", to_text(n)))},
                     hint("How many words share a " + part + "?",
-                         say("{} words in the {} micro-batches.", counted_words(1, "and"), in_words(n))),
+                         say("{} words in the {} micro-batches.", counted_words(1, "and"), to_text(n))),
                     say("A word counts {}, not 1/16.", counted_words(n, "or")));
         const std::vector<real> of_means = w.grad().to_vector();
         const std::vector<real> truth = gradient_of(mean(matmul(tokens, w)), w);
@@ -137,7 +137,7 @@ struct MeanSumToken : Toy {
         check_masked(with);
 
         step(say("A penalty 0.1 |w|^2 / 2, added to {}:",
-                 n == 1 ? "the only micro-loss" : "each of " + in_words(n) + " micro-losses, undivided"));
+                 n == 1 ? "the only micro-loss" : "each of " + to_text(n) + " micro-losses, undivided"));
         w.zero_grad();
         code(1);
         for (const auto& micro : split(x, b)) (mean(matmul(micro, w)) + penalty(w)).backward();

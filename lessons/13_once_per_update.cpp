@@ -101,7 +101,7 @@ struct OncePerUpdate {
              wrong(-rate * lengths[0], "A zero is a gradient: step() moves w by what momentum still holds."),
              wrong(-2 * rate, "So it would be without momentum."),
              wrong(-2 * n * rate, say("Momentum shrinks at each of the {} calls; the gradient is 0 at {}.",
-                                      in_words(2 * n), in_words(2 * n - 2))),
+                                      to_text(2 * n), to_text(2 * n - 2))),
              wrong(-n * rate, "The buffer is not full at each call: it shrinks to 0.9 of it.")},
             hint("What does step() do with a gradient of 0 while the buffer holds 1?",
                  n == 2 ? "After the first 1 the buffer is 1, 0.9; then another 1 comes."
@@ -282,7 +282,7 @@ struct OncePerUpdate {
     double in_hundredths(double w) const { return std::round(w / rate * 10) / 10 * rate; }
 
     std::string last_one() const {
-        return n == 2 ? "second" : n == 3 ? "third" : n == 5 ? "fifth" : in_words(n) + (n == 8 ? "h" : "th");
+        return n == 2 ? "second" : n == 3 ? "third" : n == 5 ? "fifth" : to_text(n) + (n == 8 ? "h" : "th");
     }
 
     static Tensor number(double value) {

@@ -13,7 +13,7 @@ struct AdamHidesIt {
     const int n = setting("micro");  // micro-batches of the toy; by the sum of six SGD would leave float32
 
     void talk() {
-        step(say("The toy in {} micro-batches, divided or forgotten; one step of SGD.", in_words(n)));
+        step(say("The toy in {} micro-batches, divided or forgotten; one step of SGD.", to_text(n)));
         constexpr double sgd_rate = 0.2;
         speaks = true;
         const auto sgd = moved<Sgd<real>>(Reduction::mean, Sgd<real>::Options{.learning_rate = sgd_rate});

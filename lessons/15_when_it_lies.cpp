@@ -13,7 +13,7 @@ struct WhenItLies {
 
     void talk() {
         step(say("Batch norm in {} micro-batches of two: each is normalised by its own mean and spread.",
-                 in_words(std::int64_t(n))));
+                 to_text(std::int64_t(n))));
         const auto x = column(some_values), t = column(some_targets);
         auto gain = weight(1), bias = weight(0);
         const auto x_micro = split(x, 2), t_micro = split(t, 2);
@@ -90,7 +90,7 @@ struct WhenItLies {
         step(
             say("\"Particularly beneficial for contrastive learning\". {} pairs x, y: each x a is to find "
                 "its own y b.",
-                capital(in_words(std::int64_t(items)))));
+                capital(to_text(std::int64_t(items)))));
         const auto xq = column(some_xs), yk = column(some_ys);
         auto a = weight(0.7), b = weight(-0.3);
         const auto xq_micro = split(xq, 2), yk_micro = split(yk, 2);
@@ -104,7 +104,7 @@ struct WhenItLies {
         const auto lost = gradients_of({a, b});
 
         predict(say("All {} at once, or {}: beside the first loss, the second is",
-                    in_words(std::int64_t(items)), in_twos()),
+                    to_text(std::int64_t(items)), in_twos()),
                 {right(n == 2   ? "about half"
                        : n == 3 ? "about 2/5"
                                 : "about 1/3"),
@@ -261,7 +261,7 @@ struct WhenItLies {
         for (std::size_t i = 0; i < items; ++i)
             rows.emplace_back(&numbers[items * i], &numbers[items * i] + items);
         graph("similarities", "Similarities z u: each row is to find its own pair among those in its batch",
-              Matrices{{{in_words(std::int64_t(items)) + " pairs", "loss " + short_number(loss), items, rows},
+              Matrices{{{to_text(std::int64_t(items)) + " pairs", "loss " + short_number(loss), items, rows},
                         {n == 2 ? "two and two" : "two by two", "loss " + short_number(losses), 2, rows}}});
     }
 

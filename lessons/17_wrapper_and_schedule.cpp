@@ -46,13 +46,13 @@ struct WrapperAndSchedule {
         speaks = true;
         after_an_epoch(b, n, Reduction::sum);
 
-        predict(say("With the one that only skips, after the {} micro-batches w is", in_words(n)),
+        predict(say("With the one that only skips, after the {} micro-batches w is", to_text(n)),
                 {right(2.04 * double(n)).within(0.005), wrong(2.04, "That is the one that divides."),
                  wrong(2.04 / double(n), "Who does not divide goes farther, not less far."),
                  wrong(2, "That is where w should be; even the one that divides goes a little past it.")},
-                hint(say("What stands in w.grad after {} backward passes that nobody divides?", in_words(n)),
+                hint(say("What stands in w.grad after {} backward passes that nobody divides?", to_text(n)),
                      "w began at 0, and its first step by the mean was 2.04."),
-                say("Skipped steps leave the sum of {} means: {} times 2.04.", in_words(n), n));
+                say("Skipped steps leave the sum of {} means: {} times 2.04.", to_text(n), n));
         auto ways = table({"8 items as", "N", "reduction", "w"});
         std::vector<double> found;
         const auto way = [&](std::int64_t size, std::int64_t steps, Reduction reduction) {

@@ -148,7 +148,7 @@ struct WhereMemoryGoes {
         auto rows = table({"", "Time, ms", "Samples/second", "memory"});
         for (Way& way : ways) {
             const double quickest = *std::min_element(way.seconds.begin(), way.seconds.end());
-            rows.row(way.name, 1000 * quickest, std::lround(256 / quickest), bytes_in_words(way.peak));
+            rows.row(way.name, 1000 * quickest, std::lround(256 / quickest), format_bytes(way.peak));
         }
         check("each needs less memory than the one before",
               ways[1].peak < ways[0].peak && ways[2].peak < ways[1].peak);
@@ -288,7 +288,7 @@ struct WhereMemoryGoes {
                 hint("When are gradients there, in the one case and the other?",
                      "List what is alive during the second micro-batch's forward."),
                 n == 2 ? "They wait while one more forward pass needs its room."
-                       : say("They wait while {} more forward passes need their room.", in_words(n - 1)));
+                       : say("They wait while {} more forward passes need their room.", to_text(n - 1)));
         const auto x = items_of(8, 64);
         auto rows = table({"peak, bytes", "beyond weights", "of it gradients"});
         std::vector<std::size_t> peaks;
@@ -412,17 +412,17 @@ struct WhereMemoryGoes {
     // Formats the report like the framework of an article.
     static std::string in_their_words(std::size_t asked) {
         const memory::Report now = memory::report(options().device);
-        return "Tried to allocate " + bytes_in_words(asked) + " (" + bytes_in_words(now.budget) +
-               " total capacity; " + bytes_in_words(now.in_use) + " already allocated; " +
-               bytes_in_words(now.budget - now.in_use - now.cached) + " free)";
+        return "Tried to allocate " + format_bytes(asked) + " (" + format_bytes(now.budget) +
+               " total capacity; " + format_bytes(now.in_use) + " already allocated; " +
+               format_bytes(now.budget - now.in_use - now.cached) + " free)";
     }
 
     // Draws the memory of one update by class; in the DOT version the nodes are events.
     static void drawn_timeline(const Timeline& timeline, std::size_t adam) {
         std::string dot = "digraph bytes {\n  rankdir=LR; node [shape=box];\n";
         for (const auto& sample : timeline.samples())
-            dot += "  e" + std::to_string(sample.event) + " [label=\"" + bytes_in_words(sample.in_use) +
-                   "\"" + (sample.event == timeline.peak().at.event ? ", style=filled" : "") + "];\n" +
+            dot += "  e" + std::to_string(sample.event) + " [label=\"" + format_bytes(sample.in_use) + "\"" +
+                   (sample.event == timeline.peak().at.event ? ", style=filled" : "") + "];\n" +
                    (sample.event > 1 ? "  e" + std::to_string(sample.event - 1) + " -> e" +
                                            std::to_string(sample.event) + ";\n"
                                      : "");

@@ -29,7 +29,7 @@ struct Checkpointing {
         check_equal("begun", plain.begun, depth);
 
         step(say("The same layers in {} segments: of each but the last, only its input is kept.",
-                 in_words(std::int64_t(root))));
+                 to_text(std::int64_t(root))));
         {
             const SavedValues kept;
             code(1);
@@ -41,11 +41,11 @@ struct Checkpointing {
                 {right(double(2 * root)),
                  wrong(double(root), "So many are kept. But a segment must be made again to go back."),
                  wrong(double(root + 1), say("A segment has {} layers, and its backward needs all of them.",
-                                             in_words(std::int64_t(root)))),
+                                             to_text(std::int64_t(root)))),
                  wrong(double(depth), "Only one segment at a time is made again."),
                  wrong(double(depth + 1), "Only one segment at a time is made again.")},
                 hint(say("Besides the {} inputs, what does backward need of one segment?",
-                         in_words(std::int64_t(root))),
+                         to_text(std::int64_t(root))),
                      "Count for the moment when backward is in the middle of one segment."),
                 "What a segment makes again is there while it goes back.");
             show_kept(kept);
@@ -64,7 +64,7 @@ struct Checkpointing {
             many.segments(root);
             graph("bytes",
                   timeline.svg(say("{} layers, 128 items, {} segments: bytes in use", depth,
-                                   in_words(std::int64_t(root)))),
+                                   to_text(std::int64_t(root)))),
                   "");
         }
         check_equal(say("{} begun, and {} again", depth, depth - root), cut_up.begun,
@@ -136,7 +136,7 @@ struct Checkpointing {
         auto article = table({"", "Time, ms", "Samples/second", "memory", "times as long"});
         const auto line = [&](const char* name, const Taken& taken) {
             article.row(name, 1000 * taken.seconds, std::lround(128 / taken.seconds),
-                        bytes_in_words(taken.peak), taken.seconds / before.seconds);
+                        format_bytes(taken.peak), taken.seconds / before.seconds);
         };
         line("BEFORE", before);
         line("AFTER", after);
@@ -358,7 +358,7 @@ struct Checkpointing {
     void drawn_beside(const std::vector<int>& times_begun) const {
         Diagram diagram;
         diagram.title = say("{} layers in {} segments: the input of each is kept, and all of the last", depth,
-                            in_words(std::int64_t(root)));
+                            to_text(std::int64_t(root)));
         for (std::size_t i = 0; i < times_begun.size(); ++i) {
             const int lane = int(i / root);
             const bool last_of_segment = i % root == root - 1, again = times_begun[i] > 1;
@@ -403,7 +403,7 @@ struct Checkpointing {
     static std::string ordinal(std::size_t number) {
         return number == 3   ? "third"
                : number == 5 ? "fifth"
-                             : in_words(std::int64_t(number)) + (number == 8 ? "h" : "th");
+                             : to_text(std::int64_t(number)) + (number == 8 ? "h" : "th");
     }
 
     static std::vector<double> in_kib(const std::vector<std::size_t>& bytes) {

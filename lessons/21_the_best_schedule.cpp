@@ -16,7 +16,7 @@ struct TheBestSchedule {
 
     void talk() {
         step(say("A chain of {} steps. A snapshot keeps a step's input; from there steps are run again.",
-                 in_words(std::int64_t(steps))));
+                 to_text(std::int64_t(steps))));
         Walk walk(steps);
         const std::vector<real> plain = walk.plain();
         code(2);
@@ -44,7 +44,7 @@ struct TheBestSchedule {
         check_equal("begun in all", walk.begun.size(), least + steps);
         check_equal("d x: the same bits", again, plain);
 
-        step(say("Its way: time to the right, the {} steps upwards.", in_words(std::int64_t(steps))));
+        step(say("Its way: time to the right, the {} steps upwards.", to_text(std::int64_t(steps))));
         std::vector<std::size_t> back;
         for (std::size_t i = 0; i < walk.begun.size(); ++i)
             if (walk.recorded()[i]) back.push_back(walk.begun[i] + 1);
@@ -99,8 +99,7 @@ struct TheBestSchedule {
         const auto row = [&](const std::string& name, auto way, std::size_t number) {
             const std::size_t peak = thin.peak(way(thin, number));
             rows.push_back({thin.begun, peak, thick.peak(way(thick, number))});
-            compared.row(name, thin.begun, bytes_in_words(peak), thick.begun,
-                         bytes_in_words(rows.back().thick));
+            compared.row(name, thin.begun, format_bytes(peak), thick.begun, format_bytes(rows.back().thick));
         };
         row("plain", in_segments, 1);
         row("8 segments", in_segments, 8);
@@ -129,8 +128,7 @@ struct TheBestSchedule {
         const auto trained = [&](const std::string& name, auto way_of, std::size_t micro_batches) {
             peaks.push_back(tower.peak(way_of, micro_batches));
             gradients.push_back(tower.gradients());
-            both.row(name, bytes_in_words(peaks.back()), tower.begun,
-                     double(peaks.back()) / double(peaks[0]));
+            both.row(name, format_bytes(peaks.back()), tower.begun, double(peaks.back()) / double(peaks[0]));
         };
         trained("full batch", remember, 1);
         trained(say("{} micro-batches", n), remember, n);
@@ -193,8 +191,7 @@ struct TheBestSchedule {
         const std::vector<std::size_t> runs = walk.only_run();
         for (std::size_t often = 0; often <= walk.most_runs(); ++often) {
             const auto steps_so = std::count(runs.begin(), runs.end(), often);
-            words.push_back(say("{} {}",
-                                words.empty() ? many_in_words(steps_so, "steps") : in_words(steps_so),
+            words.push_back(say("{} {}", words.empty() ? many_in_words(steps_so, "steps") : to_text(steps_so),
                                 often == 0 ? "never" : times(std::int64_t(often))));
         }
         return list_of(words, "and");

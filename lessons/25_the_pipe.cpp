@@ -19,7 +19,7 @@ struct ThePipe {
     using Weights = std::array<real, width * width>;
 
     void talk() {
-        step(say("{} layers tanh(h W), a process for each: stages 0 to {}.", capital(in_words(p)), p - 1));
+        step(say("{} layers tanh(h W), a process for each: stages 0 to {}.", capital(to_text(p)), p - 1));
         code(3);
         const auto losses = on_ranks([&](ProcessGroup& here) {
             Pipe<real> pipe(here, {stage_of(here.rank())}, by(gpipe));
@@ -112,7 +112,7 @@ struct ThePipe {
             "W fills the waiting once a stage has had its first B; before that there is none to do.");
         drawn("zero-bubble", "Zero bubble", split);
         show("units that a stage waits", split.seconds - 3 * m);
-        check_split(split);
+        require_valid_split(split);
 
         predict("Beside one process that runs one micro-batch after the other, a stage's gradient has",
                 {right("the same bits"),
@@ -327,7 +327,7 @@ struct ThePipe {
         check("each process did what its lane says", so);
     }
     // W is a third of the work; without W to fill the gaps, stages wait longer.
-    void check_split(const Timetable& table) const {
+    void require_valid_split(const Timetable& table) const {
         const double waits = p - 1 + std::max(0, p - m);
         check_close("counted in the picture", dots(table.drawing(1)), waits / (3 * m + waits), 1e-12);
         check_equal("keeps", table.live, std::vector<int>(layers.size(), std::min(p, m)));

@@ -34,7 +34,7 @@ public:
             if (!parameters[i].has_grad()) continue;
             if (parameters[i].node()->grad_flags & grad_flag::holds_average)
                 detail::throw_holds_average("AdamA", i);
-            parameters[i].check_thread("fold", *parameters[i].node());
+            parameters[i].require_own_thread("fold", *parameters[i].node());
             detail::require_unlocked("fold", *parameters[i].node());
             detail::Update<S> change = this->state_of(i, this->moments);
             change.gradient = parameters[i].node()->gradient.data();  // used at once, so no grad() is needed

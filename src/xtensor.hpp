@@ -37,18 +37,18 @@ namespace detail {
 template <class S> inline constexpr bool for_arrays =
     std::is_same_v<S, float> || std::is_same_v<S, double> || std::is_same_v<S, std::int32_t>;
 
-inline void expect_on_cpu(const char* op, const Shape& shape, Device device) {
+inline void require_on_cpu(const char* op, const Shape& shape, Device device) {
     if (device != Device::cpu)
         throw Error(std::string("[") + op + "] the array of " + to_string(shape) + " is on " +
                     to_string(device) +
                     ", where xtensor cannot reach it: bring it back with to(Device::cpu)");
 }
 
-template <class S> void expect_readable(const char* op, const Array<S>& x) {
+template <class S> void require_readable(const char* op, const Array<S>& x) {
     if (!x.storage())
         throw Error(std::string("[") + op + "] an array of " + to_string(x.shape()) +
                     " has no memory: nothing was assigned to it, or it was freed or moved away");
-    expect_on_cpu(op, x.shape(), x.device());
+    require_on_cpu(op, x.shape(), x.device());
 }
 
 inline auto xtensor_shape(const Shape& shape) {
@@ -76,7 +76,7 @@ template <class E> void write_integers(const E& expression, std::int32_t* to) {
         const auto number = static_cast<long double>(*it);
         if (!(number >= -0x1p31L && number < 0x1p31L && number == std::trunc(number)))
             throw Error("[array_of] element " + std::to_string(at) + " is " +
-                        in_words(static_cast<double>(number)) +
+                        to_text(static_cast<double>(number)) +
                         ", which is not a whole number from -2147483648 to 2147483647; round it with "
                         "xt::rint, or write array_of<double>(expression)");
         to[at] = static_cast<std::int32_t>(number);
@@ -92,7 +92,7 @@ template <class S> auto xtensor_over(S* numbers, const Shape& shape) {
 // Returns a view for reading. The view shares the buffer as a copy of `x` does: a later write to `x` copies
 // the buffer first, and the memory is kept as long as the view or an expression with it.
 template <class S> auto as_xtensor(const Array<S>& x) {
-    detail::expect_readable("as_xtensor", x);
+    detail::require_readable("as_xtensor", x);
     return xt::adapt_smart_ptr<xt::layout_type::row_major>(x.data(), detail::xtensor_shape(x.shape()),
                                                            std::make_shared<const Array<S>>(x));
 }
@@ -101,7 +101,7 @@ template <class S> auto as_xtensor(const Array<S>& x) {
 // The view is valid until `x` is copied, saved for a backward function or freed. Assign only expressions of
 // the same shape, if necessary by xt::broadcast(e, shape); for others xtensor throws std::runtime_error.
 template <class S> auto as_writable_xtensor(Array<S>& x) {
-    detail::expect_readable("as_writable_xtensor", x);
+    detail::require_readable("as_writable_xtensor", x);
     return detail::xtensor_over(x.writable(), x.shape());
 }
 
@@ -110,8 +110,8 @@ template <class S> auto as_writable_xtensor(Array<S>& x) {
 template <class S, class E> void accumulate_into(Into<Array<S>> into, const xt::xexpression<E>& expression) {
     const Shape shape = detail::shape_of_expression(expression.derived_cast());
     if (!(shape == into.dst.shape()))
-        detail::fail_gradient_form(detail::describe(into.dst), "shape " + to_string(shape));
-    detail::expect_on_cpu("take", shape, into.dst.device());
+        detail::fail_gradient_shape(detail::describe(into.dst), "shape " + to_string(shape));
+    detail::require_on_cpu("take", shape, into.dst.device());
     auto place = detail::xtensor_over(output_buffer(into).dst, shape);
     if (into.how == Write::set)
         xt::noalias(place) = detail::made_of<S>(expression.derived_cast());

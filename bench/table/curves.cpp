@@ -45,9 +45,9 @@ std::vector<double> ticks(const Axis& axis) {
 }
 
 std::string in_short(double number) {
-    if (number >= 1e6) return detail::in_words(number / 1e6, 6) + "M";
-    if (number >= 1e4) return detail::in_words(number / 1e3, 6) + "k";
-    return detail::in_words(number, 6);
+    if (number >= 1e6) return detail::to_text(number / 1e6, 6) + "M";
+    if (number >= 1e4) return detail::to_text(number / 1e3, 6) + "k";
+    return detail::to_text(number, 6);
 }
 
 // tally is blue, LibTorch and PyTorch orange, JAX purple, a floor green in every picture; a second line of

@@ -23,25 +23,25 @@ namespace {
 using svg::formatted;
 
 std::string in_time(double ns) {
-    if (ns < 1e3) return (ns < 100 ? tally::detail::in_words(ns, 3) : detail::with_decimals(ns, 0)) + " ns";
-    if (ns < 1e6) return tally::detail::in_words(ns / 1e3, 3) + " us";
-    return tally::detail::in_words(ns / 1e6, ns < 1e9 ? 3 : 4) + " ms";
+    if (ns < 1e3) return (ns < 100 ? tally::detail::to_text(ns, 3) : detail::with_decimals(ns, 0)) + " ns";
+    if (ns < 1e6) return tally::detail::to_text(ns / 1e3, 3) + " us";
+    return tally::detail::to_text(ns / 1e6, ns < 1e9 ? 3 : 4) + " ms";
 }
 
 const char* word(Role role) { return role == Role::tally ? "tally" : role == Role::floor ? "floor" : "peer"; }
 
-std::string in_words(const Verdict& v) {
+std::string to_text(const Verdict& v) {
     if (!v.measured) return v.asked + ": not measured";
-    return v.asked + ": " + tally::detail::in_words(*v.measured, 4) + ", " +
+    return v.asked + ": " + tally::detail::to_text(*v.measured, 4) + ", " +
            (v.holds ? "holds" : "**misses**");
 }
 
-std::string in_words(const Timed& side, bool first) {
+std::string to_text(const Timed& side, bool first) {
     std::string words = in_time(side.median) + " (" + in_time(side.minimum) + ")";
     if (!first)
-        words += side.ratio >= 1 ? ", tally takes " + tally::detail::in_words(side.ratio, 3) + " x"
-                                 : ", tally is " + tally::detail::in_words(1 / side.ratio, 3) + " x as fast";
-    if (side.mebibytes) words += ", " + tally::detail::in_words(*side.mebibytes, 4) + " MiB";
+        words += side.ratio >= 1 ? ", tally takes " + tally::detail::to_text(side.ratio, 3) + " x"
+                                 : ", tally is " + tally::detail::to_text(1 / side.ratio, 3) + " x as fast";
+    if (side.mebibytes) words += ", " + tally::detail::to_text(*side.mebibytes, 4) + " MiB";
     return words;
 }
 
@@ -55,13 +55,13 @@ std::string sides(const Result& row, Role role) {
     std::vector<std::string> parts;
     for (std::size_t i = 1; i < row.sides.size(); ++i)
         if ((row.sides[i].role == Role::peer) == (role == Role::peer))
-            parts.push_back(row.sides[i].name + " " + in_words(row.sides[i], false));
+            parts.push_back(row.sides[i].name + " " + to_text(row.sides[i], false));
     return joined(parts);
 }
 
 std::string verdicts(const std::vector<Verdict>& all) {
     std::vector<std::string> parts;
-    for (const Verdict& v : all) parts.push_back(in_words(v));
+    for (const Verdict& v : all) parts.push_back(to_text(v));
     return joined(parts);
 }
 
@@ -82,7 +82,7 @@ std::string words(const Machine& m) {
            (m.processor_time ? " Processor time where one thread works, else the clock's." : "");
 }
 
-std::string in_words(const Sweep& sweep) {
+std::string to_text(const Sweep& sweep) {
     std::string words = sweep.title + (sweep.catches_up ? ". " + *sweep.catches_up : "");
     return "![" + words + "](" + sweep.name + ".svg)\n\n" + words + ".\n";
 }
@@ -93,9 +93,9 @@ std::string table(const Sweep& sweep) {
     std::string head = "\n| " + sweep.x, ruler = "\n|---", body;
     for (const Line& line : sweep.lines) head += " | " + line.name, ruler += "|---";
     for (std::size_t i = 0; i < sweep.lines.at(0).points.size(); ++i) {
-        body += "| " + tally::detail::in_words(sweep.lines[0].points[i].first, 6);
+        body += "| " + tally::detail::to_text(sweep.lines[0].points[i].first, 6);
         for (const Line& line : sweep.lines)
-            body += " | " + tally::detail::in_words(line.points.at(i).second, 3);
+            body += " | " + tally::detail::to_text(line.points.at(i).second, 3);
         body += " |\n";
     }
     return head + " |" + ruler + "|\n" + body;
@@ -171,9 +171,9 @@ Machine this_machine(const Effort& effort) {
 std::string text(const Result& row) {
     std::string all = row.title + (row.note.empty() ? "" : " (" + row.note + ")") + "\n";
     for (std::size_t i = 0; i < row.sides.size(); ++i)
-        all += formatted("  %-20s ", row.sides[i].name.c_str()) + in_words(row.sides[i], i == 0) + "\n";
-    for (const Verdict& v : row.must) all += "  must  " + in_words(v) + "\n";
-    for (const Verdict& v : row.aims) all += "  aims  " + in_words(v) + "\n";
+        all += formatted("  %-20s ", row.sides[i].name.c_str()) + to_text(row.sides[i], i == 0) + "\n";
+    for (const Verdict& v : row.must) all += "  must  " + to_text(v) + "\n";
+    for (const Verdict& v : row.aims) all += "  aims  " + to_text(v) + "\n";
     return all;
 }
 
@@ -191,7 +191,7 @@ std::string won_and_lost(const std::vector<Result>& rows) {
                 if (side.name == peer)
                     (side.ratio < 1 ? won : lost) +=
                         "; " + row.name + " " +
-                        tally::detail::in_words(side.ratio < 1 ? 1 / side.ratio : side.ratio, 3) + " x";
+                        tally::detail::to_text(side.ratio < 1 ? 1 / side.ratio : side.ratio, 3) + " x";
         all += "- " + peer + ": tally is faster in " + (won.empty() ? "nothing" : won.substr(2)) +
                ". Slower in " + (lost.empty() ? "nothing" : lost.substr(2)) + ".\n";
     }
@@ -206,14 +206,14 @@ std::string markdown(const Report& report) {
     std::size_t asked = 0, holds = 0;
     for (const Result& row : report.rows) {
         all += "| " + row.title + (row.note.empty() ? "" : "<br>" + row.note) + " | " +
-               in_words(row.sides[0], true) + " | " + sides(row, Role::floor) + " | " +
+               to_text(row.sides[0], true) + " | " + sides(row, Role::floor) + " | " +
                sides(row, Role::peer) + " | " + verdicts(row.must) + " | " + verdicts(row.aims) + " |\n";
         for (const Verdict& v : row.must)
             if (v.measured) ++asked, holds += v.holds;
     }
     all += "\n" + std::to_string(holds) + " of " + std::to_string(asked) + " that must be reached hold.\n";
     all += "\n" + won_and_lost(report.rows);
-    for (const Sweep& sweep : report.sweeps) all += "\n" + in_words(sweep) + table(sweep);
+    for (const Sweep& sweep : report.sweeps) all += "\n" + to_text(sweep) + table(sweep);
     return all;
 }
 

@@ -126,7 +126,7 @@ std::string range_of(const LessonParameter& parameter) {
                            plainly(parameter.most));
     if (parameter.kind == Kind::several && parameter.usual.size() > 1)
         return fmt::format("{} whole numbers from {} to {}, with commas",
-                           in_words(static_cast<std::int64_t>(parameter.usual.size())),
+                           to_text(static_cast<std::int64_t>(parameter.usual.size())),
                            plainly(parameter.least), plainly(parameter.most));
     std::vector<std::string> words;
     for (const double number : parameter.among) words.push_back(plainly(number));

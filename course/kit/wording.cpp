@@ -29,7 +29,7 @@ std::string filled(std::string_view pattern, const std::vector<Filling>& filling
     return text;
 }
 
-std::string in_words(std::int64_t n) {
+std::string to_text(std::int64_t n) {
     static constexpr std::array words{"no",    "one",   "two",  "three", "four",   "five",  "six",
                                       "seven", "eight", "nine", "ten",   "eleven", "twelve"};
     return n >= 0 && n < std::int64_t(words.size()) ? words[std::size_t(n)] : std::to_string(n);
@@ -53,10 +53,10 @@ std::string many(std::int64_t n, const std::string& things) {
 }
 
 std::string many_in_words(std::int64_t n, const std::string& things) {
-    return in_words(n) + " " + (n == 1 ? of_one(things) : things);
+    return to_text(n) + " " + (n == 1 ? of_one(things) : things);
 }
 
-std::string times(std::int64_t n) { return n == 1 ? "once" : n == 2 ? "twice" : in_words(n) + " times"; }
+std::string times(std::int64_t n) { return n == 1 ? "once" : n == 2 ? "twice" : to_text(n) + " times"; }
 
 std::string one_in(std::int64_t k) { return k == 1 ? "all" : "1/" + std::to_string(k); }
 

@@ -25,7 +25,7 @@ template <class... T> std::string say(std::string_view pattern, const T&... fill
     return filled(pattern, {Filling(fillings)...});
 }
 
-std::string in_words(std::int64_t n);    // "three"; digits from 13 on
+std::string to_text(std::int64_t n);     // "three"; digits from 13 on
 std::string capital(std::string words);  // "Three"
 // `things` is a plural in -s. The singular drops the s, or the es of "micro-batches"; "tries" becomes "try".
 std::string many(std::int64_t n, const std::string& things);           // "2 rows", "1 row"

@@ -27,7 +27,7 @@ std::vector<double> gradient_of_all(const Share& sum, int ranks) {
 // The sizes of the micro-batches of each rank.
 using Dealt = std::vector<std::vector<int>>;
 
-std::string in_words(const Dealt& dealt) {
+std::string to_text(const Dealt& dealt) {
     std::string text;
     for (const auto& sizes : dealt)
         text += (text.empty() ? "" : ", ") + (sizes.empty() ? "nothing" : exercise::sizes_in_words(sizes));
@@ -53,7 +53,7 @@ Share sum_of_all(const Functions& yours, const Tensor& x, const Tensor& w, const
 
 void examine(exercise::AnswerTest& look, const Functions& yours) {
     const auto look_at = [&](const std::string& what, const Tensor& x, const Tensor& w, const Dealt& dealt) {
-        look.with(what + ", the ranks have " + in_words(dealt));
+        look.with(what + ", the ranks have " + to_text(dealt));
         const auto wanted = exercise::full_gradient(x, w);
         std::vector<double> found;
         if (look.runs([&] {

@@ -10,7 +10,7 @@ namespace exercise {
 struct PipeWork {
     char what;  // F, B, and W if backward has two parts
     int micro;
-    std::string in_words() const { return std::string(1, what) + "(" + std::to_string(micro) + ")"; }
+    std::string to_text() const { return std::string(1, what) + "(" + std::to_string(micro) + ")"; }
 };
 
 class PipeRun {
@@ -28,7 +28,7 @@ public:
         for (std::size_t s = 0; s < orders.size() && fault.empty(); ++s)
             if (next_[s] < orders[s].size())
                 fault = "after " + std::to_string(time) + " units all wait for each other: stage " +
-                        std::to_string(s) + " wants to do " + orders[s][next_[s]].in_words();
+                        std::to_string(s) + " wants to do " + orders[s][next_[s]].to_text();
     }
 
 private:
@@ -39,7 +39,7 @@ private:
         const std::string stage = "stage " + std::to_string(s);
         for (const PipeWork& work : orders_[s])
             if (work.micro < 0 || work.micro >= micros || kinds.find(work.what) == std::string::npos)
-                fault = stage + " has " + work.in_words() + ", and there are micro-batches 0 to " +
+                fault = stage + " has " + work.to_text() + ", and there are micro-batches 0 to " +
                         std::to_string(micros - 1);
         for (const char what : kinds)
             for (int micro = 0; micro < micros && fault.empty(); ++micro) {
@@ -47,8 +47,8 @@ private:
                     orders_[s].begin(), orders_[s].end(),
                     [&](const PipeWork& work) { return work.what == what && work.micro == micro; });
                 if (times != 1)
-                    fault = stage + " does " + PipeWork{what, micro}.in_words() + " " +
-                            std::to_string(times) + " times";
+                    fault = stage + " does " + PipeWork{what, micro}.to_text() + " " + std::to_string(times) +
+                            " times";
             }
     }
 

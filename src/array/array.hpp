@@ -318,7 +318,7 @@ template <class S> Array<S> empty_like(const Array<S>& x) { return Array<S>::emp
 // Computes x += factor * y in place.
 template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y) {
     if (!detail::same_shape_and_device(x, y))
-        detail::fail_gradient_form(detail::describe(x), detail::describe(y));
+        detail::fail_gradient_shape(detail::describe(x), detail::describe(y));
     S* place = x.writable();
     kernels_for("add_scaled", x, y)
         .add_scaled(static_cast<S>(factor), y.data(), {place, Write::add}, x.size());

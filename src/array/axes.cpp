@@ -126,7 +126,7 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
     return r;
 }
 
-void expect_elements(const char* op, const ReductionPlan& plan, const Shape& shape) {
+void require_elements(const char* op, const ReductionPlan& plan, const Shape& shape) {
     if (plan.fold.reduced == 0 && plan.shape.size() > 0)
         throw Error(std::string("[") + op + "] an empty set has no largest element: " + to_string(shape));
 }
@@ -175,7 +175,7 @@ Axes checked_order(const char* op, const Shape& shape, const Axes& order) {
     Axes all(static_cast<std::size_t>(shape.rank()));
     std::iota(all.begin(), all.end(), 0);
     if (sorted != all)
-        throw Error(std::string("[") + op + "] the order " + in_words(order) +
+        throw Error(std::string("[") + op + "] the order " + to_text(order) +
                     " does not name every axis of " + to_string(shape) + " once");
     return checked;
 }
@@ -206,10 +206,10 @@ StridedIndex<3> walk(const Shape& out, const Shape& a, const Shape& b, const Sha
     return merged_walk<3>(out, {&a, &b, &c});
 }
 
-void check_eps(const char* op, double eps, const Shape& x) {
+void require_valid_eps(const char* op, double eps, const Shape& x) {
     if (!(eps >= 0 && std::isfinite(eps)))
         throw Error(std::string("[") + op + "] eps must be finite and at least 0; for " + to_string(x) +
-                    " it is " + in_words(eps));
+                    " it is " + to_text(eps));
 }
 
 Shape completed(const char* op, const Shape& shape, const Axes& extents) {
@@ -227,7 +227,7 @@ Shape completed(const char* op, const Shape& shape, const Axes& extents) {
     const bool unique = std::count(known.begin(), known.end(), -1) == 0;
     const std::size_t known_size = unique ? made_of(known).size() : 0;
     if (known_size == 0 || shape.size() % known_size)
-        throw Error(std::string("[") + op + "] the extent -1 of " + in_words(extents) +
+        throw Error(std::string("[") + op + "] the extent -1 of " + to_text(extents) +
                     " cannot be computed for " + to_string(shape));
     *open = static_cast<std::int64_t>(shape.size() / known_size);
     return made_of(known);
@@ -245,7 +245,7 @@ std::size_t stride_of(const Shape& shape, int axis) {
     return stride;
 }
 
-void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole) {
+void require_valid_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole) {
     if (index.device() != Device::cpu)
         throw Error(std::string("[") + op +
                     "] the indices must be on cpu, where they are checked; they are on " +
@@ -256,7 +256,7 @@ void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& w
                         std::to_string(i) + " is outside the rows of " + to_string(whole));
 }
 
-Array<std::int32_t> picked(Array<std::int32_t> index, const Shape& whole) {
+Array<std::int32_t> rows_from_front(Array<std::int32_t> index, const Shape& whole) {
     if (whole.rank() == 0) throw Error("[rows] a single number has no rows");
     if (index.shape().rank() != 1)
         throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()) + ", x is " +
@@ -265,7 +265,7 @@ Array<std::int32_t> picked(Array<std::int32_t> index, const Shape& whole) {
     if (index.device() == Device::cpu && std::any_of(index.span().begin(), index.span().end(), fits))
         for (std::int32_t* i = index.writable(); std::int32_t & each : std::span(i, index.size()))
             if (fits(each)) each += static_cast<std::int32_t>(whole[0]);
-    check_rows("rows", index, whole);
+    require_valid_rows("rows", index, whole);
     return index;
 }
 

@@ -24,7 +24,7 @@ struct ReductionPlan {
 ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims);
 
 // Throws Error if a result would be the largest element of an empty set.
-void expect_elements(const char* op, const ReductionPlan& plan, const Shape& shape);
+void require_elements(const char* op, const ReductionPlan& plan, const Shape& shape);
 
 ReduceAxes fold_around(const char* op, const Shape& shape, std::int64_t axis);
 
@@ -43,7 +43,7 @@ StridedIndex<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b)
 StridedIndex<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
 
 // Throws Error unless eps, which is added to a variance, is finite and at least 0.
-void check_eps(const char* op, double eps, const Shape& x);
+void require_valid_eps(const char* op, double eps, const Shape& x);
 
 // Returns the shape with these extents. A -1 is replaced by the extent that makes the sizes equal.
 Shape completed(const char* op, const Shape& shape, const Axes& extents);
@@ -65,11 +65,11 @@ struct Blocks {
 
 // Throws Error if an index is not a row of `whole`. The indices must be on the CPU, because reading them on a
 // GPU would wait for the GPU.
-void check_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
+void require_valid_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
 
-// picked() and checked_row() return rows counted from the front; negative rows count from the end. Both throw
+// rows_from_front() and checked_row() return rows counted from the front; negative rows count from the end. Both throw
 // Error if a row does not exist.
-Array<std::int32_t> picked(Array<std::int32_t> index, const Shape& whole);
+Array<std::int32_t> rows_from_front(Array<std::int32_t> index, const Shape& whole);
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i);
 }  // namespace detail
 

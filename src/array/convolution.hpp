@@ -103,7 +103,7 @@ private:
     Array<S> columns_, by_channel_;  // by_channel_: (channels, images, positions)
 };
 
-inline StridedIndex<1> one_a_channel(const ConvPlan& plan) {
+inline StridedIndex<1> broadcast_channels(const ConvPlan& plan) {
     return broadcast_walk(plan.shape, Shape{static_cast<std::int64_t>(plan.out), 1, 1});
 }
 

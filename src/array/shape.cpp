@@ -15,14 +15,14 @@ namespace {
 constexpr std::size_t max_elements = std::numeric_limits<std::ptrdiff_t>::max() / 16;
 
 [[noreturn]] void fail_extent(std::span<const std::int64_t> extents, std::int64_t extent) {
-    if (extent < 0) throw Error("[shape] negative extent: " + detail::in_words(extents));
-    throw Error("[shape] an axis is too long: " + detail::in_words(extents) + "; the limit is " +
+    if (extent < 0) throw Error("[shape] negative extent: " + detail::to_text(extents));
+    throw Error("[shape] an axis is too long: " + detail::to_text(extents) + "; the limit is " +
                 std::to_string(std::numeric_limits<std::int32_t>::max()));
 }
 
 }  // namespace
 
-std::string detail::in_words(std::span<const std::int64_t> extents) {
+std::string detail::to_text(std::span<const std::int64_t> extents) {
     constexpr std::size_t shown = 2 * detail::max_rank;
     std::string text = "(";
     for (const std::int64_t extent : extents.first(std::min(extents.size(), shown))) {
@@ -36,7 +36,7 @@ std::string detail::in_words(std::span<const std::int64_t> extents) {
 Shape::Shape(std::span<const std::int64_t> extents) {
     if (extents.size() > static_cast<std::size_t>(detail::max_rank)) {
         throw Error("[shape] more than " + std::to_string(detail::max_rank) +
-                    " axes: " + detail::in_words(extents));
+                    " axes: " + detail::to_text(extents));
     }
     std::uint64_t pairs[3] = {}, size = 1;
     std::size_t product = 1;  // of the extents other than 0: partial products must not overflow either
@@ -44,7 +44,7 @@ Shape::Shape(std::span<const std::int64_t> extents) {
         const auto extent = static_cast<std::uint64_t>(extents[axis]);
         if (extent > std::numeric_limits<std::int32_t>::max()) fail_extent(extents, extents[axis]);
         if (extent > 0 && (__builtin_mul_overflow(product, extent, &product) || product > max_elements))
-            throw Error("[shape] too many elements: " + detail::in_words(extents) + "; the limit is " +
+            throw Error("[shape] too many elements: " + detail::to_text(extents) + "; the limit is " +
                         std::to_string(max_elements));
         pairs[axis / 2] |= extent << axis % 2 * 32;
         size *= extent;
@@ -67,7 +67,7 @@ Shape Shape::with_rows(std::int64_t rows) const {
 }
 
 std::string to_string(const Shape& shape) {
-    return detail::in_words(std::vector<std::int64_t>(shape.begin(), shape.end()));
+    return detail::to_text(std::vector<std::int64_t>(shape.begin(), shape.end()));
 }
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
@@ -107,7 +107,7 @@ Shape broadcast(const char* op, const Shape& a, const Shape& b) {
     return together;
 }
 
-void fail_gradient_form(const std::string& value, const std::string& gradient) {
+void fail_gradient_shape(const std::string& value, const std::string& gradient) {
     throw Error("[gradient] a gradient must have the shape and device of its value; the value is " + value +
                 ", the gradient " + gradient);
 }

@@ -66,7 +66,7 @@ static_assert(sizeof(Shape) == 32 && std::endian::native == std::endian::little)
 std::string to_string(const Shape& shape);  // "(6, 3)", "(4)", "()"
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 namespace detail {
-std::string in_words(std::span<const std::int64_t> extents);  // also if they are not valid for a Shape
+std::string to_text(std::span<const std::int64_t> extents);  // also if they are not valid for a Shape
 
 // Returns the axis counted from the front; axis -1 is the last. Throws Error for any other.
 int checked_axis(const char* op, std::int64_t axis, const Shape& shape);
@@ -77,7 +77,7 @@ bool broadcasts(const Shape& a, const Shape& b, Shape& together);
 Shape broadcast(const char* op, const Shape& a, const Shape& b);
 
 // Takes the descriptions that describe() returns.
-[[noreturn]] void fail_gradient_form(const std::string& value, const std::string& gradient);
+[[noreturn]] void fail_gradient_shape(const std::string& value, const std::string& gradient);
 }  // namespace detail
 
 }  // namespace tally

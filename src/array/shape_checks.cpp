@@ -19,7 +19,7 @@ std::string extents(const Shape& shape) {  // in the syntax of C++: {2, 3}
 }  // namespace
 
 void fail_bounds(double low, double high) {
-    throw Error("[clamp] the bounds must be numbers; they are " + in_words(low) + " and " + in_words(high));
+    throw Error("[clamp] the bounds must be numbers; they are " + to_text(low) + " and " + to_text(high));
 }
 
 void fail_range(std::int64_t from, std::int64_t to, int along, const Shape& x) {
@@ -43,7 +43,7 @@ void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& targ
                 to_string(prediction) + " and " + to_string(target) + ": " + way_out);
 }
 
-void check_labels(const Shape& logits, const Shape& labels, double smoothing) {
+void require_valid_labels(const Shape& logits, const Shape& labels, double smoothing) {
     const bool column =
         logits.rank() == 2 && labels.rank() > 1 && labels.size() == static_cast<std::size_t>(logits[0]);
     if (logits.rank() != 2 || labels.rank() != 1 || labels[0] != logits[0])
@@ -51,20 +51,20 @@ void check_labels(const Shape& logits, const Shape& labels, double smoothing) {
                     to_string(logits) + " and " + to_string(labels) +
                     (column ? ": write labels.reshaped({" + std::to_string(labels.size()) + "})" : ""));
     if (!(smoothing >= 0 && smoothing <= 1))
-        throw Error("[cross_entropy] the smoothing must be between 0 and 1; it is " + in_words(smoothing));
+        throw Error("[cross_entropy] the smoothing must be between 0 and 1; it is " + to_text(smoothing));
 }
 
-void check_pairs(const Shape& queries, const Shape& keys, double temperature) {
+void require_pairs(const Shape& queries, const Shape& keys, double temperature) {
     if (queries.rank() != 2 || queries != keys)
         throw Error("[info_nce] requires queries and keys of one shape (rows, width); they are " +
                     to_string(queries) + " and " + to_string(keys));
     if (!(temperature > 0 && std::isfinite(temperature)))
-        throw Error("[info_nce] the temperature must be above 0 and finite; it is " + in_words(temperature));
+        throw Error("[info_nce] the temperature must be above 0 and finite; it is " + to_text(temperature));
 }
 
-void check_mask(double p, std::uint64_t first, const Shape& x) {
+void require_valid_mask(double p, std::uint64_t first, const Shape& x) {
     if (!(p >= 0 && p <= 1))
-        throw Error("[dropout] the probability must be between 0 and 1; it is " + in_words(p));
+        throw Error("[dropout] the probability must be between 0 and 1; it is " + to_text(p));
     if (x.rank() == 0) throw Error("[dropout] a single number has no items");
     constexpr std::uint64_t limit = std::uint64_t{1} << 32;
     const auto items = static_cast<std::uint64_t>(x[0]);
@@ -79,7 +79,7 @@ ReduceAxes plan_rows(const Shape& x, const Shape& gain, const Shape& bias, doubl
     if (gain != row || bias != row)
         throw Error("[layer_norm] gain and bias of " + to_string(x) + " must be " + to_string(row) +
                     "; they are " + to_string(gain) + " and " + to_string(bias));
-    check_eps("layer_norm", eps, x);
+    require_valid_eps("layer_norm", eps, x);
     return fold_around("layer_norm", x, -1);
 }
 
@@ -106,19 +106,19 @@ Shape plan_stack(const std::vector<Shape>& parts, std::int64_t axis) {
     return unsqueezed("stack", parts[0], axis);
 }
 
-static void check_part(const Shape& x, std::int64_t size, std::int64_t least) {
+static void require_valid_part(const Shape& x, std::int64_t size, std::int64_t least) {
     if (x.rank() == 0) throw Error("[split] a single number has no rows");
     if (size < least)
         throw Error("[split] a part of " + to_string(x) + " cannot have " + std::to_string(size) + " rows");
 }
 
-void check_split(const Shape& x, std::int64_t size) { check_part(x, size, 1); }
+void require_valid_split(const Shape& x, std::int64_t size) { require_valid_part(x, size, 1); }
 
-void check_split(const Shape& x, const std::vector<std::int64_t>& sizes) {
+void require_valid_split(const Shape& x, const std::vector<std::int64_t>& sizes) {
     std::int64_t from = 0;
-    check_part(x, 0, 0);
+    require_valid_part(x, 0, 0);
     for (const std::int64_t size : sizes) {
-        check_part(x, size, 0);
+        require_valid_part(x, size, 0);
         if (size > x[0] - from)
             throw Error("[split] after " + std::to_string(from) + " rows there are no " +
                         std::to_string(size) + " more in " + to_string(x));

@@ -14,11 +14,11 @@ namespace tally::detail {
 [[noreturn]] void fail_range(std::int64_t from, std::int64_t to, int along, const Shape& x);  // slice()
 [[noreturn]] void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& target);
 
-void check_labels(const Shape& logits, const Shape& labels, double smoothing);  // cross_entropy()
-void check_pairs(const Shape& queries, const Shape& keys, double temperature);  // info_nce()
+void require_valid_labels(const Shape& logits, const Shape& labels, double smoothing);  // cross_entropy()
+void require_pairs(const Shape& queries, const Shape& keys, double temperature);        // info_nce()
 
 // Checks a dropout of x (items, ...) with probability p. The first item has the number `first`.
-void check_mask(double p, std::uint64_t first, const Shape& x);
+void require_valid_mask(double p, std::uint64_t first, const Shape& x);
 
 // Checks a layer norm, and returns x as (rows, width, 1).
 ReduceAxes plan_rows(const Shape& x, const Shape& gain, const Shape& bias, double eps);
@@ -38,7 +38,7 @@ ConcatPlan plan_concat(const std::vector<Shape>& parts, std::int64_t axis);
 Shape plan_stack(const std::vector<Shape>& parts, std::int64_t axis);
 
 // The sum of the sizes must be the number of rows of x.
-void check_split(const Shape& x, const std::vector<std::int64_t>& sizes);
-void check_split(const Shape& x, std::int64_t size);  // parts of `size` rows; the last may be smaller
+void require_valid_split(const Shape& x, const std::vector<std::int64_t>& sizes);
+void require_valid_split(const Shape& x, std::int64_t size);  // parts of `size` rows; the last may be smaller
 
 }  // namespace tally::detail

@@ -29,7 +29,7 @@ template <class S> Array<S> times(double factor, const Array<S>& x) {
     return map(functor::MulNumber{factor}, x);
 }
 
-template <class S> void expect_features(const Shape& features, const BatchStatistics<S>& batch) {
+template <class S> void require_features(const Shape& features, const BatchStatistics<S>& batch) {
     if (batch.mean.shape() != features || batch.variance.shape() != features)
         throw Error("[batch_norm] statistics of " + to_string(features) + " cannot be combined with " +
                     to_string(batch.mean.shape()) + " and " + to_string(batch.variance.shape()));
@@ -42,7 +42,7 @@ template <class S> BatchStatistics<S> pooled(const BatchStatistics<S>& a, const 
     const double count = a.count + b.count;
     if (a.count == 0) return b;
     if (b.count == 0) return a;
-    detail::expect_features(a.mean.shape(), b);
+    detail::require_features(a.mean.shape(), b);
     const functor::Add add;
     const auto mixed = [&](const Array<S>& of_a, const Array<S>& of_b) {
         return zip(add, times(a.count / count, of_a), times(b.count / count, of_b));
@@ -63,7 +63,7 @@ template <class S> struct RunningStatistics {
 
     // running = (1 - momentum) * running + momentum * batch, with the unbiased variance of the batch.
     void commit(const BatchStatistics<S>& batch, double momentum = 0.1) {
-        detail::expect_features(mean.shape(), batch);
+        detail::require_features(mean.shape(), batch);
         if (!detail::has_memory(mean) || !detail::has_memory(variance))
             detail::fail_without_memory("batch_norm");
         if (batch.count < 2)
@@ -71,7 +71,7 @@ template <class S> struct RunningStatistics {
                         " values a feature have no variance; at least 2 are needed");
         if (!(momentum >= 0 && momentum <= 1))
             throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +
-                        detail::in_words(momentum));
+                        detail::to_text(momentum));
         const auto averaged = [&](const Array<S>& running, double factor, const Array<S>& value) {
             return zip(functor::Add{}, detail::times(1 - momentum, running), detail::times(factor, value));
         };

@@ -45,7 +45,7 @@ void throw_empty(const char* call) {
 }
 
 void throw_bad_learning_rate(double rate) {
-    throw Error("[sgd_step] the learning rate must be a finite number from 0 on; it is " + in_words(rate));
+    throw Error("[sgd_step] the learning rate must be a finite number from 0 on; it is " + to_text(rate));
 }
 
 void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameters) {

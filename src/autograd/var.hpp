@@ -87,7 +87,7 @@ public:
     void add(std::size_t input, const T& gradient) const {
         if (!detail::has_memory(gradient)) detail::throw_empty("gradient");
         if (needs_grad(input) && !try_add(input, gradient))
-            detail::fail_gradient_form(detail::describe(inputs_[input]->value), detail::describe(gradient));
+            detail::fail_gradient_shape(detail::describe(inputs_[input]->value), detail::describe(gradient));
     }
     // Adds a gradient only if it has the shape and device of the input. Returns whether it was added.
     bool try_add(std::size_t input, const T& gradient) const {
@@ -127,7 +127,7 @@ public:
 
     Var(const Var& other) : node_(other.node_) {
         if (!node_) return;
-        check_thread("copy", *node_);  // the count of handles is not atomic
+        require_own_thread("copy", *node_);  // the count of handles is not atomic
         ++node_->handles;
     }
     Var(Var&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
@@ -243,7 +243,7 @@ public:
     }
     void start(const char* call, const T* seed, std::uint64_t oldest_target = 0,
                const detail::BackwardPass::Hook* hook = nullptr) const;
-    static void check_thread(const char* call, const Node& node) {
+    static void require_own_thread(const char* call, const Node& node) {
         if (node.thread_id != detail::context.thread_id) [[unlikely]]
             detail::throw_wrong_thread(call, node);
     }
@@ -262,7 +262,7 @@ private:
     [[gnu::always_inline]] void require_differentiable(const char* call, const T* seed,
                                                        std::uint64_t oldest_target) const {
         detail::ValueNode<T>& node = checked(call);
-        check_thread(call, node);
+        require_own_thread(call, node);
         if (node.state == detail::State::consumed && node.id > oldest_target)
             detail::BackwardPass::throw_consumed(&node);
         if (node.state == detail::State::queued)
@@ -282,13 +282,13 @@ private:
     }
     detail::ValueNode<T>& mutable_leaf(const char* call) const {
         detail::ValueNode<T>& node = checked(call);
-        check_thread(call, node);
+        require_own_thread(call, node);
         detail::require_unlocked(call, node);
         return node;
     }
     detail::ValueNode<T>& leaf(const char* call) const {
         detail::ValueNode<T>& node = checked(call);
-        check_thread(call, node);
+        require_own_thread(call, node);
         if (node.state != detail::State::leaf)
             throw Error(std::string("[") + call + "] only a parameter is updated, not the result of '" +
                         node.op() + "'");
@@ -392,7 +392,7 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
     std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
     for (std::size_t i = 0; i < xs.size(); ++i) {
         ValueNode<T>& node = xs[i].checked("grad");
-        Var<T>::check_thread("grad", node);
+        Var<T>::require_own_thread("grad", node);
         if (!xs[i].requires_grad())
             throw Error("[grad] input " + std::to_string(i) + " of " + detail::describe(node.value) +
                         " is a constant: it has no gradient");

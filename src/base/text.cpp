@@ -75,7 +75,7 @@ template <class... How> std::string number_text(double number, How... how) {
 }  // namespace
 
 std::string detail::shortest(double number) { return number_text(number); }
-std::string detail::in_words(double number, int digits) {
+std::string detail::to_text(double number, int digits) {
     return number_text(number, std::chars_format::general, digits);
 }
 std::string detail::with_decimals(double number, int decimals) {
@@ -90,7 +90,7 @@ std::string short_number(double number) {
     return plain ? detail::with_decimals(number, 4) : number_text(number, std::chars_format::scientific, 3);
 }
 
-std::string bytes_in_words(std::size_t bytes) {
+std::string format_bytes(std::size_t bytes) {
     if (bytes < 1024) return std::to_string(bytes) + " B";
     constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     double number = static_cast<double>(bytes) / 1024;

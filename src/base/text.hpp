@@ -13,13 +13,13 @@ std::string with_decimals(double number, int decimals);  // as printf("%.*f")
 std::string clean_text(const std::string& text, int longest);
 int text_columns(const std::string& utf8);  // the width in a terminal or a monospace font
 
-// The functions below print a decimal point in every locale. shortest() and in_words() print the fewest
+// The functions below print a decimal point in every locale. shortest() and to_text() print the fewest
 // digits that give the same number when read.
 std::string shortest(double number);
-std::string in_words(std::floating_point auto number) { return detail::shortest(number); }
-std::string in_words(double number, int digits);  // as printf("%.*g")
+std::string to_text(std::floating_point auto number) { return detail::shortest(number); }
+std::string to_text(double number, int digits);  // as printf("%.*g")
 }  // namespace detail
-std::string short_number(double number);        // "0.5000", "1.250e-07", "nan"
-std::string bytes_in_words(std::size_t bytes);  // "960 B", "45.0 MiB"
+std::string short_number(double number);      // "0.5000", "1.250e-07", "nan"
+std::string format_bytes(std::size_t bytes);  // "960 B", "45.0 MiB"
 
 }  // namespace tally

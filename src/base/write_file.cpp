@@ -18,10 +18,10 @@ namespace tally {
 
 namespace {
 
-std::string in_words(int reason) { return std::generic_category().message(reason); }
+std::string to_text(int reason) { return std::generic_category().message(reason); }
 
 [[noreturn]] void fail(const std::string& path, int reason) {
-    throw Error("[write_file] cannot write '" + path + "': " + in_words(reason));
+    throw Error("[write_file] cannot write '" + path + "': " + to_text(reason));
 }
 
 // Owns a file descriptor and, if it has a name, the temporary file. The destructor closes and deletes them.
@@ -125,7 +125,7 @@ Output temporary_for(const Target& target) {
 void sync_folder(const Target& target) {
     const auto fail_sync = [&] {
         throw Error("[write_file] '" + target.name + "' is written, but its folder could not be synced: " +
-                    in_words(errno) + "; after a power cut the old file may be back");
+                    to_text(errno) + "; after a power cut the old file may be back");
     };
     const int folder = file_call(
         "open", [&] { return ::open(folder_of(target.path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
@@ -161,7 +161,7 @@ void write_file_atomically(const std::string& path, std::string_view text) {
     sync_folder(target);
 }
 
-void expect_writable(const std::string& path) {
+void require_writable(const std::string& path) {
     const Target target = inspect(path);
     if (!target.in_place)
         temporary_for(target);
@@ -173,7 +173,7 @@ bool file_exists(const std::string& path) {
     struct stat found {};
     if (file_call("stat", [&] { return ::stat(path.c_str(), &found); }) == 0) return true;
     if (errno != ENOENT && errno != ENOTDIR)
-        throw Error("[file_exists] cannot access '" + path + "': " + in_words(errno));
+        throw Error("[file_exists] cannot access '" + path + "': " + to_text(errno));
     return false;
 }
 

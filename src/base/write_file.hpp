@@ -17,7 +17,7 @@ namespace tally {
 void write_file_atomically(const std::string& path, std::string_view text);
 
 // Throws the Error that writing would throw if the file cannot be created or opened.
-void expect_writable(const std::string& path);
+void require_writable(const std::string& path);
 
 // Follows symbolic links. Throws Error if the path cannot be checked, as in a folder without permission.
 bool file_exists(const std::string& path);

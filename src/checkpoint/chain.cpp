@@ -25,7 +25,7 @@ std::size_t detail::segments_by_default(std::size_t layers) {
 }
 
 namespace detail {
-void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers) {
+void require_segments(const std::vector<std::size_t>& sizes, std::size_t layers) {
     const std::size_t sum = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
     if (sizes.empty() || sum != layers || std::find(sizes.begin(), sizes.end(), 0u) != sizes.end())
         throw Error("[checkpoint_sequential] " + std::to_string(sizes.size()) + " segments of " +
@@ -105,8 +105,8 @@ detail::Segmentation fit_into(const std::vector<detail::LayerBytes>& layers, std
         (cut_within(layers, middle) ? enough : too_few) = middle;
     }
     throw OutOfMemory("[fit_into] no cut of " + std::to_string(layers.size()) + " layers fits into " +
-                          bytes_in_words(bytes) + "; the least is " + std::to_string(enough) + " bytes (" +
-                          bytes_in_words(enough) + "). Use smaller micro-batches",
+                          format_bytes(bytes) + "; the least is " + std::to_string(enough) + " bytes (" +
+                          format_bytes(enough) + "). Use smaller micro-batches",
                       device, enough, memory::in_use(device));
 }
 
@@ -116,8 +116,8 @@ std::string to_string(const detail::Segmentation& cut) {
         std::to_string(cut.sizes.size()) + (cut.sizes.size() == 1 ? " segment of " : " segments of ");
     for (std::size_t i = 0; i < cut.sizes.size(); ++i)
         text += (i == 0 ? "" : i + 1 == cut.sizes.size() ? " and " : ", ") + std::to_string(cut.sizes[i]);
-    return text + " layers: " + bytes_in_words(cut.bytes) + " instead of " +
-           bytes_in_words(cut.without_checkpoints) + "; " + std::to_string(cut.recomputed) + " of " +
+    return text + " layers: " + format_bytes(cut.bytes) + " instead of " +
+           format_bytes(cut.without_checkpoints) + "; " + std::to_string(cut.recomputed) + " of " +
            std::to_string(layers) + " layers run again";
 }
 

@@ -34,13 +34,13 @@ template <class T> Var<T> run_chain(const Chain<T>& chain, std::size_t from, std
     for (; from < to; ++from) x = chain[from](std::move(x));
     return x;
 }
-void expect_segments(const std::vector<std::size_t>& sizes, std::size_t layers);
+void require_segments(const std::vector<std::size_t>& sizes, std::size_t layers);
 }  // namespace detail
 
 // Runs the chain in segments of these sizes. All segments except the last are checkpointed.
 template <class T>
 Var<T> checkpoint_sequential(const Chain<T>& chain, const std::vector<std::size_t>& sizes, Var<T> x) {
-    detail::expect_segments(sizes, chain.size());
+    detail::require_segments(sizes, chain.size());
     std::size_t from = 0;
     for (std::size_t i = 0; i + 1 < sizes.size(); from += sizes[i++]) {
         const auto first = chain.begin() + static_cast<std::ptrdiff_t>(from);

@@ -27,12 +27,12 @@ std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
 
 // Adds the operands from outside to `captured_`, also for enclosing functions. For an intermediate result
 // only the version counts, because Revolve may recompute the result in another buffer.
-void CheckpointTrace::check_captured_inputs(const OpInfo& operation) {
+void CheckpointTrace::require_captured_inputs(const OpInfo& operation) {
     for (std::size_t i = 0; i < operation.operands; ++i) {
         const Node& node = *operation.operand(i).node;
         if (node.id >= first_inner_id_) continue;
         const bool stays = node.state == State::leaf || node.state == State::constant;
-        if (read_in_blocks && node.state == State::leaf) read_in_blocks->push_back(&node);
+        if (parameters_read && node.state == State::leaf) parameters_read->push_back(&node);
         const InputIdentity contents = operation.contents(i);
         memory::detail::Storage* const buffer = operation.buffer(i);
         for (CheckpointTrace* run = this; run && node.id < run->first_inner_id_; run = run->outer_) {

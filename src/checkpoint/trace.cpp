@@ -35,7 +35,7 @@ CheckpointTrace::~CheckpointTrace() {
 bool CheckpointTrace::on_operation(OpInfo& operation) {
     if (!operation.recorded) {
         // The log does not contain constants, so a second run computes them.
-        check_captured_inputs(operation);
+        require_captured_inputs(operation);
         if (is_recording()) need(place());
         return true;
     }
@@ -53,14 +53,14 @@ void CheckpointTrace::record_op(const OpInfo& operation) {
         if (value.address) note_saved_input(value, operation);
     if (!operation.constants) need(place());  // captured numbers are unknown: compare the value instead
     if (watching::detail::observer) notify_constant(operation.op, operation.observed_result());
-    check_captured_inputs(operation);
+    require_captured_inputs(operation);
     log_.steps.push_back({operation.op, log_.verified ? operation.result_checksum() : 0,
                           input_checksum(operation), std::exchange(captured_, {})});
 }
 
 // A value that was computed must be the same. A value that was skipped is restored or dropped.
 void CheckpointTrace::replay_op(OpInfo& operation) {
-    check_captured_inputs(operation);
+    require_captured_inputs(operation);
     require_same_operation(operation);
     if (place() < log_.needed) {
         if (log_.verified) require_same_value(operation);

@@ -70,7 +70,7 @@ struct TraceLog {
 };
 
 // If not null, collects the parameters that checkpointed functions read, including captured ones.
-inline constinit thread_local std::vector<const Node*>* read_in_blocks = nullptr;
+inline constinit thread_local std::vector<const Node*>* parameters_read = nullptr;
 
 // One run of a checkpointed function. The trace sees each operation during its lifetime.
 class CheckpointTrace : public Recorder {
@@ -104,7 +104,7 @@ private:
     // Returns a number that identifies the operand and is the same in both runs.
     std::uint64_t origin(const Node& operand) const;
     std::uint64_t input_checksum(const OpInfo& operation) const;
-    void check_captured_inputs(const OpInfo& operation);
+    void require_captured_inputs(const OpInfo& operation);
     void note_saved_input(const SavedInput& value, const OpInfo& operation);
     void need(std::size_t place) { log_.needed = log_.needed > place ? log_.needed : place + 1; }
     void require_same_operation(const OpInfo& operation);

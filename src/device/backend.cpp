@@ -40,7 +40,7 @@ std::exception_ptr take_failure() {
     return *taken;
 }
 
-inline void expect_success() {
+inline void require_success() {
     if (failure != nullptr) [[unlikely]]
         std::rethrow_exception(take_failure());
 }
@@ -177,10 +177,10 @@ const Table& table(const char* call) {
 template <class Function, class... Arguments> auto through(Function function, Arguments&&... arguments) {
     if constexpr (std::is_void_v<decltype(function(arguments...))>) {
         function(arguments...);
-        expect_success();
+        require_success();
     } else {
         const auto result = function(arguments...);
-        expect_success();
+        require_success();
         return result;
     }
 }
@@ -195,7 +195,7 @@ template <class S> struct ThrowOnError {
         template <class... Arguments> constexpr operator Function<Arguments...>*() const {
             return [](Arguments... arguments) {
                 reinterpret_cast<Function<Arguments...>*>(PeerModule<S>::slots[i])(arguments...);
-                expect_success();
+                require_success();
             };
         }
     };

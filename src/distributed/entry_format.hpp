@@ -18,7 +18,7 @@ inline std::string entry_in_words(const TrainingState::Entry& entry) {
             if constexpr (std::is_same_v<T, std::string>)
                 return value;
             else if constexpr (std::is_arithmetic_v<T>)
-                return in_words(static_cast<double>(value));
+                return to_text(static_cast<double>(value));
             else
                 return to_string(value.shape()) + " with checksum " + std::to_string(checksum(value));
         },

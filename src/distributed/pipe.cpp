@@ -20,7 +20,7 @@ namespace tally {
 
 namespace {
 
-std::string in_words(const detail::PipeStep& step) {
+std::string to_text(const detail::PipeStep& step) {
     return std::string(step.what == 'F' ? "forward" : "backward") + " of micro-batch " +
            std::to_string(step.micro) + " in stage " + std::to_string(step.stage);
 }
@@ -85,7 +85,7 @@ public:
         const auto now = [&] { return std::chrono::duration<double>(Clock::now() - begun).count(); };
         try {
             for (detail::PipeStep step : steps) {
-                where_ = in_words(step);
+                where_ = to_text(step);
                 step.begin = now();
                 const auto i = static_cast<std::size_t>(step.stage - first_);
                 step.what == 'F' ? forward(i, step.micro, input, loss) : backward(i, step.micro);
@@ -276,7 +276,7 @@ detail::PipeResult Pipe<S>::run(int micro_batches, const Input& input, const Los
             throw Error("pipe", call, ": rank 0 runs pipe ", numbers[0], ", and rank ", rank, " runs pipe ",
                         numbers[rank], " (numbered as constructed); run the same pipe on all processes");
     ++runs_;
-    detail::piped = processes_.size();
+    detail::pipe_processes = processes_.size();
     Run<S> run(processes_, own_, first_, stages_, options_.device, call);
     return run.through(in_time(Timetable::of(options_.schedule, stages_, micro_batches), first_, own_.size()),
                        input, loss);

@@ -17,7 +17,7 @@ constexpr double last_word = 1;  // seconds in which the other processes can sti
 
 std::string rank_in_words(std::size_t rank) { return "rank " + std::to_string(rank); }
 
-std::string seconds_in_words(double seconds) { return detail::in_words(seconds) + " s"; }
+std::string seconds_in_words(double seconds) { return detail::to_text(seconds) + " s"; }
 
 // Checks the options before MPI is started, since a constructor that throws later would have to end MPI.
 const detail::ProcessGroupOptions& valid_options(const detail::ProcessGroupOptions& options) {

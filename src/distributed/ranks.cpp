@@ -189,10 +189,10 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
                     static_cast<std::size_t>(processes_.size()));
 }
 
-template <class S> void DataParallel<S>::expect_same_weights() {
+template <class S> void DataParallel<S>::require_same_weights() {
     detail::require(!parameters_.empty(), "ranks", "no weights can be compared yet; open a window first");
     call_ = where_ = "";
-    require_equal_outside_window_end("expect_same_weights", weights());
+    require_equal_outside_window_end("require_same_weights", weights());
 }
 
 template <class S>

@@ -61,7 +61,7 @@ public:
 
     // Throws on all processes if a parameter does not have the bits of rank 0, and names the first such
     // parameter. Checks the parameters of the window that was opened or ended last. Every process calls this.
-    void expect_same_weights();
+    void require_same_weights();
 
     // Saves the windows of all processes as one file, which rank 0 writes completely or not at all. `state`
     // holds what else the loop needs, the same on all processes. Every process calls this; an error on one is

@@ -89,8 +89,8 @@ template <class S> struct CopyTerm {
 
 // Computes d[place] (+)= all terms of this element, row by row. A row has `length` terms, and the team sums
 // it in order or in its lanes. An element that the walk does not visit gets no term.
-template <int Operands, class S, class Term> struct MeetingBody {
-    Meeting<Operands> walk;
+template <int Operands, class S, class Term> struct SumAlongBody {
+    ReductionWalk<Operands> walk;
     std::size_t length;
     bool in_order;
     Term term;
@@ -112,14 +112,14 @@ template <int Operands, class S, class Term> struct MeetingBody {
 template <class On, class S, int Operands, class Term>
 void sum_along(const char* name, const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d,
                Term term) {
-    Meeting<Operands> reduction = meeting(walk, operand);
+    ReductionWalk<Operands> reduction = reduction_walk(walk, operand);
     const std::size_t places = walk.operand_size[operand];
     const auto last = static_cast<std::size_t>(walk.rank - 1);
     const bool last_repeats = walk.rank > 0 && walk.stride[operand][last] == 0 && walk.extent[last] > 0;
     // Items are along the other axes. Their rows are added in order for every number of items.
     const std::size_t length = last_repeats ? walk.extent[last] : reduction.repeats.size;
     const bool in_order = !last_repeats || sums_in_order(walk, length);
-    const MeetingBody<Operands, S, Term> body{reduction, length, in_order, term, d};
+    const SumAlongBody<Operands, S, Term> body{reduction, length, in_order, term, d};
     // Teams of a block would compile each formula once more, for rows that are rare.
     if (last_repeats && length > 4)
         On::template teams<warp>(name, places, body);

@@ -35,7 +35,7 @@ template <class S> void OnDevice::multiply(const Product& p, const S* a, const S
     constexpr auto max_extent = static_cast<std::size_t>(std::numeric_limits<int>::max());
     if (p.m > max_extent || p.n > max_extent || p.k > max_extent)
         throw Error("[matmul] " + words(p) + ": cuBLAS takes extents up to " + std::to_string(max_extent));
-    const auto expect_success = [&](cublasStatus_t result, const char* call) {
+    const auto require_success = [&](cublasStatus_t result, const char* call) {
         if (result != CUBLAS_STATUS_SUCCESS) [[unlikely]]
             check(result, call, "matmul " + words(p));
     };
@@ -45,11 +45,11 @@ template <class S> void OnDevice::multiply(const Product& p, const S* a, const S
     const auto from = (reinterpret_cast<std::uintptr_t>(workspace.data()) + line - 1) & ~(line - 1);
     static std::mutex& one_at_a_time = *new std::mutex;  // because all threads share the handle
     const std::lock_guard lock(one_at_a_time);
-    expect_success(cublasSetWorkspace(cublas(), reinterpret_cast<void*>(from), bytes), "cublasSetWorkspace");
+    require_success(cublasSetWorkspace(cublas(), reinterpret_cast<void*>(from), bytes), "cublasSetWorkspace");
     const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
     const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
     // Row-major C = A · B is column-major Cᵀ = Bᵀ · Aᵀ.
-    expect_success(
+    require_success(
         gemm(operation(p.transpose_b), operation(p.transpose_a), n, m, k, S(1), b, p.transpose_b ? k : n, a,
              p.transpose_a ? m : k, static_cast<S>(static_cast<int>(c.how)), c.dst),
         "cublasGemm");

@@ -43,10 +43,10 @@ TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const StridedIndex<Operan
     return at;
 }
 
-// Meeting divides the axes of a walk for one operand: `moves` has the axes along which the operand moves, and
+// ReductionWalk divides the axes of a walk for one operand: `moves` has the axes along which the operand moves, and
 // `repeats` the ones along which it repeats and terms are summed. An additional operand counts the elements.
 // Different indices along moving axes must lead to different elements, as after broadcasting and permuting.
-template <int Operands> struct Meeting {
+template <int Operands> struct ReductionWalk {
     StridedIndex<Operands + 1> moves;    // the operand's largest stride first
     StridedIndex<Operands + 1> repeats;  // in the walk's order
     std::size_t operand;
@@ -72,8 +72,9 @@ template <int Operands> struct Meeting {
     }
 };
 
-template <int Operands> Meeting<Operands> meeting(const StridedIndex<Operands>& walk, std::size_t operand) {
-    Meeting<Operands> made{{}, {}, operand};
+template <int Operands>
+ReductionWalk<Operands> reduction_walk(const StridedIndex<Operands>& walk, std::size_t operand) {
+    ReductionWalk<Operands> made{{}, {}, operand};
     std::array<std::size_t, max_rank> after{};  // elements per step along the axis
     std::size_t product = 1;
     for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0; product *= walk.extent[axis])

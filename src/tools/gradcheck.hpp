@@ -107,7 +107,7 @@ template <class F> detail::Gradcheck gradcheck(F f, const std::vector<Array<doub
 // Returns the Hessian of f at x times v. f must accept any scalar type and return one element.
 template <class F> Array<double> hessian_vector(F f, const Array<double>& x, const Array<double>& v) {
     if (!detail::same_shape_and_device(x, v))
-        detail::fail_gradient_form(detail::describe(x), detail::describe(v));
+        detail::fail_gradient_shape(detail::describe(x), detail::describe(v));
     using D = Dual<double>;
     std::vector<D> values(x.size());
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = D(x.span()[i], v.span()[i]);

@@ -20,7 +20,7 @@ SavedValues::Why why(const detail::ForwardEvent& operation, const detail::ValueI
     return kept.storage == operation.value.storage ? SavedValues::Why::output : SavedValues::Why::operand;
 }
 
-const char* in_words(SavedValues::Why why) {
+const char* to_text(SavedValues::Why why) {
     constexpr const char* words[] = {"its own output", "an operand, or computed inside",
                                      "a parameter, which is there anyway",
                                      "a gradient, which is there anyway", "a number, in the graph's node"};
@@ -81,15 +81,15 @@ std::string to_string(const SavedValues& kept) {
         const SavedValues::Entry& entry = entries[i];
         const auto same_buffer = std::ranges::find(entries, entry.storage, &SavedValues::Entry::storage);
         const auto listed = static_cast<std::size_t>(same_buffer - entries.begin());
-        std::string bytes = "-", reason = in_words(entry.why);
-        if (entry.counts && listed == i) bytes = bytes_in_words(entry.bytes);
+        std::string bytes = "-", reason = to_text(entry.why);
+        if (entry.counts && listed == i) bytes = format_bytes(entry.bytes);
         if (entry.counts && listed < i)
             reason = "same buffer as line " + std::to_string(listed + 1) + ", not added";
         else if (!entry.counts && entry.why <= SavedValues::Why::operand)
             reason += "; saved before this list began";
         table.add({std::to_string(i + 1), entry.op, to_string(entry.shape), bytes, reason, entry.where});
     }
-    return table.text() + "saved for backward: " + bytes_in_words(kept.bytes()) + " in " +
+    return table.text() + "saved for backward: " + format_bytes(kept.bytes()) + " in " +
            std::to_string(kept.buffers()) + (kept.buffers() == 1 ? " buffer\n" : " buffers\n");
 }
 

@@ -10,7 +10,7 @@
 namespace tally::svg {
 
 template <class... Values> std::string formatted(const char* format, Values... values) {
-    static_assert(!(std::is_floating_point_v<Values> || ...), "write in_words(number, digits)");
+    static_assert(!(std::is_floating_point_v<Values> || ...), "write to_text(number, digits)");
     char text[200];
     std::snprintf(text, sizeof text, format, values...);
     return text;

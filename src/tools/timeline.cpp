@@ -51,8 +51,8 @@ std::vector<Timeline::Sample> detail::highest(const std::vector<Timeline::Sample
     return chosen;
 }
 
-std::string detail::in_words(const Timeline::Peak& peak) {
-    return bytes_in_words(peak.bytes) + (peak.within ? " within event " : " at event ") +
+std::string detail::to_text(const Timeline::Peak& peak) {
+    return format_bytes(peak.bytes) + (peak.within ? " within event " : " at event ") +
            std::to_string(peak.at.event) + ", " + (peak.at.forward ? "computing '" : "backward of '") +
            detail::clean_text(peak.op, 40) + "'" +
            (peak.where.empty() ? "" : " in " + detail::clean_text(peak.where, 60));
@@ -72,7 +72,7 @@ std::string Timeline::strip(const detail::StripOptions& options) const {
         for (std::size_t i = 0; i < stretch; ++i) text += letter;
         return text;
     };
-    const std::string top = bytes_in_words(peak_.bytes);
+    const std::string top = format_bytes(peak_.bytes);
     std::string text;
     for (int row = rows; row-- > 0;) {
         std::string label = row == rows - 1 ? top : row == 0 ? "0 B" : "";
@@ -96,7 +96,7 @@ std::string Timeline::strip(const detail::StripOptions& options) const {
         text += repeated(!all ? (ascii ? "-" : "─") : sample.forward ? ">" : "<");
     text +=
         "\n" + std::to_string(events_) + (all ? " events: > computed, < gone back through\n" : " events\n");
-    return text + "peak " + detail::in_words(peak_) + "\n";
+    return text + "peak " + detail::to_text(peak_) + "\n";
 }
 
 void Timeline::write(const std::string& path, const std::string& title) const {

@@ -83,7 +83,7 @@ namespace detail {
 // Returns the highest sample of each of `count` equal ranges, or all samples if there are fewer.
 std::vector<Timeline::Sample> highest(const std::vector<Timeline::Sample>& samples, std::size_t count);
 
-std::string in_words(const Timeline::Peak& peak);  // "45.0 MiB within event 12, computing 'linear'"
+std::string to_text(const Timeline::Peak& peak);  // "45.0 MiB within event 12, computing 'linear'"
 }  // namespace detail
 
 }  // namespace tally

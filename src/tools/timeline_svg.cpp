@@ -121,7 +121,7 @@ std::string Timeline::svg(const std::string& title, const Share& of_temporary) c
     require_samples();
     const std::vector<Sample> shown = detail::highest(samples_, (right - left) / 2);
     const Scale scale{std::max<std::size_t>(peak_.bytes, 64), shown.size()};
-    const std::string head = detail::clean_text(title, 60), peak = "peak " + detail::in_words(peak_);
+    const std::string head = detail::clean_text(title, 60), peak = "peak " + detail::to_text(peak_);
 
     std::string svg =
         svg::page(width, height, head,
@@ -134,7 +134,7 @@ std::string Timeline::svg(const std::string& title, const Share& of_temporary) c
     for (std::size_t tick = 0; tick <= scale.highest; tick += step) {
         const int y = scale.y(tick);
         svg += rule(left, y, right, y, "t-rule");
-        svg += text(left - 12, y + 6, "t-end", bytes_in_words(tick));
+        svg += text(left - 12, y + 6, "t-end", format_bytes(tick));
     }
     const std::vector<Layer> layers = layers_of(of_temporary);
     for (std::size_t layer = 0; layer < layers.size(); ++layer) svg += area(shown, layers, layer, scale);

@@ -26,7 +26,7 @@ std::int64_t AccumulationSteps::at(std::int64_t epoch) const {
     return later == from_epoch_.begin() ? 1 : std::prev(later)->second;
 }
 
-std::string AccumulationSteps::in_words() const {
+std::string AccumulationSteps::to_text() const {
     if (from_epoch_.size() == 1 && from_epoch_.begin()->first == 0)
         return std::to_string(from_epoch_.begin()->second);
     std::string all;

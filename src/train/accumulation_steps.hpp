@@ -20,7 +20,7 @@ public:
     explicit AccumulationSteps(std::map<std::int64_t, std::int64_t> from_epoch);
 
     std::int64_t at(std::int64_t epoch) const;
-    std::string in_words() const;  // the steps as source text, such as "4" or "{{0, 8}, {4, 2}}"
+    std::string to_text() const;  // the steps as source text, such as "4" or "{{0, 8}, {4, 2}}"
 
 private:
     std::map<std::int64_t, std::int64_t> from_epoch_;

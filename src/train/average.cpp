@@ -139,14 +139,14 @@ template <class S>
 detail::ApplyState MovingAverage<S>::validate_state(const TrainingState& state, const std::string& under) {
     require_not_swapped("load");
     StateReader saved("average", state, under);
-    saved.expect_parameters(averages_.size());
-    saved.expect_option("decay", options_.decay);
-    saved.expect_option("bias_correction", options_.bias_correction ? 1 : 0);
+    saved.require_parameter_count(averages_.size());
+    saved.require_option("decay", options_.decay);
+    saved.require_option("bias_correction", options_.bias_correction ? 1 : 0);
     const std::int64_t updates = saved.count("updates");
     std::vector<Array<S>> averages;
     for (std::size_t i = 0; i < averages_.size(); ++i)
         averages.push_back(saved.array("average/" + std::to_string(i), averages_[i]));
-    saved.expect_all_read();
+    saved.require_all_read();
     return [this, updates, averages = std::move(averages)]() mutable {
         averages_ = std::move(averages);
         updates_ = updates;

@@ -78,7 +78,7 @@ double clip_grad_norm(const Parameters<S>& parameters, double max_norm, detail::
     require_parameters("clip_grad_norm", parameters);
     const MeasuredGradients found = measure(parameters);
     if (non_finite == detail::NonFiniteNorm::raise && !std::isfinite(found.norm))
-        throw Error("[clip_grad_norm] the norm is " + detail::in_words(found.norm) +
+        throw Error("[clip_grad_norm] the norm is " + detail::to_text(found.norm) +
                     (found.non_finite > 0
                          ? ": " + std::to_string(found.non_finite) + " elements are infinite or NaN"
                          : ", though each element is finite: their squares are too large"));

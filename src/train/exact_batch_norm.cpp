@@ -40,7 +40,7 @@ template <class S> void add_gradient(const Var<Array<S>>& parameter, const Array
     detail::account_as(parameter.node()->gradient, MemoryClass::gradient);
 }
 
-template <class S> void expect_whole_window(const Window<S>& window) {
+template <class S> void require_whole_window(const Window<S>& window) {
     if (window.micro_batches() > 0)
         throw Error("[exact_batch_norm] the window holds " + std::to_string(window.micro_batches()) +
                     " micro-batches, which were normalised separately; give all of them at once");
@@ -107,7 +107,7 @@ template <class S> void add_with_exact_batch_norm(
     using V = Var<Array<S>>;
     const std::size_t at = only_batch_norm(model);
     auto& norm = static_cast<BatchNorm<S>&>(model.layer(at));
-    expect_whole_window(window);
+    require_whole_window(window);
     window.transaction([&] {
         // Pass 1 computes the statistics.
         const ForwardPass& begun = window.begin_micro_batch(0);  // pass 2 makes the one of each micro-batch

@@ -22,7 +22,7 @@ template <class S> void ExactGradients<S>::begin() {
     for (const V& parameter : parameters_) parameter.node()->clear_gradient();
 }
 
-template <class S> void ExactGradients<S>::take_in() {
+template <class S> void ExactGradients<S>::add_gradients() {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         if (parameters_[i].has_grad())
             sums_[i].add(parameters_[i].node()->gradient);  // grad() would mark the gradient as escaped
@@ -94,7 +94,7 @@ typename ExactGradients<S>::Sums ExactGradients<S>::read(StateReader& saved,
         std::int64_t* place = sums[i].digits().data();
         for (const double digit : digits.to_vector()) {
             if (!(std::abs(digit) <= 0x1p45) || std::floor(digit) != digit)
-                saved.fail("'" + saved.name_of(at) + "' has a digit " + in_words(digit));
+                saved.fail("'" + saved.name_of(at) + "' has a digit " + to_text(digit));
             *place++ = static_cast<std::int64_t>(digit);
         }
         sums[i].set_additions(1);

@@ -25,8 +25,8 @@ public:
 
     explicit ExactGradients(const std::vector<V>& parameters);
 
-    void begin();    // clears the gradients, so that the next backward() overwrites them
-    void take_in();  // adds the gradients since begin() to the sums
+    void begin();          // clears the gradients, so that the next backward() overwrites them
+    void add_gradients();  // adds the gradients since begin() to the sums
     void count(const V& loss, const V& counted);
     V loss() const { return total(0); }  // the sum so far, rounded once
     V counted() const { return total(1); }

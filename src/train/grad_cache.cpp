@@ -49,7 +49,7 @@ public:
             for (std::size_t part = 0; part < rows_[encoder].size(); ++part) {
                 const std::int64_t to = row + rows_[encoder][part];
                 const V y = encode_(encoder, part, true);
-                expect_same(encoder, part, all_[encoder].value().slice_rows(row, to), y.value());
+                require_same_values(encoder, part, all_[encoder].value().slice_rows(row, to), y.value());
                 if (y.requires_grad()) run_backward(y, all_[encoder].grad().slice_rows(row, to));
                 row = to;
             }
@@ -57,8 +57,8 @@ public:
     }
 
 private:
-    static void expect_same(std::size_t encoder, std::size_t part, const Array<S>& first,
-                            const Array<S>& second) {
+    static void require_same_values(std::size_t encoder, std::size_t part, const Array<S>& first,
+                                    const Array<S>& second) {
         const bool compared = first.device() == Device::cpu;  // on a GPU the host would have to wait
         if (detail::same_shape_and_device(first, second) &&
             (!compared || first.size() == 0 ||
@@ -116,7 +116,7 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
             if (second) {
                 ForwardPass same = pass->again(first_items[part], items.count());
                 Var<Array<S>> y = encoders[encoder](items, same);  // the effects of `same` are dropped
-                detail::expect_made_in_pass("[cached] encoder " + std::to_string(encoder), *y.node());
+                detail::require_made_in_pass("[cached] encoder " + std::to_string(encoder), *y.node());
                 return y;
             }
             if (encoder == 0) {

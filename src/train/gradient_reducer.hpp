@@ -28,7 +28,7 @@ struct NoiseParts {
 };
 
 // Number of processes of the pipe that this thread ran since a window last ended, or 0.
-inline constinit thread_local int piped = 0;
+inline constinit thread_local int pipe_processes = 0;
 
 // WindowTotals are the counts and sums of a window, in this process or over all processes that share it.
 struct WindowTotals {

@@ -77,10 +77,10 @@ public:
           eps_(eps),
           momentum_(momentum) {
         if (!(eps >= 0 && eps < INFINITY))
-            throw Error("[batch_norm] eps must be a finite number from 0 on; it is " + detail::in_words(eps));
+            throw Error("[batch_norm] eps must be a finite number from 0 on; it is " + detail::to_text(eps));
         if (!(momentum >= 0 && momentum <= 1))
             throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +
-                        detail::in_words(momentum));
+                        detail::to_text(momentum));
     }
     void list(Members<S>& members) override {
         members.parameter("weight", weight);
@@ -97,7 +97,7 @@ public:
                                 state.get<double>(under + "count")};
         if (!(seen.count > 0 && seen.count <= 0x1p53))
             throw Error("[batch_norm] '" + under + "count' must be 1 to 2^53, not " +
-                        detail::in_words(seen.count));
+                        detail::to_text(seen.count));
         if (seen.mean.shape() != running.mean.shape() || seen.variance.shape() != running.mean.shape())
             throw Error("[batch_norm] '" + under + "' was saved with other features than " +
                         to_string(running.mean.shape()));
@@ -118,7 +118,7 @@ public:
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass& pass) override {
         if (!detail::trains("batch norm", pass)) {
-            expect_committed();
+            require_committed();
             return batch_norm(std::move(x), weight, bias, running, eps_);
         }
         detail::BatchNormed<S> normed = batch_norm(std::move(x), weight, bias, eps_);
@@ -155,7 +155,7 @@ private:
         std::optional<RunningStatistics<S>> next;
     };
 
-    void expect_committed() const {
+    void require_committed() const {
         if (by_hand_ && updates.item() == 0)
             throw Error(
                 "[batch_norm] the layer trained in a ForwardPass that you made, but its running statistics "

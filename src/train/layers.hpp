@@ -130,7 +130,7 @@ template <class S> class Dropout : public Layer<S> {
 public:
     explicit Dropout(double p = 0.5, std::optional<std::uint64_t> stream = {}) : p_(p), stream_(stream) {
         if (!(p >= 0 && p <= 1))
-            throw Error("[dropout] the probability must be between 0 and 1; it is " + detail::in_words(p));
+            throw Error("[dropout] the probability must be between 0 and 1; it is " + detail::to_text(p));
     }
     void list(Members<S>&) override {}
     detail::LayerRng* stream() override { return &stream_; }
@@ -317,7 +317,7 @@ public:
         return true;
     }
     void checkpoint_segments(std::vector<std::size_t> sizes) {
-        detail::expect_segments(sizes, size());
+        detail::require_segments(sizes, size());
         sizes_ = std::move(sizes);
         bytes_ = 0;
         how_.reset();

@@ -24,7 +24,7 @@ public:
     }
 
     // Formats the error. Call this before restore(), because it counts the gradients that the try has made.
-    std::string in_words(const OutOfMemory& failure, bool filled) const {
+    std::string to_text(const OutOfMemory& failure, bool filled) const {
         std::size_t values = 0, gradients_before = 0, gradients_made = 0;
         for (std::size_t i = 0; i < had_gradient_.size(); ++i) {
             const std::size_t bytes = parameters()[i].value().size() * sizeof(S);
@@ -41,12 +41,12 @@ public:
                                    std::min(failure.in_use, in_use_ + gradients_made);
         const std::size_t budget = memory::detail::budget(failure.device);
         return "[micro_batch] not even one item at a time fits. Fixed, whatever the size: " +
-               bytes_in_words(2 * values + optimizer) + " (parameters " + bytes_in_words(values) +
-               ", gradients " + bytes_in_words(values) + ", optimizer " + bytes_in_words(optimizer) +
-               "), and " + bytes_in_words(others) + " in use elsewhere. " +
+               format_bytes(2 * values + optimizer) + " (parameters " + format_bytes(values) +
+               ", gradients " + format_bytes(values) + ", optimizer " + format_bytes(optimizer) + "), and " +
+               format_bytes(others) + " in use elsewhere. " +
                (filled ? "One item fits, but then the update asked for " : "One item takes ") +
-               bytes_in_words(beyond) + (filled ? " more. " : " or more. ") +
-               (budget > 0 ? "The budget is " + bytes_in_words(budget) : "No budget is set") +
+               format_bytes(beyond) + (filled ? " more. " : " or more. ") +
+               (budget > 0 ? "The budget is " + format_bytes(budget) : "No budget is set") +
                "; use checkpoints or a smaller model" + (budget > 0 ? ", or raise the budget" : "");
     }
 
@@ -100,7 +100,7 @@ detail::WindowResult<S> MicroBatchSize::update(Window<S>& window, std::int64_t i
             throw;
         }
         const std::int64_t tried = std::min(size_, std::max<std::int64_t>(items, 1));
-        const std::string words = tried == 1 ? before.in_words(*failure, filled) : "";
+        const std::string words = tried == 1 ? before.to_text(*failure, filled) : "";
         window.discard();
         before.restore();
         memory::drop_cache(failure->device);

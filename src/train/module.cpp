@@ -23,7 +23,7 @@ void detail::note_made_without_pass(const Node& result) {
     unpassed.push_back({result.id, called_without_pass});
 }
 
-void detail::expect_made_in_pass(const std::string& what, const Node& graph) {
+void detail::require_made_in_pass(const std::string& what, const Node& graph) {
     if (unpassed.empty()) return;
     const std::uint64_t oldest = std::ranges::min(unpassed, {}, &MadeWithoutPass::id).id;
     std::set<const Node*> seen;

@@ -179,7 +179,7 @@ namespace detail {
 inline constinit thread_local const char* called_without_pass = nullptr;
 void note_made_without_pass(const Node& result);
 // Throws if the graph behind a node has such a result.
-void expect_made_in_pass(const std::string& what, const Node& graph);
+void require_made_in_pass(const std::string& what, const Node& graph);
 
 // Returns whether the pass is a training pass. Layers that behave differently in training call this.
 bool trains(const char* layer, const ForwardPass& pass);
@@ -406,7 +406,7 @@ template <class S> void assign(const Var<Array<S>>& parameter, const Array<S>& v
     if (held.shape() != value.shape())
         throw Error("[assign] a parameter of " + to_string(held.shape()) + " was given a value of " +
                     to_string(value.shape()));
-    Var<Array<S>>::check_thread("assign", *parameter.node());
+    Var<Array<S>>::require_own_thread("assign", *parameter.node());
     detail::require_unlocked("assign", *parameter.node());
     detail::require_own_value("assign", parameter.node()->grad_flags);
     if (!value.storage()) detail::fail_without_memory("assign");
@@ -422,7 +422,7 @@ template <class S> class PendingValue {
 public:
     PendingValue(const Var<Array<S>>& parameter, Array<S> numbers) : parameter_(parameter) {
         const ValueNode<Array<S>>& node = parameter_.checked("load");
-        Var<Array<S>>::check_thread("load", node);
+        Var<Array<S>>::require_own_thread("load", node);
         detail::require_unlocked("assign", node);
         detail::require_own_value("load", node.grad_flags);
         if (node.state != detail::State::leaf || !detail::same_shape_and_device(node.value, numbers))
@@ -471,7 +471,7 @@ template <class S> void to(Module<S>& model, Device device) {
     std::vector<Array<S>> moved;  // allocated before the first member changes
     for (const detail::Member<S>& member : all) {
         if (member.parameter) {
-            member.parameter.check_thread("to", *member.parameter.node());
+            member.parameter.require_own_thread("to", *member.parameter.node());
             detail::require_unlocked("to", *member.parameter.node());
         }
         moved.push_back(member.buffer      ? member.buffer->to(device)

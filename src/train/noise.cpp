@@ -11,7 +11,7 @@ namespace tally {
 
 namespace {
 
-void expect_some(const Noise& noise, const char* what) {
+void require_some(const Noise& noise, const char* what) {
     if (noise.windows > 0) return;
     throw Error(
         std::string("[noise] ") + what + ": no window has given an estimate yet" +
@@ -26,17 +26,17 @@ void expect_some(const Noise& noise, const char* what) {
 }  // namespace
 
 double Noise::trace() const {
-    expect_some(*this, "trace");
+    require_some(*this, "trace");
     return traces / static_cast<double>(windows);
 }
 
 double Noise::square() const {
-    expect_some(*this, "square");
+    require_some(*this, "square");
     return squares / static_cast<double>(windows);
 }
 
 std::optional<double> Noise::scale() const {
-    expect_some(*this, "scale");
+    require_some(*this, "scale");
     return squares > 0 ? std::optional(traces / squares) : std::nullopt;
 }
 
@@ -70,7 +70,7 @@ template <class S> void NoiseScaleEstimator<S>::restart() {
 }
 
 // The first micro-batch with a count above 0 is the one that the estimate compares with the whole window.
-template <class S> void NoiseScaleEstimator<S>::take_in(const V& counted, double each, const V& so_far) {
+template <class S> void NoiseScaleEstimator<S>::add(const V& counted, double each, const V& so_far) {
     const NoGrad off;
     squares_ = squares_ + (each == 1 ? counted : counted * each);
     if (first_.firsts > 0) return;
@@ -83,7 +83,7 @@ template <class S> void NoiseScaleEstimator<S>::take_in(const V& counted, double
               .shares = static_cast<double>(squares_.item()) / (count * count)};
 }
 
-template <class S> void NoiseScaleEstimator<S>::report_to(WindowTotals& here) const {
+template <class S> void NoiseScaleEstimator<S>::add_to(WindowTotals& here) const {
     here.noise = first_;
     here.noise.squared_weights = static_cast<double>(squares_.item());
 }
@@ -125,7 +125,7 @@ typename NoiseScaleEstimator<S>::Saved NoiseScaleEstimator<S>::read(StateReader&
     const auto number = [&](const std::string& name, double from, bool unknown = false) {
         const auto is = saved.get<double>("noise/" + name);
         if (std::isinf(is) || !(is >= from || (unknown && std::isnan(is))))
-            saved.fail("'" + saved.name_of("noise/" + name) + "' is " + in_words(is));
+            saved.fail("'" + saved.name_of("noise/" + name) + "' is " + to_text(is));
         return is;
     };
     Saved found{{}, {}, zero_};
@@ -152,7 +152,7 @@ template <class S> void NoiseScaleEstimator<S>::take(Saved saved) {
     squares_ = std::move(saved.squares);
 }
 
-template <class S> void NoiseScaleEstimator<S>::refuse_rest() const {
+template <class S> void NoiseScaleEstimator<S>::throw_measured() const {
     throw Error(
         "[window] backward: noise() has measured this micro-batch's gradient already, and assumes that its "
         "items are independent; make the window without .noise");

@@ -47,15 +47,15 @@ public:
     NoiseScaleEstimator(const std::vector<V>& parameters, double total, V zero);
 
     // Adds a micro-batch: its count, the weight of each item, and the count of all micro-batches so far.
-    void take_in(const V& counted, double each, const V& so_far);
-    void report_to(WindowTotals& here) const;
+    void add(const V& counted, double each, const V& so_far);
+    void add_to(WindowTotals& here) const;
     // Sets the norm of the window's gradient before clipping. Only the first call has an effect.
     void set_norm(double norm);
     // Estimates the noise of this window after its update; `divided` is true if the gradient is a mean.
     Noise estimate(const WindowTotals& all, bool divided);
     const Noise& noise() const { return noise_; }
     void restart();  // begins the next window
-    [[noreturn]] void refuse_rest()
+    [[noreturn]] void throw_measured()
         const;  // throws at a further part of a micro-batch that has been measured
 
     void save(TrainingState& state, const std::string& under) const;

@@ -41,9 +41,9 @@ template <class S> void Optimizer<S>::schedule_learning_rate(double rate) {
 }
 
 template <class S> void Optimizer<S>::step() {
-    expect_finished();
+    require_finished();
     require_unlocked("step");
-    expect_current();
+    require_current();
     try {
         update();
     } catch (...) {
@@ -53,7 +53,7 @@ template <class S> void Optimizer<S>::step() {
     rate_was_set_ = false;
 }
 
-template <class S> void Optimizer<S>::expect_finished() const {
+template <class S> void Optimizer<S>::require_finished() const {
     if (const std::int64_t lost = std::exchange(unfinished_, 0))
         throw Error(
             "[window] the last window of this " + name_ + " ended with " + std::to_string(lost) +
@@ -69,7 +69,7 @@ template <class S> void Optimizer<S>::note_variables(const Parameters& also) con
     }
 }
 
-template <class S> void Optimizer<S>::expect_current(const Parameters& also) const {
+template <class S> void Optimizer<S>::require_current(const Parameters& also) const {
     had_variable_.resize(parameters_.size());
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         const Node* const node = parameters_[i].node();
@@ -167,7 +167,7 @@ void Optimizer<S>::update_with_gradients(std::size_t arrays, Launch launch) {
 }
 
 template <class S> void Optimizer<S>::save(TrainingState& state, const std::string& under) const {
-    expect_finished();
+    require_finished();
     state.put(under + "/name", name_);
     state.put(under + "/parameters", static_cast<std::int64_t>(parameters_.size()));
     state.put(under + "/learning_rate", learning_rate_);
@@ -185,18 +185,18 @@ detail::ApplyState Optimizer<S>::validate_state(const TrainingState& state, cons
     StateReader saved(name_, state, under);
     const std::string kind = saved.template get<std::string>("name");
     if (kind != name_) saved.fail("'" + under + "' was saved by " + kind);
-    saved.expect_parameters(parameters_.size());
+    saved.require_parameter_count(parameters_.size());
     for (const auto& [name, value] : options_)
-        saved.expect_option(name, value,
-                            name == "learning_rate"
-                                ? "; make it with what was saved, and after load() set_learning_rate(" +
-                                      detail::in_words(value) + ") if that is what you want"
-                                : "");
+        saved.require_option(name, value,
+                             name == "learning_rate"
+                                 ? "; make it with what was saved, and after load() set_learning_rate(" +
+                                       detail::to_text(value) + ") if that is what you want"
+                                 : "");
     const double rate = saved.template get<double>("learning_rate");
     require_learning_rate(rate);
     if (rate_was_set_ && learning_rate_ != rate)
-        saved.fail("set_learning_rate(" + detail::in_words(learning_rate_) +
-                   ") was called before load(), which sets " + detail::in_words(rate) +
+        saved.fail("set_learning_rate(" + detail::to_text(learning_rate_) +
+                   ") was called before load(), which sets " + detail::to_text(rate) +
                    "; call it after load()");
 
     Named<Counts> counts = counts_;
@@ -212,7 +212,7 @@ detail::ApplyState Optimizer<S>::validate_state(const TrainingState& state, cons
             loaded[i] = remembered ? saved.array(name + which, parameters_[i].value())
                                    : detail::like_without_memory(parameters_[i].value());
     }
-    saved.expect_all_read();
+    saved.require_all_read();
     return [this, rate, counts = std::move(counts), arrays = std::move(arrays)]() mutable {
         learning_rate_ = rate;
         rate_was_set_ = false;
@@ -239,8 +239,7 @@ template <class S> Sgd<S>::Sgd(std::vector<Var<Array<S>>> parameters, detail::Sg
             options.weight_decay);
     if (options.nesterov && (options.momentum == 0 || options.dampening != 0))
         throw Error("[SGD] nesterov requires a momentum and no dampening; momentum is " +
-                    detail::in_words(options.momentum) + ", dampening " +
-                    detail::in_words(options.dampening));
+                    detail::to_text(options.momentum) + ", dampening " + detail::to_text(options.dampening));
 }
 
 template <class S> detail::SgdStep<S> Sgd<S>::numbers() const {

@@ -34,10 +34,10 @@ public:
     // A window calls this if it ends with micro-batches in it that were neither finished, discarded nor
     // saved. The next step or window then throws.
     void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
-    void expect_finished() const;
+    void require_finished() const;
     // Throws if a parameter has no gradient and only the optimizer and `also` refer to it, because its
     // variable was replaced. Also throws if MovingAverage::swap() has put an average into a parameter.
-    void expect_current(const Parameters& also = {}) const;
+    void require_current(const Parameters& also = {}) const;
     void note_variables(const Parameters& also) const;  // records the parameters that a variable refers to
     // A window calls this after its updates have changed buffers of the model, which Window::save() checks.
     void note_effects() { had_effects_ = true; }
@@ -99,7 +99,7 @@ private:
     std::string name_;
     Parameters parameters_;
     double learning_rate_ = 0;
-    mutable std::int64_t unfinished_ = 0;  // micro-batches; expect_finished() throws once and resets it
+    mutable std::int64_t unfinished_ = 0;  // micro-batches; require_finished() throws once and resets it
     bool rate_was_set_ = false;            // since the last step or load
     bool had_effects_ = false;
     mutable std::vector<bool> had_variable_;  // for each parameter: a variable has referred to it

@@ -14,18 +14,16 @@ namespace tally {
 using NamedOptions = std::vector<std::pair<std::string, std::string>>;
 
 namespace detail {
-inline std::string in_words(bool yes) { return yes ? "yes" : "no"; }
-inline std::string in_words(const std::optional<double>& number) {
-    return number ? in_words(*number) : "none";
-}
-inline std::string in_words(Reduction of) { return of == Reduction::mean ? "mean" : "sum"; }
-inline std::string in_words(Weigh what) { return what == Weigh::counted ? "counted" : "micro_batches"; }
-inline std::string in_words(Sum how) { return how == Sum::running ? "running" : "exact"; }
-inline std::string in_words(Tail policy) {
+inline std::string to_text(bool yes) { return yes ? "yes" : "no"; }
+inline std::string to_text(const std::optional<double>& number) { return number ? to_text(*number) : "none"; }
+inline std::string to_text(Reduction of) { return of == Reduction::mean ? "mean" : "sum"; }
+inline std::string to_text(Weigh what) { return what == Weigh::counted ? "counted" : "micro_batches"; }
+inline std::string to_text(Sum how) { return how == Sum::running ? "running" : "exact"; }
+inline std::string to_text(Tail policy) {
     constexpr const char* words[] = {"scale", "drop", "carry"};
     return words[static_cast<int>(policy)];
 }
-inline std::string in_words(NonFinite policy) {
+inline std::string to_text(NonFinite policy) {
     constexpr const char* words[] = {"raise", "drop_micro", "drop_window"};
     return words[static_cast<int>(policy)];
 }

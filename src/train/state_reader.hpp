@@ -17,7 +17,7 @@
 namespace tally {
 
 inline void require(bool holds, const std::string& who, const std::string& what, double given) {
-    if (!holds) throw Error("[" + who + "] " + what + "; " + detail::in_words(given) + " is not");
+    if (!holds) throw Error("[" + who + "] " + what + "; " + detail::to_text(given) + " is not");
 }
 
 // Throws unless each variable is a parameter, all are on one device, and none occurs twice.
@@ -48,7 +48,7 @@ void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>
 }
 
 // StateReader reads the entries of a state that begin with `under`/ and rejects values out of range. In the
-// end expect_all_read() rejects entries that were not read, because these belong to another training.
+// end require_all_read() rejects entries that were not read, because these belong to another training.
 class StateReader {
 public:
     StateReader(std::string who, const TrainingState& state, std::string under)
@@ -81,22 +81,22 @@ public:
         return saved.to(like.device());
     }
 
-    void expect_parameters(std::size_t here) {
+    void require_parameter_count(std::size_t here) {
         if (const std::int64_t saved = count("parameters"); saved != static_cast<std::int64_t>(here))
             fail("'" + under_ + "' was saved with " + std::to_string(saved) + " parameters, here are " +
                  std::to_string(here));
     }
-    void expect_present(std::int64_t saved, const std::string& what, std::int64_t present) const {
+    void require_present(std::int64_t saved, const std::string& what, std::int64_t present) const {
         if (saved != present)
             fail("'" + under_ + "' has " + std::to_string(present) + " of " + std::to_string(saved) + " " +
                  what);
     }
     // `way_out` follows both values in the message.
-    void expect_option(const std::string& option, double here, const std::string& way_out = "") {
+    void require_option(const std::string& option, double here, const std::string& way_out = "") {
         const double saved = get<double>("options/" + option);
-        if (saved != here) fail_option(option, detail::in_words(saved), detail::in_words(here), way_out);
+        if (saved != here) fail_option(option, detail::to_text(saved), detail::to_text(here), way_out);
     }
-    void expect_options(const std::vector<std::pair<std::string, std::string>>& options) {
+    void require_options(const std::vector<std::pair<std::string, std::string>>& options) {
         for (const auto& [option, here] : options)
             if (const auto& saved = get<std::string>("options/" + option); saved != here)
                 fail_option(option, saved, here, "");
@@ -106,9 +106,9 @@ public:
         fail("'" + under_ + "' was saved with " + option + " " + saved + ", here it is " + here + way_out);
     }
 
-    // Excludes entries that begin with `part` from expect_all_read(), because other code reads them.
+    // Excludes entries that begin with `part` from require_all_read(), because other code reads them.
     void skip(const std::string& part) { skipped_.push_back(name_of(part)); }
-    void expect_all_read() const {
+    void require_all_read() const {
         const std::string start = under_ + "/";
         const auto& all = state_.entries();
         for (auto each = all.lower_bound(start); each != all.end() && each->first.starts_with(start);

@@ -52,7 +52,7 @@ template <class S> void require_files(const detail::TrainerOptions<S>& o) {
          {std::pair("checkpoint", &o.checkpoint), std::pair("metrics_csv", &o.metrics_csv),
           std::pair("metrics_jsonl", &o.metrics_jsonl), std::pair("loss_curve", &o.loss_curve)}) {
         if (path->empty()) continue;
-        std::error_code unknown;  // expect_writable() reports a path that is not usable
+        std::error_code unknown;  // require_writable() reports a path that is not usable
         const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(*path), unknown);
         if (unknown) continue;
         if (const auto [other, first] = taken.emplace(file, option); !first)
@@ -97,17 +97,17 @@ NamedOptions training_options(const detail::TrainerOptions<S>& options, std::int
                                   frozen] = options;
     return {{"items", std::to_string(items)},
             {"per_device_batch_size", std::to_string(per_device_batch_size)},
-            {"gradient_accumulation_steps", gradient_accumulation_steps.in_words()},
+            {"gradient_accumulation_steps", gradient_accumulation_steps.to_text()},
             {"seed", std::to_string(seed)},
-            {"shuffle", detail::in_words(shuffle)},
-            {"max_grad_norm", detail::in_words(max_grad_norm)},
-            {"max_grad_value", detail::in_words(max_grad_value)},
+            {"shuffle", detail::to_text(shuffle)},
+            {"max_grad_norm", detail::to_text(max_grad_norm)},
+            {"max_grad_value", detail::to_text(max_grad_value)},
             {"schedule", schedule ? "given" : "none"},
             {"average", average ? "given" : "none"},
-            {"weigh", detail::in_words(weigh)},
-            {"sum", detail::in_words(sum)},
-            {"tail", detail::in_words(tail)},
-            {"non_finite", detail::in_words(non_finite)}};
+            {"weigh", detail::to_text(weigh)},
+            {"sum", detail::to_text(sum)},
+            {"tail", detail::to_text(tail)},
+            {"non_finite", detail::to_text(non_finite)}};
 }
 
 Array<double> as_array(const std::vector<detail::UpdateRecord>& records) {
@@ -126,7 +126,7 @@ std::vector<detail::UpdateRecord> as_records(const StateReader& saved, const Arr
     for (const double* r = numbers.span().data();
          records.size() < static_cast<std::size_t>(numbers.shape()[0]); r += record_width) {
         if (!(r[0] >= 0 && r[0] <= 0x1p53) || std::floor(r[0]) != r[0])
-            saved.fail("a record of update " + detail::in_words(r[0]));
+            saved.fail("a record of update " + detail::to_text(r[0]));
         records.push_back({static_cast<std::int64_t>(r[0]), r[1], r[2], r[3],
                            r[4] == -1 ? std::nullopt : std::optional(r[4]), r[5], r[6]});
     }
@@ -182,7 +182,7 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
     }
     for (const std::string* path :
          {&options_.checkpoint, &options_.metrics_csv, &options_.metrics_jsonl, &options_.loss_curve})
-        if (!path->empty()) expect_writable(*path);  // here, so that a wrong path does not cost an epoch
+        if (!path->empty()) require_writable(*path);  // here, so that a wrong path does not cost an epoch
     if (!before.empty() && options_.resume_from_checkpoint && file_exists(before)) load(before);
     memory::reset_peak(device());
 }
@@ -191,7 +191,7 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
 
 template <class S> bool Trainer<S>::train_epoch() {
     if (epoch_ >= options_.num_train_epochs) return false;
-    expect_same_parameters();
+    require_same_parameters();
     checked_listed_ = false;
     open_metrics();
     begun_ = Clock::now();
@@ -224,7 +224,7 @@ template <class S> bool Trainer<S>::train_epoch() {
 }
 
 // Throws if a parameter of the model was replaced, because the optimizer would still step the previous one.
-template <class S> void Trainer<S>::expect_same_parameters() {
+template <class S> void Trainer<S>::require_same_parameters() {
     std::map<std::string, const void*> now;
     for (const auto& [name, parameter] : named_parameters(model_)) now[name] = parameter.node();
     for (const auto& [name, node] : stepped_)
@@ -239,7 +239,7 @@ template <class S> void Trainer<S>::expect_same_parameters() {
 }
 
 // Throws if the loss depends on a parameter that the model does not list and that would not be trained.
-template <class S> void Trainer<S>::expect_listed(std::vector<const Node*> waiting) const {
+template <class S> void Trainer<S>::require_listed(std::vector<const Node*> waiting) const {
     std::set<const Node*> known, seen;
     for (const auto& [name, parameter] : named_parameters(model_)) known.insert(parameter.node());
     for (const Var<Array<S>>& parameter : optimizer_.parameters()) known.insert(parameter.node());
@@ -260,11 +260,11 @@ template <class S> void Trainer<S>::add(const Items& items) {
     std::vector<const Node*> read;
     const bool check = !std::exchange(checked_listed_, true) && !options_.frozen;  // once per epoch
     const Loss<Array<S>> loss = [&] {
-        const detail::ScopedValue reading(detail::read_in_blocks, check ? &read : nullptr);
+        const detail::ScopedValue reading(detail::parameters_read, check ? &read : nullptr);
         return loss_(items, window_.begin_micro_batch(items.count()));
     }();
     read.push_back(loss.sum.node());
-    if (check) expect_listed(std::move(read));
+    if (check) require_listed(std::move(read));
     window_.add(loss);
 }
 
@@ -429,7 +429,7 @@ template <class S> void Trainer<S>::load(const std::string& path) {
     if (since.size() != 1 || position > items_)
         throw Error("[trainer] '" + path + "' has no valid position in this training: " +
                     std::to_string(position) + " of " + std::to_string(items_) + " items");
-    saved.expect_all_read();
+    saved.require_all_read();
     // No planned number of micro-batches is compared, because it follows from the epoch.
     const detail::ApplyState window = window_.validate_state(state, "window", &model_, std::nullopt);
     // All checks have passed, so the following statements do not throw.

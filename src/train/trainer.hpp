@@ -107,8 +107,8 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
 
-    void expect_same_parameters();
-    void expect_listed(std::vector<const Node*> read) const;
+    void require_same_parameters();
+    void require_listed(std::vector<const Node*> read) const;
     void add(const Items& items);
     void micro_batch(const Items& items);
     bool in_whole_windows() const { return options_.auto_find_batch_size || across_; }
@@ -134,7 +134,7 @@ private:
     std::int64_t micro_batches_ = 0;         // of the whole training
     std::vector<Record> records_;
     Record current_record_;        // updates since the last line of the log
-    bool checked_listed_ = false;  // expect_listed() has run in this epoch
+    bool checked_listed_ = false;  // require_listed() has run in this epoch
 
     std::ofstream csv_, jsonl_;
     std::int64_t samples_ = 0, samples_since_ = 0, dropped_ = 0;

@@ -16,7 +16,7 @@ namespace {
 
 using svg::formatted, svg::rule, svg::text;
 
-std::string json_number(double number) { return std::isfinite(number) ? detail::in_words(number) : "null"; }
+std::string json_number(double number) { return std::isfinite(number) ? detail::to_text(number) : "null"; }
 
 std::string clock(double seconds) {
     if (!(seconds < 360000)) return "?";
@@ -30,9 +30,9 @@ std::string clock(double seconds) {
 std::string detail::csv_head() { return "update,epoch,loss,count,norm,learning_rate,samples_per_second\n"; }
 
 std::string detail::csv_line(const detail::UpdateRecord& r) {
-    return std::to_string(r.update) + "," + detail::in_words(r.epoch) + "," + detail::in_words(r.loss()) +
-           "," + detail::in_words(r.count) + "," + (r.norm ? detail::in_words(*r.norm) : "") + "," +
-           detail::in_words(r.learning_rate) + "," + detail::in_words(r.samples_per_second) + "\n";
+    return std::to_string(r.update) + "," + detail::to_text(r.epoch) + "," + detail::to_text(r.loss()) + "," +
+           detail::to_text(r.count) + "," + (r.norm ? detail::to_text(*r.norm) : "") + "," +
+           detail::to_text(r.learning_rate) + "," + detail::to_text(r.samples_per_second) + "\n";
 }
 
 std::string detail::json_line(const detail::UpdateRecord& r) {
@@ -50,23 +50,23 @@ std::string detail::progress_line(const detail::Progress& p) {  // at most 80 ch
     return formatted("epoch %ld/%ld [%s%s] update %ld, loss ", static_cast<long>(p.epoch),
                      static_cast<long>(p.epochs), std::string(full, '#').c_str(),
                      std::string(width - full, '.').c_str(), static_cast<long>(p.last.update)) +
-           detail::in_words(p.last.loss(), 4) + " = " + detail::in_words(p.last.sum, 4) + "/" +
-           detail::in_words(p.last.count, 6) + ", " +
-           (speed < 100 ? detail::in_words(speed, 3) : detail::with_decimals(speed, 0)) + "/s, " +
+           detail::to_text(p.last.loss(), 4) + " = " + detail::to_text(p.last.sum, 4) + "/" +
+           detail::to_text(p.last.count, 6) + ", " +
+           (speed < 100 ? detail::to_text(speed, 3) : detail::with_decimals(speed, 0)) + "/s, " +
            clock(p.seconds_left) + " left";
 }
 
 std::string to_string(const detail::TrainingSummary& s) {
     std::string text = "epochs " + std::to_string(s.epochs) + ", updates " + std::to_string(s.updates) +
-                       "; " + std::to_string(s.samples) + " samples in " + detail::in_words(s.seconds, 4) +
-                       " s: " + detail::in_words(s.samples_per_second(), 4) + " samples/s\n";
+                       "; " + std::to_string(s.samples) + " samples in " + detail::to_text(s.seconds, 4) +
+                       " s: " + detail::to_text(s.samples_per_second(), 4) + " samples/s\n";
     if (s.dropped_micro_batches > 0)
         text += std::to_string(s.dropped_micro_batches) + " micro-batches were dropped\n";
     if (s.retries > 0)
         text += "memory ran out " + std::to_string(s.retries) + " times, down to " +
                 std::to_string(s.micro_batch_size) + " items a micro-batch\n";
-    return text + "memory: " + bytes_in_words(s.peak) + " at most, " + bytes_in_words(s.peak_without_model) +
-           " of it beyond parameters and gradients; saved for backward " + bytes_in_words(s.saved) +
+    return text + "memory: " + format_bytes(s.peak) + " at most, " + format_bytes(s.peak_without_model) +
+           " of it beyond parameters and gradients; saved for backward " + format_bytes(s.saved) +
            " at most\n";
 }
 
@@ -136,18 +136,18 @@ std::string detail::loss_curve_svg(std::span<const detail::UpdateRecord> records
 
     const std::string shown = detail::clean_text(title, 200);
     const std::string told =
-        "Loss by update: from " + detail::in_words(finite.front().loss(), 4) + " at update " +
-        std::to_string(finite.front().update) + " to " + detail::in_words(finite.back().loss(), 4) +
-        " at update " + std::to_string(finite.back().update) + ", " + detail::in_words(low, 4) + " at least.";
+        "Loss by update: from " + detail::to_text(finite.front().loss(), 4) + " at update " +
+        std::to_string(finite.front().update) + " to " + detail::to_text(finite.back().loss(), 4) +
+        " at update " + std::to_string(finite.back().update) + ", " + detail::to_text(low, 4) + " at least.";
     std::string svg = svg::page(width, height, shown, told, styles) + text(left, 44, "t-title", shown);
     for (const double tick : ticks(y, 0)) {
         svg += rule(left, y.place(tick), right, y.place(tick), "t-rule");
         svg += text(left - 12, y.place(tick) + 6, "t-end",
-                    detail::in_words(std::abs(tick) < around * 1e-6 ? 0 : tick, 4));
+                    detail::to_text(std::abs(tick) < around * 1e-6 ? 0 : tick, 4));
     }
     for (const double tick : ticks(x, 1)) {
         svg += rule(x.place(tick), bottom, x.place(tick), bottom + 8, "t-axis");
-        svg += text(x.place(tick), bottom + 32, "t-middle", detail::in_words(tick, 6));
+        svg += text(x.place(tick), bottom + 32, "t-middle", detail::to_text(tick, 6));
     }
     svg += rule(left, bottom, right, bottom, "t-axis") + rule(left, top, left, bottom, "t-axis");
     svg += text((left + right) / 2, bottom + 64, "t-middle", "update");

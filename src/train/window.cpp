@@ -51,18 +51,18 @@ Window<S>::Window(Optimizer<S>& optimizer, detail::WindowOptions<S> options,
     if (options_.average) average_in_use_ = options_.average->use(optimizer.parameters());
     optimizer_.note_variables(averaged_parameters());
     if (!(options_.total >= 0) || std::isinf(options_.total))
-        throw Error("[window] a total of " + detail::in_words(options_.total) + " cannot be divided by");
+        throw Error("[window] a total of " + detail::to_text(options_.total) + " cannot be divided by");
     if (options_.reduction == Reduction::sum && options_.total > 0)
         throw Error("[window] a sum is divided by nothing, but a total of " +
-                    detail::in_words(options_.total) + " is given");
-    optimizer_.expect_finished();
-    expect_untouched();
+                    detail::to_text(options_.total) + " is given");
+    optimizer_.require_finished();
+    require_no_gradients();
     if (options_.sum == Sum::exact)
         exact_.emplace(parameters());
     else if (options_.non_finite == NonFinite::drop_micro)
         for (const V& parameter : parameters()) gradient_backup_.push_back(empty_like(parameter.value()));
     had_gradient_.resize(gradient_backup_.size());
-    if (options_.noise) meter_.emplace(parameters(), options_.total, zero_);
+    if (options_.noise) noise_estimator_.emplace(parameters(), options_.total, zero_);
     reset();
     window_index_ = 0;
     if (!reducer_) return;
@@ -95,7 +95,7 @@ template <class S> Window<S>::~Window() {
     lock_.release();
 }
 
-template <class S> void Window<S>::expect_untouched() const {
+template <class S> void Window<S>::require_no_gradients() const {
     for (std::size_t i = 0; i < parameters().size(); ++i) {
         const std::uint8_t grad_flags = parameters()[i].node()->grad_flags;
         if (grad_flags & grad_flag::holds_average) detail::throw_holds_average("window", i);
@@ -130,7 +130,7 @@ template <class S> void Window<S>::require_not_full(const char* call) const {
     if (full())
         throw Error(std::string("[window] ") + call + ": it is full with its " +
                     std::to_string(micro_batches_) + " micro-batches; finish() it first");
-    expect_reached(call);
+    require_gradient_reached(call);
     lock_.require_unchanged(call);
 }
 
@@ -145,7 +145,7 @@ template <class S> void Window<S>::require_current_micro_batch(const V& sum) con
         throw Error(
             "[window] add: this micro-batch has no begin_micro_batch() of its own, as those before had; call "
             "begin_micro_batch() before each forward");
-    detail::expect_made_in_pass("[window] add", node);
+    detail::require_made_in_pass("[window] add", node);
 }
 
 template <class S> void Window<S>::require_forward_pass() const {
@@ -176,7 +176,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, const detail:
 }
 
 // Throws if the loss of another model was added, which would count without any effect.
-template <class S> void Window<S>::expect_reached(const char* call) const {
+template <class S> void Window<S>::require_gradient_reached(const char* call) const {
     if (unreached_)
         throw Error(std::string("[window] ") + call + ": the loss of micro-batch " +
                     std::to_string(micro_batches_) + " has reached none of the " +
@@ -189,7 +189,7 @@ template <class S> void Window<S>::require_valid_loss(const Loss<Array<S>>& loss
     require_same_mode("add", detail::ParameterLock<S>::Mode::internal);
     require_not_full("add");
     if (!std::isfinite(weight) || weight < 0)
-        throw Error("[window] add: a micro-batch cannot weigh " + detail::in_words(weight));
+        throw Error("[window] add: a micro-batch cannot weigh " + detail::to_text(weight));
     require_current_micro_batch(loss.sum);
     if (loss.count.value().device() == Device::cpu)
         require_valid_count("add", static_cast<double>(loss.count.item()));
@@ -197,8 +197,8 @@ template <class S> void Window<S>::require_valid_loss(const Loss<Array<S>>& loss
         throw Error(
             "[window] add: the loss depends on no parameter; was it made inside NoGrad, or detached?");
     if (lock_.on()) return;
-    optimizer_.expect_finished();
-    expect_untouched();
+    optimizer_.require_finished();
+    require_no_gradients();
 }
 
 // Ends the forward pass of the micro-batch that was counted.
@@ -247,13 +247,13 @@ template <class S> void Window<S>::require_backward_done(double counted) const {
 
 // Throws if an option needs the gradients of all pipeline stages.
 template <class S> void Window<S>::require_all_stages() const {
-    const int processes = detail::piped;
+    const int processes = detail::pipe_processes;
     if (reducer_ || processes < 2) return;
     std::string option;
     if (options_.max_norm)
-        option = "max_norm " + detail::in_words(*options_.max_norm);
+        option = "max_norm " + detail::to_text(*options_.max_norm);
     else if (options_.max_value)
-        option = "max_value " + detail::in_words(*options_.max_value);
+        option = "max_value " + detail::to_text(*options_.max_value);
     else if (options_.non_finite != NonFinite::raise)
         option = "a non_finite policy other than raise";
     else
@@ -275,7 +275,7 @@ template <class S> void Window<S>::require_countable(double counted, std::int64_
             "[window] after_backward: Sum::exact needs each micro-batch's gradient separately, so the window "
             "must run backward() itself; use add(), or Sum::running");
     if (!std::isfinite(counted) || counted < 0)
-        throw Error("[window] after_backward: a micro-batch cannot count " + detail::in_words(counted));
+        throw Error("[window] after_backward: a micro-batch cannot count " + detail::to_text(counted));
     if (items < 0) throw Error("[window] after_backward: there are no " + std::to_string(items) + " items");
 }
 
@@ -342,15 +342,15 @@ template <class S> bool Window<S>::drop_if_not_finite(const V& sum) {
 template <class S> void Window<S>::count(const Loss<Array<S>>& share, double item_weight) {
     const NoGrad off;
     if (exact_) {
-        exact_->take_in();
+        exact_->add_gradients();
         exact_->count(share.sum, share.count);
-        sum_ = exact_->loss();
+        loss_sum_ = exact_->loss();
         denominator_.restart(exact_->counted());
     } else {
-        sum_ = sum_ + detach(share.sum);
+        loss_sum_ = loss_sum_ + detach(share.sum);
         denominator_.count(share.count);
     }
-    if (meter_) meter_->take_in(share.count, item_weight, denominator_.counted());
+    if (noise_estimator_) noise_estimator_->add(share.count, item_weight, denominator_.counted());
     effects_.join(std::exchange(forward_pass_.effects, {}));
 }
 
@@ -367,10 +367,10 @@ template <class S> detail::WindowTotals Window<S>::totals(const char* call) {
                               .full = !planned || full(),
                               .learning_rate = optimizer_.learning_rate(),
                               .updates = updates_};
-    if (meter_) meter_->report_to(here);
+    if (noise_estimator_) noise_estimator_->add_to(here);
     if (!reducer_) return here;
     require_valid_count(call, here.count);
-    here.sum = static_cast<double>(sum_.item());
+    here.sum = static_cast<double>(loss_sum_.item());
     for (const V& term : regularizers_) here.regularizer_value += static_cast<double>(term.item());
     here.written = lock_.written();
     return reducer_->gather(optimizer_, call, window_index_, here, exact_sums());
@@ -382,8 +382,8 @@ template <class S> bool Window<S>::is_complete(const detail::WindowTotals& all, 
     if (denominator_.reached(all.count)) return true;
     const bool short_of = all.planned ? !all.full : all.count < options_.total;
     if (!(short_of && end_of_epoch) && all.dropped == 0)
-        throw Error("[window] finish: a total of " + detail::in_words(options_.total) +
-                    " was announced, but " + detail::in_words(all.count) + " came in " +
+        throw Error("[window] finish: a total of " + detail::to_text(options_.total) +
+                    " was announced, but " + detail::to_text(all.count) + " came in " +
                     std::to_string(all.micro_batches) + " micro-batches" +
                     (short_of ? "; add() the rest, or flush() it as a tail" : ""));
     return !short_of;
@@ -391,18 +391,19 @@ template <class S> bool Window<S>::is_complete(const detail::WindowTotals& all, 
 
 template <class S> void Window<S>::require_valid_count(const char* call, double counted) const {
     if (!std::isfinite(counted) || counted < 0)
-        throw Error(std::string("[window] ") + call + ": " + detail::in_words(counted) +
+        throw Error(std::string("[window] ") + call + ": " + detail::to_text(counted) +
                     " is not a count that can divide a loss; pass a finite number from 0 on");
 }
 
 // Clips the gradients and returns true if all gradients and the loss are finite.
 template <class S> bool Window<S>::clip_if_finite(detail::WindowResult<S>& result) {
-    detail::MeasuredGradients all = detail::measure_gradients(parameters(), options_.max_norm || meter_);
+    detail::MeasuredGradients all =
+        detail::measure_gradients(parameters(), options_.max_norm || noise_estimator_);
     if (!std::isfinite(static_cast<double>(result.sum.item()))) ++all.non_finite;  // for all stages
     if (reducer_) all = reducer_->measured(all);
     if (options_.max_norm) result.norm = all.norm;
     if (all.non_finite > 0 || !std::isfinite(result.norm.value_or(0))) return false;
-    if (meter_) meter_->set_norm(all.norm);
+    if (noise_estimator_) noise_estimator_->set_norm(all.norm);
     if (options_.max_norm) detail::clip_measured(parameters(), all.norm, *options_.max_norm);
     if (options_.max_value) clip_grad_value(parameters(), *options_.max_value);
     return true;
@@ -420,9 +421,9 @@ template <class S> std::string Window<S>::describe_non_finite(const detail::Wind
     if (const std::int64_t elements = detail::count_non_finite(parameters()))
         return std::to_string(elements) + " elements of the gradients are infinite or NaN";
     if (!std::isfinite(sum))
-        return "the loss is " + detail::in_words(sum) + ", though its gradients are finite";
+        return "the loss is " + detail::to_text(sum) + ", though its gradients are finite";
     if (!result.norm) return "gradients of another stage are infinite or NaN";
-    return "the norm of the gradients is " + detail::in_words(*result.norm) +
+    return "the norm of the gradients is " + detail::to_text(*result.norm) +
            ", though each element is finite";
 }
 
@@ -460,7 +461,7 @@ template <class S> detail::WindowResult<S> Window<S>::try_close(const char* call
     if (micro_batches_ == 0 && !reducer_) throw Error("[window] finish: no micro-batch was added");
     require_loss_added(call);
     lock_.require_unchanged(call);
-    if (micro_batches_ > 1) expect_reached(call);
+    if (micro_batches_ > 1) require_gradient_reached(call);
     const detail::WindowTotals all = totals(call);
     if (all.micro_batches == 0) {
         if (end_of_epoch) return {};
@@ -470,7 +471,7 @@ template <class S> detail::WindowResult<S> Window<S>::try_close(const char* call
         .micro_batches = all.micro_batches,
         .dropped = all.dropped,
         .count = all.count,
-        .sum = reducer_ ? number<S>(all.sum, zero_.value().device()).value() : sum_.value()};
+        .sum = reducer_ ? number<S>(all.sum, zero_.value().device()).value() : loss_sum_.value()};
     require_valid_count(call, result.count);
     if (!is_complete(all, end_of_epoch)) {
         switch (options_.tail) {
@@ -493,7 +494,7 @@ template <class S> detail::WindowResult<S> Window<S>::try_close(const char* call
     if (reducer_) mark_broken_on_error([&] { reduce(); });
     if (exact_) mark_broken_on_error([&] { allow_changes([&] { exact_->round(); }); });
     require_some_gradient(call);
-    optimizer_.expect_current(averaged_parameters());
+    optimizer_.require_current(averaged_parameters());
     mark_broken_on_error([&] { update(result, all); });
     discard();
     return result;
@@ -508,8 +509,8 @@ template <class S> void Window<S>::reduce() {
 
 template <class S> void Window<S>::update(detail::WindowResult<S>& result, const detail::WindowTotals& all) {
     allow_changes([&] { denominator_.divide(parameters(), result.count); });
-    if (meter_ && !regularizers_.empty())
-        meter_->set_norm(grad_norm(parameters()));  // without the regularizers
+    if (noise_estimator_ && !regularizers_.empty())
+        noise_estimator_->set_norm(grad_norm(parameters()));  // without the regularizers
     allow_backward([&] {
         for (const V& term : std::exchange(regularizers_, {})) {
             lock_.snapshot();
@@ -549,7 +550,8 @@ template <class S> void Window<S>::step(detail::WindowResult<S>& result, const d
     if (options_.average) options_.average->follow_update();
     if (!effects_.empty()) optimizer_.note_effects();
     effects_.commit();
-    if (meter_) result.noise = meter_->estimate(all, options_.reduction == Reduction::mean);
+    if (noise_estimator_)
+        result.noise = noise_estimator_->estimate(all, options_.reduction == Reduction::mean);
     result.stepped = true;
     ++updates_;
 }
@@ -571,17 +573,17 @@ template <class S> void Window<S>::discard() {
 
 template <class S> void Window<S>::reset() {
     micro_batches_ = dropped_ = items_ = 0;
-    sum_ = shared(zero_);
+    loss_sum_ = shared(zero_);
     denominator_.restart(shared(zero_));
     if (exact_) exact_->clear();
-    if (meter_) meter_->restart();
+    if (noise_estimator_) noise_estimator_->restart();
     transpose_cache_.clear();
     regularizers_.clear();
     if (pending_items_ || uses_forward_pass_) min_loss_id_ = detail::context.next_id;
     uses_forward_pass_ = false;
     pending_items_.reset();
     detail::called_without_pass = nullptr;
-    detail::piped = 0;
+    detail::pipe_processes = 0;
     forward_pass_.over = true;
     forward_pass_.effects = {};
     forward_pass_.draws = {};

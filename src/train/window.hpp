@@ -140,11 +140,11 @@ public:
     }
     // Runs f, whose backward() adds a further part of the gradient of the micro-batch that was added last.
     template <class F> void backward(F f) {
-        if (meter_) meter_->refuse_rest();
+        if (noise_estimator_) noise_estimator_->throw_measured();
         if (exact_) exact_->begin();
         allow_backward(f);
         unreached_ = unreached_ && !lock_.is_dirty();
-        if (exact_) mark_broken_on_error([&] { exact_->take_in(); });
+        if (exact_) mark_broken_on_error([&] { exact_->add_gradients(); });
     }
 
     // Returns the context for the forward pass of the next micro-batch. Layers store effects in the context,
@@ -167,8 +167,8 @@ public:
     // before load(). Each window compares the norm of the first micro-batch's gradient with the norm of the
     // whole gradient. Throws without WindowOptions::noise.
     const Noise& noise() const {
-        if (!meter_) detail::throw_noise_not_estimated();
-        return meter_->noise();
+        if (!noise_estimator_) detail::throw_noise_not_estimated();
+        return noise_estimator_->noise();
     }
 
     // Updates the parameters and opens the next window. If the window is not full, options().tail decides.
@@ -216,7 +216,7 @@ private:
         f();
     }
     void end_micro_batch();
-    void expect_untouched() const;
+    void require_no_gradients() const;
     void require_not_broken(const char* call) const;
     void require_same_mode(const char* call, typename detail::ParameterLock<S>::Mode mode) const;
     void require_not_full(const char* call) const;
@@ -244,7 +244,7 @@ private:
     void require_countable(double counted, std::int64_t items) const;
     void require_loss_added(const char* call) const;
     void require_some_gradient(const char* call) const;
-    void expect_reached(const char* call) const;
+    void require_gradient_reached(const char* call) const;
     std::uint64_t window_seed() const;
     void update(Result& result, const detail::WindowTotals& all);
     void step(Result& result, const detail::WindowTotals& all);
@@ -258,11 +258,11 @@ private:
     detail::GradientReducer<S>* reducer_;
     std::int64_t micro_batches_ = 0, dropped_ = 0, updates_ = 0, items_ = 0;
     std::int64_t window_index_ = 0;  // the number of previous windows, including discarded ones
-    V zero_, sum_;  // on the parameters' device, so that adding a loss does not wait for a GPU
+    V zero_, loss_sum_;  // on the parameters' device, so that adding a loss does not wait for a GPU
     detail::Denominator<S> denominator_;
-    std::optional<detail::ExactGradients<S>> exact_;       // only with Sum::exact
-    std::optional<detail::NoiseScaleEstimator<S>> meter_;  // only with Options::noise
-    std::shared_ptr<const void> average_in_use_;           // while this window updates the average
+    std::optional<detail::ExactGradients<S>> exact_;                 // only with Sum::exact
+    std::optional<detail::NoiseScaleEstimator<S>> noise_estimator_;  // only with Options::noise
+    std::shared_ptr<const void> average_in_use_;                     // while this window updates the average
     std::vector<V> regularizers_;
     detail::ParameterLock<S> lock_;
     detail::TransposeCache<S> transpose_cache_;  // valid until the weights change

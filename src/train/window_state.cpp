@@ -37,8 +37,8 @@ Array<double> sample_schedule(const Schedule& schedule, std::int64_t updates) {
     return Array<double>({static_cast<std::int64_t>(rows.size()) / 2, 2}, rows);
 }
 
-void expect_same(const StateReader& saved, const Schedule& schedule, const Array<double>& samples,
-                 std::int64_t updates) {
+void require_same_values(const StateReader& saved, const Schedule& schedule, const Array<double>& samples,
+                         std::int64_t updates) {
     const Array<double> here = sample_schedule(schedule, updates);
     if (samples.shape() != here.shape())
         saved.fail("'" + saved.name_of("schedule") + "' is " + to_string(samples.shape()) + " after " +
@@ -47,10 +47,10 @@ void expect_same(const StateReader& saved, const Schedule& schedule, const Array
         const double *const before = samples.span().data() + i, *const now = here.span().data() + i;
         if (before[0] != now[0])
             saved.fail("'" + saved.name_of("schedule") + "' has a rate for update " +
-                       detail::in_words(before[0]) + ", " + detail::in_words(now[0]) + " expected");
+                       detail::to_text(before[0]) + ", " + detail::to_text(now[0]) + " expected");
         if (before[1] != now[1])
-            saved.fail_option("schedule(" + detail::in_words(now[0]) + ")", detail::in_words(before[1]),
-                              detail::in_words(now[1]), "");
+            saved.fail_option("schedule(" + detail::to_text(now[0]) + ")", detail::to_text(before[1]),
+                              detail::to_text(now[1]), "");
     }
 }
 
@@ -79,7 +79,7 @@ template <class S> void read_totals(StateReader& saved, const Array<S>& like, Sa
     to.count = Var<Array<S>>(saved.number("count", like));
     const auto counted = static_cast<double>(to.count.item());
     if (!std::isfinite(counted) || counted < 0 || (to.micro_batches == 0 && counted > 0))
-        saved.fail("'" + saved.name_of("count") + "' is " + detail::in_words(counted) + " of " +
+        saved.fail("'" + saved.name_of("count") + "' is " + detail::to_text(counted) + " of " +
                    std::to_string(to.micro_batches) + " micro-batches");
 }
 
@@ -103,7 +103,7 @@ template <class S> void read_parameters(StateReader& saved, const Names& names,
                                       saved.array("gradients/" + number, parameter.value()).clone());
     }
     const auto reached = saved.count("reached", to.micro_batches > 0 ? std::ssize(parameters) : 0);
-    saved.expect_present(reached, "gradients", std::ssize(to.gradients));
+    saved.require_present(reached, "gradients", std::ssize(to.gradients));
 }
 
 // Saves the buffers of the model and the effects that finish() has not committed yet.
@@ -147,7 +147,7 @@ void read_model(StateReader& saved, const TrainingState& state, Module<S>& model
         to.effects.add(module, std::move(effect));
     }
     const auto effects = saved.count("effects", to.micro_batches > 0 ? 1 << 30 : 0);
-    saved.expect_present(effects, "effects", std::ssize(to.effects));
+    saved.require_present(effects, "effects", std::ssize(to.effects));
 }
 
 }  // namespace
@@ -159,18 +159,18 @@ void read_model(StateReader& saved, const TrainingState& state, Module<S>& model
 template <class S> typename detail::GradientReducer<S>::Named Window<S>::options_as_text(bool shared) const {
     [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
                                   max_value, schedule, average, seed, noise] = options_;
-    typename detail::GradientReducer<S>::Named words{{"total", detail::in_words(total)},
-                                                     {"reduction", detail::in_words(reduction)},
-                                                     {"weigh", detail::in_words(weigh)},
-                                                     {"sum", detail::in_words(sum)},
-                                                     {"tail", detail::in_words(tail)},
-                                                     {"non_finite", detail::in_words(non_finite)},
-                                                     {"max_norm", detail::in_words(max_norm)},
-                                                     {"max_value", detail::in_words(max_value)},
+    typename detail::GradientReducer<S>::Named words{{"total", detail::to_text(total)},
+                                                     {"reduction", detail::to_text(reduction)},
+                                                     {"weigh", detail::to_text(weigh)},
+                                                     {"sum", detail::to_text(sum)},
+                                                     {"tail", detail::to_text(tail)},
+                                                     {"non_finite", detail::to_text(non_finite)},
+                                                     {"max_norm", detail::to_text(max_norm)},
+                                                     {"max_value", detail::to_text(max_value)},
                                                      {"schedule", schedule ? "given" : "none"},
                                                      {"average", average ? "given" : "none"},
                                                      {"seed", std::to_string(seed)}};
-    if (shared) words.emplace_back("noise", detail::in_words(noise));
+    if (shared) words.emplace_back("noise", detail::to_text(noise));
     return words;
 }
 
@@ -178,8 +178,8 @@ template <class S>
 void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* model) const {
     require_not_broken("save");
     require_loss_added("save");
-    expect_reached("save");
-    if (micro_batches_ == 0) expect_untouched();
+    require_gradient_reached("save");
+    if (micro_batches_ == 0) require_no_gradients();
     if (!regularizers_.empty() || (!model && !effects_.empty()))
         throw Error(
             "[window] save: terms counted once cannot be saved, nor effects that have not happened yet "
@@ -208,11 +208,11 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
     const bool swept = lock_.on() && lock_.mode() == detail::ParameterLock<S>::Mode::external;
     state.put(under + "/swept", std::int64_t{swept});
     state.put(under + "/updates", updates_);
-    state.put(under + "/sum", sum_.value());
+    state.put(under + "/sum", loss_sum_.value());
     state.put(under + "/count", denominator_.counted().value());
     for (auto& [name, value] : options_as_text()) state.put(under + "/options/" + name, value);
     if (exact_) exact_->save(state, under);
-    if (meter_) meter_->save(state, under);
+    if (noise_estimator_) noise_estimator_->save(state, under);
     if (options_.schedule) state.put(under + "/schedule", sample_schedule(*options_.schedule, updates_));
     optimizer_.save(state, under + "/optimizer");
     if (options_.average) options_.average->save(state, under + "/average");
@@ -230,16 +230,16 @@ template <class S> detail::ApplyState Window<S>::validate_state(const TrainingSt
     const std::int64_t planned_before = saved.count("planned");
     if (planned && *planned != planned_before)
         saved.fail_option("micro_batches", std::to_string(planned_before), std::to_string(*planned), "");
-    saved.expect_options(options_as_text());
+    saved.require_options(options_as_text());
 
     const auto loaded = std::make_shared<SavedWindow<S>>();
     read_totals(saved, zero_.value(), *loaded);
     if (exact_) loaded->exact = exact_->read(saved, loaded->micro_batches);
-    if (meter_) loaded->noise = meter_->read(saved, loaded->micro_batches);
-    if (!meter_) saved.skip("noise/");
+    if (noise_estimator_) loaded->noise = noise_estimator_->read(saved, loaded->micro_batches);
+    if (!noise_estimator_) saved.skip("noise/");
     if (options_.schedule)
-        expect_same(saved, *options_.schedule, saved.template get<Array<double>>("schedule"),
-                    loaded->updates);
+        require_same_values(saved, *options_.schedule, saved.template get<Array<double>>("schedule"),
+                            loaded->updates);
     read_parameters(saved, names_of(model), parameters(), *loaded);
     if (model) read_model(saved, state, *model, *loaded);
     if (!model) saved.skip("names/");
@@ -249,7 +249,7 @@ template <class S> detail::ApplyState Window<S>::validate_state(const TrainingSt
         loaded->average = options_.average->validate_state(state, saved.name_of("average"));
         saved.skip("average/");
     }
-    saved.expect_all_read();
+    saved.require_all_read();
 
     return [this, loaded] {
         discard();
@@ -268,10 +268,10 @@ template <class S> detail::ApplyState Window<S>::validate_state(const TrainingSt
         dropped_ = loaded->dropped;
         items_ = loaded->items;
         updates_ = loaded->updates;
-        sum_ = std::move(loaded->sum);
+        loss_sum_ = std::move(loaded->sum);
         denominator_.restart(std::move(loaded->count));
         if (exact_) exact_->sums() = std::move(loaded->exact);
-        if (meter_) meter_->take(std::move(loaded->noise));
+        if (noise_estimator_) noise_estimator_->take(std::move(loaded->noise));
         effects_ = std::move(loaded->effects);
         if (loaded->buffers) optimizer_.note_effects();
         loaded->optimizer();

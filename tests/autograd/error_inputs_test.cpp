@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t far_off = std::numeric_limits<std::int64_t>::max();
 
-std::string words(const Extents& extents) { return detail::in_words(extents); }
+std::string words(const Extents& extents) { return detail::to_text(extents); }
 
 // Changes the call at one place, and returns the new value as an error prints it; empty if nothing changed.
 std::string change(Call& call, Random& r) {
@@ -57,7 +57,7 @@ std::string change(Call& call, Random& r) {
                          others[] = {std::nan(""), infinite, -infinite, -0.5, 0, 1, 1.5};
             const double value = others[r.whole(0, 6)];
             pick(call.numbers) = value;
-            return detail::in_words(value);
+            return detail::to_text(value);
         }
         default: {
             if (call.indices.empty()) return "";
@@ -166,7 +166,7 @@ TEST_CASE(
 TEST_CASE("operations_and_rules: lists every public operation") {
     std::set<std::string> known{// implementation details, and operations that have their own tests
                                 "apply", "make_loss",        "custom",   "matmul_batched", "convolved",
-                                "times", "batch_normalised", "reshaped", "number_beside"};
+                                "times", "batch_normalised", "reshaped", "constant_like"};
     for (const Operation64& operation : operations_and_rules()) known.insert(operation.function);
     const std::regex made(
         R"((?:^|> )(?:inline )?(?:Var|Loss|BatchNormed|BatchStatistics|std::vector<Var|Array)<[^(;={]*> (operator.|\w+)\()");

@@ -14,7 +14,7 @@ using namespace tally::test;
 
 namespace {
 
-template <class S> std::string in_words(const Problem<S>& problem) {
+template <class S> std::string to_text(const Problem<S>& problem) {
     std::string text;
     for (const auto& input : problem.inputs) text += " " + to_string(input.shape());
     return text;
@@ -28,7 +28,7 @@ template <class S> void expect_silence() {
         for (std::uint64_t seed = 0; seed < seeds; ++seed) {
             Random random(seed);
             const Problem<S> problem = operation.draw(random);
-            INFO(operation.name << in_words(problem) << ", seed " << seed);
+            INFO(operation.name << to_text(problem) << ", seed " << seed);
             std::vector<Var<Array<S>>> xs;
             for (const auto& input : problem.inputs) xs.push_back(parameter(input.clone()));
             std::vector<Array<S>> once;
@@ -74,7 +74,7 @@ TEST_CASE("every operation: the gradient agrees with finite differences") {
             Random random(seed);
             const Problem<double> problem = operation.draw(random);
             const auto checked = gradcheck(problem.f, problem.inputs, {.seed = seed});
-            INFO(operation.name << in_words(problem) << ", seed " << seed << ": " << checked.report);
+            INFO(operation.name << to_text(problem) << ", seed " << seed << ": " << checked.report);
             CHECK(checked.ok);
         }
     }

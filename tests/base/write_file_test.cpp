@@ -162,20 +162,20 @@ TEST_CASE("write_file_atomically: a loop of links throws Error and nothing is re
     CHECK(folder.files() == 2);
 }
 
-TEST_CASE("expect_writable: throws Error when a file cannot be written, and writes nothing") {
+TEST_CASE("require_writable: throws Error when a file cannot be written, and writes nothing") {
     const Folder folder;
     const std::string path = folder / "file";
     CHECK_FALSE(file_exists(path));
-    expect_writable(path);
+    require_writable(path);
     CHECK(folder.files() == 0);
     write_file_atomically(path, "old");
     CHECK(file_exists(path));
-    expect_writable(path);
+    require_writable(path);
     CHECK(read_bytes(path) == "old");
     CHECK(folder.files() == 1);
-    CHECK_THROWS_WITH(expect_writable(folder / "no/such"), test::contains("No such file or directory"));
-    CHECK_THROWS_WITH(expect_writable(folder / "file/in/it"), test::contains("Not a directory"));
-    CHECK_THROWS_WITH(expect_writable(folder / "."), test::contains("Is a directory"));
+    CHECK_THROWS_WITH(require_writable(folder / "no/such"), test::contains("No such file or directory"));
+    CHECK_THROWS_WITH(require_writable(folder / "file/in/it"), test::contains("Not a directory"));
+    CHECK_THROWS_WITH(require_writable(folder / "."), test::contains("Is a directory"));
 }
 
 TEST_CASE("write_file_atomically: throws Error when a folder is not writable", "[alone]") {

@@ -442,7 +442,7 @@ TEST_CASE("Sum::exact: if an allocation fails on one process, all throw an Error
         one.window.discard();
         one.add(0.5F);  // all processes continue
         CHECK(one.window.finish().stepped);
-        one.across.expect_same_weights();
+        one.across.require_same_weights();
     }
     CHECK(rejected > 2);
     CHECK(finished);

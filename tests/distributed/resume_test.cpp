@@ -213,7 +213,7 @@ template <class S> void check_resumed_window(std::uint64_t seed, const CommonFol
                 training.window->discard();
             } else {
                 CHECK(training.finished() == expected);
-                training.across->expect_same_weights();
+                training.across->require_same_weights();
             }
         }
         world().all_gather("the next processes");

@@ -65,7 +65,7 @@ void train(ProcessGroup& processes, const std::string& scene) {
                              std::to_string(update) + "\n"
                       << std::flush;
     }
-    ranks.expect_same_weights();
+    ranks.require_same_weights();
     std::cout << "rank " + std::to_string(processes.rank()) + " of " + std::to_string(processes.size()) +
                      " has trained, " + std::to_string(detail::checksum(model.weight.value())) + "\n"
               << std::flush;

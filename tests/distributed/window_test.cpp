@@ -140,7 +140,7 @@ template <class S> void check_update(std::uint64_t seed) {
     CHECK(same_everywhere(done.sum));
     const Leaves<S> expected = drawn.expected(updates);
     for (std::size_t i = 0; i < mine.size(); ++i) CHECK(same_bits(mine[i].value(), expected[i].value()));
-    across.expect_same_weights();
+    across.require_same_weights();
 }
 
 // A model with one weight, trained on lines with y = 1.
@@ -174,7 +174,7 @@ TEST_CASE("AllReduce::fast: all processes have one result, within the error boun
         Window<double> window(sgd, {.reduction = Reduction::sum}, &across);
         for (const auto& micro : drawn.micros[me()]) window.add(drawn.loss(mine, micro.with, micro.count));
         window.finish();
-        across.expect_same_weights();
+        across.require_same_weights();
         std::vector<std::vector<std::optional<Array<double>>>> theirs;
         RandomWindow<double> plain = drawn;
         plain.options = {};
@@ -313,7 +313,7 @@ TEST_CASE("BatchNorm: statistics are pooled over all processes in rank order, an
     }
     CHECK(same_everywhere(norm.running.mean));
     CHECK(same_everywhere(norm.running.variance));
-    across.expect_same_weights();
+    across.require_same_weights();
 }
 
 TEST_CASE("DataParallel::share: the processes draw the same masks as one process") {

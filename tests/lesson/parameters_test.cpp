@@ -92,7 +92,7 @@ TEST_CASE("say and many: singular or plural depends on the number") {
     CHECK(many(1, "rows") == "1 row");
     CHECK(many_in_words(3, "micro-batches") == "three micro-batches");
     CHECK(many(1, "tries") + ", " + many(2, "tries") + ", " + many(1, "hints") == "1 try, 2 tries, 1 hint");
-    CHECK(in_words(13) == "13");
+    CHECK(to_text(13) == "13");
     CHECK((times(1) + times(2) + times(6)) == "oncetwicesix times");
     CHECK(list_of({"1/6", "1/3", "1/2"}, "or") == "1/6, 1/3 or 1/2");
     CHECK(list_of({"6/6"}, "or") == "6/6");

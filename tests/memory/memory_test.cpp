@@ -437,14 +437,14 @@ TEST_CASE("memory: buffers can be freed and allocated after the thread's lists a
     CHECK(memory::in_use() == before);
 }
 
-TEST_CASE("bytes_in_words, to_string: format sizes and the report's table") {
-    CHECK(bytes_in_words(0) == "0 B");
-    CHECK(bytes_in_words(1023) == "1023 B");
-    CHECK(bytes_in_words(1024) == "1.0 KiB");
-    CHECK(bytes_in_words(1536) == "1.5 KiB");
-    CHECK(bytes_in_words(MiB - 1) == "1.0 MiB");
-    CHECK(bytes_in_words(45 * MiB) == "45.0 MiB");
-    CHECK(bytes_in_words(std::numeric_limits<std::size_t>::max()) == "16.0 EiB");
+TEST_CASE("format_bytes, to_string: format sizes and the report's table") {
+    CHECK(format_bytes(0) == "0 B");
+    CHECK(format_bytes(1023) == "1023 B");
+    CHECK(format_bytes(1024) == "1.0 KiB");
+    CHECK(format_bytes(1536) == "1.5 KiB");
+    CHECK(format_bytes(MiB - 1) == "1.0 MiB");
+    CHECK(format_bytes(45 * MiB) == "45.0 MiB");
+    CHECK(format_bytes(std::numeric_limits<std::size_t>::max()) == "16.0 EiB");
 
     memory::Report report;
     report.in_use = 2048;

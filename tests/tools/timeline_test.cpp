@@ -103,13 +103,13 @@ TEST_CASE("Timeline: a peak within an operation is found if the memory report ha
         CHECK(peak.bytes == before + (1 << 16));
         CHECK(peak.op == "allocating");
         CHECK_THAT(peak.where, contains("middle"));
-        CHECK_THAT(detail::in_words(peak),
+        CHECK_THAT(detail::to_text(peak),
                    contains(" within event 1, computing 'allocating' in timeline_test.cpp:"));
-        CHECK_THAT(timeline.strip(), contains("peak " + detail::in_words(peak) + "\n"));
+        CHECK_THAT(timeline.strip(), contains("peak " + detail::to_text(peak) + "\n"));
     } else {
         CHECK(peak.bytes == before + 1024);  // the copy and its tanh
         CHECK(peak.op == "tanh");
-        CHECK_THAT(detail::in_words(peak), contains(" at event 2, computing 'tanh'"));
+        CHECK_THAT(detail::to_text(peak), contains(" at event 2, computing 'tanh'"));
     }
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("Timeline::strip: the height is the bytes in use, rounded to an eighth
     const std::vector<std::string> lines = lines_of(strip);
     REQUIRE(lines.size() == 9);
     const std::size_t events = timeline.samples().size(), stretch = 40 / events;
-    const std::string top = bytes_in_words(timeline.peak().bytes);
+    const std::string top = format_bytes(timeline.peak().bytes);
     CHECK(lines[0].rfind(top + (ascii ? " |" : " │"), 0) == 0);
     CHECK_THAT(lines[5], contains(std::string(" 0 B") + (ascii ? " |" : " │")));
     const std::vector<std::string> letters =
@@ -203,7 +203,7 @@ TEST_CASE("Timeline::strip: the height is the bytes in use, rounded to an eighth
     directions += std::string(4 * stretch, '<');
     CHECK(lines[6] == std::string(top.size(), ' ') + (ascii ? " +" : " └") + directions);
     CHECK(lines[7] == "8 events: > computed, < gone back through");
-    CHECK(lines[8] == "peak " + detail::in_words(timeline.peak()));
+    CHECK(lines[8] == "peak " + detail::to_text(timeline.peak()));
     if (ascii) CHECK(std::ranges::all_of(strip, [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
 }
 

@@ -131,7 +131,7 @@ std::vector<Array<S>> distributed_sums(std::uint64_t seed, Random& random, std::
         sums[rank]->begin();
         const auto loss = ranks[rank]->loss(micro);
         (micro.weight == 1 ? loss.sum : loss.sum * micro.weight).backward();
-        sums[rank]->take_in();
+        sums[rank]->add_gradients();
     }
     for (std::size_t rank = 1; rank < ranks.size(); ++rank)
         for (std::size_t i = 0; i < sums[0]->sums().size(); ++i)

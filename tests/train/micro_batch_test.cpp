@@ -199,14 +199,14 @@ TEST_CASE("MicroBatchSize::update: if not even one item fits, the error lists th
         return "it fits";
     };
     const std::size_t values = (2 * (64 * 64 + 64) + 64 * 2 + 2) * 8;
-    const std::string fixed = "Fixed, whatever the size: " + bytes_in_words(4 * values) + " (parameters " +
-                              bytes_in_words(values) + ", gradients " + bytes_in_words(values) +
-                              ", optimizer " + bytes_in_words(2 * values) + "), and ";
+    const std::string fixed = "Fixed, whatever the size: " + format_bytes(4 * values) + " (parameters " +
+                              format_bytes(values) + ", gradients " + format_bytes(values) + ", optimizer " +
+                              format_bytes(2 * values) + "), and ";
     CHECK(message(8 * values, 0) == "it fits");
     const std::string large_item = message(8 * values, 1 << 20);
     CHECK_THAT(large_item, contains("[micro_batch] not even one item at a time fits. " + fixed));
     CHECK_THAT(large_item, contains("One item takes 8.0 MiB or more. The budget is " +
-                                    bytes_in_words(8 * values) + "; use checkpoints or a smaller model"));
+                                    format_bytes(8 * values) + "; use checkpoints or a smaller model"));
     // Parameters, gradients and activations fit, but the optimizer's moments do not.
     const std::string large_update = message(3 * values, 0);
     CHECK_THAT(large_update, contains(fixed));

@@ -261,9 +261,10 @@ std::vector<Row<MovingAverage<double>::Options>> average_rows() {
 }
 
 // Saves the state of `make(options)` in mid-window and loads it into `make(changed options)`.
-template <class Options, class Make> void check_rows(const std::string& kind, const Options& options,
-                                                     const std::vector<Row<Options>>& rows,
-                                                     const std::vector<std::string>& names, Make make) {
+template <class Options, class Make> void require_valid_rows(const std::string& kind, const Options& options,
+                                                             const std::vector<Row<Options>>& rows,
+                                                             const std::vector<std::string>& names,
+                                                             Make make) {
     expect_every_option(rows, names);
     for (const auto& row : rows) {
         CAPTURE(kind, row.option);
@@ -303,20 +304,21 @@ TEST_CASE("Window::load: each changed option of a window, optimizer or average i
     const Tensor64 w = parameter({1.0, 2.0});
     MovingAverage<double> average({w});
     const W options{.micro_batches = 2, .max_norm = 0.5, .schedule = Schedule::constant(0.1)};
-    check_rows("Window::Options", options, window_rows(&average), window_names, [&](const W& o, auto use) {
-        w.zero_grad();
-        Sgd<double> sgd({w}, {.learning_rate = 0.1});
-        Window<double> window(sgd, o);
-        for (int i = 0; i < 2; ++i) window.add(make_loss(w * 2.0));
-        use(window);
-    });
+    require_valid_rows("Window::Options", options, window_rows(&average), window_names,
+                       [&](const W& o, auto use) {
+                           w.zero_grad();
+                           Sgd<double> sgd({w}, {.learning_rate = 0.1});
+                           Window<double> window(sgd, o);
+                           for (int i = 0; i < 2; ++i) window.add(make_loss(w * 2.0));
+                           use(window);
+                       });
 
-    check_rows("Sgd::Options", Sgd<double>::Options{.learning_rate = 0.1, .momentum = 0.9}, sgd_rows(),
-               sgd_names, [&](const Sgd<double>::Options& o, auto use) {
-                   w.zero_grad();
-                   Sgd<double> sgd({w}, o);
-                   with_optimizer(sgd, use);
-               });
+    require_valid_rows("Sgd::Options", Sgd<double>::Options{.learning_rate = 0.1, .momentum = 0.9},
+                       sgd_rows(), sgd_names, [&](const Sgd<double>::Options& o, auto use) {
+                           w.zero_grad();
+                           Sgd<double> sgd({w}, o);
+                           with_optimizer(sgd, use);
+                       });
 
     const auto adam = [&]<class O, class Options = Adam<double>::Options>(const Adam<double>::Options& o,
                                                                           auto use) {
@@ -325,23 +327,23 @@ TEST_CASE("Window::load: each changed option of a window, optimizer or average i
         with_optimizer(optimizer, use);
     };
     const Adam<double>::Options tenth{.learning_rate = 0.1};
-    check_rows(
+    require_valid_rows(
         "Adam::Options", tenth, adam_rows(), adam_names,
         [&](const Adam<double>::Options& o, auto use) { adam.template operator()<Adam<double>>(o, use); });
-    check_rows("Adam::Options of AdamW", tenth, adam_rows(), adam_names,
-               [&](const Adam<double>::Options& o, auto use) {
-                   adam.template operator()<AdamW<double>, AdamW<double>::Options>(o, use);
-               });
+    require_valid_rows("Adam::Options of AdamW", tenth, adam_rows(), adam_names,
+                       [&](const Adam<double>::Options& o, auto use) {
+                           adam.template operator()<AdamW<double>, AdamW<double>::Options>(o, use);
+                       });
 
-    check_rows("MovingAverage::Options", MovingAverage<double>::Options{.decay = 0.9}, average_rows(),
-               average_names, [&](const MovingAverage<double>::Options& o, auto use) {
-                   w.zero_grad();
-                   Sgd<double> sgd({w}, {.learning_rate = 0.1});
-                   MovingAverage<double> mean({w}, o);
-                   Window<double> window(sgd, {.average = &mean});
-                   window.add(make_loss(w * 2.0));
-                   use(window);
-               });
+    require_valid_rows("MovingAverage::Options", MovingAverage<double>::Options{.decay = 0.9}, average_rows(),
+                       average_names, [&](const MovingAverage<double>::Options& o, auto use) {
+                           w.zero_grad();
+                           Sgd<double> sgd({w}, {.learning_rate = 0.1});
+                           MovingAverage<double> mean({w}, o);
+                           Window<double> window(sgd, {.average = &mean});
+                           window.add(make_loss(w * 2.0));
+                           use(window);
+                       });
 }
 
 // AdamA accumulates micro-batches without a window.

@@ -110,7 +110,7 @@ TEST_CASE("array_of: the element type is the expression's or the caller's") {
     CHECK(array_of<std::int32_t>(ends).to_vector() ==
           std::vector<std::int32_t>{-2147483647 - 1, 2147483647, 0});
     const auto message = [](double number) {
-        return std::string("[array_of] element 1 is ") + detail::in_words(number) +
+        return std::string("[array_of] element 1 is ") + detail::to_text(number) +
                ", which is not a whole number from -2147483648 to 2147483647; round it with xt::rint, or "
                "write array_of<double>(expression)";
     };

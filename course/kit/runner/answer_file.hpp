@@ -24,7 +24,7 @@ public:
     const std::vector<AnswerRecord>& all() const { return answers_; }
     // Adds all of them, or none if it throws WriteError.
     void add(const std::vector<AnswerRecord>& more);
-    void expect_writable() { add({}); }
+    void require_writable() { add({}); }
 
     bool done(const std::string& lesson) const;  // its questions were answered, or its exercise was solved
     bool begun(const std::string& lesson) const;

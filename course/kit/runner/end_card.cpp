@@ -10,7 +10,7 @@ namespace tally::lesson {
 
 namespace {
 // Returns "2 of 3 at once, 1 more at the second try", or nothing without questions.
-std::string in_words(const Predicted& all) {
+std::string to_text(const Predicted& all) {
     if (all.asked == 0) return {};
     std::string text = fmt::format("{} of {} at once", all.at_once, all.asked);
     if (all.later > 0) text += fmt::format(", {} more at the second try", all.later);
@@ -34,7 +34,7 @@ std::vector<std::string> end_card(const Ending& ending, const Style& style) {
     };
     const Unit* unit = unit_of(ending.lesson.slug);
     if (unit != nullptr) add("The rule", std::string(unit->rule));
-    add("Predicted", in_words(predicted(ending.answers)));
+    add("Predicted", to_text(predicted(ending.answers)));
     if (unit != nullptr) {
         add("Try", std::string(unit->attempt), unit->command);
         const std::string task = unit->task.empty() ? "" : "./learn check " + std::string(unit->task);

@@ -256,7 +256,7 @@ private:
         std::vector<std::string> log;
         for (const Program* program : chosen) {
             if (learner_answers())
-                answers_.expect_writable();  // reports the error before the learner answers questions
+                answers_.require_writable();  // reports the error before the learner answers questions
             const auto start = std::chrono::steady_clock::now();
             const ChildResult finished = run_reporting(command_for(*program));
             const double seconds =

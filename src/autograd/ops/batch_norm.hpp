@@ -76,7 +76,7 @@ BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain
 template <class S> detail::BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                                      double eps = 1e-5) {
     const detail::ReduceAxes fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
-    detail::check_eps("batch_norm", eps, x.shape());
+    detail::require_valid_eps("batch_norm", eps, x.shape());
     const std::size_t count = fold.outer * fold.inner;
     if (count == 1)
         throw Error("[batch_norm] one value a feature has no variance: " + to_string(x.shape()) +
@@ -92,7 +92,7 @@ template <class S> Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain,
                                             const RunningStatistics<S>& running, double eps = 1e-5) {
     const detail::ReduceAxes fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
     detail::checked_features(x.shape(), running.mean.shape(), running.variance.shape());
-    detail::check_eps("batch_norm", eps, x.shape());
+    detail::require_valid_eps("batch_norm", eps, x.shape());
     return detail::batch_normalised(std::move(x), std::move(gain), std::move(bias), running.mean,
                                     running.variance, eps, false, fold);
 }

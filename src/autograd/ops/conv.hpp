@@ -18,7 +18,8 @@ Var<Array<S>> convolved(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> wei
     const Kernels<S>& kernel = kernels_for("conv2d", x.value(), weight.value(), bias.value()...);
     Array<S> y = Array<S>::empty(plan.shape, device);
     Write how = Write::set;
-    ((kernel.gather(one_a_channel(plan), bias.value().data(), {y.raw(), Write::set}), how = Write::add), ...);
+    ((kernel.gather(broadcast_channels(plan), bias.value().data(), {y.raw(), Write::set}), how = Write::add),
+     ...);
     Convolution<S>(plan, kernel, device).forward(x.value().data(), weight.value().data(), {y.raw(), how});
     return record<"conv2d">(
         std::move(y),
@@ -34,7 +35,8 @@ Var<Array<S>> convolved(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> wei
                     convolution.back_weight(dy.data(), kept_x.data(), output_buffer(to.into(1)));
             }
             if constexpr (sizeof...(Bias) == 1)
-                if (to.needs_grad(2)) at.scatter(one_a_channel(plan), dy.data(), output_buffer(to.into(2)));
+                if (to.needs_grad(2))
+                    at.scatter(broadcast_channels(plan), dy.data(), output_buffer(to.into(2)));
         },
         std::move(x), std::move(weight), std::move(bias)...);
 }

@@ -17,7 +17,7 @@ template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) 
     constexpr bool keeps_x = F::keeps == detail::Keep::input;
     T y = !detail::Number<T> && !keeps_x && x.is_last_handle() ? map_in_place(f, x.node()->value)
                                                                : map(f, x.value());
-    if constexpr (detail::passes_a<F>)
+    if constexpr (detail::identity_a<F>)
         return record<F::name>(
             std::move(y), save(), [](GradInputs<T> to, const T& dy) { to.add(0, dy); }, std::move(x));
     else if constexpr (F::keeps == detail::Keep::nothing)
@@ -51,9 +51,9 @@ template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a,
         std::tuple(save_if<ever_a, 0>(keeps_a, a.value()), save_if<ever_b, 1>(keeps_b, b.value()),
                    save_if<ever_y, 2>(keeps_y, y)),
         [f](GradInputs<T> to, const T& dy, const T& kept_a, const T& kept_b, const T& kept_y) {
-            if (to.needs_grad(0) && !(detail::passes_a<F> && to.try_add(0, dy)))
+            if (to.needs_grad(0) && !(detail::identity_a<F> && to.try_add(0, dy)))
                 zip_back_a(f, dy, kept_a, kept_b, kept_y, to.into(0), to.can_reuse_dy() && !to.needs_grad(1));
-            if (to.needs_grad(1) && !(detail::passes_b<F> && to.try_add(1, dy)))
+            if (to.needs_grad(1) && !(detail::identity_b<F> && to.try_add(1, dy)))
                 zip_back_b(f, dy, kept_a, kept_b, kept_y, to.into(1), to.can_reuse_dy());
         },
         std::move(a), std::move(b));
@@ -67,7 +67,7 @@ concept PlainNumber = std::is_arithmetic_v<N>;
 // A plain array as an operand counts as a constant.
 template <class T> using PlainArray = std::enable_if_t<!Number<T>, std::type_identity_t<T>>;
 // Returns n as a constant on the device of x.
-template <class T> Var<T> number_beside(const Var<T>& x, double n) {
+template <class T> Var<T> constant_like(const Var<T>& x, double n) {
     if constexpr (Number<T>)
         return Var<T>(T(n));
     else
@@ -124,10 +124,10 @@ template <class T, detail::PlainNumber N> Var<T> operator*(N n, Var<T> x) { retu
 template <class T, detail::PlainNumber N> Var<T> operator/(Var<T> x, N n) { return apply(functor::DivNumber{double(n)}, std::move(x)); }
 template <class T, detail::PlainNumber N> Var<T> operator/(N n, Var<T> x) { return apply(functor::NumberOver{double(n)}, std::move(x)); }
 template <class T, detail::PlainNumber N> Var<T> pow(Var<T> x, N n) { return apply(functor::PowNumber{double(n)}, std::move(x)); }
-template <class T, detail::PlainNumber N> Var<T> pow(N n, Var<T> x) { Var<T> base = detail::number_beside(x, double(n)); return pow(std::move(base), std::move(x)); }
-template <class T, detail::PlainNumber N> Var<T> maximum(Var<T> x, N n) { Var<T> other = detail::number_beside(x, double(n)); return maximum(std::move(x), std::move(other)); }
+template <class T, detail::PlainNumber N> Var<T> pow(N n, Var<T> x) { Var<T> base = detail::constant_like(x, double(n)); return pow(std::move(base), std::move(x)); }
+template <class T, detail::PlainNumber N> Var<T> maximum(Var<T> x, N n) { Var<T> other = detail::constant_like(x, double(n)); return maximum(std::move(x), std::move(other)); }
 template <class T, detail::PlainNumber N> Var<T> maximum(N n, Var<T> x) { return maximum(std::move(x), n); }
-template <class T, detail::PlainNumber N> Var<T> minimum(Var<T> x, N n) { Var<T> other = detail::number_beside(x, double(n)); return minimum(std::move(x), std::move(other)); }
+template <class T, detail::PlainNumber N> Var<T> minimum(Var<T> x, N n) { Var<T> other = detail::constant_like(x, double(n)); return minimum(std::move(x), std::move(other)); }
 template <class T, detail::PlainNumber N> Var<T> minimum(N n, Var<T> x) { return minimum(std::move(x), n); }
 // clang-format on
 

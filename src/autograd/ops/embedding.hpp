@@ -19,7 +19,7 @@ template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std
                                            std::optional<std::int64_t> padding = {}) {
     const Shape& table = weight.shape();
     if (table.rank() == 0) throw Error("[embedding] a single number has no rows");
-    detail::check_rows("embedding", indices, table);
+    detail::require_valid_rows("embedding", indices, table);
     if (padding && (*padding < -table[0] || *padding >= table[0]))
         throw Error("[embedding] the padding " + std::to_string(*padding) + " is outside the rows of " +
                     to_string(table));

@@ -58,7 +58,7 @@ struct CrossEntropyOptions {
 template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Array<std::int32_t>& labels,
                                                 const CrossEntropyOptions& options = {}) {
     const Shape& shape = logits.shape();
-    detail::check_labels(shape, labels.shape(), options.smoothing);
+    detail::require_valid_labels(shape, labels.shape(), options.smoothing);
     const detail::Targets targets{options.ignore, options.smoothing};
     const auto count = static_cast<std::size_t>(shape[0]), classes = static_cast<std::size_t>(shape[1]);
     const Array<S>& x = logits.value();
@@ -87,7 +87,7 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>>, const Array<std::
 // the batch are compared, so micro-batches give another loss.
 template <class S>
 Loss<Array<S>> info_nce(Var<Array<S>> queries, Var<Array<S>> keys, double temperature = 1) {
-    detail::check_pairs(queries.shape(), keys.shape(), temperature);
+    detail::require_pairs(queries.shape(), keys.shape(), temperature);
     const Array<std::int32_t> labels =
         detail::counting<std::int32_t>(queries.shape()[0]).to(queries.value().device());
     return cross_entropy(matmul(std::move(queries), std::move(keys), {.transpose_b = true}) / temperature,

@@ -45,7 +45,7 @@ template <class S> Var<Array<S>> mean(Var<Array<S>> x, const AxesArg& along = {}
 // Returns the largest element along the given axes. Equal largest elements share the gradient equally.
 template <class S> Var<Array<S>> max(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
     const auto r = detail::reduction("max", x.shape(), along.axes, how.keepdims);
-    detail::expect_elements("max", r, x.shape());
+    detail::require_elements("max", r, x.shape());
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     if (y.size()) kernels_for("max", x.value()).max(x.value().data(), y.raw(), r.fold);

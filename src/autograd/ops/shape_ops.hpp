@@ -160,7 +160,7 @@ template <class S> Var<Array<S>> stack(std::vector<Var<Array<S>>> parts, std::in
 // Splits the rows of x into micro-batches of these sizes, or of one size, where the last may be smaller.
 template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::int64_t>& sizes) {
-    detail::check_split(x.shape(), sizes);
+    detail::require_valid_split(x.shape(), sizes);
     std::vector<Var<Array<S>>> parts;
     parts.reserve(sizes.size());
     std::int64_t from = 0;
@@ -172,7 +172,7 @@ std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::
 }
 
 template <class S> std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std::int64_t size) {
-    detail::check_split(x.shape(), size);
+    detail::require_valid_split(x.shape(), size);
     const std::int64_t rows = x.shape()[0];
     std::vector<Var<Array<S>>> parts;
     parts.reserve(static_cast<std::size_t>(rows / size + 1));
@@ -186,7 +186,7 @@ template <class S> std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std:
 // Selects rows of the first axis, in any order and with repetitions. A negative index counts from the end.
 template <class S> Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     const Shape& shape = x.shape();
-    const Array<std::int32_t> from_the_front = detail::picked(index, shape);
+    const Array<std::int32_t> from_the_front = detail::rows_from_front(index, shape);
     const auto height = static_cast<std::size_t>(shape[0]);
     const auto count = index.size();
     const auto width = detail::stride_of(shape, 0);

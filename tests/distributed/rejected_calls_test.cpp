@@ -108,7 +108,7 @@ TEST_CASE("Window: different calls or windows are named on all processes, which 
     }
     add();
     CHECK(window.finish().stepped);
-    across.expect_same_weights();
+    across.require_same_weights();
 }
 
 TEST_CASE("Window::finish: an error of one process before the step is thrown on all, and none updates") {
@@ -145,8 +145,8 @@ TEST_CASE("Window::finish: an error of one process before the step is thrown on 
         NoGrad off;
         add_scaled(parameters[1].node()->value, 1, Array<float>::full({3}, 1));
     }
-    CHECK_THAT(message_of([&] { across.expect_same_weights(); }),
-               contains("expect_same_weights: " + last_rank() + " has parameter 1 with checksum"));
+    CHECK_THAT(message_of([&] { across.require_same_weights(); }),
+               contains("require_same_weights: " + last_rank() + " has parameter 1 with checksum"));
     // All processes have this error. A later error is reported again.
     add();
     if (last()) parameters[0].node()->gradient.writable()[0] = 7;
@@ -179,7 +179,7 @@ TEST_CASE("Window::finish: if an allocation fails on one process, none updates")
             window.discard();
         }
         CHECK(held.data()[0] == 1);
-        across.expect_same_weights();
+        across.require_same_weights();
     }
     CHECK(failures > 3);  // also allocations of Adam's state
     CHECK(failures < 19);
@@ -202,7 +202,7 @@ TEST_CASE("Window::finish: memory for the sums is allocated before the first sum
             CHECK_THAT(error, contains(last_rank() + " has failed at finish of window 0"));
         if (!stepped) window.discard();
         CHECK(held.data()[0] == 1);
-        across.expect_same_weights();
+        across.require_same_weights();
     }
 }
 

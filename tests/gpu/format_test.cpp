@@ -25,8 +25,8 @@ TEST_CASE("sizes_of: returns the shapes of a kernel's operands") {
     walk.operand_size = {6, 2};
     CHECK(sizes(gpu::ZipBody<functor::Add, float>{{}, walk, nullptr, nullptr, nullptr}) == "(2, 3)");
     const gpu::SlopeTerm<functor::Add, 1, float> term{};
-    CHECK(sizes(gpu::MeetingBody<2, float, gpu::SlopeTerm<functor::Add, 1, float>>{
-              gpu::meeting(walk, 1), 3, true, term, {nullptr, Write::set}}) == "(2), summed over (3)");
+    CHECK(sizes(gpu::SumAlongBody<2, float, gpu::SlopeTerm<functor::Add, 1, float>>{
+              gpu::reduction_walk(walk, 1), 3, true, term, {nullptr, Write::set}}) == "(2), summed over (3)");
     CHECK(sizes(gpu::FillBody<float>{0, nullptr}) == "12 warps");
 }
 

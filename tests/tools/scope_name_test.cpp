@@ -15,7 +15,7 @@ template <class T> struct Outer {
     template <class U> struct Inner {};
 };
 
-std::string line(int number) { return "here_test.cpp:" + std::to_string(number); }
+std::string line(int number) { return "scope_name_test.cpp:" + std::to_string(number); }
 
 }  // namespace
 
