@@ -10,7 +10,7 @@
 
 namespace tally::detail {
 
-// Allocated on the heap: after a failed sum MPI may still write here, so the memory must not be freed.
+// An owner holds this by unique_ptr, and releases it after a failed sum, because MPI may still write to it.
 template <class T> struct Bucket {
     std::vector<T> numbers, scratch;
 
@@ -20,8 +20,8 @@ template <class T> struct Bucket {
     }
 };
 
-// Sums one array after the other. The bucket holds at least one number. Use this only right after an
-// all_gather(), so that all processes take part.
+// add() appends an array to the bucket, which holds at least one number. finish() sums the bucket over all
+// processes and copies it back; a full bucket is summed at once. Use this only right after an all_gather().
 template <class T> class BucketedAllReduce {
 public:
     // `known` becomes true if a sum fails, because the other processes then get an error as well.

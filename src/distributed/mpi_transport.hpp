@@ -1,4 +1,4 @@
-// MpiTransport makes all calls to MPI, and gives a timeout to those that wait for other processes.
+// MpiTransport makes all calls to MPI. A wait for other processes has a timeout, except at the start and end.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ public:
 
     // Begins to send a label and a piece. `kept` owns the memory of the piece until it has been sent.
     void post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept);
-    std::size_t under_way();  // frees what has been sent, and returns how many posts have not
+    std::size_t under_way();  // frees the posts that have been sent, and returns the number of the others
     // Returns the label of the next piece from a rank if it has arrived. Then take() receives the piece.
     std::optional<std::string> label_of(int from);
     bool take(const Piece& piece, double seconds);                 // false after the timeout, as for move()
@@ -56,7 +56,8 @@ public:
 
     // Returns whether all ranks have called this in time. Only then is it safe to call end(true).
     bool gather_to_end(double seconds) noexcept;
-    void end(bool together) noexcept;                 // finalizes MPI if this object had started it
+    // If `together`, frees the communicator, and finalizes MPI if this object started it. Acts only once.
+    void end(bool together) noexcept;
     [[noreturn]] void abort(const std::string& why);  // prints why, and ends all ranks
 
 private:

@@ -217,7 +217,7 @@ private:
                 if (rank(side) < 0 || rank(side) >= processes_.size()) continue;
                 const int posted = from_bytes<Counts>(said[static_cast<std::size_t>(rank(side))])[1 - side];
                 while (taken_[side] < posted) {
-                    std::vector<S> numbers(next_shape(side).size());  // an Array might have no memory left
+                    std::vector<S> numbers(next_shape(side).size());  // an Array may throw OutOfMemory
                     S* const at = numbers.data();
                     take(side, std::move(numbers), at);
                 }
@@ -276,7 +276,7 @@ detail::PipeResult Pipe<S>::run(int micro_batches, const Input& input, const Los
             throw Error("pipe", call, ": rank 0 runs pipe ", numbers[0], ", and rank ", rank, " runs pipe ",
                         numbers[rank], " (numbered as constructed); run the same pipe on all processes");
     ++runs_;
-    detail::pipe_processes = processes_.size();
+    detail::pipe_processes = processes_.size();  // read by the next end of a window
     Run<S> run(processes_, own_, first_, stages_, options_.device, call);
     return run.through(in_time(Timetable::of(options_.schedule, stages_, micro_batches), first_, own_.size()),
                        input, loss);

@@ -45,7 +45,7 @@ public:
     static std::vector<int> own_stages(const ProcessGroup& processes, int stages);
 
     // Takes this process's stages in their order. All processes construct the pipe together. Throws on all of
-    // them if one has no stage, another schedule or another type.
+    // them if one has no stage, or if schedules or scalar types differ.
     Pipe(ProcessGroup& processes, std::vector<Stage> own, Options options = {});
 
     // Runs all micro-batches forward and backward. Every process calls run() with the same number. The first

@@ -177,7 +177,7 @@ void ProcessGroup::wait_or_fail(const std::string& call, const std::string& wher
         for (int rank = 0; rank < size(); ++rank) {
             const std::string* const next = wire_.next(rank);
             const auto kind = next ? Message::opened(*next).kind : Message::comes;
-            if (kind != Message::comes && done()) return true;  // done before that message was sent
+            if (kind != Message::comes && done()) return true;  // the data may have arrived before
             if (kind != Message::comes)
                 gather({Message::comes, call, where, ""},
                        kind == Message::waited ? last_word : options_.timeout);

@@ -68,7 +68,7 @@ public:
     std::int64_t new_pipe() { return pipes_++; }      // numbers the pipes in the order of construction
     std::int64_t new_window() { return windows_++; }  // numbers the windows in the order of opening
 
-    // Does the same. `where` is added to the call in errors, such as "after 3 micro-batches".
+    // Like the all_gather() above. Errors name `where` after the call, such as "after 3 micro-batches".
     std::vector<std::string> all_gather(const std::string& call, const std::string& where,
                                         const std::string& mine);
     // Reports a failure to the others, instead of taking part in the next call.
@@ -101,7 +101,7 @@ private:
     std::int64_t pipes_ = 0, windows_ = 0;
     std::vector<std::string> last_;  // the last call that each rank has reported
     std::string missing_;            // the processes that did not answer in the last exchange
-    std::string broken_;             // why no further call is possible; empty if it is
+    std::string broken_;             // empty while calls are possible, else the reason why not
 };
 
 // Returns the sum of the arrays of all processes, on each process. The arrays have one shape and one type.

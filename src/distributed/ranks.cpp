@@ -57,7 +57,7 @@ std::string difference(const Named& first, const Named& other, const std::string
     return "";
 }
 
-// The start of each process's message at the end of a window. A byte for each gradient follows.
+// The start of a message at a window's end. Then: a byte per parameter (has a gradient), and the exact sums.
 template <class S> struct Said {
     detail::WindowTotals totals;
     std::int64_t window;  // number in the order of opening
@@ -200,7 +200,7 @@ void DataParallel<S>::require_equal_outside_window_end(const std::string& call, 
     try {
         require_equal(call, lines);
     } catch (...) {
-        error_is_shared_ = false;  // fail() reads it only at a window's end
+        error_is_shared_ = false;  // otherwise the next fail() would report nothing
         throw;
     }
 }

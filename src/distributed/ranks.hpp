@@ -46,9 +46,9 @@ public:
     DataParallel& operator=(const DataParallel&) = delete;
     ~DataParallel() override;
 
-    // Returns this process's share of `parts`: consecutive ones, at most one more than on another process,
-    // or none. Layers then draw the same random numbers for an item as in a run of one process. Share all
-    // micro-batches of a window by one call: begin_micro_batch() throws in those of a second call.
+    // Returns consecutive `parts` for this process, at most one more than for another process. Layers then
+    // draw the same random numbers for an item as in a run of one process. Share all micro-batches of a
+    // window by one call: a second call would repeat random numbers, so begin_micro_batch() throws after it.
     std::vector<Items> share(const std::vector<Items>& parts) override;
     // Call this instead of share() if you distribute items in another way. `item` is the number of this
     // process's first item in its windows. Without either call, each process draws its own random numbers.
@@ -82,7 +82,7 @@ public:
     void barrier_before_step() override;
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
     std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) override;
-    std::uint64_t rng_offset() const override {
+    std::uint64_t rng_offset() const override {  // 0 if items are numbered over all processes
         return numbered_ ? 0 : static_cast<std::uint64_t>(processes_.rank());
     }
 
@@ -113,8 +113,8 @@ private:
     std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
     struct Opened {
         std::int64_t number = 0;                 // in the order of opening
-        std::int64_t passed = -1;                // the window in which first_item() was called last
-        std::optional<std::int64_t> share = {};  // the call of share() that numbers that window's items
+        std::int64_t passed = -1;                // the window that called first_item() last; -1: none
+        std::optional<std::int64_t> share = {};  // the call of share() that numbers its items
     };
     std::map<const Optimizer<S>*, Opened> windows_;
     std::int64_t files_ = 0;  // calls of save() and load(), also those that failed
@@ -125,7 +125,7 @@ private:
     bool numbered_ = false;  // share() or begin_at() has set first_item_
     Parts shared_parts_;
     std::optional<std::int64_t> share_;  // the call of share() that set first_item_; none after begin_at()
-    std::string call_, where_;           // of the window's end, for errors
+    std::string call_, where_;           // of the current collective call, for its name and for errors
     std::vector<bool> arrived_;          // for each parameter, whether any process has a gradient
     bool error_is_shared_ = false;       // the other processes get the current error as well
 };

@@ -48,7 +48,7 @@ void require_resumable(int ranks, const TrainingState& file, const std::string& 
                     "resume from a file that was saved between two windows");
 }
 
-// Returns the entries of the file that belong to this process.
+// Returns the entries of this process, and the entries that all processes share.
 TrainingState state_for(int rank, const TrainingState& file) {
     TrainingState all;
     const std::string mine = apart(static_cast<std::size_t>(rank));
@@ -121,7 +121,7 @@ void DataParallel<S>::save(const std::string& path, const Window<S>& window, Tra
             detail::send_parcel(processes_, 0, call_, detail::state_bytes(part));
     });
     processes_.all_gather(call_, "the file", "");
-    processes_.wire().under_way();  // frees what was sent
+    processes_.wire().under_way();
 }
 
 template <class S> TrainingState DataParallel<S>::load(const std::string& path, Window<S>& window) {

@@ -25,7 +25,7 @@ template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const Nam
     try {
         all = all_gather("the opening of a window of stages", mine);
     } catch (...) {
-        error_is_shared_ = false;  // fail() reads it only at a window's end
+        error_is_shared_ = false;  // otherwise the next fail() would report nothing
         throw;
     }
     for (std::size_t rank = 1; rank < all.size(); ++rank)

@@ -27,7 +27,7 @@ public:
     std::vector<Items> share(const std::vector<Items>& parts) override { return parts; }
 
     // ---- for the window ----
-    bool is_main_process() const override { return true; }  // of its own stage's parameters
+    bool is_main_process() const override { return true; }  // for its own stage's parameters
     using Named = typename detail::GradientReducer<S>::Named;
     void open(const Optimizer<S>& optimizer, const Named& options) override;
     detail::WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,

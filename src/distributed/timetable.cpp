@@ -1,4 +1,4 @@
-// Timetable::of() fixes the order of each stage's steps, and starts each step once its stage and input are ready.
+// Timetable::of() fixes the order of each stage's steps, and starts a step once its stage and input are ready.
 #include "tally/distributed/timetable.hpp"
 
 #include <algorithm>

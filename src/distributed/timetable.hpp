@@ -9,14 +9,14 @@ namespace tally {
 // The order in which the stages of a pipe work.
 enum class PipeSchedule {
     gpipe,                     // first the forward steps of all micro-batches, then all backward steps
-    one_forward_one_backward,  // 1F1B: each backward step as soon as possible
+    one_forward_one_backward,  // 1F1B: after a few forward steps, alternately a backward and a forward step
 };
 std::string to_string(PipeSchedule schedule);  // "GPipe", "1F1B"
 
 namespace detail {
 // One step of one stage.
 struct PipeStep {
-    char what;  // F forward, B backward (of the inputs only if there is a W), W gradients of the weights
+    char what;  // F forward, B backward (only of the inputs if a W follows), W gradients of the weights
     int micro, stage;
     double begin = 0, end = 0;
 };
