@@ -1,4 +1,4 @@
-// entry_in_words() formats an entry of a training state, so that processes can compare their entries as text.
+// entry_text() formats an entry of a training state, so that processes can compare their entries as text.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tally::detail {
 
-inline std::string entry_in_words(const TrainingState::Entry& entry) {
+inline std::string entry_text(const TrainingState::Entry& entry) {
     return std::visit(
         [](const auto& value) -> std::string {
             using T = std::decay_t<decltype(value)>;

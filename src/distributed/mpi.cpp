@@ -20,7 +20,7 @@ namespace tally::detail {
 
 namespace {
 
-constexpr int words_tag = 1, pieces_tag = 2, labels_tag = 3, sums_tag = 4;
+constexpr int messages_tag = 1, pieces_tag = 2, labels_tag = 3, sums_tag = 4;
 
 void require_ok(int code, const char* call) {
     if (code == MPI_SUCCESS) return;
@@ -38,7 +38,7 @@ int count_of(std::size_t bytes) {
 
 // Calls done() until it returns true, and yields the processor in between. Returns false after the timeout
 // and 20 more calls: if this process was stopped for a while, messages may have arrived in the meantime.
-template <class F> bool within(double seconds, F done) {
+template <class F> bool poll_until(double seconds, F done) {
     using Clock = std::chrono::steady_clock;
     const auto begun = Clock::now();
     for (int late = 0; !done();) {
@@ -69,61 +69,61 @@ struct MpiTransport::State {
 
     // Prevents calls after MPI_Finalize, because MPI aborts a program that makes one.
     void require_running() const {
-        int over = 0;
-        require_ok(MPI_Finalized(&over), "MPI_Finalized");
-        require(over == 0, "processes",
+        int finalized = 0;
+        require_ok(MPI_Finalized(&finalized), "MPI_Finalized");
+        require(finalized == 0, "processes",
                 "MPI was finalized before the ProcessGroup; destroy the ProcessGroup before MPI_Finalize");
     }
     bool all_done(std::vector<MPI_Request>& requests, double seconds) const {
-        return within(seconds, [&] {
-            int over = 0;
-            require_ok(
-                MPI_Testall(static_cast<int>(requests.size()), requests.data(), &over, MPI_STATUSES_IGNORE),
-                "MPI_Testall");
-            return over != 0;
+        return poll_until(seconds, [&] {
+            int complete = 0;
+            require_ok(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &complete,
+                                   MPI_STATUSES_IGNORE),
+                       "MPI_Testall");
+            return complete != 0;
         });
     }
     // The next message or label of a rank. A raw pointer owns the text: MPI writes to the text until the
     // receive is complete, so no destructor may free it earlier.
-    struct Next {
-        std::string* words = nullptr;
+    struct Incoming {
+        std::string* text = nullptr;
         MPI_Request request = MPI_REQUEST_NULL;
     };
-    std::vector<Next> next, labels;
+    std::vector<Incoming> messages, labels;
 
-    Next& next_of(int from, int tag) {
-        return (tag == words_tag ? next : labels)[static_cast<std::size_t>(from)];
+    Incoming& incoming(int from, int tag) {
+        return (tag == messages_tag ? messages : labels)[static_cast<std::size_t>(from)];
     }
-    bool has_come(int from, int tag = words_tag) {
-        Next& of = next_of(from, tag);
-        int there = 0, length = 0;
-        if (!of.words) {
+    bool has_arrived(int from, int tag = messages_tag) {
+        auto& [text, request] = incoming(from, tag);
+        int arrived = 0, length = 0;
+        if (!text) {
             MPI_Message message;
             MPI_Status status;
-            require_ok(MPI_Improbe(from, tag, comm, &there, &message, &status), "MPI_Improbe");
-            if (!there) return false;
+            require_ok(MPI_Improbe(from, tag, comm, &arrived, &message, &status), "MPI_Improbe");
+            if (!arrived) return false;
             require_ok(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
-            of.words = new std::string(static_cast<std::size_t>(length), '\0');
-            require_ok(MPI_Imrecv(of.words->data(), length, MPI_BYTE, &message, &of.request), "MPI_Imrecv");
+            text = new std::string(static_cast<std::size_t>(length), '\0');
+            require_ok(MPI_Imrecv(text->data(), length, MPI_BYTE, &message, &request), "MPI_Imrecv");
         }
-        require_ok(MPI_Test(&of.request, &there, MPI_STATUS_IGNORE), "MPI_Test");
-        return there != 0;
+        require_ok(MPI_Test(&request, &arrived, MPI_STATUS_IGNORE), "MPI_Test");
+        return arrived != 0;
     }
-    static std::string take(Next& of) {
-        const std::unique_ptr<std::string> words(std::exchange(of.words, nullptr));
-        return std::move(*words);
+    static std::string take(Incoming& next) {
+        const std::unique_ptr<std::string> text(std::exchange(next.text, nullptr));
+        return std::move(*text);
     }
-    // Begins to send to every other rank. MPI reads the words until the requests are complete.
-    std::vector<MPI_Request> send(const std::string* words) const {
+    // Begins to send to every other rank. MPI reads the text until the requests are complete.
+    std::vector<MPI_Request> send(const std::string* text) const {
         std::vector<MPI_Request> requests;
         for (int to = 0; to < size; ++to)
             if (to != rank)
-                require_ok(MPI_Isend(words->data(), count_of(words->size()), MPI_BYTE, to, words_tag, comm,
+                require_ok(MPI_Isend(text->data(), count_of(text->size()), MPI_BYTE, to, messages_tag, comm,
                                      &requests.emplace_back()),
                            "MPI_Isend");
         return requests;
     }
-    bool move(std::span<const Piece> to, std::span<const Piece> from, int tag, double seconds) const {
+    bool exchange(std::span<const Piece> to, std::span<const Piece> from, int tag, double seconds) const {
         require_running();
         std::vector<MPI_Request> requests;
         requests.reserve(to.size() + from.size());
@@ -142,10 +142,10 @@ struct MpiTransport::State {
 };
 
 MpiTransport::MpiTransport(const void* communicator) : state_(std::make_unique<State>()) {
-    int running = 0, over = 0;
+    int running = 0, finalized = 0;
     require_ok(MPI_Initialized(&running), "MPI_Initialized");
-    require_ok(MPI_Finalized(&over), "MPI_Finalized");
-    require(over == 0, "processes",
+    require_ok(MPI_Finalized(&finalized), "MPI_Finalized");
+    require(finalized == 0, "processes",
             "MPI was finalized, and a program cannot start it again; construct the ProcessGroup before "
             "MPI_Finalize");
     require(!communicator || running, "processes",
@@ -157,12 +157,11 @@ MpiTransport::MpiTransport(const void* communicator) : state_(std::make_unique<S
         require_ok(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     }
     const MPI_Comm theirs = communicator ? *static_cast<const MPI_Comm*>(communicator) : MPI_COMM_WORLD;
-    require_ok(MPI_Comm_dup(theirs, &state_->comm),
-               "MPI_Comm_dup");  // separates its messages from the program's
+    require_ok(MPI_Comm_dup(theirs, &state_->comm), "MPI_Comm_dup");  // separates the program's messages
     require_ok(MPI_Comm_set_errhandler(state_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     require_ok(MPI_Comm_rank(state_->comm, &state_->rank), "MPI_Comm_rank");
     require_ok(MPI_Comm_size(state_->comm, &state_->size), "MPI_Comm_size");
-    state_->next.resize(static_cast<std::size_t>(state_->size));
+    state_->messages.resize(static_cast<std::size_t>(state_->size));
     state_->labels.resize(static_cast<std::size_t>(state_->size));
 }
 
@@ -171,7 +170,7 @@ MpiTransport::~MpiTransport() {
     if (!state_->posts->empty()) (void)state_->posts.release();  // MPI may still read them
 }
 
-std::string MpiTransport::why_alone() {
+std::string MpiTransport::single_rank_reason() {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
     int length = 0;
     require_ok(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
@@ -183,34 +182,35 @@ std::string MpiTransport::why_alone() {
 int MpiTransport::rank() const { return state_->rank; }
 int MpiTransport::size() const { return state_->size; }
 
-MpiTransport::Words MpiTransport::all_gather(const std::string& mine, double seconds) {
+MpiTransport::Messages MpiTransport::all_gather(const std::string& mine, double seconds) {
     state_->require_running();
     const auto size = static_cast<std::size_t>(state_->size);
-    Words words(size);
-    words[static_cast<std::size_t>(state_->rank)] = mine;
+    Messages messages(size);
+    messages[static_cast<std::size_t>(state_->rank)] = mine;
     // After a timeout or an error MPI may still read this copy, so it is then never freed.
     const auto* const sent = new std::string(mine);
     std::vector<MPI_Request> requests = state_->send(sent);
-    const bool all = within(seconds, [&] {
-        bool here = true;
+    const bool in_time = poll_until(seconds, [&] {
+        bool complete = true;
         for (int from = 0; from < state_->size; ++from) {
-            auto& theirs = words[static_cast<std::size_t>(from)];
-            if (!theirs && state_->has_come(from)) theirs = State::take(state_->next_of(from, words_tag));
-            here = here && theirs;
+            auto& theirs = messages[static_cast<std::size_t>(from)];
+            if (!theirs && state_->has_arrived(from))
+                theirs = State::take(state_->incoming(from, messages_tag));
+            complete = complete && theirs;
         }
-        return here;
+        return complete;
     });
-    if (state_->all_done(requests, all ? seconds : 0)) delete sent;
-    return words;
+    if (state_->all_done(requests, in_time ? seconds : 0)) delete sent;
+    return messages;
 }
 
 const std::string* MpiTransport::next(int rank) {
-    if (rank == state_->rank || !state_->has_come(rank)) return nullptr;
-    return state_->next_of(rank, words_tag).words;
+    if (rank == state_->rank || !state_->has_arrived(rank)) return nullptr;
+    return state_->incoming(rank, messages_tag).text;
 }
 
-bool MpiTransport::move(std::span<const Piece> to, std::span<const Piece> from, double seconds) {
-    return state_->move(to, from, sums_tag, seconds);
+bool MpiTransport::exchange(std::span<const Piece> to, std::span<const Piece> from, double seconds) {
+    return state_->exchange(to, from, sums_tag, seconds);
 }
 
 template <class S> bool MpiTransport::sum(const S* mine, S* all, std::size_t count, double seconds) {
@@ -237,30 +237,30 @@ void MpiTransport::post(const std::string& label, const Piece& piece, std::share
             "MPI_Isend");
 }
 
-std::size_t MpiTransport::under_way() {
-    for (int taken = 1; taken && !state_->posts->empty();) {
-        require_ok(MPI_Testall(2, state_->posts->front().requests, &taken, MPI_STATUSES_IGNORE),
+std::size_t MpiTransport::free_sent() {
+    for (int sent = 1; sent && !state_->posts->empty();) {
+        require_ok(MPI_Testall(2, state_->posts->front().requests, &sent, MPI_STATUSES_IGNORE),
                    "MPI_Testall");
-        if (taken) state_->posts->pop_front();
+        if (sent) state_->posts->pop_front();
     }
     return state_->posts->size();
 }
 
-std::optional<std::string> MpiTransport::label_of(int from) {
-    if (!state_->has_come(from, labels_tag)) return {};
-    return State::take(state_->next_of(from, labels_tag));
+std::optional<std::string> MpiTransport::poll_label(int from) {
+    if (!state_->has_arrived(from, labels_tag)) return {};
+    return State::take(state_->incoming(from, labels_tag));
 }
 
-bool MpiTransport::take(const Piece& piece, double seconds) {
-    return state_->move({}, {&piece, 1}, pieces_tag, seconds);
+bool MpiTransport::receive(const Piece& piece, double seconds) {
+    return state_->exchange({}, {&piece, 1}, pieces_tag, seconds);
 }
 
 bool MpiTransport::wait(double seconds, const std::function<bool()>& done) {
     state_->require_running();
-    return within(seconds, done);
+    return poll_until(seconds, done);
 }
 
-bool MpiTransport::gather_to_end(double seconds) noexcept {
+bool MpiTransport::barrier_before_end(double seconds) noexcept {
     try {
         state_->require_running();
         std::vector<MPI_Request> request(1);
@@ -271,11 +271,11 @@ bool MpiTransport::gather_to_end(double seconds) noexcept {
     }
 }
 
-void MpiTransport::end(bool together) noexcept {
-    if (std::exchange(state_->ended, true) || !together) return;
-    int over = 0;
-    MPI_Finalized(&over);  // true if the program has called MPI_Finalize too early
-    if (over) return;
+void MpiTransport::end(bool all_ready) noexcept {
+    if (std::exchange(state_->ended, true) || !all_ready) return;
+    int finalized = 0;
+    MPI_Finalized(&finalized);  // true if the program has called MPI_Finalize too early
+    if (finalized) return;
     MPI_Comm_free(&state_->comm);
     if (state_->started) MPI_Finalize();
 }

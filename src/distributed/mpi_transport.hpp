@@ -26,38 +26,38 @@ public:
     ~MpiTransport();
 
     // Explains why there is only one rank although a launcher has started several processes.
-    static std::string why_alone();
+    static std::string single_rank_reason();
 
     int rank() const;
     int size() const;
 
     // Sends a message to every other rank, and returns the next message of each. The entry of a rank whose
     // message does not arrive in time is empty.
-    using Words = std::vector<std::optional<std::string>>;
-    Words all_gather(const std::string& mine, double seconds);
+    using Messages = std::vector<std::optional<std::string>>;
+    Messages all_gather(const std::string& mine, double seconds);
     // Returns the next message of a rank without removing it, or null if none has arrived.
     const std::string* next(int rank);
 
     // Sends and receives all pieces; the other ranks pass the matching ones. Returns false after the timeout.
     // MPI may then still use the memory of the pieces, so it must not be freed.
-    bool move(std::span<const Piece> to, std::span<const Piece> from, double seconds);
-    // Sums over all ranks by MPI_Iallreduce. Returns false after the timeout, as move() does.
+    bool exchange(std::span<const Piece> to, std::span<const Piece> from, double seconds);
+    // Sums over all ranks by MPI_Iallreduce. Returns false after the timeout, as exchange() does.
     template <class S> bool sum(const S* mine, S* all, std::size_t count, double seconds);
 
     // ---- from one rank to another, between two all_gather() ----
 
     // Begins to send a label and a piece. `kept` owns the memory of the piece until it has been sent.
     void post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept);
-    std::size_t under_way();  // frees the posts that have been sent, and returns the number of the others
-    // Returns the label of the next piece from a rank if it has arrived. Then take() receives the piece.
-    std::optional<std::string> label_of(int from);
-    bool take(const Piece& piece, double seconds);                 // false after the timeout, as for move()
+    std::size_t free_sent();  // frees the posts that have been sent, and returns the number of the others
+    // Returns the label of the next piece from a rank if it has arrived. Then receive() receives the piece.
+    std::optional<std::string> poll_label(int from);
+    bool receive(const Piece& piece, double seconds);  // false after the timeout, as for exchange()
     bool wait(double seconds, const std::function<bool()>& done);  // false after the timeout
 
     // Returns whether all ranks have called this in time. Only then is it safe to call end(true).
-    bool gather_to_end(double seconds) noexcept;
-    // If `together`, frees the communicator, and finalizes MPI if this object started it. Acts only once.
-    void end(bool together) noexcept;
+    bool barrier_before_end(double seconds) noexcept;
+    // If all ranks are ready, frees the communicator, and finalizes MPI if this object started it. Acts once.
+    void end(bool all_ready) noexcept;
     [[noreturn]] void abort(const std::string& why);  // prints why, and ends all ranks
 
 private:

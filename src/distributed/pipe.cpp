@@ -96,7 +96,7 @@ public:
             const auto said = processes_.all_gather(call_, where_, bytes_of(piped_.loss));
             piped_.loss = from_bytes<double>(said.back());  // that of the last stage
             await_sent();
-        } catch (const detail::PeerError&) {
+        } catch (const detail::SharedError&) {
             drain();
             throw;
         } catch (const std::exception& error) {
@@ -173,7 +173,7 @@ private:
         ++posted_[side];
         sent();
     }
-    bool sent() { return processes_.wire().under_way() == 0; }
+    bool sent() { return processes_.wire().free_sent() == 0; }
     Array<S> receive(Side side) {
         Array<S> array = Array<S>::empty(next_shape(side));
         S* const at = array.raw();
@@ -186,7 +186,7 @@ private:
             processes_.wait_or_fail(call_, where_, "nothing arrived from rank " + std::to_string(rank(side)),
                                     [&] {
                                         sent();
-                                        label = processes_.wire().label_of(rank(side));
+                                        label = processes_.wire().poll_label(rank(side));
                                         return label.has_value();
                                     });
         return shape_of(*label);

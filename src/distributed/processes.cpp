@@ -13,107 +13,110 @@ namespace tally {
 
 namespace {
 
-constexpr double last_word = 1;  // seconds in which the other processes can still report what has happened
+constexpr double grace_seconds = 1;  // in which the other processes can still report what has happened
 
-std::string rank_in_words(std::size_t rank) { return "rank " + std::to_string(rank); }
+std::string rank_text(std::size_t rank) { return "rank " + std::to_string(rank); }
 
-std::string seconds_in_words(double seconds) { return detail::to_text(seconds) + " s"; }
+std::string seconds_text(double seconds) { return detail::to_text(seconds) + " s"; }
 
 // Checks the options before MPI is started, since a constructor that throws later would have to end MPI.
 const detail::ProcessGroupOptions& valid_options(const detail::ProcessGroupOptions& options) {
     if (!(options.timeout > 0))
-        throw Error("processes", "the timeout is ", seconds_in_words(options.timeout),
+        throw Error("processes", "the timeout is ", seconds_text(options.timeout),
                     "; pass a positive number of seconds");
     return options;
 }
 
 // Returns "3 times (PMI_SIZE)" if the launcher's variables give more than one process, else "".
-std::string times_started() {
+std::string launcher_text() {
     for (const char* const variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"}) {
-        const char* const said = std::getenv(variable);
-        if (said && std::atoi(said) > 1) return std::string(said) + " times (" + variable + ")";
+        const char* const value = std::getenv(variable);
+        if (value && std::atoi(value) > 1) return std::string(value) + " times (" + variable + ")";
     }
     return "";
 }
 
 }  // namespace
 
-// The message of one process in an exchange: its kind, the call, the place in that call, and the contents.
+// The message of one process in an exchange: its kind, the call, the point in that call, and the contents.
 struct ProcessGroup::Message {
-    enum Kind : char { comes = 'c', failed = 'f', waited = 'w', leaves = 'l' };
-    Kind kind = comes;
-    std::string call, where, words;
+    enum Kind : char { joins = 'j', failed = 'f', timed_out = 't', leaves = 'l' };
+    Kind kind = joins;
+    std::string call, where, contents;
 
-    std::string sealed() const {
+    std::string encode() const {
         std::string text(1, kind);
         for (const std::string* part : {&call, &where}) text += std::to_string(part->size()) + ':' + *part;
-        return text + words;
+        return text + contents;
     }
-    static Message opened(const std::string& text) {
-        Message letter{static_cast<Kind>(text.at(0)), "", "", ""};
+    static Message decode(const std::string& text) {
+        Message message{static_cast<Kind>(text.at(0)), "", "", ""};
         std::size_t at = 1;
-        for (std::string* part : {&letter.call, &letter.where}) {
+        for (std::string* part : {&message.call, &message.where}) {
             const std::size_t colon = text.find(':', at);
             const std::size_t length = std::stoul(text.substr(at, colon - at));
             *part = text.substr(colon + 1, length);
             at = colon + 1 + length;
         }
-        letter.words = text.substr(at);
-        return letter;
+        message.contents = text.substr(at);
+        return message;
     }
-    std::string place() const { return where.empty() ? call : call + ", " + where; }
+    std::string full_call() const { return where.empty() ? call : call + ", " + where; }
 };
 
 ProcessGroup::ProcessGroup(detail::ProcessGroupOptions options)
     : options_(valid_options(options)), wire_(options.communicator) {
-    last_.assign(static_cast<std::size_t>(size()), "its start");
-    const std::string times = size() == 1 && !options_.communicator ? times_started() : "";
-    if (times.empty()) return;
+    last_calls_.assign(static_cast<std::size_t>(size()), "its start");
+    const std::string launched = size() == 1 && !options_.communicator ? launcher_text() : "";
+    if (launched.empty()) return;
     wire_.end(true);
-    throw Error("processes", "this program was started ", times, ", but ", detail::MpiTransport::why_alone());
+    throw Error("processes", "this program was started ", launched, ", but ",
+                detail::MpiTransport::single_rank_reason());
 }
 
 // Reports that this process leaves, so that the others do not wait for it. If a process does not answer,
 // MPI_Finalize might wait for ever. It is then not called, and the launcher ends the other processes.
 ProcessGroup::~ProcessGroup() {
-    bool together = true;
-    const bool well = std::uncaught_exceptions() == 0 && broken_.empty();
+    bool all_ready = true;
+    const bool well = std::uncaught_exceptions() == 0 && why_broken_.empty();
     const double seconds = well ? std::numeric_limits<double>::infinity() : options_.timeout;
     try {
-        if (size() > 1 && broken_.empty()) exchange({Message::leaves, "its end", "", ""}, seconds);
-        together = size() == 1 || wire_.gather_to_end(missing_.empty() ? seconds : last_word);
+        if (size() > 1 && why_broken_.empty()) exchange({Message::leaves, "its end", "", ""}, seconds);
+        all_ready = size() == 1 || wire_.barrier_before_end(missing_text_.empty() ? seconds : grace_seconds);
     } catch (...) {
-        together = false;
+        all_ready = false;
     }
-    wire_.end(together);
+    wire_.end(all_ready);
 }
 
 void ProcessGroup::require_connected(const std::string& call) const {
-    if (!broken_.empty())
-        throw detail::PeerError("processes", call, ": an earlier call has ended the communication: ", broken_,
-                                "; end this process, and start the run again");
+    if (!why_broken_.empty())
+        throw detail::SharedError("processes", call,
+                                  ": an earlier call has ended the communication: ", why_broken_,
+                                  "; end this process, and start the run again");
 }
 
-// Returns the messages of all processes. missing_ then names those that did not answer in time.
+// Returns the messages of all processes. missing_text_ then names those that did not answer in time.
 std::vector<ProcessGroup::Message> ProcessGroup::exchange(const Message& mine, double seconds) {
-    const std::string text = mine.sealed();
+    const std::string text = mine.encode();
     sent_.words += text.size() * static_cast<std::size_t>(size() - 1);
-    const detail::MpiTransport::Words heard = wire_.all_gather(text, seconds);
-    std::vector<Message> letters(heard.size());
-    missing_.clear();
-    for (std::size_t rank = 0; rank < heard.size(); ++rank) {
-        if (!heard[rank]) {
-            missing_ += (missing_.empty() ? "" : ", ") + rank_in_words(rank) + " did not answer within " +
-                        seconds_in_words(seconds) + " (last heard from at " + last_[rank] + ")";
+    const detail::MpiTransport::Messages received = wire_.all_gather(text, seconds);
+    std::vector<Message> messages(received.size());
+    missing_text_.clear();
+    for (std::size_t rank = 0; rank < received.size(); ++rank) {
+        if (!received[rank]) {
+            missing_text_ += (missing_text_.empty() ? "" : ", ") + rank_text(rank) +
+                             " did not answer within " + seconds_text(seconds) + " (last heard from at " +
+                             last_calls_[rank] + ")";
             continue;
         }
-        letters[rank] = Message::opened(*heard[rank]);
-        last_[rank] = letters[rank].place();
-        if (letters[rank].kind == Message::leaves && broken_.empty())
-            broken_ = rank_in_words(rank) + " has left";
+        messages[rank] = Message::decode(*received[rank]);
+        last_calls_[rank] = messages[rank].full_call();
+        if (messages[rank].kind == Message::leaves && why_broken_.empty())
+            why_broken_ = rank_text(rank) + " has left";
     }
-    if (!missing_.empty()) broken_ = missing_;
-    return letters;
+    if (!missing_text_.empty()) why_broken_ = missing_text_;
+    return messages;
 }
 
 // Ends the run, because a process that does not answer in time may never answer.
@@ -127,40 +130,41 @@ std::vector<std::string> ProcessGroup::all_gather(const std::string& call, const
                                                   const std::string& mine) {
     if (size() == 1) return {mine};
     require_connected(call);
-    return gather({Message::comes, call, where, mine}, options_.timeout);
+    return gather({Message::joins, call, where, mine}, options_.timeout);
 }
 
 // Returns what all processes passed if all made the same call. Otherwise throws, or ends the run.
 std::vector<std::string> ProcessGroup::gather(const Message& mine, double seconds) {
-    std::vector<Message> letters = exchange(mine, seconds);
-    const auto who = [&](std::size_t rank) { return mine.place() + ": " + rank_in_words(rank); };
-    for (std::size_t rank = 0; rank < letters.size(); ++rank) {
-        const Message& there = letters[rank];
-        if (there.kind == Message::failed)
-            throw detail::PeerError("processes", who(rank), " has failed at ", there.place(), ": ",
-                                    there.words);
-        if (there.kind == Message::leaves) throw detail::PeerError("processes", who(rank), " has left");
+    std::vector<Message> messages = exchange(mine, seconds);
+    const auto who = [&](std::size_t rank) { return mine.full_call() + ": " + rank_text(rank); };
+    for (std::size_t rank = 0; rank < messages.size(); ++rank) {
+        const Message& theirs = messages[rank];
+        if (theirs.kind == Message::failed)
+            throw detail::SharedError("processes", who(rank), " has failed at ", theirs.full_call(), ": ",
+                                      theirs.contents);
+        if (theirs.kind == Message::leaves) throw detail::SharedError("processes", who(rank), " has left");
     }
-    if (!missing_.empty())
-        end_all(mine.place() + ": " + (mine.kind == Message::waited ? mine.words + ", and " : "") + missing_ +
-                "; look for an error of that process, or pass a longer timeout");
-    std::vector<std::string> words;
-    for (std::size_t rank = 0; rank < letters.size(); ++rank)
-        if (letters[rank].kind == Message::waited)
-            throw detail::PeerError("processes", who(rank), " timed out at ", letters[rank].place(), ": ",
-                                    letters[rank].words);
-    for (std::size_t rank = 0; rank < letters.size(); ++rank) {
-        if (letters[rank].call != letters[0].call)
-            throw detail::PeerError("processes", mine.place(), ": rank 0 calls ", letters[0].place(),
-                                    ", and ", rank_in_words(rank), " calls ", letters[rank].place(),
-                                    "; make the same calls in the same order on all processes");
-        words.push_back(std::move(letters[rank].words));
+    if (!missing_text_.empty())
+        end_all(mine.full_call() + ": " + (mine.kind == Message::timed_out ? mine.contents + ", and " : "") +
+                missing_text_ + "; look for an error of that process, or pass a longer timeout");
+    std::vector<std::string> contents;
+    for (std::size_t rank = 0; rank < messages.size(); ++rank)
+        if (messages[rank].kind == Message::timed_out)
+            throw detail::SharedError("processes", who(rank), " timed out at ", messages[rank].full_call(),
+                                      ": ", messages[rank].contents);
+    for (std::size_t rank = 0; rank < messages.size(); ++rank) {
+        if (messages[rank].call != messages[0].call)
+            throw detail::SharedError("processes", mine.full_call(), ": rank 0 calls ",
+                                      messages[0].full_call(), ", and ", rank_text(rank), " calls ",
+                                      messages[rank].full_call(),
+                                      "; make the same calls in the same order on all processes");
+        contents.push_back(std::move(messages[rank].contents));
     }
-    return words;
+    return contents;
 }
 
 void ProcessGroup::fail(const std::string& call, const std::string& why) noexcept {
-    if (size() == 1 || !broken_.empty()) return;
+    if (size() == 1 || !why_broken_.empty()) return;
     try {
         exchange({Message::failed, call, "", why}, options_.timeout);
     } catch (...) {  // the caller throws the error that it reports here
@@ -176,17 +180,17 @@ void ProcessGroup::wait_or_fail(const std::string& call, const std::string& wher
         if (done()) return true;
         for (int rank = 0; rank < size(); ++rank) {
             const std::string* const next = wire_.next(rank);
-            const auto kind = next ? Message::opened(*next).kind : Message::comes;
-            if (kind != Message::comes && done()) return true;  // the data may have arrived before
-            if (kind != Message::comes)
-                gather({Message::comes, call, where, ""},
-                       kind == Message::waited ? last_word : options_.timeout);
+            const auto kind = next ? Message::decode(*next).kind : Message::joins;
+            if (kind != Message::joins && done()) return true;  // the data may have arrived before
+            if (kind != Message::joins)
+                gather({Message::joins, call, where, ""},
+                       kind == Message::timed_out ? grace_seconds : options_.timeout);
         }
         return false;
     });
     if (!in_time)
-        gather({Message::waited, call, where, lacks + " within " + seconds_in_words(options_.timeout)},
-               last_word);
+        gather({Message::timed_out, call, where, lacks + " within " + seconds_text(options_.timeout)},
+               grace_seconds);
 }
 
 void ProcessGroup::post(const std::string& label, const detail::Piece& piece,
@@ -196,9 +200,9 @@ void ProcessGroup::post(const std::string& label, const detail::Piece& piece,
 }
 
 void ProcessGroup::take(const std::string& call, const detail::Piece& piece) {
-    if (!wire_.take(piece, options_.timeout))
-        end_all(call + ": the data that " + rank_in_words(static_cast<std::size_t>(piece.rank)) +
-                " began to send did not arrive within " + seconds_in_words(options_.timeout));
+    if (!wire_.receive(piece, options_.timeout))
+        end_all(call + ": the data that " + rank_text(static_cast<std::size_t>(piece.rank)) +
+                " began to send did not arrive within " + seconds_text(options_.timeout));
 }
 
 // Sums one share of the numbers on each process in the order of ranks (reduce-scatter), and then sends each
@@ -210,33 +214,33 @@ template <class S> bool ProcessGroup::sum_in_order(std::span<S> numbers, std::sp
     const auto share = [&](std::size_t of) { return numbers.subspan(begin(of), begin(of + 1) - begin(of)); };
     const std::span<S> mine = share(me);
     std::vector<S*> from(ranks, mine.data());
-    std::vector<detail::Piece> given, taken;
+    std::vector<detail::Piece> sends, receives;
     std::size_t next = 0;
     for (std::size_t other = 0; other < ranks; ++other) {
         if (other == me) continue;
         from[other] = scratch.data() + next;
         next += mine.size();
-        given.push_back({static_cast<int>(other), share(other).data(), share(other).size_bytes()});
-        taken.push_back({static_cast<int>(other), from[other], mine.size_bytes()});
+        sends.push_back({static_cast<int>(other), share(other).data(), share(other).size_bytes()});
+        receives.push_back({static_cast<int>(other), from[other], mine.size_bytes()});
     }
-    const auto move = [&](std::span<const detail::Piece> to, std::span<const detail::Piece> back) {
+    const auto exchange_pieces = [&](std::span<const detail::Piece> to, std::span<const detail::Piece> back) {
         for (const detail::Piece& piece : to)
             if (piece.bytes > 0) ++sent_.messages, sent_.numbers += piece.bytes;
-        return wire_.move(to, back, options_.timeout);
+        return wire_.exchange(to, back, options_.timeout);
     };
-    if (!move(given, taken)) return false;
+    if (!exchange_pieces(sends, receives)) return false;
     for (std::size_t i = 0; i < mine.size(); ++i) {
         S sum = from[0][i];
         for (std::size_t rank = 1; rank < ranks; ++rank) sum += from[rank][i];
         mine[i] = sum;
     }
-    for (detail::Piece& piece : given) piece.at = mine.data(), piece.bytes = mine.size_bytes();
-    for (detail::Piece& piece : taken) {
+    for (detail::Piece& piece : sends) piece.at = mine.data(), piece.bytes = mine.size_bytes();
+    for (detail::Piece& piece : receives) {
         const std::span<S> theirs = share(static_cast<std::size_t>(piece.rank));
         piece.at = theirs.data();
         piece.bytes = theirs.size_bytes();
     }
-    return move(given, taken);
+    return exchange_pieces(sends, receives);
 }
 
 template <class S> void ProcessGroup::sum(AllReduce how, std::span<S> numbers, std::span<S> scratch) {
@@ -255,12 +259,12 @@ template <class S> void ProcessGroup::sum(AllReduce how, std::span<S> numbers, s
     }
     if (done) return;
     const std::string lacks =
-        "the numbers of other processes did not arrive within " + seconds_in_words(options_.timeout);
-    exchange({Message::waited, "sum", "", lacks}, last_word);
+        "the numbers of other processes did not arrive within " + seconds_text(options_.timeout);
+    exchange({Message::timed_out, "sum", "", lacks}, grace_seconds);
     end_all("sum: " + lacks +
-            (missing_.empty() ? " on " + rank_in_words(static_cast<std::size_t>(rank())) +
-                                    ", although all processes have answered"
-                              : ", and " + missing_));
+            (missing_text_.empty() ? " on " + rank_text(static_cast<std::size_t>(rank())) +
+                                         ", although all processes have answered"
+                                   : ", and " + missing_text_));
 }
 
 template <class S> Array<S> sum_of_all(ProcessGroup& processes, const Array<S>& mine, AllReduce how) {

@@ -15,7 +15,7 @@ namespace tally {
 
 namespace detail {
 // An Error that the other processes get as well, or that cannot be reported to them any more.
-struct PeerError : Error {
+struct SharedError : Error {
     using Error::Error;
 };
 }  // namespace detail
@@ -99,9 +99,9 @@ private:
     detail::MpiTransport wire_;
     detail::CommStats sent_;
     std::int64_t pipes_ = 0, windows_ = 0;
-    std::vector<std::string> last_;  // the last call that each rank has reported
-    std::string missing_;            // the processes that did not answer in the last exchange
-    std::string broken_;             // empty while calls are possible, else the reason why not
+    std::vector<std::string> last_calls_;  // the last call that each rank has reported
+    std::string missing_text_;             // the processes that did not answer in the last exchange
+    std::string why_broken_;               // empty while calls are possible, else the reason why not
 };
 
 // Returns the sum of the arrays of all processes, on each process. The arrays have one shape and one type.

@@ -180,7 +180,7 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
     for (const auto& [name, value] : options) lines.emplace_back("option " + name, value);
     TrainingState state;
     optimizer.save(state, "optimizer");
-    for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_in_words(entry));
+    for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_text(entry));
     for (auto& line : weights()) lines.push_back(std::move(line));
     require_equal_outside_window_end("the opening of a window", lines);
     opened.number = processes_.new_window();

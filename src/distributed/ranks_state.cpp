@@ -64,7 +64,7 @@ TrainingState state_for(int rank, const TrainingState& file) {
 template <class F> void or_all_hear(ProcessGroup& processes, const std::string& call, F f) {
     try {
         f();
-    } catch (const detail::PeerError&) {
+    } catch (const detail::SharedError&) {
         throw;
     } catch (const std::exception& error) {
         processes.fail(call, error.what());
@@ -112,7 +112,7 @@ void DataParallel<S>::save(const std::string& path, const Window<S>& window, Tra
     TrainingState part;
     or_all_hear(processes_, call_, [&] { part = part_of(window, options_.model, state); });
     Named lines;
-    for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_in_words(entry));
+    for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_text(entry));
     require_equal_outside_window_end("the shared entries, ", lines);
     or_all_hear(processes_, call_, [&] {
         if (processes_.rank() == 0)
@@ -121,7 +121,7 @@ void DataParallel<S>::save(const std::string& path, const Window<S>& window, Tra
             detail::send_parcel(processes_, 0, call_, detail::state_bytes(part));
     });
     processes_.all_gather(call_, "the file", "");
-    processes_.wire().under_way();
+    processes_.wire().free_sent();
 }
 
 template <class S> TrainingState DataParallel<S>::load(const std::string& path, Window<S>& window) {
@@ -142,7 +142,7 @@ template <class S> TrainingState DataParallel<S>::load(const std::string& path, 
     detail::ApplyState commit;
     or_all_hear(processes_, call_, [&] { commit = window.validate_state(mine, under, options_.model, {}); });
     processes_.all_gather(call_, "all of it", "");
-    processes_.wire().under_way();
+    processes_.wire().free_sent();
     commit();
     TrainingState rest;
     for (const auto& [name, entry] : mine.entries())

@@ -25,7 +25,7 @@ std::size_t next_piece(ProcessGroup& processes, int from, const std::string& wha
     const std::string sender = "rank " + std::to_string(from);
     std::optional<std::string> said;
     processes.wait_or_fail(what, "", "nothing arrived from " + sender, [&] {
-        said = processes.wire().label_of(from);
+        said = processes.wire().poll_label(from);
         return said.has_value();
     });
     require(said->starts_with(mark), "processes", what, ": ", sender, " has sent ", *said,
