@@ -26,15 +26,15 @@ template <class T> class BucketedAllReduce {
 public:
     // `known` becomes true if a sum fails, because the other processes then get an error as well.
     BucketedAllReduce(ProcessGroup& processes, AllReduce how, std::unique_ptr<Bucket<T>>& bucket, bool& known)
-        : processes_(processes), how_(how), bucket_(bucket), error_is_shared_(known) {}
+        : processes_(processes), how_(how), bucket_(bucket), others_get_error_(known) {}
 
-    void add(T* place, std::size_t count, Device device) {
+    void add(T* data, std::size_t count, Device device) {
         while (count > 0) {
             const std::size_t size = std::min(count, bucket_->numbers.size() - filled_);
-            detail::device_copy::bytes(bucket_->numbers.data() + filled_, Device::cpu, place, device,
+            detail::device_copy::bytes(bucket_->numbers.data() + filled_, Device::cpu, data, device,
                                        size * sizeof(T));
-            parts_.push_back({place, device, filled_, size});
-            place += size;
+            parts_.push_back({data, device, filled_, size});
+            data += size;
             count -= size;
             filled_ += size;
             if (filled_ == bucket_->numbers.size()) finish();
@@ -47,12 +47,12 @@ public:
         try {
             processes_.sum<T>(how_, {numbers, filled_}, bucket_->scratch);
         } catch (...) {
-            error_is_shared_ = true;
+            others_get_error_ = true;
             (void)bucket_.release();  // MPI may still write there
             throw;
         }
         for (const Part& part : parts_)
-            detail::device_copy::bytes(part.place, part.device, numbers + part.at, Device::cpu,
+            detail::device_copy::bytes(part.data, part.device, numbers + part.at, Device::cpu,
                                        part.size * sizeof(T));
         parts_.clear();
         filled_ = 0;
@@ -60,7 +60,7 @@ public:
 
 private:
     struct Part {
-        T* place;
+        T* data;
         Device device;
         std::size_t at, size;  // of its numbers in the bucket
     };
@@ -68,7 +68,7 @@ private:
     ProcessGroup& processes_;
     AllReduce how_;
     std::unique_ptr<Bucket<T>>& bucket_;
-    bool& error_is_shared_;
+    bool& others_get_error_;
     std::vector<Part> parts_;
     std::size_t filled_ = 0;
 };

@@ -25,8 +25,7 @@ public:
     MpiTransport& operator=(const MpiTransport&) = delete;
     ~MpiTransport();
 
-    // Explains why there is only one rank although a launcher has started several processes.
-    static std::string single_rank_reason();
+    static std::string single_rank_reason();  // for a program that a launcher has started several times
 
     int rank() const;
     int size() const;

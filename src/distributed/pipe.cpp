@@ -25,11 +25,11 @@ std::string to_text(const detail::PipeStep& step) {
            std::to_string(step.micro) + " in stage " + std::to_string(step.stage);
 }
 
-std::string label_of(const Shape& shape) {
+std::string encode_shape(const Shape& shape) {
     return {reinterpret_cast<const char*>(shape.begin()), reinterpret_cast<const char*>(shape.end())};
 }
 
-Shape shape_of(const std::string& label) {
+Shape decode_shape(const std::string& label) {
     std::vector<std::int32_t> extents(label.size() / sizeof(std::int32_t));
     std::memcpy(extents.data(), label.data(), label.size());
     return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
@@ -46,7 +46,7 @@ template <class T> T from_bytes(const std::string& bytes) {
 
 // Returns the steps of a process's stages, ordered by their time in the timetable. In this order each step
 // waits only for earlier steps, so the processes cannot deadlock.
-std::vector<detail::PipeStep> in_time(const Timetable& table, int first, std::size_t own) {
+std::vector<detail::PipeStep> by_time(const Timetable& table, int first, std::size_t own) {
     std::vector<detail::PipeStep> steps;
     for (std::size_t i = 0; i < own; ++i) {
         const auto& stage = table.stages[static_cast<std::size_t>(first) + i];
@@ -72,13 +72,13 @@ public:
           last_(stages - 1 - first),
           device_(device),
           call_(std::move(call)),
-          live_(own.size()),
-          forth_(own.size()),
-          back_(own.size()) {
-        piped_.live.resize(own.size());
+          pending_(own.size()),
+          activations_(own.size()),
+          gradients_(own.size()) {
+        result_.live.resize(own.size());
     }
 
-    detail::PipeResult through(const std::vector<detail::PipeStep>& steps, const Input& input,
+    detail::PipeResult execute(const std::vector<detail::PipeStep>& steps, const Input& input,
                                const LossOf& loss) {
         using Clock = std::chrono::steady_clock;
         const auto begun = Clock::now();
@@ -90,11 +90,11 @@ public:
                 const auto i = static_cast<std::size_t>(step.stage - first_);
                 step.what == 'F' ? forward(i, step.micro, input, loss) : backward(i, step.micro);
                 step.end = now();
-                piped_.steps.push_back(step);
+                result_.steps.push_back(step);
             }
             where_ = "its end";
-            const auto said = processes_.all_gather(call_, where_, bytes_of(piped_.loss));
-            piped_.loss = from_bytes<double>(said.back());  // that of the last stage
+            const auto all = processes_.all_gather(call_, where_, bytes_of(result_.loss));
+            result_.loss = from_bytes<double>(all.back());  // that of the last stage
             await_sent();
         } catch (const detail::SharedError&) {
             drain();
@@ -104,59 +104,59 @@ public:
             drain();
             throw;
         }
-        return std::move(piped_);
+        return std::move(result_);
     }
 
 private:
-    struct Live {
+    struct Activations {
         Var<Array<S>> x, y;
     };
     using Queue = std::deque<Array<S>>;
-    enum Side : std::size_t { before = 0, behind = 1 };  // the neighbours of this process
+    enum Side : std::size_t { previous = 0, next = 1 };  // the neighbours of this process
     using Counts = std::array<int, 2>;                   // one for each side
 
     void forward(std::size_t i, int k, const Input& input, const LossOf& loss) {
-        Live live;
+        Activations kept;
         if (is_first(i))
-            live.x = constant(input(k));
+            kept.x = constant(input(k));
         else
-            live.x = Var<Array<S>>(i > 0 ? taken_from(forth_[i]) : receive(before), detail::State::leaf);
-        live.y = own_[i](live.x, k);
+            kept.x = Var<Array<S>>(i > 0 ? pop(activations_[i]) : receive(previous), detail::State::leaf);
+        kept.y = own_[i](kept.x, k);
         if (is_last(i)) {
-            live.y = loss(live.y, k);
-            piped_.loss += static_cast<double>(live.y.item());
+            kept.y = loss(kept.y, k);
+            result_.loss += static_cast<double>(kept.y.item());
         } else if (i + 1 < own_.size()) {
-            forth_[i + 1].push_back(live.y.value());
+            activations_[i + 1].push_back(kept.y.value());
         } else {
-            send(behind, live.y.value());
+            send(next, kept.y.value());
         }
-        live_[i].emplace(k, std::move(live));
-        piped_.live[i] = std::max(piped_.live[i], static_cast<int>(live_[i].size()));
+        pending_[i].emplace(k, std::move(kept));
+        result_.live[i] = std::max(result_.live[i], static_cast<int>(pending_[i].size()));
     }
 
     void backward(std::size_t i, int k) {
-        Live live = std::move(live_[i].extract(k).mapped());
+        Activations kept = std::move(pending_[i].extract(k).mapped());
         if (is_last(i)) {
-            live.y.backward();
+            kept.y.backward();
         } else {
-            const Array<S> gradient = i + 1 < own_.size() ? taken_from(back_[i]) : receive(behind);
-            if (live.y.requires_grad()) live.y.backward(gradient);
+            const Array<S> gradient = i + 1 < own_.size() ? pop(gradients_[i]) : receive(next);
+            if (kept.y.requires_grad()) kept.y.backward(gradient);
         }
-        live.y = {};
+        kept.y = {};
         if (is_first(i)) return;
-        if (!live.x.has_grad())
+        if (!kept.x.has_grad())
             throw Error("pipe", "no gradient has reached the input of ", where_,
                         "; return a value that depends on the input");
         if (i > 0)
-            back_[i - 1].push_back(live.x.grad());
+            gradients_[i - 1].push_back(kept.x.grad());
         else
-            send(before, live.x.grad());
+            send(previous, kept.x.grad());
     }
 
     bool is_first(std::size_t i) const { return first_ == 0 && i == 0; }
     bool is_last(std::size_t i) const { return static_cast<int>(i) == last_; }
 
-    static Array<S> taken_from(Queue& queue) {
+    static Array<S> pop(Queue& queue) {
         Array<S> first = std::move(queue.front());
         queue.pop_front();
         return first;
@@ -164,16 +164,16 @@ private:
 
     // ---- communication with the neighbours ----
 
-    int rank(Side side) const { return processes_.rank() + (side == before ? -1 : 1); }
+    int rank(Side side) const { return processes_.rank() + (side == previous ? -1 : 1); }
 
     void send(Side side, const Array<S>& array) {
         const auto kept = std::make_shared<const Array<S>>(array.to(Device::cpu));
-        processes_.post(label_of(kept->shape()),
+        processes_.post(encode_shape(kept->shape()),
                         {rank(side), const_cast<S*>(kept->data()), kept->size() * sizeof(S)}, kept);
         ++posted_[side];
-        sent();
+        processes_.wire().free_sent();
     }
-    bool sent() { return processes_.wire().free_sent() == 0; }
+    bool all_sent() { return processes_.wire().free_sent() == 0; }
     Array<S> receive(Side side) {
         Array<S> array = Array<S>::empty(next_shape(side));
         S* const at = array.raw();
@@ -185,11 +185,11 @@ private:
         if (!label)
             processes_.wait_or_fail(call_, where_, "nothing arrived from rank " + std::to_string(rank(side)),
                                     [&] {
-                                        sent();
+                                        processes_.wire().free_sent();
                                         label = processes_.wire().poll_label(rank(side));
                                         return label.has_value();
                                     });
-        return shape_of(*label);
+        return decode_shape(*label);
     }
     template <class Memory> Memory take(Side side, Memory memory, S* at) {
         auto kept = std::make_unique<Memory>(std::move(memory));
@@ -205,17 +205,17 @@ private:
     }
 
     void await_sent() {
-        processes_.wait_or_fail(call_, where_, "a sent array was not received", [&] { return sent(); });
+        processes_.wait_or_fail(call_, where_, "a sent array was not received", [&] { return all_sent(); });
     }
 
     // After an error on any process, receives the arrays that were already posted, so that the next run does
     // not receive them.
     void drain() noexcept {
         try {
-            const auto said = processes_.all_gather("what is left of " + call_, "", bytes_of(posted_));
-            for (const Side side : {before, behind}) {
+            const auto all = processes_.all_gather("what is left of " + call_, "", bytes_of(posted_));
+            for (const Side side : {previous, next}) {
                 if (rank(side) < 0 || rank(side) >= processes_.size()) continue;
-                const int posted = from_bytes<Counts>(said[static_cast<std::size_t>(rank(side))])[1 - side];
+                const int posted = from_bytes<Counts>(all[static_cast<std::size_t>(rank(side))])[1 - side];
                 while (taken_[side] < posted) {
                     std::vector<S> numbers(next_shape(side).size());  // an Array may throw OutOfMemory
                     S* const at = numbers.data();
@@ -234,9 +234,9 @@ private:
     const Device device_;
     const std::string call_;
     std::string where_;
-    detail::PipeResult piped_;
-    std::vector<std::map<int, Live>> live_;  // for each stage, by micro-batch
-    std::vector<Queue> forth_, back_;        // for each stage, arrays from its neighbours on this process
+    detail::PipeResult result_;
+    std::vector<std::map<int, Activations>> pending_;  // for each stage, by micro-batch
+    std::vector<Queue> activations_, gradients_;       // for each stage, from its neighbours on this process
     Counts posted_{}, taken_{};
     std::array<std::optional<std::string>, 2> labels_;  // of arrays that were announced and not received yet
 };
@@ -278,7 +278,7 @@ detail::PipeResult Pipe<S>::run(int micro_batches, const Input& input, const Los
     ++runs_;
     detail::pipe_processes = processes_.size();  // read by the next end of a window
     Run<S> run(processes_, own_, first_, stages_, options_.device, call);
-    return run.through(in_time(Timetable::of(options_.schedule, stages_, micro_batches), first_, own_.size()),
+    return run.execute(by_time(Timetable::of(options_.schedule, stages_, micro_batches), first_, own_.size()),
                        input, loss);
 }
 

@@ -58,25 +58,25 @@ std::string difference(const Named& first, const Named& other, const std::string
 }
 
 // The start of a message at a window's end. Then: a byte per parameter (has a gradient), and the exact sums.
-template <class S> struct Said {
+template <class S> struct WindowMessage {
     detail::WindowTotals totals;
     std::int64_t window;  // number in the order of opening
     typename DataParallel<S>::Parts parts;
 };
 
-template <class S> typename DataParallel<S>::Parts parts_of(const std::vector<Items>& parts) {
+template <class S> typename DataParallel<S>::Parts summary_of(const std::vector<Items>& parts) {
     std::vector<std::int64_t> numbers;
-    typename DataParallel<S>::Parts of{.given = true, .count = std::ssize(parts)};
+    typename DataParallel<S>::Parts summary{.given = true, .count = std::ssize(parts)};
     for (const Items& part : parts) {
-        of.items += part.count();
+        summary.items += part.count();
         numbers.push_back(part.count());
         for (std::int64_t i = 0; i < part.count(); ++i) numbers.push_back(part[i]);
     }
-    of.checksum = detail::checksum_of(numbers.data(), numbers.size() * sizeof(std::int64_t));
-    return of;
+    summary.checksum = detail::checksum_of(numbers.data(), numbers.size() * sizeof(std::int64_t));
+    return summary;
 }
 
-template <class Parts> std::string words_of(const Parts& parts) {
+template <class Parts> std::string to_text(const Parts& parts) {
     return std::to_string(parts.count) + " micro-batches of " + std::to_string(parts.items) +
            " items with checksum " + std::to_string(parts.checksum);
 }
@@ -100,9 +100,9 @@ template <class S> std::vector<Items> DataParallel<S>::share(const std::vector<I
     const auto begin = [&](std::size_t rank) {
         return parts.begin() + static_cast<std::ptrdiff_t>(rank * parts.size() / ranks);
     };
-    share_ = ++shares_;
+    share_call_ = ++share_calls_;
     numbered_ = true;
-    shared_parts_ = parts_of<S>(parts);
+    last_parts_ = summary_of<S>(parts);
     first_item_ = 0;
     for (auto part = parts.begin(); part != begin(me); ++part) first_item_ += part->count();
     return {begin(me), begin(me + 1)};
@@ -111,8 +111,8 @@ template <class S> std::vector<Items> DataParallel<S>::share(const std::vector<I
 template <class S>
 std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window) {
     Opened& opened = windows_.at(&optimizer);
-    if (std::exchange(opened.passed, window) != window) opened.share = share_;
-    if (share_ && opened.share && *opened.share != *share_)
+    if (std::exchange(opened.numbered_window, window) != window) opened.share_call = share_call_;
+    if (share_call_ && opened.share_call && *opened.share_call != *share_call_)
         throw Error("ranks",
                     "share() was called again in this window, so two processes would draw the same random "
                     "numbers; share all micro-batches of a window by one call, or call begin_at(item) with "
@@ -122,10 +122,10 @@ std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int
 
 template <class S>
 std::vector<std::string> DataParallel<S>::all_gather(const std::string& what, const std::string& mine) {
-    error_is_shared_ = true;  // an error in this call is thrown on all processes
-    std::vector<std::string> words = processes_.all_gather(what + call_, where_, mine);
-    error_is_shared_ = false;
-    return words;
+    others_get_error_ = true;  // an error in this call is thrown on all processes
+    std::vector<std::string> all = processes_.all_gather(what + call_, where_, mine);
+    others_get_error_ = false;
+    return all;
 }
 
 // ---- before the first micro-batch ----
@@ -134,21 +134,20 @@ std::vector<std::string> DataParallel<S>::all_gather(const std::string& what, co
 template <class S>
 void DataParallel<S>::require_equal(const std::string& call, const Named& lines, const std::string& way_out) {
     const std::string text = text_of(lines);
-    const std::vector<std::string> sums =
-        all_gather(call, std::to_string(detail::checksum_of(text.data(), text.size())));
+    const auto sums = all_gather(call, std::to_string(detail::checksum_of(text.data(), text.size())));
     if (std::ranges::count(sums, sums[0]) == std::ssize(sums)) return;
     const std::vector<std::string> texts = all_gather("the lines of " + call, text);
     const Named first = lines_of(texts[0], 0);
     for (std::size_t rank = 1; rank < texts.size(); ++rank)
         if (texts[rank] != texts[0]) {
-            error_is_shared_ = true;
+            others_get_error_ = true;
             throw Error("processes", call, call_, ": ",
                         difference(first, lines_of(texts[rank], rank), "rank " + std::to_string(rank)),
                         way_out);
         }
 }
 
-template <class S> typename DataParallel<S>::Named DataParallel<S>::weights() const {
+template <class S> typename DataParallel<S>::Named DataParallel<S>::checksums() const {
     Named lines;
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         lines.emplace_back("parameter " + std::to_string(i) + " with checksum",
@@ -181,8 +180,8 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
     TrainingState state;
     optimizer.save(state, "optimizer");
     for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_text(entry));
-    for (auto& line : weights()) lines.push_back(std::move(line));
-    require_equal_outside_window_end("the opening of a window", lines);
+    for (auto& line : checksums()) lines.push_back(std::move(line));
+    require_equal_and_reset("the opening of a window", lines);
     opened.number = processes_.new_window();
     if (processes_.size() == 1) return;
     bucket_->resize(std::max(std::min(most, options_.bucket), bucket_->numbers.size()),
@@ -192,15 +191,15 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
 template <class S> void DataParallel<S>::require_same_weights() {
     detail::require(!parameters_.empty(), "ranks", "no weights can be compared yet; open a window first");
     call_ = where_ = "";
-    require_equal_outside_window_end("require_same_weights", weights());
+    require_equal_and_reset("require_same_weights", checksums());
 }
 
 template <class S>
-void DataParallel<S>::require_equal_outside_window_end(const std::string& call, const Named& lines) {
+void DataParallel<S>::require_equal_and_reset(const std::string& call, const Named& lines) {
     try {
         require_equal(call, lines);
     } catch (...) {
-        error_is_shared_ = false;  // otherwise the next fail() would report nothing
+        others_get_error_ = false;  // otherwise the next fail() would report nothing
         throw;
     }
 }
@@ -208,27 +207,27 @@ void DataParallel<S>::require_equal_outside_window_end(const std::string& call, 
 // ---- the window's end ----
 
 template <class S> void DataParallel<S>::require_equal_totals(const std::vector<std::string>& all) {
-    Said<S> first, one;
+    WindowMessage<S> first, other;
     std::memcpy(&first, all[0].data(), sizeof first);
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
-        std::memcpy(&one, all[rank].data(), sizeof one);
+        std::memcpy(&other, all[rank].data(), sizeof other);
         const auto require_same = [&](const char* what, auto theirs, auto of_first) {
             if (theirs == of_first) return;
             if (std::isnan(static_cast<double>(theirs)) && std::isnan(static_cast<double>(of_first))) return;
-            error_is_shared_ = true;
+            others_get_error_ = true;
             throw Error("processes", call_, ": rank ", rank, " has ", what, " ", static_cast<double>(theirs),
                         ", rank 0 has ", static_cast<double>(of_first), "; make them equal on all processes");
         };
-        require_same("the window number", one.window, first.window);
-        require_same("updates:", one.totals.updates, first.totals.updates);
-        require_same("the learning rate", one.totals.learning_rate, first.totals.learning_rate);
-        require_same("terms of add_regularizer():", one.totals.regularizers, first.totals.regularizers);
-        require_same("terms of add_regularizer() with the sum", one.totals.regularizer_value,
+        require_same("the window number", other.window, first.window);
+        require_same("updates:", other.totals.updates, first.totals.updates);
+        require_same("the learning rate", other.totals.learning_rate, first.totals.learning_rate);
+        require_same("terms of add_regularizer():", other.totals.regularizers, first.totals.regularizers);
+        require_same("terms of add_regularizer() with the sum", other.totals.regularizer_value,
                      first.totals.regularizer_value);
-        if (!one.parts.given || !first.parts.given || one.parts == first.parts) continue;
-        error_is_shared_ = true;
-        throw Error("processes", call_, ": rank ", rank, " passed ", words_of(one.parts),
-                    " to share(), rank 0 passed ", words_of(first.parts),
+        if (!other.parts.given || !first.parts.given || other.parts == first.parts) continue;
+        others_get_error_ = true;
+        throw Error("processes", call_, ": rank ", rank, " passed ", to_text(other.parts),
+                    " to share(), rank 0 passed ", to_text(first.parts),
                     "; pass the same micro-batches in the same order on all processes");
     }
 }
@@ -237,12 +236,12 @@ template <class S> void DataParallel<S>::require_equal_totals(const std::vector<
 template <class S> void DataParallel<S>::require_equal_written_weights(const std::vector<std::string>& all) {
     std::string writers;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        detail::WindowTotals one;
-        std::memcpy(&one, all[rank].data(), sizeof one);
-        if (one.written) writers += (writers.empty() ? "rank " : ", rank ") + std::to_string(rank);
+        detail::WindowTotals totals;
+        std::memcpy(&totals, all[rank].data(), sizeof totals);
+        if (totals.written) writers += (writers.empty() ? "rank " : ", rank ") + std::to_string(rank);
     }
     if (!writers.empty())
-        require_equal("the weights, written since the last update by " + writers + ", at the ", weights(),
+        require_equal("the weights, written since the last update by " + writers + ", at the ", checksums(),
                       "; discard() the window, and write the same numbers on all processes");
 }
 
@@ -253,13 +252,13 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
     parameters_ = optimizer.parameters();
     call_ = std::string(call) + " of window " + std::to_string(window);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
-    const Said<S> mine{here, windows_.at(&optimizer).number, shared_parts_};
-    std::string said(sizeof mine + parameters_.size(), '\0');
-    std::memcpy(said.data(), &mine, sizeof mine);
+    const WindowMessage<S> mine{here, windows_.at(&optimizer).number, last_parts_};
+    std::string message(sizeof mine + parameters_.size(), '\0');
+    std::memcpy(message.data(), &mine, sizeof mine);
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-        said[sizeof mine + i] = parameters_[i].has_grad() ? 1 : 0;
+        message[sizeof mine + i] = parameters_[i].has_grad() ? 1 : 0;
     const std::vector<std::string> all =
-        all_gather("", said + shared_.serialize(exact, static_cast<std::size_t>(processes_.size())));
+        all_gather("", message + exact_sums_.serialize(exact, static_cast<std::size_t>(processes_.size())));
 
     detail::WindowTotals sum{.regularizers = here.regularizers,
                              .full = true,
@@ -269,20 +268,20 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
     require_equal_totals(all);
     require_equal_written_weights(all);
     for (const std::string& theirs : all) {
-        detail::WindowTotals one;
-        std::memcpy(&one, theirs.data(), sizeof(detail::WindowTotals));
-        sum.micro_batches += one.micro_batches;
-        sum.dropped += one.dropped;
-        sum.count += one.count;
-        sum.sum += one.sum;
-        sum.noise += one.noise;
-        sum.planned = sum.planned || one.planned;
-        sum.full = sum.full && one.full;
+        detail::WindowTotals totals;
+        std::memcpy(&totals, theirs.data(), sizeof(detail::WindowTotals));
+        sum.micro_batches += totals.micro_batches;
+        sum.dropped += totals.dropped;
+        sum.count += totals.count;
+        sum.sum += totals.sum;
+        sum.noise += totals.noise;
+        sum.planned = sum.planned || totals.planned;
+        sum.full = sum.full && totals.full;
         for (std::size_t i = 0; i < parameters_.size(); ++i)
             if (theirs[sizeof mine + i]) arrived_[i] = true;
-        shared_.merge(std::string_view(theirs).substr(said.size()));
+        exact_sums_.merge(std::string_view(theirs).substr(message.size()));
     }
-    if (!exact.empty()) sum.sum = shared_.loss(), sum.count = shared_.counted();
+    if (!exact.empty()) sum.sum = exact_sums_.loss(), sum.count = exact_sums_.count();
     return sum;
 }
 
@@ -293,15 +292,15 @@ template <class S> void DataParallel<S>::reduce(detail::SideEffects& effects, st
     detail::require(effects.empty() || options_.model, "ranks",
                     "a layer has side effects, such as the statistics of batch norm; pass the model: "
                     "DataParallel(processes, {.model = &model})");
-    exact.empty() ? bring_gradients() : bring_digits(exact);
-    join(effects);
+    exact.empty() ? prepare_gradients() : prepare_digits(exact);
+    merge_effects(effects);
     exact.empty() ? sum_gradients() : sum_digits(exact);
 }
 
 // Adds a gradient of -0 to each parameter that has a gradient only on other processes, because -0 changes no
 // sum, while 0 changes -0 to 0. Allocates all memory of the sums, since an error between two sums is not
 // reported to the other processes.
-template <class S> void DataParallel<S>::bring_gradients() {
+template <class S> void DataParallel<S>::prepare_gradients() {
     for (std::size_t i = 0; i < arrived_.size(); ++i) {
         const Var<Array<S>>& parameter = parameters_[i];
         if (!arrived_[i]) continue;
@@ -315,7 +314,7 @@ template <class S> void DataParallel<S>::bring_gradients() {
 }
 
 // Joins the side effects of all processes in the order of ranks. Every process takes part, even without any.
-template <class S> void DataParallel<S>::join(detail::SideEffects& effects) {
+template <class S> void DataParallel<S>::merge_effects(detail::SideEffects& effects) {
     TrainingState mine;
     if (options_.model)
         for (const auto& [name, module] : detail::modules(*options_.model))
@@ -323,18 +322,18 @@ template <class S> void DataParallel<S>::join(detail::SideEffects& effects) {
                 effect->save(mine, "effects/" + name);
     const std::vector<std::string> all = all_gather("effects, ", detail::state_bytes(mine));
     if (!options_.model) return;  // then no process has side effects
-    detail::SideEffects joined;
+    detail::SideEffects merged;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         const TrainingState state = state_of(all[rank], rank);
         for (const auto& [name, module] : detail::modules(*options_.model))
             if (auto effect = module->saved_effect(state, "effects/" + name))
-                joined.add(module, std::move(effect));
+                merged.add(module, std::move(effect));
     }
-    effects = std::move(joined);
+    effects = std::move(merged);
 }
 
 template <class S> void DataParallel<S>::sum_gradients() {
-    detail::BucketedAllReduce<S> sums(processes_, options_.reduce, bucket_, error_is_shared_);
+    detail::BucketedAllReduce<S> sums(processes_, options_.reduce, bucket_, others_get_error_);
     for (std::size_t i = 0; i < arrived_.size(); ++i)
         if (arrived_[i])
             parameters_[i].modify_grad([&](Array<S>& gradient) {
@@ -343,24 +342,24 @@ template <class S> void DataParallel<S>::sum_gradients() {
     sums.finish();
 }
 
-template <class S> void DataParallel<S>::bring_digits(std::span<ExactSum<S>> exact) {
-    const std::size_t digits = shared_.widen(exact);
+template <class S> void DataParallel<S>::prepare_digits(std::span<ExactSum<S>> exact) {
+    const std::size_t digits = exact_sums_.widen(exact);
     digits_->resize(std::min(digits, options_.bucket), static_cast<std::size_t>(processes_.size()));
 }
 
 // Uses the fast way, since a sum of integers does not depend on the order.
 template <class S> void DataParallel<S>::sum_digits(std::span<ExactSum<S>> exact) {
-    detail::BucketedAllReduce<std::int64_t> sums(processes_, AllReduce::fast, digits_, error_is_shared_);
+    detail::BucketedAllReduce<std::int64_t> sums(processes_, AllReduce::fast, digits_, others_get_error_);
     for (ExactSum<S>& sum : exact) sums.add(sum.digits().data(), sum.digits().size(), Device::cpu);
     sums.finish();
-    shared_.count_additions(exact);
+    exact_sums_.count_additions(exact);
 }
 
 template <class S> void DataParallel<S>::barrier_before_step() { all_gather("the step, "); }
 
 template <class S>
 void DataParallel<S>::fail(const char* call, std::int64_t window, const std::string& why) noexcept {
-    if (std::exchange(error_is_shared_, false)) return;
+    if (std::exchange(others_get_error_, false)) return;
     processes_.fail(std::string(call) + " of window " + std::to_string(window), why);
 }
 

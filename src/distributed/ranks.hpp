@@ -55,8 +55,8 @@ public:
     void begin_at(std::int64_t item) {
         first_item_ = item;
         numbered_ = true;
-        share_.reset();
-        shared_parts_ = {};
+        share_call_.reset();
+        last_parts_ = {};
     }
 
     // Throws on all processes if a parameter does not have the bits of rank 0, and names the first such
@@ -98,36 +98,36 @@ private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine = "");
     void require_equal(const std::string& call, const Named& lines,
                        const std::string& way_out = "; make them equal on all processes");
-    void require_equal_outside_window_end(const std::string& call, const Named& lines);
-    Named weights() const;
+    void require_equal_and_reset(const std::string& call, const Named& lines);
+    Named checksums() const;
     void require_equal_totals(const std::vector<std::string>& all);
     void require_equal_written_weights(const std::vector<std::string>& all);
-    void bring_gradients();
+    void prepare_gradients();
     void sum_gradients();
-    void bring_digits(std::span<ExactSum<S>> exact);
+    void prepare_digits(std::span<ExactSum<S>> exact);
     void sum_digits(std::span<ExactSum<S>> exact);
-    void join(detail::SideEffects& effects);
+    void merge_effects(detail::SideEffects& effects);
 
     ProcessGroup& processes_;
     Options options_;
     std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
     struct Opened {
-        std::int64_t number = 0;                 // in the order of opening
-        std::int64_t passed = -1;                // the window that called first_item() last; -1: none
-        std::optional<std::int64_t> share = {};  // the call of share() that numbers its items
+        std::int64_t number = 0;                      // in the order of opening
+        std::int64_t numbered_window = -1;            // the window that called first_item() last; -1: none
+        std::optional<std::int64_t> share_call = {};  // the call of share() that numbers its items
     };
     std::map<const Optimizer<S>*, Opened> windows_;
     std::int64_t files_ = 0;  // calls of save() and load(), also those that failed
     std::unique_ptr<detail::Bucket<S>> bucket_;
     std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // for exact sums
-    detail::SharedSums<S> shared_;
-    std::int64_t first_item_ = 0, shares_ = 0;
+    detail::SharedSums<S> exact_sums_;
+    std::int64_t first_item_ = 0, share_calls_ = 0;
     bool numbered_ = false;  // share() or begin_at() has set first_item_
-    Parts shared_parts_;
-    std::optional<std::int64_t> share_;  // the call of share() that set first_item_; none after begin_at()
-    std::string call_, where_;           // of the current collective call, for its name and for errors
-    std::vector<bool> arrived_;          // for each parameter, whether any process has a gradient
-    bool error_is_shared_ = false;       // the other processes get the current error as well
+    Parts last_parts_;
+    std::optional<std::int64_t> share_call_;  // the call that set first_item_; none after begin_at()
+    std::string call_, where_;                // of the current collective call, for its name and for errors
+    std::vector<bool> arrived_;               // for each parameter, whether any process has a gradient
+    bool others_get_error_ = false;           // the other processes get the current error as well
 };
 
 extern template class DataParallel<float>;

@@ -14,7 +14,7 @@ namespace tally {
 
 namespace {
 
-const std::string under = "window", came = under + "/micro_batches";
+const std::string under = "window", batches_entry = under + "/micro_batches";
 
 // Returns whether each process has its own value of this entry of a window.
 bool is_own(std::string_view name) {
@@ -25,7 +25,7 @@ bool is_own(std::string_view name) {
     return std::ranges::any_of(own, [&](const char* start) { return name.starts_with(start); });
 }
 
-std::string apart(std::size_t rank) { return "processes/rank/" + std::to_string(rank) + "/"; }
+std::string rank_prefix(std::size_t rank) { return "processes/rank/" + std::to_string(rank) + "/"; }
 
 void put(TrainingState& to, const std::string& name, const TrainingState::Entry& entry) {
     std::visit([&](const auto& value) { to.put(name, value); }, entry);
@@ -35,8 +35,8 @@ void put(TrainingState& to, const std::string& name, const TrainingState::Entry&
 // separate sums for each of them. Between two windows all processes have the same values.
 void require_resumable(int ranks, const TrainingState& file, const std::string& path) {
     const std::int64_t saved = file.has("processes/count") ? file.get<std::int64_t>("processes/count") : 1;
-    const bool parts = file.has(apart(0) + came);
-    if (!parts && (!file.has(came) || file.get<std::int64_t>(came) == 0)) return;
+    const bool parts = file.has(rank_prefix(0) + batches_entry);
+    if (!parts && (!file.has(batches_entry) || file.get<std::int64_t>(batches_entry) == 0)) return;
     const std::string by = std::to_string(saved) + (saved == 1 ? " process" : " processes");
     if (saved != ranks)
         throw Error("ranks", "load: '", path, "' was saved in the middle of a window by ", by,
@@ -51,7 +51,7 @@ void require_resumable(int ranks, const TrainingState& file, const std::string& 
 // Returns the entries of this process, and the entries that all processes share.
 TrainingState state_for(int rank, const TrainingState& file) {
     TrainingState all;
-    const std::string mine = apart(static_cast<std::size_t>(rank));
+    const std::string mine = rank_prefix(static_cast<std::size_t>(rank));
     for (const auto& [name, entry] : file.entries())
         if (name.starts_with(mine))
             put(all, name.substr(mine.size()), entry);
@@ -61,7 +61,7 @@ TrainingState state_for(int rank, const TrainingState& file) {
 }
 
 // Calls f, and reports an error to the other processes unless they get it as well.
-template <class F> void or_all_hear(ProcessGroup& processes, const std::string& call, F f) {
+template <class F> void or_report(ProcessGroup& processes, const std::string& call, F f) {
     try {
         f();
     } catch (const detail::SharedError&) {
@@ -73,7 +73,7 @@ template <class F> void or_all_hear(ProcessGroup& processes, const std::string& 
 }
 
 // Returns the entries of this process's own, and adds all other entries of the window to `shared`.
-template <class S> TrainingState part_of(const Window<S>& window, Module<S>* model, TrainingState& shared) {
+template <class S> TrainingState own_part(const Window<S>& window, Module<S>* model, TrainingState& shared) {
     for (const auto& [name, entry] : shared.entries())
         if (name.starts_with("window/") || name.starts_with("processes/"))
             throw Error("ranks", "save: the name '", name,
@@ -84,22 +84,22 @@ template <class S> TrainingState part_of(const Window<S>& window, Module<S>* mod
     return part;
 }
 
-TrainingState part_from(int rank, ProcessGroup& processes, const std::string& call) {
+TrainingState receive_part(int rank, ProcessGroup& processes, const std::string& call) {
     const std::string bytes = detail::receive_parcel(processes, rank, call);
     return detail::parse_state(std::as_bytes(std::span(bytes)), "the part of rank " + std::to_string(rank));
 }
 
 // Receives the parts of all other processes on rank 0, and joins them with the shared entries.
-TrainingState whole(TrainingState first, TrainingState shared, ProcessGroup& processes,
-                    const std::string& call) {
+TrainingState joined_file(TrainingState first, TrainingState shared, ProcessGroup& processes,
+                          const std::string& call) {
     std::vector<TrainingState> parts{std::move(first)};
-    for (int rank = 1; rank < processes.size(); ++rank) parts.push_back(part_from(rank, processes, call));
+    for (int rank = 1; rank < processes.size(); ++rank) parts.push_back(receive_part(rank, processes, call));
     const bool open = std::ranges::any_of(
-        parts, [](const TrainingState& part) { return part.get<std::int64_t>(came) > 0; });
+        parts, [](const TrainingState& part) { return part.get<std::int64_t>(batches_entry) > 0; });
     shared.put("processes/count", std::int64_t{processes.size()});
     for (std::size_t rank = 0; rank < (open ? parts.size() : 1); ++rank)
         for (const auto& [name, entry] : parts[rank].entries())
-            put(shared, (open ? apart(rank) : "") + name, entry);
+            put(shared, (open ? rank_prefix(rank) : "") + name, entry);
     return shared;
 }
 
@@ -110,13 +110,13 @@ void DataParallel<S>::save(const std::string& path, const Window<S>& window, Tra
     call_ = "save of '" + path + "', file " + std::to_string(files_++);
     where_ = "";
     TrainingState part;
-    or_all_hear(processes_, call_, [&] { part = part_of(window, options_.model, state); });
+    or_report(processes_, call_, [&] { part = own_part(window, options_.model, state); });
     Named lines;
     for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_text(entry));
-    require_equal_outside_window_end("the shared entries, ", lines);
-    or_all_hear(processes_, call_, [&] {
+    require_equal_and_reset("the shared entries, ", lines);
+    or_report(processes_, call_, [&] {
         if (processes_.rank() == 0)
-            save_state(path, whole(std::move(part), std::move(state), processes_, call_));
+            save_state(path, joined_file(std::move(part), std::move(state), processes_, call_));
         else
             detail::send_parcel(processes_, 0, call_, detail::state_bytes(part));
     });
@@ -128,9 +128,9 @@ template <class S> TrainingState DataParallel<S>::load(const std::string& path, 
     call_ = "load of '" + path + "', file " + std::to_string(files_++);
     where_ = "";
     TrainingState mine;
-    or_all_hear(processes_, call_, [&] {
+    or_report(processes_, call_, [&] {
         if (processes_.rank() != 0) {
-            mine = part_from(0, processes_, call_);
+            mine = receive_part(0, processes_, call_);
             return;
         }
         const TrainingState file = load_state(path);
@@ -140,7 +140,7 @@ template <class S> TrainingState DataParallel<S>::load(const std::string& path, 
             detail::send_parcel(processes_, rank, call_, detail::state_bytes(state_for(rank, file)));
     });
     detail::ApplyState commit;
-    or_all_hear(processes_, call_, [&] { commit = window.validate_state(mine, under, options_.model, {}); });
+    or_report(processes_, call_, [&] { commit = window.validate_state(mine, under, options_.model, {}); });
     processes_.all_gather(call_, "all of it", "");
     processes_.wire().free_sent();
     commit();

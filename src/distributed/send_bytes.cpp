@@ -13,52 +13,52 @@ namespace tally::detail {
 
 namespace {
 
-constexpr std::size_t most = std::size_t{1} << 28;  // bytes of one piece
-const std::string mark = "parcel ";
+constexpr std::size_t most_bytes = std::size_t{1} << 28;  // bytes of one piece
+const std::string label_prefix = "parcel ";
 
-std::string label(const std::string& what, std::size_t left) {
-    return mark + std::to_string(left) + ' ' + what;
+std::string make_label(const std::string& id, std::size_t bytes_left) {
+    return label_prefix + std::to_string(bytes_left) + ' ' + id;
 }
 
-// Waits for the next label, sets `name`, and returns the number of bytes from this piece to the parcel's end.
-std::size_t next_piece(ProcessGroup& processes, int from, const std::string& what, std::string& name) {
+// Waits for the next label, sets `sent_id`, and returns the number of bytes from this piece to the parcel's end.
+std::size_t next_piece(ProcessGroup& processes, int from, const std::string& id, std::string& sent_id) {
     const std::string sender = "rank " + std::to_string(from);
-    std::optional<std::string> said;
-    processes.wait_or_fail(what, "", "nothing arrived from " + sender, [&] {
-        said = processes.wire().poll_label(from);
-        return said.has_value();
+    std::optional<std::string> label;
+    processes.wait_or_fail(id, "", "nothing arrived from " + sender, [&] {
+        label = processes.wire().poll_label(from);
+        return label.has_value();
     });
-    require(said->starts_with(mark), "processes", what, ": ", sender, " has sent ", *said,
+    require(label->starts_with(label_prefix), "processes", id, ": ", sender, " has sent ", *label,
             " instead; make the same calls in the same order on all processes");
-    const std::size_t space = said->find(' ', mark.size());
-    name = said->substr(space + 1);
-    return std::stoull(said->substr(mark.size(), space - mark.size()));
+    const std::size_t space = label->find(' ', label_prefix.size());
+    sent_id = label->substr(space + 1);
+    return std::stoull(label->substr(label_prefix.size(), space - label_prefix.size()));
 }
 
 }  // namespace
 
-void send_parcel(ProcessGroup& processes, int to, const std::string& what, std::string bytes) {
+void send_parcel(ProcessGroup& processes, int to, const std::string& id, std::string bytes) {
     const auto kept = std::make_shared<std::string>(std::move(bytes));
-    for (std::size_t at = 0; at == 0 || at < kept->size(); at += most) {
+    for (std::size_t at = 0; at == 0 || at < kept->size(); at += most_bytes) {
         const std::size_t left = kept->size() - at;
-        processes.post(label(what, left), {to, kept->data() + at, std::min(left, most)}, kept);
+        processes.post(make_label(id, left), {to, kept->data() + at, std::min(left, most_bytes)}, kept);
     }
 }
 
-std::string receive_parcel(ProcessGroup& processes, int from, const std::string& what) {
+std::string receive_parcel(ProcessGroup& processes, int from, const std::string& id) {
     // Allocated on the heap: after an error MPI may still write here, so the memory must not be freed.
     auto bytes = std::make_unique<std::string>();
     for (std::size_t at = 0;;) {
-        std::string name;
-        const std::size_t left = next_piece(processes, from, what, name), size = std::min(left, most);
+        std::string sent_id;
+        const std::size_t left = next_piece(processes, from, id, sent_id), size = std::min(left, most_bytes);
         if (at == 0) bytes->resize(left);
         try {
-            processes.take(what, {from, bytes->data() + at, size});
+            processes.take(id, {from, bytes->data() + at, size});
         } catch (...) {
             (void)bytes.release();
             throw;
         }
-        if (name != what) continue;  // a piece of an earlier call that failed
+        if (sent_id != id) continue;  // a piece of an earlier call that failed
         at += size;
         if (left == size) return std::move(*bytes);
     }

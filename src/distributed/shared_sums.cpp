@@ -9,38 +9,38 @@ namespace tally::detail {
 // of all processes together do not overflow.
 template <class S> std::string SharedSums<S>::serialize(Sums mine, std::size_t ranks) {
     const std::int64_t share = ExactSum<S>::most_additions / static_cast<std::int64_t>(ranks);
-    std::string said;
+    std::string message;
     const auto append = [&](const void* bytes, std::size_t size) {
-        said.append(static_cast<const char*>(bytes), size);
+        message.append(static_cast<const char*>(bytes), size);
     };
     for (std::size_t i = 0; i < mine.size(); ++i) {
         if (mine[i].additions() > share) mine[i].carry();
-        const SumRange reach{mine[i].range(), mine[i].additions()};
-        append(&reach, sizeof(SumRange));
+        const SumRange range{mine[i].range(), mine[i].additions()};
+        append(&range, sizeof(SumRange));
         if (i + 2 >= mine.size()) append(mine[i].digits().data(), mine[i].digits().size_bytes());
     }
-    reaches_.assign(mine.size(), {});
+    ranges_.assign(mine.size(), {});
     totals_.clear();
     for (std::size_t i = 0; i < 2; ++i) totals_.emplace_back(Shape{});
-    return said;
+    return message;
 }
 
-template <class S> void SharedSums<S>::merge(std::string_view said) {
+template <class S> void SharedSums<S>::merge(std::string_view message) {
     const auto take = [&](void* to, std::size_t size) {
-        if (size) std::memcpy(to, said.data(), size);
-        said.remove_prefix(size);
+        if (size) std::memcpy(to, message.data(), size);
+        message.remove_prefix(size);
     };
-    for (std::size_t i = 0; i < reaches_.size(); ++i) {
+    for (std::size_t i = 0; i < ranges_.size(); ++i) {
         SumRange theirs;
         take(&theirs, sizeof(SumRange));
-        reaches_[i].range = reaches_[i].range.with(theirs.range);
-        reaches_[i].additions += theirs.additions;
-        if (i + 2 < reaches_.size()) continue;
+        ranges_[i].range = ranges_[i].range.with(theirs.range);
+        ranges_[i].additions += theirs.additions;
+        if (i + 2 < ranges_.size()) continue;
         ExactSum<S> sum{Shape{}};
         sum.widen(theirs.range);
         take(sum.digits().data(), sum.digits().size_bytes());
         sum.set_additions(theirs.additions);
-        totals_[i + 2 - reaches_.size()].merge(sum);
+        totals_[i + 2 - ranges_.size()].merge(sum);
     }
 }
 
@@ -48,14 +48,14 @@ template <class S> void SharedSums<S>::merge(std::string_view said) {
 template <class S> std::size_t SharedSums<S>::widen(Sums mine) const {
     std::size_t digits = 0;
     for (std::size_t i = 0; i < mine.size(); ++i) {
-        mine[i].widen(reaches_[i].range);
+        mine[i].widen(ranges_[i].range);
         digits += mine[i].digits().size();
     }
     return digits;
 }
 
 template <class S> void SharedSums<S>::count_additions(Sums mine) const {
-    for (std::size_t i = 0; i < mine.size(); ++i) mine[i].set_additions(reaches_[i].additions);
+    for (std::size_t i = 0; i < mine.size(); ++i) mine[i].set_additions(ranges_[i].additions);
 }
 
 template class SharedSums<float>;

@@ -20,9 +20,9 @@ public:
 
     // Returns the message to all processes, and clears what earlier messages have set.
     std::string serialize(Sums mine, std::size_t ranks);
-    void merge(std::string_view said);  // adds the message of one process, this one included
+    void merge(std::string_view message);  // adds the message of one process, this one included
     double loss() const { return static_cast<double>(totals_[0].rounded().item()); }
-    double counted() const { return static_cast<double>(totals_[1].rounded().item()); }
+    double count() const { return static_cast<double>(totals_[1].rounded().item()); }
 
     // Widens this process's sums to the ranges of all processes, and returns the number of their digits.
     std::size_t widen(Sums mine) const;
@@ -36,7 +36,7 @@ private:
         std::int64_t additions = 0;
     };
 
-    std::vector<SumRange> reaches_;    // of all processes together
+    std::vector<SumRange> ranges_;     // of all processes together
     std::vector<ExactSum<S>> totals_;  // losses and counts of all processes
 };
 

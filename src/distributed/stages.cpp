@@ -11,9 +11,9 @@ namespace tally {
 
 template <class S>
 std::vector<std::string> PipelineParallel<S>::all_gather(const std::string& what, const std::string& mine) {
-    error_is_shared_ = true;  // an error in this call is thrown on all processes
+    others_get_error_ = true;  // an error in this call is thrown on all processes
     std::vector<std::string> words = processes_.all_gather(what + call_, mine);
-    error_is_shared_ = false;
+    others_get_error_ = false;
     return words;
 }
 
@@ -25,7 +25,7 @@ template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const Nam
     try {
         all = all_gather("the opening of a window of stages", mine);
     } catch (...) {
-        error_is_shared_ = false;  // otherwise the next fail() would report nothing
+        others_get_error_ = false;  // otherwise the next fail() would report nothing
         throw;
     }
     for (std::size_t rank = 1; rank < all.size(); ++rank)
@@ -53,7 +53,7 @@ detail::WindowTotals PipelineParallel<S>::gather(const Optimizer<S>&, const char
         std::memcpy(other.data(), all[rank].data(), all[rank].size());
         for (std::size_t i = 0; i < numbers.size(); ++i)
             if (other[i] != first[i]) {
-                error_is_shared_ = true;
+                others_get_error_ = true;
                 throw Error("stages", call_, ": rank ", rank, " has ", mine[i].first, " ", other[i],
                             ", rank 0 has ", first[i], "; make them equal on all processes");
             }
@@ -80,7 +80,7 @@ detail::MeasuredGradients PipelineParallel<S>::measured(const detail::MeasuredGr
 
 template <class S>
 void PipelineParallel<S>::fail(const char* call, std::int64_t window, const std::string& why) noexcept {
-    if (std::exchange(error_is_shared_, false)) return;
+    if (std::exchange(others_get_error_, false)) return;
     processes_.fail(std::string(call) + " of window " + std::to_string(window), why);
 }
 

@@ -42,8 +42,8 @@ private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine);
 
     ProcessGroup& processes_;
-    std::string call_;              // of the window's end, for errors
-    bool error_is_shared_ = false;  // the other processes get the current error as well
+    std::string call_;               // of the window's end, for errors
+    bool others_get_error_ = false;  // the other processes get the current error as well
 };
 
 extern template class PipelineParallel<float>;

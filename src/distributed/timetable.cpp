@@ -21,13 +21,13 @@ std::vector<detail::PipeStep> order_of(PipeSchedule schedule, bool split, int st
     const int ahead =
         schedule == PipeSchedule::gpipe ? micro_batches : std::min(micro_batches, stages - stage);
     // Stage s defers the weight gradients of s micro-batches, so each stage keeps at most `stages` inputs.
-    const int later = split ? stage : 0;
+    const int deferred = split ? stage : 0;
     std::vector<detail::PipeStep> order;
     int forwards = 0, weights = 0;
     while (forwards < ahead) order.push_back({'F', forwards++, stage});
     for (int k = 0; k < micro_batches; ++k) {
         order.push_back({'B', k, stage});
-        if (split && k >= later) order.push_back({'W', weights++, stage});
+        if (split && k >= deferred) order.push_back({'W', weights++, stage});
         if (forwards < micro_batches) order.push_back({'F', forwards++, stage});
     }
     while (split && weights < micro_batches) order.push_back({'W', weights++, stage});
@@ -50,8 +50,8 @@ int most_live(const std::vector<detail::PipeStep>& steps, bool split) {
     return most;
 }
 
-Timetable calculated(PipeSchedule schedule, bool split, const std::vector<StageSeconds>& stages,
-                     int micro_batches) {
+Timetable simulate(PipeSchedule schedule, bool split, const std::vector<StageSeconds>& stages,
+                   int micro_batches) {
     const std::size_t count = stages.size();
     detail::require(count > 0, "pipe", "a timetable of 0 stages; pass at least 1");
     Timetable table{std::vector<std::vector<detail::PipeStep>>(count), 0, {}};
@@ -86,26 +86,26 @@ Timetable calculated(PipeSchedule schedule, bool split, const std::vector<StageS
     return table;
 }
 
-std::vector<StageSeconds> alike(int stages, const StageSeconds& seconds) {
+std::vector<StageSeconds> equal_stages(int stages, const StageSeconds& seconds) {
     return std::vector<StageSeconds>(static_cast<std::size_t>(std::max(stages, 0)), seconds);
 }
 
 }  // namespace
 
 Timetable Timetable::of(PipeSchedule schedule, const std::vector<StageSeconds>& stages, int micro_batches) {
-    return calculated(schedule, false, stages, micro_batches);
+    return simulate(schedule, false, stages, micro_batches);
 }
 
 Timetable Timetable::of(PipeSchedule schedule, int stages, int micro_batches, const StageSeconds& seconds) {
-    return of(schedule, alike(stages, seconds), micro_batches);
+    return of(schedule, equal_stages(stages, seconds), micro_batches);
 }
 
 Timetable detail::zero_bubble(const std::vector<StageSeconds>& stages, int micro_batches) {
-    return calculated(PipeSchedule::one_forward_one_backward, true, stages, micro_batches);
+    return simulate(PipeSchedule::one_forward_one_backward, true, stages, micro_batches);
 }
 
 Timetable detail::zero_bubble(int stages, int micro_batches) {
-    return zero_bubble(alike(stages, {}), micro_batches);
+    return zero_bubble(equal_stages(stages, {}), micro_batches);
 }
 
 double Timetable::bubble() const {
