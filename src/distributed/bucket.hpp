@@ -52,7 +52,7 @@ public:
             throw;
         }
         for (const Part& part : parts_)
-            detail::device_copy::bytes(part.data, part.device, numbers + part.at, Device::cpu,
+            detail::device_copy::bytes(part.data, part.device, numbers + part.offset, Device::cpu,
                                        part.size * sizeof(T));
         parts_.clear();
         filled_ = 0;
@@ -62,7 +62,7 @@ private:
     struct Part {
         T* data;
         Device device;
-        std::size_t at, size;  // of its numbers in the bucket
+        std::size_t offset, size;  // of its numbers in the bucket
     };
 
     ProcessGroup& processes_;

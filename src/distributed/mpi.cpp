@@ -129,12 +129,12 @@ struct MpiTransport::State {
         requests.reserve(to.size() + from.size());
         for (const Piece& piece : from)
             if (piece.bytes > 0)
-                require_ok(MPI_Irecv(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, tag, comm,
+                require_ok(MPI_Irecv(piece.data, count_of(piece.bytes), MPI_BYTE, piece.rank, tag, comm,
                                      &requests.emplace_back()),
                            "MPI_Irecv");
         for (const Piece& piece : to)
             if (piece.bytes > 0)
-                require_ok(MPI_Isend(piece.at, count_of(piece.bytes), MPI_BYTE, piece.rank, tag, comm,
+                require_ok(MPI_Isend(piece.data, count_of(piece.bytes), MPI_BYTE, piece.rank, tag, comm,
                                      &requests.emplace_back()),
                            "MPI_Isend");
         return all_done(requests, seconds);
@@ -233,7 +233,7 @@ void MpiTransport::post(const std::string& label, const Piece& piece, std::share
                "MPI_Isend");
     if (bytes > 0)
         require_ok(
-            MPI_Isend(piece.at, bytes, MPI_BYTE, piece.rank, pieces_tag, state_->comm, &post.requests[1]),
+            MPI_Isend(piece.data, bytes, MPI_BYTE, piece.rank, pieces_tag, state_->comm, &post.requests[1]),
             "MPI_Isend");
 }
 

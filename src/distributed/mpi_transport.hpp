@@ -14,7 +14,7 @@ namespace tally::detail {
 // Bytes that are sent to a rank or received from it.
 struct Piece {
     int rank;
-    void* at;
+    void* data;
     std::size_t bytes;
 };
 

@@ -78,8 +78,8 @@ ProcessGroup::ProcessGroup(detail::ProcessGroupOptions options)
 // MPI_Finalize might wait for ever. It is then not called, and the launcher ends the other processes.
 ProcessGroup::~ProcessGroup() {
     bool all_ready = true;
-    const bool well = std::uncaught_exceptions() == 0 && why_broken_.empty();
-    const double seconds = well ? std::numeric_limits<double>::infinity() : options_.timeout;
+    const bool no_error = std::uncaught_exceptions() == 0 && why_broken_.empty();
+    const double seconds = no_error ? std::numeric_limits<double>::infinity() : options_.timeout;
     try {
         if (size() > 1 && why_broken_.empty()) exchange({Message::leaves, "its end", "", ""}, seconds);
         all_ready = size() == 1 || wire_.barrier_before_end(missing_text_.empty() ? seconds : grace_seconds);
@@ -136,13 +136,13 @@ std::vector<std::string> ProcessGroup::all_gather(const std::string& call, const
 // Returns what all processes passed if all made the same call. Otherwise throws, or ends the run.
 std::vector<std::string> ProcessGroup::gather(const Message& mine, double seconds) {
     std::vector<Message> messages = exchange(mine, seconds);
-    const auto who = [&](std::size_t rank) { return mine.full_call() + ": " + rank_text(rank); };
+    const auto prefix = [&](std::size_t rank) { return mine.full_call() + ": " + rank_text(rank); };
     for (std::size_t rank = 0; rank < messages.size(); ++rank) {
         const Message& theirs = messages[rank];
         if (theirs.kind == Message::failed)
-            throw detail::SharedError("processes", who(rank), " has failed at ", theirs.full_call(), ": ",
+            throw detail::SharedError("processes", prefix(rank), " has failed at ", theirs.full_call(), ": ",
                                       theirs.contents);
-        if (theirs.kind == Message::leaves) throw detail::SharedError("processes", who(rank), " has left");
+        if (theirs.kind == Message::leaves) throw detail::SharedError("processes", prefix(rank), " has left");
     }
     if (!missing_text_.empty())
         end_all(mine.full_call() + ": " + (mine.kind == Message::timed_out ? mine.contents + ", and " : "") +
@@ -150,7 +150,7 @@ std::vector<std::string> ProcessGroup::gather(const Message& mine, double second
     std::vector<std::string> contents;
     for (std::size_t rank = 0; rank < messages.size(); ++rank)
         if (messages[rank].kind == Message::timed_out)
-            throw detail::SharedError("processes", who(rank), " timed out at ", messages[rank].full_call(),
+            throw detail::SharedError("processes", prefix(rank), " timed out at ", messages[rank].full_call(),
                                       ": ", messages[rank].contents);
     for (std::size_t rank = 0; rank < messages.size(); ++rank) {
         if (messages[rank].call != messages[0].call)
@@ -173,7 +173,7 @@ void ProcessGroup::fail(const std::string& call, const std::string& why) noexcep
 
 // After the timeout all processes exchange messages once more. A process that does not answer even then has
 // stopped, and the message names that process instead of one that waits itself.
-void ProcessGroup::wait_or_fail(const std::string& call, const std::string& where, const std::string& lacks,
+void ProcessGroup::wait_or_fail(const std::string& call, const std::string& where, const std::string& missing,
                                 const std::function<bool()>& done) {
     require_connected(call);
     const bool in_time = wire_.wait(options_.timeout, [&] {
@@ -189,7 +189,7 @@ void ProcessGroup::wait_or_fail(const std::string& call, const std::string& wher
         return false;
     });
     if (!in_time)
-        gather({Message::timed_out, call, where, lacks + " within " + seconds_text(options_.timeout)},
+        gather({Message::timed_out, call, where, missing + " within " + seconds_text(options_.timeout)},
                grace_seconds);
 }
 
@@ -234,10 +234,10 @@ template <class S> bool ProcessGroup::sum_in_order(std::span<S> numbers, std::sp
         for (std::size_t rank = 1; rank < ranks; ++rank) sum += from[rank][i];
         mine[i] = sum;
     }
-    for (detail::Piece& piece : sends) piece.at = mine.data(), piece.bytes = mine.size_bytes();
+    for (detail::Piece& piece : sends) piece.data = mine.data(), piece.bytes = mine.size_bytes();
     for (detail::Piece& piece : receives) {
         const std::span<S> theirs = share(static_cast<std::size_t>(piece.rank));
-        piece.at = theirs.data();
+        piece.data = theirs.data();
         piece.bytes = theirs.size_bytes();
     }
     return exchange_pieces(sends, receives);
@@ -258,10 +258,10 @@ template <class S> void ProcessGroup::sum(AllReduce how, std::span<S> numbers, s
             done = wire_.sum(scratch.data(), numbers.data(), numbers.size(), options_.timeout);
     }
     if (done) return;
-    const std::string lacks =
+    const std::string missing =
         "the numbers of other processes did not arrive within " + seconds_text(options_.timeout);
-    exchange({Message::timed_out, "sum", "", lacks}, grace_seconds);
-    end_all("sum: " + lacks +
+    exchange({Message::timed_out, "sum", "", missing}, grace_seconds);
+    end_all("sum: " + missing +
             (missing_text_.empty() ? " on " + rank_text(static_cast<std::size_t>(rank())) +
                                          ", although all processes have answered"
                                    : ", and " + missing_text_));

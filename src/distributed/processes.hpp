@@ -77,9 +77,9 @@ public:
     // this only right after all_gather(). After an error MPI may still use the memory of both, so it must not
     // be freed.
     template <class S> void sum(AllReduce how, std::span<S> numbers, std::span<S> scratch);
-    // Waits until done() returns true, between two all_gather(). `lacks` describes what is missing, for the
-    // error after the timeout. Throws as all_gather() does if a process reports a failure or leaves.
-    void wait_or_fail(const std::string& call, const std::string& where, const std::string& lacks,
+    // Waits until done() returns true, between two all_gather(). `missing` is the text of the error after
+    // the timeout. Throws as all_gather() does if a process reports a failure or leaves.
+    void wait_or_fail(const std::string& call, const std::string& where, const std::string& missing,
                       const std::function<bool()>& done);
     // Begins to send a piece to a rank that waits for the label and then calls take().
     void post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> kept);

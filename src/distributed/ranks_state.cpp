@@ -14,7 +14,7 @@ namespace tally {
 
 namespace {
 
-const std::string under = "window", batches_entry = under + "/micro_batches";
+const std::string prefix = "window", batches_entry = prefix + "/micro_batches";
 
 // Returns whether each process has its own value of this entry of a window.
 bool is_own(std::string_view name) {
@@ -35,15 +35,15 @@ void put(TrainingState& to, const std::string& name, const TrainingState::Entry&
 // separate sums for each of them. Between two windows all processes have the same values.
 void require_resumable(int ranks, const TrainingState& file, const std::string& path) {
     const std::int64_t saved = file.has("processes/count") ? file.get<std::int64_t>("processes/count") : 1;
-    const bool parts = file.has(rank_prefix(0) + batches_entry);
-    if (!parts && (!file.has(batches_entry) || file.get<std::int64_t>(batches_entry) == 0)) return;
-    const std::string by = std::to_string(saved) + (saved == 1 ? " process" : " processes");
+    const bool has_parts = file.has(rank_prefix(0) + batches_entry);
+    if (!has_parts && (!file.has(batches_entry) || file.get<std::int64_t>(batches_entry) == 0)) return;
+    const std::string saved_by = std::to_string(saved) + (saved == 1 ? " process" : " processes");
     if (saved != ranks)
-        throw Error("ranks", "load: '", path, "' was saved in the middle of a window by ", by,
-                    ", but this run has ", ranks, "; resume with ", by,
+        throw Error("ranks", "load: '", path, "' was saved in the middle of a window by ", saved_by,
+                    ", but this run has ", ranks, "; resume with ", saved_by,
                     ", or from a file that was saved between two windows");
-    if (!parts && saved > 1)
-        throw Error("ranks", "load: '", path, "' was saved in the middle of a window by ", by,
+    if (!has_parts && saved > 1)
+        throw Error("ranks", "load: '", path, "' was saved in the middle of a window by ", saved_by,
                     " with joined exact sums, by an earlier version of tally that is not supported any more; "
                     "resume from a file that was saved between two windows");
 }
@@ -79,7 +79,7 @@ template <class S> TrainingState own_part(const Window<S>& window, Module<S>* mo
             throw Error("ranks", "save: the name '", name,
                         "' is reserved; use names without the prefixes 'window/' and 'processes/'");
     TrainingState all, part;
-    window.save(all, under, model);
+    window.save(all, prefix, model);
     for (const auto& [name, entry] : all.entries()) put(is_own(name) ? part : shared, name, entry);
     return part;
 }
@@ -140,7 +140,7 @@ template <class S> TrainingState DataParallel<S>::load(const std::string& path, 
             detail::send_parcel(processes_, rank, call_, detail::state_bytes(state_for(rank, file)));
     });
     detail::ApplyState commit;
-    or_report(processes_, call_, [&] { commit = window.validate_state(mine, under, options_.model, {}); });
+    or_report(processes_, call_, [&] { commit = window.validate_state(mine, prefix, options_.model, {}); });
     processes_.all_gather(call_, "all of it", "");
     processes_.wire().free_sent();
     commit();

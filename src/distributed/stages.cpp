@@ -12,9 +12,9 @@ namespace tally {
 template <class S>
 std::vector<std::string> PipelineParallel<S>::all_gather(const std::string& what, const std::string& mine) {
     others_get_error_ = true;  // an error in this call is thrown on all processes
-    std::vector<std::string> words = processes_.all_gather(what + call_, mine);
+    std::vector<std::string> all = processes_.all_gather(what + call_, mine);
     others_get_error_ = false;
-    return words;
+    return all;
 }
 
 template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const Named& options) {
@@ -68,9 +68,9 @@ detail::MeasuredGradients PipelineParallel<S>::measured(const detail::MeasuredGr
         all_gather("the gradients of all stages, ", {reinterpret_cast<const char*>(&mine), sizeof mine});
     double squares = 0;
     detail::MeasuredGradients sum;
-    for (const std::string& one : all) {
+    for (const std::string& message : all) {
         detail::MeasuredGradients theirs;
-        std::memcpy(&theirs, one.data(), sizeof theirs);
+        std::memcpy(&theirs, message.data(), sizeof theirs);
         squares += theirs.norm * theirs.norm;
         sum.non_finite += theirs.non_finite;
     }

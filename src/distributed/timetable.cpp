@@ -18,13 +18,13 @@ using detail::StageSeconds;
 std::vector<detail::PipeStep> order_of(PipeSchedule schedule, bool split, int stage, int stages,
                                        int micro_batches) {
     detail::require(micro_batches >= 1, "pipe", micro_batches, " micro-batches; pass at least 1");
-    const int ahead =
+    const int warm_up =
         schedule == PipeSchedule::gpipe ? micro_batches : std::min(micro_batches, stages - stage);
     // Stage s defers the weight gradients of s micro-batches, so each stage keeps at most `stages` inputs.
     const int deferred = split ? stage : 0;
     std::vector<detail::PipeStep> order;
     int forwards = 0, weights = 0;
-    while (forwards < ahead) order.push_back({'F', forwards++, stage});
+    while (forwards < warm_up) order.push_back({'F', forwards++, stage});
     for (int k = 0; k < micro_batches; ++k) {
         order.push_back({'B', k, stage});
         if (split && k >= deferred) order.push_back({'W', weights++, stage});
