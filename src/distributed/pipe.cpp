@@ -276,7 +276,7 @@ detail::PipeResult Pipe<S>::run(int micro_batches, const Input& input, const Los
             throw Error("pipe", call, ": rank 0 runs pipe ", numbers[0], ", and rank ", rank, " runs pipe ",
                         numbers[rank], " (numbered as constructed); run the same pipe on all processes");
     ++runs_;
-    detail::pipe_processes = processes_.size();  // read by the next end of a window
+    detail::pipe_processes = processes_.size();  // windows then reject options that need all stages
     Run<S> run(processes_, own_, first_, stages_, options_.device, call);
     return run.execute(by_time(Timetable::of(options_.schedule, stages_, micro_batches), first_, own_.size()),
                        input, loss);
