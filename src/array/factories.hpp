@@ -18,7 +18,7 @@ struct TensorOptions {
 namespace detail {
 // Returns numbers distributed uniformly in [low, high). Element i depends only on (seed, stream, i).
 template <class S>
-Array<S> random_uniform(const Shape& shape, const TensorOptions& how, S low = 0, S high = 1) {
+Array<S> uniform_array(const Shape& shape, const TensorOptions& how, S low = 0, S high = 1) {
     Array<S> values = Array<S>::empty(shape);
     random::detail::fill_uniform<S>(std::span(values.raw(), values.size()), how.seed, how.stream, low, high);
     return values.to(how.device);
@@ -26,7 +26,7 @@ Array<S> random_uniform(const Shape& shape, const TensorOptions& how, S low = 0,
 
 // Returns normally distributed numbers. Element i depends only on (seed, stream, i).
 template <class S>
-Array<S> random_normal(const Shape& shape, const TensorOptions& how, S mean = 0, S deviation = 1) {
+Array<S> normal_array(const Shape& shape, const TensorOptions& how, S mean = 0, S deviation = 1) {
     Array<S> values = Array<S>::empty(shape);
     random::detail::fill_normal<S>(std::span(values.raw(), values.size()), how.seed, how.stream, mean,
                                    deviation);

@@ -28,7 +28,7 @@ std::uint64_t revolve_cost(std::uint64_t steps, std::uint64_t snapshots);
 std::uint64_t revolve_split(std::uint64_t steps, std::uint64_t snapshots);
 
 // The cost of a Revolve so far.
-struct RevolveCount {
+struct RevolveCounts {
     std::size_t advanced = 0, recorded = 0;  // steps that only ran, and steps that were recorded
     std::size_t snapshots = 0;               // the most snapshots at one time
 };
@@ -36,7 +36,7 @@ struct RevolveCount {
 
 template <class T> class Revolve {
 public:
-    using Count = detail::RevolveCount;
+    using Count = detail::RevolveCounts;
 
     Revolve(Chain<T> steps, std::size_t snapshots)
         : steps_(std::make_shared<const Chain<T>>(std::move(steps))),
@@ -92,7 +92,7 @@ public:
         return value;
     }
     Var<T> run(std::size_t step, const Var<T>& x) const { return (*steps_)[step](x); }
-    detail::RevolveCount& count() { return *count_; }
+    detail::RevolveCounts& count() { return *count_; }
 
 private:
     struct Snapshot {
@@ -101,7 +101,7 @@ private:
     };
     std::shared_ptr<const Chain<T>> steps_;
     std::size_t max_snapshots_;
-    std::shared_ptr<detail::RevolveCount> count_;
+    std::shared_ptr<detail::RevolveCounts> count_;
     Var<T> x_;
     std::vector<Snapshot> taken_;  // without x, in the order of the steps
 };

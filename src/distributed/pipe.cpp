@@ -20,7 +20,7 @@ namespace tally {
 
 namespace {
 
-std::string to_text(const detail::PipeStep& step) {
+std::string to_text(const Timetable::Step& step) {
     return std::string(step.what == 'F' ? "forward" : "backward") + " of micro-batch " +
            std::to_string(step.micro) + " in stage " + std::to_string(step.stage);
 }
@@ -46,14 +46,14 @@ template <class T> T from_bytes(const std::string& bytes) {
 
 // Returns the steps of a process's stages, ordered by their time in the timetable. In this order each step
 // waits only for earlier steps, so the processes cannot deadlock.
-std::vector<detail::PipeStep> by_time(const Timetable& table, int first, std::size_t own) {
-    std::vector<detail::PipeStep> steps;
+std::vector<Timetable::Step> by_time(const Timetable& table, int first, std::size_t own) {
+    std::vector<Timetable::Step> steps;
     for (std::size_t i = 0; i < own; ++i) {
         const auto& stage = table.stages[static_cast<std::size_t>(first) + i];
         steps.insert(steps.end(), stage.begin(), stage.end());
     }
     std::stable_sort(steps.begin(), steps.end(),
-                     [](const detail::PipeStep& a, const detail::PipeStep& b) { return a.begin < b.begin; });
+                     [](const auto& a, const auto& b) { return a.begin < b.begin; });
     return steps;
 }
 
@@ -78,13 +78,13 @@ public:
         result_.live.resize(own.size());
     }
 
-    detail::PipeResult execute(const std::vector<detail::PipeStep>& steps, const Input& input,
+    detail::PipeResult execute(const std::vector<Timetable::Step>& steps, const Input& input,
                                const LossOf& loss) {
         using Clock = std::chrono::steady_clock;
         const auto begun = Clock::now();
         const auto now = [&] { return std::chrono::duration<double>(Clock::now() - begun).count(); };
         try {
-            for (detail::PipeStep step : steps) {
+            for (Timetable::Step step : steps) {
                 where_ = to_text(step);
                 step.begin = now();
                 const auto i = static_cast<std::size_t>(step.stage - first_);

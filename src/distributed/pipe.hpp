@@ -23,9 +23,9 @@ struct PipeOptions {
 
 // Result of Pipe::run().
 struct PipeResult {
-    double loss = 0;              // sum over all micro-batches in their order, the same on all processes
-    std::vector<PipeStep> steps;  // of this process, in the order of execution; seconds since its run began
-    std::vector<int> live;        // for each of its stages, the most micro-batches that it kept at a time
+    double loss = 0;                   // sum over all micro-batches in their order, the same on all processes
+    std::vector<TimetableStep> steps;  // of this process, as executed; seconds since its run began
+    std::vector<int> live;  // for each of its stages, the most micro-batches that it kept at a time
 };
 }  // namespace detail
 

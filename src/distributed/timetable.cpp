@@ -15,14 +15,14 @@ namespace {
 using detail::StageSeconds;
 
 // Returns the order of a stage's steps. With `split` the gradients of the weights are separate steps.
-std::vector<detail::PipeStep> order_of(PipeSchedule schedule, bool split, int stage, int stages,
-                                       int micro_batches) {
+std::vector<Timetable::Step> order_of(PipeSchedule schedule, bool split, int stage, int stages,
+                                      int micro_batches) {
     detail::require(micro_batches >= 1, "pipe", micro_batches, " micro-batches; pass at least 1");
     const int warm_up =
         schedule == PipeSchedule::gpipe ? micro_batches : std::min(micro_batches, stages - stage);
     // Stage s defers the weight gradients of s micro-batches, so each stage keeps at most `stages` inputs.
     const int deferred = split ? stage : 0;
-    std::vector<detail::PipeStep> order;
+    std::vector<Timetable::Step> order;
     int forwards = 0, weights = 0;
     while (forwards < warm_up) order.push_back({'F', forwards++, stage});
     for (int k = 0; k < micro_batches; ++k) {
@@ -34,16 +34,16 @@ std::vector<detail::PipeStep> order_of(PipeSchedule schedule, bool split, int st
     return order;
 }
 
-double seconds_of(const detail::PipeStep& step, bool split, const StageSeconds& stage) {
+double seconds_of(const Timetable::Step& step, bool split, const StageSeconds& stage) {
     if (step.what == 'F') return stage.forward;
     if (step.what == 'W') return stage.weights;
     return split ? stage.inputs : stage.inputs + stage.weights;
 }
 
 // Returns the most micro-batches that are live at a time: from the forward step to the last use of the input.
-int most_live(const std::vector<detail::PipeStep>& steps, bool split) {
+int most_live(const std::vector<Timetable::Step>& steps, bool split) {
     int live = 0, most = 0;
-    for (const detail::PipeStep& step : steps) {
+    for (const Timetable::Step& step : steps) {
         if (step.what == 'F') most = std::max(most, ++live);
         if (step.what == (split ? 'W' : 'B')) --live;
     }
@@ -54,9 +54,9 @@ Timetable simulate(PipeSchedule schedule, bool split, const std::vector<StageSec
                    int micro_batches) {
     const std::size_t count = stages.size();
     detail::require(count > 0, "pipe", "a timetable of 0 stages; pass at least 1");
-    Timetable table{std::vector<std::vector<detail::PipeStep>>(count), 0, {}};
+    Timetable table{std::vector<std::vector<Timetable::Step>>(count), 0, {}};
     std::vector<std::vector<double>> forward_ends(count), backward_ends(count);
-    std::vector<std::vector<detail::PipeStep>> orders;
+    std::vector<std::vector<Timetable::Step>> orders;
     for (int s = 0; s < static_cast<int>(count); ++s)
         orders.push_back(order_of(schedule, split, s, static_cast<int>(count), micro_batches));
 
@@ -65,7 +65,7 @@ Timetable simulate(PipeSchedule schedule, bool split, const std::vector<StageSec
         for (std::size_t s = 0; s < count; ++s) {
             auto& done = table.stages[s];
             while (done.size() < orders[s].size()) {
-                detail::PipeStep step = orders[s][done.size()];
+                Timetable::Step step = orders[s][done.size()];
                 // A forward step waits for the previous stage, a backward step for the next one.
                 const std::vector<double>* from = nullptr;
                 if (step.what == 'F' && s > 0) from = &forward_ends[s - 1];
@@ -111,7 +111,7 @@ Timetable detail::zero_bubble(int stages, int micro_batches) {
 double Timetable::bubble() const {
     double worked = 0;
     for (const auto& stage : stages)
-        for (const detail::PipeStep& step : stage) worked += step.end - step.begin;
+        for (const Timetable::Step& step : stage) worked += step.end - step.begin;
     return 1 - worked / (seconds * static_cast<double>(stages.size()));
 }
 
@@ -119,7 +119,7 @@ std::string Timetable::drawing(double unit) const {
     std::string lanes;
     for (const auto& stage : stages) {
         std::string lane(static_cast<std::size_t>(std::lround(seconds / unit)), '.');
-        for (const detail::PipeStep& step : stage)
+        for (const Timetable::Step& step : stage)
             for (auto at = std::lround(step.begin / unit); at < std::lround(step.end / unit); ++at)
                 lane[static_cast<std::size_t>(at)] = step.what;
         lanes += lane + "\n";

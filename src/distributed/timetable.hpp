@@ -15,7 +15,7 @@ std::string to_string(PipeSchedule schedule);  // "GPipe", "1F1B"
 
 namespace detail {
 // One step of one stage.
-struct PipeStep {
+struct TimetableStep {
     char what;  // F forward, B backward (only of the inputs if a W follows), W gradients of the weights
     int micro, stage;
     double begin = 0, end = 0;
@@ -29,7 +29,7 @@ struct StageSeconds {
 
 // The steps of all stages with their times.
 struct Timetable {
-    using Step = detail::PipeStep;
+    using Step = detail::TimetableStep;
 
     // Computes a timetable in which each step begins as soon as its stage is free and its input is available.
     // Sending takes no time.

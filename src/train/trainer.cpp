@@ -110,19 +110,19 @@ NamedOptions training_options(const detail::TrainerOptions<S>& options, std::int
             {"non_finite", detail::to_text(non_finite)}};
 }
 
-Array<double> as_array(const std::vector<detail::UpdateRecord>& records) {
+Array<double> as_array(const std::vector<detail::TrainingRecord>& records) {
     std::vector<double> numbers;
-    for (const detail::UpdateRecord& r : records)
+    for (const detail::TrainingRecord& r : records)
         for (const double number : {static_cast<double>(r.update), r.epoch, r.sum, r.count,
                                     r.norm.value_or(-1), r.learning_rate, r.samples_per_second})
             numbers.push_back(number);
     return Array<double>({static_cast<std::int64_t>(records.size()), record_width}, numbers);
 }
 
-std::vector<detail::UpdateRecord> as_records(const StateReader& saved, const Array<double>& numbers) {
+std::vector<detail::TrainingRecord> as_records(const StateReader& saved, const Array<double>& numbers) {
     if (numbers.shape().rank() != 2 || numbers.shape()[1] != record_width)
         saved.fail("records of " + to_string(numbers.shape()) + "; (n, 7) expected");
-    std::vector<detail::UpdateRecord> records;
+    std::vector<detail::TrainingRecord> records;
     for (const double* r = numbers.span().data();
          records.size() < static_cast<std::size_t>(numbers.shape()[0]); r += record_width) {
         if (!(r[0] >= 0 && r[0] <= 0x1p53) || std::floor(r[0]) != r[0])
@@ -206,8 +206,8 @@ template <class S> bool Trainer<S>::train_epoch() {
     on_window_end(window_.flush());
     ++epoch_;
     position_ = 0;
-    const bool drawable = std::any_of(records_.begin(), records_.end(),
-                                      [](const detail::UpdateRecord& r) { return std::isfinite(r.loss()); });
+    const bool drawable =
+        std::any_of(records_.begin(), records_.end(), [](const auto& r) { return std::isfinite(r.loss()); });
     if (!options_.loss_curve.empty() && drawable)
         write_file_atomically(options_.loss_curve, detail::loss_curve_svg(records_));
     // After the other files, so that a process that resumes from the checkpoint finds them complete.
@@ -332,7 +332,7 @@ template <class S> double Trainer<S>::seconds() const {
 template <class S> void Trainer<S>::open_metrics() {
     const auto open = [&](const std::string& path, std::ofstream& file, std::string text, auto line) {
         if (path.empty() || file.is_open()) return;
-        for (const detail::UpdateRecord& record : records_) text += line(record);
+        for (const detail::TrainingRecord& record : records_) text += line(record);
         write_file_atomically(path, text);
         file.open(path, std::ios::app);
         if (!file) throw Error("[trainer] cannot write '" + path + "'");
@@ -351,7 +351,7 @@ template <class S> void Trainer<S>::log() {
     logged_at_ = now;
     samples_since_ = 0;
     records_.push_back(std::exchange(current_record_, {}));
-    const detail::UpdateRecord& record = records_.back();
+    const detail::TrainingRecord& record = records_.back();
     if (csv_.is_open() && !(csv_ << detail::csv_line(record) << std::flush))
         throw Error("[trainer] cannot write '" + options_.metrics_csv + "'");
     if (jsonl_.is_open() && !(jsonl_ << detail::json_line(record) << std::flush))
@@ -375,7 +375,7 @@ template <class S> void Trainer<S>::log() {
     }
 }
 
-template <class S> detail::TrainingSummary Trainer<S>::summary() const {
+template <class S> detail::TrainingTotals Trainer<S>::summary() const {
     const memory::Report report = memory::report(device());
     const auto peak = [&](MemoryClass row) { return report.peak_by[static_cast<std::size_t>(row)]; };
     const std::size_t kept = peak(MemoryClass::parameter) + peak(MemoryClass::gradient);

@@ -69,8 +69,8 @@ template <class S> struct TrainerOptions {
 
 template <class S> class Trainer {
 public:
-    using Record = detail::UpdateRecord;
-    using Summary = detail::TrainingSummary;
+    using Record = detail::TrainingRecord;
+    using Summary = detail::TrainingTotals;
     using Options = detail::TrainerOptions<S>;
 
     // Returns the loss of some items of the data set, from a forward pass of the model with `pass`.

@@ -29,13 +29,13 @@ std::string clock(double seconds) {
 
 std::string detail::csv_head() { return "update,epoch,loss,count,norm,learning_rate,samples_per_second\n"; }
 
-std::string detail::csv_line(const detail::UpdateRecord& r) {
+std::string detail::csv_line(const detail::TrainingRecord& r) {
     return std::to_string(r.update) + "," + detail::to_text(r.epoch) + "," + detail::to_text(r.loss()) + "," +
            detail::to_text(r.count) + "," + (r.norm ? detail::to_text(*r.norm) : "") + "," +
            detail::to_text(r.learning_rate) + "," + detail::to_text(r.samples_per_second) + "\n";
 }
 
-std::string detail::json_line(const detail::UpdateRecord& r) {
+std::string detail::json_line(const detail::TrainingRecord& r) {
     return "{\"update\": " + std::to_string(r.update) + ", \"epoch\": " + json_number(r.epoch) +
            ", \"loss\": " + json_number(r.loss()) + ", \"count\": " + json_number(r.count) +
            ", \"norm\": " + (r.norm ? json_number(*r.norm) : "null") +
@@ -56,7 +56,7 @@ std::string detail::progress_line(const detail::Progress& p) {  // at most 80 ch
            clock(p.seconds_left) + " left";
 }
 
-std::string to_string(const detail::TrainingSummary& s) {
+std::string to_string(const detail::TrainingTotals& s) {
     std::string text = "epochs " + std::to_string(s.epochs) + ", updates " + std::to_string(s.updates) +
                        "; " + std::to_string(s.samples) + " samples in " + detail::to_text(s.seconds, 4) +
                        " s: " + detail::to_text(s.samples_per_second(), 4) + " samples/s\n";
@@ -101,7 +101,7 @@ constexpr const char* styles =
     ".t-mark{fill:#0b57d0}\n";
 
 // Returns one point per column of pixels: the mean of the losses in this column.
-std::string points(const std::vector<detail::UpdateRecord>& records, const Axis& x, const Axis& y,
+std::string points(const std::vector<detail::TrainingRecord>& records, const Axis& x, const Axis& y,
                    int& count) {
     std::string all;
     for (std::size_t i = 0; i < records.size();) {
@@ -119,10 +119,11 @@ std::string points(const std::vector<detail::UpdateRecord>& records, const Axis&
 
 }  // namespace
 
-std::string detail::loss_curve_svg(std::span<const detail::UpdateRecord> records, const std::string& title) {
-    std::vector<detail::UpdateRecord> finite;
+std::string detail::loss_curve_svg(std::span<const detail::TrainingRecord> records,
+                                   const std::string& title) {
+    std::vector<detail::TrainingRecord> finite;
     double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (const detail::UpdateRecord& record : records) {
+    for (const detail::TrainingRecord& record : records) {
         if (!std::isfinite(record.loss())) continue;
         finite.push_back(record);
         low = std::min(low, record.loss());

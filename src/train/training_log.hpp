@@ -11,7 +11,7 @@ namespace tally {
 
 namespace detail {
 // One update, or several updates since the last line of the log.
-struct UpdateRecord {
+struct TrainingRecord {
     std::int64_t update = 0;  // its number, from 1
     double epoch = 0;         // number of epochs since the start, such as 1.25
     double sum = 0, count = 0;
@@ -24,24 +24,24 @@ struct UpdateRecord {
 // These write each number with as few digits as read back to the same value. CSV leaves a missing norm empty.
 // JSON writes null for a missing norm, for an infinite number and for NaN.
 std::string csv_head();
-std::string csv_line(const UpdateRecord& record);
-std::string json_line(const UpdateRecord& record);
+std::string csv_line(const TrainingRecord& record);
+std::string json_line(const TrainingRecord& record);
 
 // Draws the loss over the updates as a complete SVG file. Throws if no loss is finite.
-std::string loss_curve_svg(std::span<const UpdateRecord> records, const std::string& title = "Loss");
+std::string loss_curve_svg(std::span<const TrainingRecord> records, const std::string& title = "Loss");
 
 // State of a training, for a line of progress.
 struct Progress {
     std::int64_t epoch = 0, epochs = 0;  // number of the current epoch, from 1, and number of all epochs
     double done = 0;                     // completed part of the training, from 0 to 1
-    UpdateRecord last;
+    TrainingRecord last;
     double samples_per_second = 0, seconds_left = 0;
 };
 // Returns a line such as "epoch 2/3 [####......] update 40, loss 0.4297 = 27.5/64, 1234/s, 1:12 left".
 std::string progress_line(const Progress& progress);
 
 // Time, counts and memory of a training.
-struct TrainingSummary {
+struct TrainingTotals {
     double seconds = 0;
     std::int64_t epochs = 0, updates = 0;    // of the whole training
     std::int64_t samples = 0;                // of this process, like the following counts
@@ -57,6 +57,6 @@ struct TrainingSummary {
 }  // namespace detail
 
 // Returns two to four lines of text.
-std::string to_string(const detail::TrainingSummary& summary);
+std::string to_string(const detail::TrainingTotals& summary);
 
 }  // namespace tally

@@ -31,10 +31,10 @@ TEST_CASE("factories: create tensors from a shape, a type and a seed") {
     CHECK(eye<double>(2).value().to_vector() == V{1, 0, 0, 1});
     CHECK(eye(0).shape() == Shape{0, 0});
     CHECK(randn<double>({5}, {.seed = 7}).value().to_vector() ==
-          detail::random_normal<double>({5}, {.seed = 7, .stream = 0}).to_vector());
+          detail::normal_array<double>({5}, {.seed = 7, .stream = 0}).to_vector());
     CHECK(randn({5}, {.seed = 7}).value().to_vector() != randn({5}, {.seed = 8}).value().to_vector());
     CHECK(uniform({9}, 2, 3, {.seed = 1, .stream = 4}).value().to_vector() ==
-          detail::random_uniform<float>({9}, {.seed = 1, .stream = 4}, 2, 3).to_vector());
+          detail::uniform_array<float>({9}, {.seed = 1, .stream = 4}, 2, 3).to_vector());
     CHECK_FALSE(zeros({2}).requires_grad());
     CHECK_THROWS_WITH(eye(-1), "[shape] negative extent: (-1, -1)");
     CHECK_THROWS_AS(eye(std::int64_t{1} << 33), Error);

@@ -1,4 +1,4 @@
-// Tests of timetable(): durations by closed forms, and the order of steps.
+// Tests of Timetable::of(): durations by closed forms, and the order of steps.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -17,7 +17,7 @@ constexpr PipeSchedule schedules[] = {PipeSchedule::gpipe, PipeSchedule::one_for
 
 }  // namespace
 
-TEST_CASE("timetable: the duration, bubble and number of live micro-batches follow closed forms") {
+TEST_CASE("Timetable::of: the duration, bubble and number of live micro-batches follow closed forms") {
     const std::uint64_t seed = common_seed("timetables");
     Random r(seed);
     for (int p = 1; p <= 6; ++p)
@@ -44,7 +44,7 @@ TEST_CASE("timetable: the duration, bubble and number of live micro-batches foll
         }
 }
 
-TEST_CASE("timetable: a stage never does two steps at once, nor a step before its input has arrived") {
+TEST_CASE("Timetable::of: a stage never does two steps at once, nor a step before its input has arrived") {
     const std::uint64_t seed = common_seed("stages of different speeds");
     Random r(seed);
     for (int round = 0; round < 60; ++round) {
@@ -81,7 +81,7 @@ TEST_CASE("timetable: a stage never does two steps at once, nor a step before it
     }
 }
 
-TEST_CASE("timetable: no stages or no micro-batches throw an Error") {
+TEST_CASE("Timetable::of: no stages or no micro-batches throw an Error") {
     CHECK(message_of([] { Timetable::of(PipeSchedule::gpipe, 0, 3); }) ==
           "[pipe] a timetable of 0 stages; pass at least 1");
     CHECK(message_of([] { Timetable::of(PipeSchedule::gpipe, 2, 0); }) ==
