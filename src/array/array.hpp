@@ -104,7 +104,7 @@ public:
 
     Array to(Device device) const;
     Array clone() const;
-    // Both share the buffer. slice_rows() returns the rows [from, to) of the first axis.
+    // The results share the buffer. slice_rows() returns the rows [from, to) of the first axis.
     Array reshaped(const Shape& shape) const;
     Array slice_rows(std::int64_t from, std::int64_t to) const;
 
@@ -137,7 +137,7 @@ public:
 
 private:
     friend class detail::Saved<Array>;
-    struct Uncounted {};
+    struct Uncounted {};  // copies without counting a reference, because Saved counts with ref_saved()
     Array(Uncounted, const Array& other)
         : data_(other.data_), shape_(other.shape_), device_(other.device_), storage_(other.storage_) {}
     [[gnu::always_inline]] Array(const Shape& shape, Device device) : shape_(shape), device_(device) {
@@ -154,12 +154,12 @@ private:
     memory::detail::Storage* storage_ = nullptr;
 };
 
-// Prints "[-0.3536  0.0207 -0.6125]", one pair of brackets for each axis. Long axes are shortened.
+// Returns "[-0.3536  0.0207 -0.6125]", with nested brackets for more axes. Long axes are shortened.
 template <class S> std::string to_string(const Array<S>& array, int digits = 4);
 template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& array);
 
 namespace detail {
-// Throws Error unless another thread has replaced the value: the saved buffer is then still unchanged.
+// Throws Error, unless only an optimizer on another thread has replaced the value: `saved` is then unchanged.
 [[gnu::cold]] void require_not_modified(const char* op, const memory::detail::Storage* saved,
                                         std::uint32_t version, const Shape& shape);
 
@@ -201,6 +201,7 @@ private:
 [[noreturn]] void fail_devices(const char* op, Device a, Device b);
 [[noreturn]] void fail_without_memory(const char* op);
 
+// Returns whether only x uses its temporary buffer, so that the buffer may be overwritten.
 template <class S> [[gnu::always_inline]] inline bool is_unique(const Array<S>& x) {
     const memory::detail::Storage* const storage = x.storage();
     return storage && memory::detail::is_unique_temporary(storage) &&
@@ -233,8 +234,8 @@ template <class S> [[gnu::always_inline]] inline void make_unique_buffer(Array<S
         replace_by_copy(x);
 }
 
-// Call this before an intended in-place update. Saved values keep the old buffer, and its version is raised
-// so that backward() reports the update.
+// Call this before an intended in-place update. If x is saved for backward(), x moves to a copy. backward()
+// then throws on this thread, and still uses the old buffer on other threads.
 template <class S> void before_in_place_update(Array<S>& x) {
     if (!x.storage() || memory::detail::saved_count(x.storage()) == 0) return;
     const Array<S> saved = x;
@@ -285,7 +286,7 @@ const detail::Kernels<S>& kernels_for(const char* op, const Array<S>& a, const O
 }
 
 namespace detail {
-// True while a custom operation's backward function runs, which may add to a buffer that it should set.
+// True while call_custom_backward() runs a function that may add to a buffer that the function should set.
 inline constinit thread_local bool zero_output_buffers = false;
 }  // namespace detail
 
@@ -346,8 +347,8 @@ inline constexpr auto small_contiguous = [] {
     for (std::size_t size = 0; size < walks.size(); ++size) make_contiguous(walks[size], size);
     return walks;
 }();
-// Returns the index of operands that have the output's shape. Up to 16 elements the index is a constant,
-// because a kernel would stall on an index that has just been written. Larger ones are built in `scratch`.
+// Returns the index of operands that have the output's shape. A kernel would stall on an index that has just
+// been written, so the indices of up to 16 elements are constants. A larger index is built in `scratch`.
 [[gnu::always_inline]] inline const StridedIndex<2>& contiguous_index(std::size_t size,
                                                                       StridedIndex<2>& scratch) {
     if (size < small_contiguous.size()) return small_contiguous[size];

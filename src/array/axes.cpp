@@ -17,7 +17,7 @@ namespace {
 
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
-// Returns whether more than `ordered_row` adjacent elements of the same first index are summed to one number.
+// Returns whether the operand repeats for more than `ordered_row` elements of the last axes, without axis 0.
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;
@@ -26,7 +26,8 @@ bool sums_long_rows(const Shape& out, const Strides& stride) {
     return row > ordered_row;
 }
 
-// Merges an axis with the axis before it if every operand passes through both with a single stride.
+// Merges an axis with the axis before it if every operand passes through both with a single stride. Axis 0
+// stays separate if an operand sums long rows (kernels.hpp).
 template <int N> void merge(StridedIndex<N>& walk, const Shape& out, const std::array<Strides, N>& stride) {
     bool first_alone = false;
     for (std::size_t i = 0; i < N; ++i) first_alone = first_alone || sums_long_rows(out, stride[i]);
@@ -98,7 +99,7 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
 
     ReductionPlan r{{1, 1, 1}, {}, {}};
     Axes extents, kept, gone;
-    int changes = 0;  // kept, reduced, kept axes need no permutation; more changes do
+    int changes = 0;  // between kept and reduced axes
     for (int axis = 0; axis < shape.rank(); ++axis) {
         const auto at = static_cast<std::size_t>(axis);
         if (axis > 0 && reduced[at] != reduced[at - 1]) ++changes;
@@ -117,7 +118,7 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
     }
     r.shape = Shape(extents);
     r.fold.in_order = reduced[0] && r.fold.reduced <= ordered_sum;
-    if (changes > 2 || (changes == 2 && reduced[0])) {
+    if (changes > 2 || (changes == 2 && reduced[0])) {  // the reduced axes are not adjacent
         r.fold.outer *= r.fold.inner;
         r.fold.inner = 1;
         r.order = kept;

@@ -26,6 +26,7 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
 // Throws Error if a result would be the largest element of an empty set.
 void require_elements(const char* op, const ReductionPlan& plan, const Shape& shape);
 
+// Returns the sizes before the axis, of the axis and after it.
 ReduceAxes fold_around(const char* op, const Shape& shape, std::int64_t axis);
 
 // Inserts an axis of extent 1 at the position `axis`.

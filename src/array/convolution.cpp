@@ -11,7 +11,7 @@ namespace tally::detail {
 
 namespace {
 
-// The most elements of a group's columns or result: few for a CPU's cache, many for few launches on a GPU.
+// The most elements of a group. Few stay in the CPU's cache; many need few kernel launches on a GPU.
 std::size_t max_group_size(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
 
 constexpr std::int64_t max_extent = std::numeric_limits<std::int32_t>::max();
@@ -72,7 +72,7 @@ ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::
     plan.in = static_cast<std::size_t>(x[1]);
     plan.out = static_cast<std::size_t>(weight[0]);
     plan.weights = plan.in * w.tall * w.wide;
-    plan.shape = result_of("conv2d", x, weight[0], w);  // first: the products below cannot overflow then
+    plan.shape = result_of("conv2d", x, weight[0], w);  // throws before products below overflow
     plan.positions = w.down * w.across;
     std::size_t columns = 0;
     if (__builtin_mul_overflow(plan.weights, plan.positions, &columns) ||

@@ -39,7 +39,7 @@ public:
             im2col(x, first, count);
             const Into<S[]> to{y.dst + first * plan_.out * plan_.positions, y.how};
             const bool direct = count == 1;
-            if (!direct && to.how == Write::add)  // each sum begins with its old value, as it does if direct
+            if (!direct && to.how == Write::add)  // the sums in by_channel_ begin with y
                 kernel_.scatter(channel_major(count), to.dst, {by_channel_.raw(), Write::set});
             kernel_.matmul({plan_.out, count * plan_.positions, plan_.weights, false, false}, weight,
                            columns_.data(), direct ? to : Into<S[]>{by_channel_.raw(), to.how});
@@ -47,7 +47,7 @@ public:
         });
     }
 
-    // Writes to the gradient without a copy: the first group sets or adds as requested, the other groups add.
+    // The first group sets or adds as requested; the other groups add.
     void back_weight(const S* dy, const S* x, Into<S[]> dweight) {
         each_group([&](std::size_t first, std::size_t count) {
             im2col(x, first, count);
@@ -71,7 +71,7 @@ private:
         return Array<S>::empty({static_cast<std::int64_t>(size)}, device);
     }
 
-    // Visits once without images, too, so that sums over the images become 0.
+    // Without images, visits one empty group, so that sums over the images become 0.
     template <class Visit> void each_group(Visit visit) const {
         std::size_t first = 0;
         do {

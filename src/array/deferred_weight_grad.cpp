@@ -10,7 +10,7 @@ namespace tally::detail {
 
 namespace {
 
-constexpr std::size_t most_rows = 16;      // of one gradient: with more, the product takes most of the time
+constexpr std::size_t most_rows = 16;      // of one gradient; a longer product saves no more time
 constexpr std::size_t few_rows = 8;        // of one call
 constexpr std::size_t min_size = 1 << 12;  // of the gradient, in elements
 

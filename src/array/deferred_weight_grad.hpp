@@ -21,9 +21,9 @@ struct DeferRowsScope : private ScopedValue<bool> {
     explicit DeferRowsScope(bool may_defer) : ScopedValue(deferring_rows, may_defer) {}
 };
 
-// If a and b have few rows, copies these to add their product aᵀ b later, and returns true. An ordered sum
-// has the same bits if its rows are added one by one or together. Every reader and writer of the gradient, on
-// any thread, must call flush_rows() first while grad_flag::has_deferred_rows is set.
+// If a and b have few rows, copies the rows to add their product aᵀ b later, and returns true. The order of
+// the additions, and so the bits, stay the same. While grad_flag::has_deferred_rows is set, each access to the
+// gradient, on any thread, must call flush_rows() first.
 template <class S>
 bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientView<Array<S>>& to);
 

@@ -15,11 +15,11 @@ constexpr int digit_bits = 32;
 constexpr std::uint64_t digit_mask = 0xffffffff;
 constexpr std::int64_t digit_base = std::int64_t{1} << digit_bits;
 
-// The marks of a number are three counts of 21 bits in one word, enough for the additions of two sums.
+// The marks of a number are three counts of 21 bits in one word, enough for 2 * most_additions.
 constexpr std::int64_t positive_infinity = 1, negative_infinity = std::int64_t{1} << 21,
                        not_negative_zero = std::int64_t{1} << 42, one_mark = (std::int64_t{1} << 21) - 1;
 
-// IEEE 754: a number is fraction * 2^place * the smallest positive number, without the fraction's leading 1.
+// IEEE 754: a number is fraction * 2^place * the smallest positive number. Its bits lack the leading 1.
 template <class S> struct Format {
     using Word = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
     static constexpr int mantissa = std::numeric_limits<S>::digits - 1;
@@ -57,7 +57,7 @@ public:
     }
     bool negative() const { return negative_; }
 
-    // The number of binary places above the smallest positive number.
+    // The number of bits of the sum in units of the smallest positive number; 0 if the sum is 0.
     int places() const {
         std::size_t k = magnitude_.size();
         while (k > 0 && magnitude_[k - 1] == 0) --k;
@@ -98,8 +98,8 @@ private:
     bool negative_ = false;
 };
 
-// Rounds to nearest, ties to even. A fraction that is rounded up to a power of two carries into the exponent;
-// the largest number becomes infinity.
+// Rounds to nearest, ties to even. A fraction that is rounded up to a power of two carries into the exponent,
+// which may make the result infinite.
 template <class S> S rounded(const Magnitude& sum, int places) {
     using F = Format<S>;
     const int place = std::max(places - (F::mantissa + 1), 0);
@@ -198,7 +198,7 @@ template <class S> void ExactSum<S>::add_digits(std::span<const S> summand) {
             signs[i] = bits & F::sign ? -1 : 0;
             highest = std::max(highest, places[i] + F::mantissa);
         }
-        highest = std::min(highest / digit_bits, range_.highest);  // zeros may give a larger one
+        highest = std::min(highest / digit_bits, range_.highest);  // zeros alone may exceed this
         for (std::int64_t k = range_.lowest; k <= highest; ++k) {
             std::int64_t* const digits =
                 digits_.raw() + shape_.size() * static_cast<std::size_t>(k - range_.lowest) + from;
@@ -256,7 +256,7 @@ template <class S> void ExactSum<S>::carry() {
     additions_ = 1;
 }
 
-// Returns whether a highest digit needs one more digit.
+// Returns true if a highest digit is too large, so that the range needs one more digit.
 template <class S> bool ExactSum<S>::carry_within() {
     const std::size_t count = shape_.size(), digits = range_.digits();
     std::int64_t* at = digits_.raw();

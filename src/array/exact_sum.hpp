@@ -19,8 +19,8 @@
 namespace tally {
 
 namespace detail {
-// The digits that each number of an ExactSum has. Digit k counts 2^(32 k) times the type's smallest positive
-// number. Marks count the summands that were +inf, -inf (a NaN counts as both) or anything but -0.
+// The digits of each number. Digit k counts 2^(32 k) times the type's smallest positive number. Marks hold
+// three counts of summands: +inf, -inf (a NaN is in both), and finite numbers other than -0.
 struct ExactRange {
     std::int64_t lowest = std::numeric_limits<std::int32_t>::max(), highest = -1;  // no digits
     bool marks = false;
@@ -29,8 +29,7 @@ struct ExactRange {
         return static_cast<std::size_t>(std::max<std::int64_t>(highest - lowest + 1, 0));
     }
     std::size_t width() const { return digits() + marks; }
-    // The smallest range that contains both.
-    ExactRange with(const ExactRange& other) const {
+    ExactRange with(const ExactRange& other) const {  // the smallest range that contains both
         return {std::min(lowest, other.lowest), std::max(highest, other.highest), marks || other.marks};
     }
     bool operator==(const ExactRange&) const = default;
@@ -63,13 +62,13 @@ public:
 
     // ---- for files and sums over processes: sums of the same range are added digit by digit ----
     const detail::ExactRange& range() const { return range_; }
-    void widen(const detail::ExactRange& to);  // adds the digits of another range
+    void widen(const detail::ExactRange& to);  // includes `to`; new digits are 0
     // Carries, so that each digit is less than 2^32. The sum then counts as one addition.
     void carry();
     // The lowest digits of all numbers, then the next digits, and so on; the marks follow the highest digits.
     std::span<std::int64_t> digits() { return {digits_.raw(), shape_.size() * range_.width()}; }
-    // The number of additions since the last carry, which counts as one. Before digits of several sums are
-    // added, call carry() if their additions are more than 2 * most_additions together.
+    // The number of additions since the last carry(); a carried sum counts as one addition. Before digits of
+    // several sums are added, call carry() if their additions are more than 2 * most_additions together.
     std::int64_t additions() const { return additions_; }
     // Call this after writing to digits().
     void set_additions(std::int64_t additions) { additions_ = additions; }

@@ -1,4 +1,3 @@
-// Errors of calls that a locked or averaged parameter does not allow.
 #include "tally/array/gradient.hpp"
 
 #include "tally/base/error.hpp"

@@ -11,12 +11,12 @@ namespace tally {
 
 namespace grad_flag {
 inline constexpr std::uint8_t present = 1;       // the gradient has been written
-inline constexpr std::uint8_t first_write = 16;  // by a backward function; on leaves, by the one now running
-// A window sets these flags on the parameters whose gradients it accumulates.
+inline constexpr std::uint8_t first_write = 16;  // by a backward function; on a leaf: by the one now running
+// A window sets the next two flags on the parameters whose gradients it accumulates.
 inline constexpr std::uint8_t locked = 2;               // only the window may modify, clear or step
 inline constexpr std::uint8_t backward_locked = 4;      // only the window may run backward() into it
 inline constexpr std::uint8_t written_since_check = 8;  // by a backward pass, since the window last checked
-inline constexpr std::uint8_t has_deferred_rows = 32;   // must be flushed first (deferred_weight_grad.hpp)
+inline constexpr std::uint8_t has_deferred_rows = 32;   // call flush_rows() before any access to the gradient
 inline constexpr std::uint8_t escaped = 64;  // a caller may hold a reference, so additions are not deferred
 inline constexpr std::uint8_t holds_average = 128;  // MovingAverage::swap() has replaced the value
 }  // namespace grad_flag
@@ -43,7 +43,7 @@ inline bool is_backward_locked(std::uint8_t grad_flags) {
 [[noreturn]] void throw_locked(const char* call, const std::string& parameter);
 [[noreturn]] void throw_holds_average(const char* call, std::size_t parameter);
 
-inline constinit thread_local std::uint64_t backward_calls = 0;  // on this thread so far
+inline constinit thread_local std::uint64_t backward_calls = 0;  // outermost passes; GradCache counts one
 
 // Call this before modifying a value: if it is a moving average, swap() would later undo the modification.
 [[noreturn]] void throw_average_not_writable(const char* call);

@@ -14,7 +14,7 @@
 namespace tally::detail {
 
 // C[b] (m, n) = A[b] (m, k) · B[b] (k, n) for every b of the batch. Flags of `product` mark operands that are
-// stored transposed. If all members have the same B, the plan is a single product of more rows.
+// stored transposed. If all members have the same B and A is not transposed, the plan is a single product.
 struct ProductPlan {
     Product product;
     Shape shape;            // of the result
@@ -26,7 +26,7 @@ template <class S> void multiply(const Product& p, const Array<S>& a, const Arra
     if (!try_cached_transpose(p, a, b, c)) kernels_for("matmul", a, b).matmul(p, a.data(), b.data(), c);
 }
 
-// The products that compute the gradients of A and B for C = A · B, stored as the operands are.
+// The products for the gradients of A and B. The gradient of a transposed operand is stored transposed.
 inline Product product_for_a(const Product& p) {
     return p.transpose_a ? Product{p.k, p.m, p.n, p.transpose_b, true}
                          : Product{p.m, p.k, p.n, false, !p.transpose_b};
@@ -36,8 +36,8 @@ inline Product product_for_b(const Product& p) {
                          : Product{p.k, p.n, p.m, !p.transpose_a, false};
 }
 
-// Runs one product for each member of a batch. places(i, j, out) maps the matrix numbers of the planned A, B
-// and result to those of a, b and c.
+// Runs one product for each member of a batch. In a backward product, a or b is dy: places() takes the numbers
+// of the matrices of A, B and C in the plan, and returns the numbers of the matrices of a, b and c.
 template <class S, class Places> void multiply_each(const StridedIndex<2>& batch, const Product& p,
                                                     const Array<S>& a, const Array<S>& b, Into<S[]> c,
                                                     Places places) {

@@ -1,4 +1,4 @@
-// Shapes: limits of the extents, printing, negative axes, and NumPy's rules of broadcasting.
+// Limits of the extents, printing, negative axes, and NumPy's rules of broadcasting.
 #include "tally/array/shape.hpp"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ Shape::Shape(std::span<const std::int64_t> extents) {
                     " axes: " + detail::to_text(extents));
     }
     std::uint64_t pairs[3] = {}, size = 1;
-    std::size_t product = 1;  // of the extents other than 0: partial products must not overflow either
+    std::size_t product = 1;  // without extents of 0, so that huge extents next to a 0 throw, too
     for (std::size_t axis = 0; axis < extents.size(); ++axis) {
         const auto extent = static_cast<std::uint64_t>(extents[axis]);
         if (extent > std::numeric_limits<std::int32_t>::max()) fail_extent(extents, extents[axis]);

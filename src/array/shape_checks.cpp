@@ -1,4 +1,3 @@
-// Error messages of operations for shapes and numbers that do not fit.
 #include "tally/array/shape_checks.hpp"
 
 #include <cmath>

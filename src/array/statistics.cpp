@@ -1,4 +1,3 @@
-// Checks the shapes of a batch norm.
 #include "tally/array/statistics.hpp"
 
 #include "tally/array/axes.hpp"

@@ -10,7 +10,7 @@ namespace tally::detail {
 namespace {
 
 constexpr std::size_t min_size = 1 << 12;  // elements
-constexpr std::size_t min_rows = 2;        // 1 row: W is still in the CPU's cache, and a copy would not be
+constexpr std::size_t min_rows = 2;        // 1 row: reading a copy from memory costs more than it saves
 constexpr std::size_t max_rows = 12;       // more rows: the product takes so long that a copy gains nothing
 constexpr std::size_t first_use = 4;       // making a copy takes about as long as three uses save
 

@@ -27,7 +27,7 @@ concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     zip_back_a(functor::Add{}, dy, x, x, x, dx, true);
     zip_back_b(functor::Add{}, dy, x, x, x, dx, true);
 
-    accumulate_into(dx, dy);  // dx = dy or dx += dy; dx = dy shares the buffer
+    accumulate_into(dx, dy);  // dx = dy or dx += dy; a dx without memory shares the buffer of dy
     { detail::ones_like(x) } -> std::same_as<T>;
     // The shape and device of x; the first write adds the memory.
     { detail::like_without_memory(x) } -> std::same_as<T>;

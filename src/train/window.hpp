@@ -1,5 +1,5 @@
-// A Window accumulates the gradients of the micro-batches of one update. The window owns the only
-// denominator, and only finish() changes the parameters.
+// A Window collects the gradients of the micro-batches of an update. finish() divides their sum, changes the
+// parameters, and begins the next window of the same object.
 //
 //     Window<float> window(optimizer, {.micro_batches = 3, .total = 6});
 //     for (const Items& micro : split(in_order(6), 2))
@@ -63,8 +63,8 @@ namespace detail {
 // Options of Window.
 template <class S> struct WindowOptions {
     std::int64_t micro_batches = 0;  // the window is full after this many; 0: the caller decides
-    // The denominator, if the caller knows it before. add() then divides each loss before backward(). With 0,
-    // finish() divides the gradients once by the count of all losses.
+    // The denominator, if the caller knows it before the first add(). Each loss is then divided before
+    // backward(). With 0, finish() divides the gradients once by the count of all losses.
     double total = 0;
     Reduction reduction = Reduction::mean;
     Weigh weigh = Weigh::counted;
@@ -104,8 +104,8 @@ public:
     using AddOptions = detail::MicroBatchOptions;
     using V = Var<Array<S>>;
 
-    // Throws if a parameter already has a gradient. With a reducer, counts, losses and gradients are those of
-    // all processes, but each plans its own micro-batches. `also` names further options that must be equal.
+    // Throws if a parameter already has a gradient. With a reducer, the results of finish() are over all
+    // processes, but each process plans its own micro-batches. `also`: further options that must be equal.
     Window(Optimizer<S>& optimizer, Options options = {}, detail::GradientReducer<S>* reducer = nullptr,
            typename detail::GradientReducer<S>::Named also = {});
     Window(const Window&) = delete;
@@ -132,13 +132,13 @@ public:
     // Counts a micro-batch for which the caller ran backward(). A window uses either this function or add().
     void after_backward(double count, std::int64_t items = 0);
 
-    // Runs f as one step. If f throws, the window may contain half of the changes and accepts only discard().
+    // Runs f, which may change gradients in several calls. If f throws, the window accepts only discard().
     template <class F> void transaction(F f) {
         lock_.require_unchanged("transaction");
         mark_broken_on_error(f);
         lock_.snapshot();
     }
-    // Runs f, whose backward() adds a further part of the gradient of the micro-batch that was added last.
+    // Runs f. Its backward() adds a further part of the gradient to the micro-batch of the last add().
     template <class F> void backward(F f) {
         if (noise_estimator_) noise_estimator_->throw_measured();
         if (exact_) exact_->begin();
@@ -262,7 +262,7 @@ private:
     detail::Denominator<S> denominator_;
     std::optional<detail::ExactGradients<S>> exact_;                 // only with Sum::exact
     std::optional<detail::NoiseScaleEstimator<S>> noise_estimator_;  // only with Options::noise
-    std::shared_ptr<const void> average_in_use_;                     // while this window updates the average
+    std::shared_ptr<const void> average_in_use_;  // tells options.average that a window updates it
     std::vector<V> regularizers_;
     detail::ParameterLock<S> lock_;
     detail::TransposeCache<S> transpose_cache_;  // valid until the weights change
@@ -275,9 +275,9 @@ private:
     detail::SideEffects effects_;    // of the micro-batches that were added
     std::vector<Array<S>> gradient_backup_;  // for drop_micro: the gradients before this micro-batch
     std::vector<bool> had_gradient_;
-    bool broken_ = false;         // an error left the gradients unfinished
-    mutable bool saved_ = false;  // save() ran after the last micro-batch
-    int exceptions_at_open_ = std::uncaught_exceptions();
+    bool broken_ = false;                                  // an error left the gradients unfinished
+    mutable bool saved_ = false;                           // save() ran after the last micro-batch
+    int exceptions_at_open_ = std::uncaught_exceptions();  // with more in ~Window(), an error is unwinding
 };
 
 extern template class Window<float>;
