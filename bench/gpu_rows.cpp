@@ -94,7 +94,7 @@ std::vector<Row> kernels_alone(std::size_t rows, std::size_t columns, Device dev
     };
     StridedIndex<2> plain;
     detail::make_contiguous(plain, n);
-    const StridedIndex<2> down = detail::broadcast_walk({high, wide}, {high, wide}, {wide});
+    const StridedIndex<2> down = detail::broadcast_index({high, wide}, {high, wide}, {wide});
     return {
         {"relu" + size, "call",
          [=, &kernel] {

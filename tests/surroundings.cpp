@@ -24,7 +24,7 @@ tally::test::Surroundings tally::test::surroundings() {
         {"verifying", flag(detail::verifying)},
         {"checks of backward functions", flag(watching::checks)},
         {"the number of running backward passes", std::to_string(detail::context.backward_passes)},
-        {"the unlocked flags", std::to_string(detail::unlocked_flags)},
+        {"the unlocked flags", std::to_string(detail::ignored_flags)},
         {"a recorder", flag(detail::context.recorder != nullptr)},
         {"an observer", flag(watching::detail::observer != nullptr)},
         {"skipped kernels", flag(detail::skip_compute)},

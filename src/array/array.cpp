@@ -1,4 +1,3 @@
-// Construction, copies, in-place writes and printing of arrays.
 #include "tally/array/array.hpp"
 
 #include <algorithm>

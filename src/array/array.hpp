@@ -137,8 +137,8 @@ public:
 
 private:
     friend class detail::Saved<Array>;
-    struct Uncounted {};  // copies without counting a reference, because Saved counts with ref_saved()
-    Array(Uncounted, const Array& other)
+    struct WithoutRef {};  // copies without counting a reference, because Saved counts with ref_saved()
+    Array(WithoutRef, const Array& other)
         : data_(other.data_), shape_(other.shape_), device_(other.device_), storage_(other.storage_) {}
     [[gnu::always_inline]] Array(const Shape& shape, Device device) : shape_(shape), device_(device) {
         allocate();
@@ -168,7 +168,7 @@ namespace detail {
 template <class S> class Saved<Array<S>> {
 public:
     [[gnu::always_inline]] explicit Saved(const Array<S>* value)
-        : value_(value ? Array<S>(typename Array<S>::Uncounted(), *value) : Array<S>()) {
+        : value_(value ? Array<S>(typename Array<S>::WithoutRef(), *value) : Array<S>()) {
         if (!value_.storage()) return;
         memory::detail::ref_saved(value_.storage());
         version_ = value_.storage()->version.load(std::memory_order_relaxed);
@@ -202,7 +202,7 @@ private:
 [[noreturn]] void fail_without_memory(const char* op);
 
 // Returns whether only x uses its temporary buffer, so that the buffer may be overwritten.
-template <class S> [[gnu::always_inline]] inline bool is_unique(const Array<S>& x) {
+template <class S> [[gnu::always_inline]] inline bool can_be_overwritten(const Array<S>& x) {
     const memory::detail::Storage* const storage = x.storage();
     return storage && memory::detail::is_unique_temporary(storage) &&
            storage->bytes - x.size() * sizeof(S) < memory::line;
@@ -320,9 +320,8 @@ template <class S> Array<S> empty_like(const Array<S>& x) { return Array<S>::emp
 template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y) {
     if (!detail::same_shape_and_device(x, y))
         detail::fail_gradient_shape(detail::describe(x), detail::describe(y));
-    S* place = x.writable();
-    kernels_for("add_scaled", x, y)
-        .add_scaled(static_cast<S>(factor), y.data(), {place, Write::add}, x.size());
+    S* dst = x.writable();
+    kernels_for("add_scaled", x, y).add_scaled(static_cast<S>(factor), y.data(), {dst, Write::add}, x.size());
 }
 
 // Returns the output buffer for a gradient with as many elements as dy. With can_reuse_dy, dx takes over the
@@ -330,22 +329,22 @@ template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y
 template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Array<S>> dx,
                                                                          const Array<S>& dy,
                                                                          bool can_reuse_dy) {
-    if (!can_reuse_dy || dx.how == Write::add || dx.dst.storage() || !detail::is_unique(dy))
+    if (!can_reuse_dy || dx.how == Write::add || dx.dst.storage() || !detail::can_be_overwritten(dy))
         return output_buffer(dx);
     dx.dst.take_over(const_cast<Array<S>&>(dy));  // allowed, because the node of dy does not read it again
     return {dx.dst.raw(), Write::set};
 }
 
 namespace detail {
-constexpr void make_contiguous(StridedIndex<2>& walk, std::size_t size) {
-    walk.rank = 1;
-    walk.size = walk.extent[0] = walk.operand_size[0] = walk.operand_size[1] = size;
-    walk.stride[0][0] = walk.stride[1][0] = 1;
+constexpr void make_contiguous(StridedIndex<2>& index, std::size_t size) {
+    index.rank = 1;
+    index.size = index.extent[0] = index.operand_size[0] = index.operand_size[1] = size;
+    index.stride[0][0] = index.stride[1][0] = 1;
 }
 inline constexpr auto small_contiguous = [] {
-    std::array<StridedIndex<2>, 17> walks{};
-    for (std::size_t size = 0; size < walks.size(); ++size) make_contiguous(walks[size], size);
-    return walks;
+    std::array<StridedIndex<2>, 17> indices{};
+    for (std::size_t size = 0; size < indices.size(); ++size) make_contiguous(indices[size], size);
+    return indices;
 }();
 // Returns the index of operands that have the output's shape. A kernel would stall on an index that has just
 // been written, so the indices of up to 16 elements are constants. A larger index is built in `scratch`.
@@ -355,13 +354,14 @@ inline constexpr auto small_contiguous = [] {
     make_contiguous(scratch, size);
     return scratch;
 }
-inline bool is_contiguous(const StridedIndex<2>& walk) {
-    return walk.rank == 1 && walk.stride[0][0] == 1 && walk.stride[1][0] == 1;
+inline bool is_contiguous(const StridedIndex<2>& index) {
+    return index.rank == 1 && index.stride[0][0] == 1 && index.stride[1][0] == 1;
 }
-[[gnu::always_inline]] inline const StridedIndex<2>& walk(const Shape& out, const Shape& a, const Shape& b,
-                                                          StridedIndex<2>& scratch) {
+[[gnu::always_inline]] inline const StridedIndex<2>& broadcast_index(const Shape& out, const Shape& a,
+                                                                     const Shape& b,
+                                                                     StridedIndex<2>& scratch) {
     if (a == out && b == out) return contiguous_index(out.size(), scratch);
-    return scratch = broadcast_walk(out, a, b);
+    return scratch = broadcast_index(out, a, b);
 }
 }  // namespace detail
 
@@ -377,17 +377,17 @@ template <detail::UnaryFunctor F, class S> Array<S> map(const F& f, const Array<
 
 // Maps x in its own buffer, unless the buffer is shared.
 template <detail::UnaryFunctor F, class S> Array<S> map_in_place(const F& f, Array<S>& x) {
-    if (!detail::is_unique(x)) return map(f, x);
+    if (!detail::can_be_overwritten(x)) return map(f, x);
     detail::kernels<S>(x.device()).map[detail::slot<F, detail::UnaryOps>](&f, x.data(), x.raw(), x.size());
     return std::move(x);
 }
 
 template <detail::UnaryFunctor F, class S> void map_back(const F& f, const Array<S>& dy, const Array<S>& kept,
                                                          Into<Array<S>> dx, bool can_reuse_dy = false) {
-    const S *const arrived = dy.data(), *const read = kept.data();
+    const S *const dy_data = dy.data(), *const saved_data = kept.data();
     detail::kernels<S>(dy.device())
-        .map_back[detail::slot<F, detail::UnaryOps>](&f, arrived, read, output_buffer(dx, dy, can_reuse_dy),
-                                                     dy.size());
+        .map_back[detail::slot<F, detail::UnaryOps>](&f, dy_data, saved_data,
+                                                     output_buffer(dx, dy, can_reuse_dy), dy.size());
 }
 
 template <detail::BinaryFunctor F, class S> Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
@@ -399,13 +399,13 @@ template <detail::BinaryFunctor F, class S> Array<S> zip(const F& f, const Array
         return y;
     }
     Array<S> y = Array<S>::empty(detail::broadcast(F::name, a.shape(), b.shape()), a.device());
-    kernel(&f, detail::broadcast_walk(y.shape(), a.shape(), b.shape()), a.data(), b.data(), y.raw());
+    kernel(&f, detail::broadcast_index(y.shape(), a.shape(), b.shape()), a.data(), b.data(), y.raw());
     return y;
 }
 
 template <detail::BinaryFunctor F, class S>
 Array<S> zip_in_place(const F& f, Array<S>& a, const Array<S>& b) {
-    if (!detail::is_unique(a) || !(a.shape() == b.shape())) return zip(f, a, b);
+    if (!detail::can_be_overwritten(a) || !(a.shape() == b.shape())) return zip(f, a, b);
     detail::StridedIndex<2> scratch;
     kernels_for(F::name, a, b)
         .zip[detail::slot<F, detail::BinaryOps>](&f, detail::contiguous_index(a.size(), scratch), a.data(),
@@ -419,26 +419,26 @@ template <detail::BinaryFunctor F, class S> void zip_back_a(const F& f, const Ar
                                                             const Array<S>& b, const Array<S>& y,
                                                             Into<Array<S>> da, bool can_reuse_dy = false) {
     detail::StridedIndex<2> scratch;
-    const detail::StridedIndex<2>& how =
-        detail::walk(dy.shape(), da.dst.shape(), detail::has_memory(b) ? b.shape() : dy.shape(), scratch);
-    const S* const arrived = dy.data();
+    const detail::StridedIndex<2>& index = detail::broadcast_index(
+        dy.shape(), da.dst.shape(), detail::has_memory(b) ? b.shape() : dy.shape(), scratch);
+    const S* const dy_data = dy.data();
     detail::kernels<S>(dy.device())
         .zip_back_a[detail::slot<F, detail::BinaryOps>](
-            &f, how, arrived, a.data(), b.data(), y.data(),
-            output_buffer(da, dy, can_reuse_dy && detail::is_contiguous(how)));
+            &f, index, dy_data, a.data(), b.data(), y.data(),
+            output_buffer(da, dy, can_reuse_dy && detail::is_contiguous(index)));
 }
 
 template <detail::BinaryFunctor F, class S> void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a,
                                                             const Array<S>& b, const Array<S>& y,
                                                             Into<Array<S>> db, bool can_reuse_dy = false) {
     detail::StridedIndex<2> scratch;
-    const detail::StridedIndex<2>& how =
-        detail::walk(dy.shape(), detail::has_memory(a) ? a.shape() : dy.shape(), db.dst.shape(), scratch);
-    const S* const arrived = dy.data();
+    const detail::StridedIndex<2>& index = detail::broadcast_index(
+        dy.shape(), detail::has_memory(a) ? a.shape() : dy.shape(), db.dst.shape(), scratch);
+    const S* const dy_data = dy.data();
     detail::kernels<S>(dy.device())
         .zip_back_b[detail::slot<F, detail::BinaryOps>](
-            &f, how, arrived, a.data(), b.data(), y.data(),
-            output_buffer(db, dy, can_reuse_dy && detail::is_contiguous(how)));
+            &f, index, dy_data, a.data(), b.data(), y.data(),
+            output_buffer(db, dy, can_reuse_dy && detail::is_contiguous(index)));
 }
 
 }  // namespace functor

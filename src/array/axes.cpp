@@ -28,41 +28,41 @@ bool sums_long_rows(const Shape& out, const Strides& stride) {
 
 // Merges an axis with the axis before it if every operand passes through both with a single stride. Axis 0
 // stays separate if an operand sums long rows (kernels.hpp).
-template <int N> void merge(StridedIndex<N>& walk, const Shape& out, const std::array<Strides, N>& stride) {
-    bool first_alone = false;
-    for (std::size_t i = 0; i < N; ++i) first_alone = first_alone || sums_long_rows(out, stride[i]);
+template <int N> void merge(StridedIndex<N>& index, const Shape& out, const std::array<Strides, N>& stride) {
+    bool keep_first_axis = false;
+    for (std::size_t i = 0; i < N; ++i) keep_first_axis = keep_first_axis || sums_long_rows(out, stride[i]);
     for (int axis = 0; axis < out.rank(); ++axis) {
         const auto at = static_cast<std::size_t>(axis);
         const auto extent = static_cast<std::size_t>(out.begin()[axis]);
-        if (extent == 1 && !(first_alone && axis == 0)) continue;
-        bool merges = walk.rank > (first_alone ? 1 : 0);
-        const auto last = static_cast<std::size_t>(walk.rank - 1);
+        if (extent == 1 && !(keep_first_axis && axis == 0)) continue;
+        bool merges = index.rank > (keep_first_axis ? 1 : 0);
+        const auto last = static_cast<std::size_t>(index.rank - 1);
         for (std::size_t i = 0; merges && i < N; ++i)
-            merges = walk.stride[i][last] == stride[i][at] * static_cast<std::ptrdiff_t>(extent);
-        const auto into = merges ? last : static_cast<std::size_t>(walk.rank++);
-        walk.extent[into] = merges ? walk.extent[into] * extent : extent;
-        for (std::size_t i = 0; i < N; ++i) walk.stride[i][into] = stride[i][at];
+            merges = index.stride[i][last] == stride[i][at] * static_cast<std::ptrdiff_t>(extent);
+        const auto into = merges ? last : static_cast<std::size_t>(index.rank++);
+        index.extent[into] = merges ? index.extent[into] * extent : extent;
+        for (std::size_t i = 0; i < N; ++i) index.stride[i][into] = stride[i][at];
     }
-    if (walk.rank == 0) {  // a single element
-        walk.rank = 1;
-        walk.extent[0] = 1;
-        for (auto& s : walk.stride) s[0] = 1;
+    if (index.rank == 0) {  // a single element
+        index.rank = 1;
+        index.extent[0] = 1;
+        for (auto& s : index.stride) s[0] = 1;
     }
 }
 
-template <int N> StridedIndex<N> merged_walk(const Shape& out, const std::array<const Shape*, N>& operands) {
-    StridedIndex<N> walk;
-    walk.size = out.size();
-    bool plain = true;
+template <int N> StridedIndex<N> merged_index(const Shape& out, const std::array<const Shape*, N>& operands) {
+    StridedIndex<N> index;
+    index.size = out.size();
+    bool contiguous = true;
     for (std::size_t i = 0; i < N; ++i) {
-        walk.operand_size[i] = operands[i]->size();
-        plain = plain && *operands[i] == out;
+        index.operand_size[i] = operands[i]->size();
+        contiguous = contiguous && *operands[i] == out;
     }
-    if (plain) {
-        walk.rank = 1;
-        walk.extent[0] = out.size();
-        for (auto& stride : walk.stride) stride[0] = 1;
-        return walk;
+    if (contiguous) {
+        index.rank = 1;
+        index.extent[0] = out.size();
+        for (auto& stride : index.stride) stride[0] = 1;
+        return index;
     }
     std::array<Strides, N> stride{};
     for (std::size_t i = 0; i < N; ++i) {
@@ -74,8 +74,8 @@ template <int N> StridedIndex<N> merged_walk(const Shape& out, const std::array<
             step *= shape.begin()[axis];
         }
     }
-    merge<N>(walk, out, stride);
-    return walk;
+    merge<N>(index, out, stride);
+    return index;
 }
 
 std::array<bool, max_rank> named_axes(const char* op, const Shape& shape, const Axes& axes) {
@@ -98,12 +98,12 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
     if (axes.empty()) reduced.fill(true);
 
     ReductionPlan r{{1, 1, 1}, {}, {}};
-    Axes extents, kept, gone;
-    int changes = 0;  // between kept and reduced axes
+    Axes extents, kept, reduced_axes;
+    int alternations = 0;  // between kept and reduced axes
     for (int axis = 0; axis < shape.rank(); ++axis) {
         const auto at = static_cast<std::size_t>(axis);
-        if (axis > 0 && reduced[at] != reduced[at - 1]) ++changes;
-        (reduced[at] ? gone : kept).push_back(axis);
+        if (axis > 0 && reduced[at] != reduced[at - 1]) ++alternations;
+        (reduced[at] ? reduced_axes : kept).push_back(axis);
         if (!reduced[at])
             extents.push_back(shape.begin()[axis]);
         else if (keepdims)
@@ -111,28 +111,28 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
         const auto extent = static_cast<std::size_t>(shape.begin()[axis]);
         if (reduced[at])
             r.fold.reduced *= extent;
-        else if (gone.empty())
+        else if (reduced_axes.empty())
             r.fold.outer *= extent;
         else
             r.fold.inner *= extent;
     }
     r.shape = Shape(extents);
     r.fold.in_order = reduced[0] && r.fold.reduced <= ordered_sum;
-    if (changes > 2 || (changes == 2 && reduced[0])) {  // the reduced axes are not adjacent
+    if (alternations > 2 || (alternations == 2 && reduced[0])) {  // the reduced axes are not adjacent
         r.fold.outer *= r.fold.inner;
         r.fold.inner = 1;
         r.order = kept;
-        r.order.insert(r.order.end(), gone.begin(), gone.end());
+        r.order.insert(r.order.end(), reduced_axes.begin(), reduced_axes.end());
     }
     return r;
 }
 
-void require_elements(const char* op, const ReductionPlan& plan, const Shape& shape) {
+void require_nonempty_reduction(const char* op, const ReductionPlan& plan, const Shape& shape) {
     if (plan.fold.reduced == 0 && plan.shape.size() > 0)
         throw Error(std::string("[") + op + "] an empty set has no largest element: " + to_string(shape));
 }
 
-ReduceAxes fold_around(const char* op, const Shape& shape, std::int64_t axis) {
+ReduceAxes split_at_axis(const char* op, const Shape& shape, std::int64_t axis) {
     const int middle = checked_axis(op, axis, shape);
     ReduceAxes fold{1, static_cast<std::size_t>(shape.begin()[middle]), 1};
     for (int a = 0; a < middle; ++a) fold.outer *= static_cast<std::size_t>(shape.begin()[a]);
@@ -187,24 +187,24 @@ Shape permuted(const Shape& shape, const Axes& order) {
     return Shape(extents);
 }
 
-StridedIndex<1> permuted_walk(const Shape& shape, const Axes& order) {
-    StridedIndex<1> walk;
-    walk.size = walk.operand_size[0] = shape.size();
+StridedIndex<1> permuted_index(const Shape& shape, const Axes& order) {
+    StridedIndex<1> index;
+    index.size = index.operand_size[0] = shape.size();
     std::array<Strides, 1> stride{};
     for (std::size_t axis = 0; axis < order.size(); ++axis)
         stride[0][axis] = static_cast<std::ptrdiff_t>(stride_of(shape, static_cast<int>(order[axis])));
-    merge<1>(walk, permuted(shape, order), stride);
-    return walk;
+    merge<1>(index, permuted(shape, order), stride);
+    return index;
 }
 
-StridedIndex<1> broadcast_walk(const Shape& out, const Shape& x) { return merged_walk<1>(out, {&x}); }
+StridedIndex<1> broadcast_index(const Shape& out, const Shape& x) { return merged_index<1>(out, {&x}); }
 
-StridedIndex<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b) {
-    return merged_walk<2>(out, {&a, &b});
+StridedIndex<2> broadcast_index(const Shape& out, const Shape& a, const Shape& b) {
+    return merged_index<2>(out, {&a, &b});
 }
 
-StridedIndex<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c) {
-    return merged_walk<3>(out, {&a, &b, &c});
+StridedIndex<3> broadcast_index(const Shape& out, const Shape& a, const Shape& b, const Shape& c) {
+    return merged_index<3>(out, {&a, &b, &c});
 }
 
 void require_valid_eps(const char* op, double eps, const Shape& x) {
@@ -213,7 +213,7 @@ void require_valid_eps(const char* op, double eps, const Shape& x) {
                     " it is " + to_text(eps));
 }
 
-Shape completed(const char* op, const Shape& shape, const Axes& extents) {
+Shape with_inferred_extent(const char* op, const Shape& shape, const Axes& extents) {
     const auto made_of = [&](const Axes& known) {
         try {
             return Shape(known);
@@ -262,10 +262,10 @@ Array<std::int32_t> rows_from_front(Array<std::int32_t> index, const Shape& whol
     if (index.shape().rank() != 1)
         throw Error("[rows] the index must have one axis; it is " + to_string(index.shape()) + ", x is " +
                     to_string(whole));
-    const auto fits = [&](std::int32_t i) { return i < 0 && i >= -whole[0]; };
-    if (index.device() == Device::cpu && std::any_of(index.span().begin(), index.span().end(), fits))
+    const auto from_end = [&](std::int32_t i) { return i < 0 && i >= -whole[0]; };
+    if (index.device() == Device::cpu && std::any_of(index.span().begin(), index.span().end(), from_end))
         for (std::int32_t* i = index.writable(); std::int32_t & each : std::span(i, index.size()))
-            if (fits(each)) each += static_cast<std::int32_t>(whole[0]);
+            if (from_end(each)) each += static_cast<std::int32_t>(whole[0]);
     require_valid_rows("rows", index, whole);
     return index;
 }

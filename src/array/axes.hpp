@@ -24,10 +24,10 @@ struct ReductionPlan {
 ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims);
 
 // Throws Error if a result would be the largest element of an empty set.
-void require_elements(const char* op, const ReductionPlan& plan, const Shape& shape);
+void require_nonempty_reduction(const char* op, const ReductionPlan& plan, const Shape& shape);
 
 // Returns the sizes before the axis, of the axis and after it.
-ReduceAxes fold_around(const char* op, const Shape& shape, std::int64_t axis);
+ReduceAxes split_at_axis(const char* op, const Shape& shape, std::int64_t axis);
 
 // Inserts an axis of extent 1 at the position `axis`.
 Shape unsqueezed(const char* op, const Shape& shape, std::int64_t axis);
@@ -36,18 +36,18 @@ Shape squeezed(const Shape& shape, const Axes& axes);
 
 Shape permuted(const Shape& shape, const Axes& order);
 Axes checked_order(const char* op, const Shape& shape, const Axes& order);
-StridedIndex<1> permuted_walk(const Shape& shape, const Axes& order);
+StridedIndex<1> permuted_index(const Shape& shape, const Axes& order);
 
 // The strides of the operands for an output of shape `out`. Adjacent axes are merged where possible.
-StridedIndex<1> broadcast_walk(const Shape& out, const Shape& x);
-StridedIndex<2> broadcast_walk(const Shape& out, const Shape& a, const Shape& b);
-StridedIndex<3> walk(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
+StridedIndex<1> broadcast_index(const Shape& out, const Shape& x);
+StridedIndex<2> broadcast_index(const Shape& out, const Shape& a, const Shape& b);
+StridedIndex<3> broadcast_index(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
 
 // Throws Error unless eps, which is added to a variance, is finite and at least 0.
 void require_valid_eps(const char* op, double eps, const Shape& x);
 
 // Returns the shape with these extents. A -1 is replaced by the extent that makes the sizes equal.
-Shape completed(const char* op, const Shape& shape, const Axes& extents);
+Shape with_inferred_extent(const char* op, const Shape& shape, const Axes& extents);
 
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent);
 std::size_t stride_of(const Shape& shape, int axis);  // elements from one index of the axis to the next
@@ -68,8 +68,8 @@ struct Blocks {
 // GPU would wait for the GPU.
 void require_valid_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
 
-// rows_from_front() and checked_row() return rows counted from the front; negative rows count from the end. Both throw
-// Error if a row does not exist.
+// rows_from_front() and checked_row() return rows counted from the front; negative rows count from the end.
+// Both throw Error if a row does not exist.
 Array<std::int32_t> rows_from_front(Array<std::int32_t> index, const Shape& whole);
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i);
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Checks the shapes of convolutions and poolings, and divides the images of a convolution into groups.
+// Checks the shapes of convolutions and poolings, and divides the images of a convolution into chunks.
 #include "tally/array/convolution.hpp"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace tally::detail {
 
 namespace {
 
-// The most elements of a group. Few stay in the CPU's cache; many need few kernel launches on a GPU.
-std::size_t max_group_size(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
+// The most elements of a chunk. Few stay in the CPU's cache; many need few kernel launches on a GPU.
+std::size_t max_chunk_size(Device device) { return std::size_t{1} << (device == Device::cpu ? 13 : 22); }
 
 constexpr std::int64_t max_extent = std::numeric_limits<std::int32_t>::max();
 
@@ -81,8 +81,8 @@ ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::
                     " numbers: " + std::to_string(w.down) + " x " + std::to_string(w.across) +
                     " windows of weight " + to_string(weight) + "; x is " + to_string(x));
     const std::size_t largest = std::max<std::size_t>(std::max(plan.weights, plan.out) * plan.positions, 1);
-    plan.group =
-        std::clamp<std::size_t>(max_group_size(device) / largest, 1, std::max<std::size_t>(plan.images, 1));
+    plan.images_per_chunk =
+        std::clamp<std::size_t>(max_chunk_size(device) / largest, 1, std::max<std::size_t>(plan.images, 1));
     return plan;
 }
 

@@ -11,14 +11,14 @@
 
 namespace tally::detail {
 
-// The images are processed in groups. The columns of a group are a matrix with one row for each element of
-// the window and one column for each position of the window in each image. The result of the group is
-// weight (out, weights) · columns (weights, images of the group * positions).
+// The images are processed in chunks. The columns of a chunk are a matrix with one row for each element of
+// the window and one column for each position of the window in each image. The result of the chunk is
+// weight (out, weights) · columns (weights, images of the chunk * positions).
 struct ConvPlan {
     SlidingWindow windows;
     std::size_t images, in, out;     // in and out are numbers of channels
     std::size_t weights, positions;  // weights of one channel of the result; window positions in one image
-    std::size_t group;               // the most images of a group
+    std::size_t images_per_chunk;    // the last chunk may have fewer
     Shape shape;                     // of the result
 
     std::size_t pixels() const { return in * windows.height * windows.width; }  // of one image, all channels
@@ -31,36 +31,37 @@ public:
     Convolution(const ConvPlan& plan, const Kernels<S>& kernel, Device device)
         : plan_(plan),
           kernel_(kernel),
-          columns_(scratch(plan.weights * plan.group * plan.positions, device)),
-          by_channel_(scratch(plan.group > 1 ? plan.out * plan.group * plan.positions : 0, device)) {}
+          columns_(scratch(plan.weights * plan.images_per_chunk * plan.positions, device)),
+          by_channel_(scratch(
+              plan.images_per_chunk > 1 ? plan.out * plan.images_per_chunk * plan.positions : 0, device)) {}
 
     void forward(const S* x, const S* weight, Into<S[]> y) {
-        each_group([&](std::size_t first, std::size_t count) {
+        each_chunk([&](std::size_t first, std::size_t count) {
             im2col(x, first, count);
             const Into<S[]> to{y.dst + first * plan_.out * plan_.positions, y.how};
             const bool direct = count == 1;
             if (!direct && to.how == Write::add)  // the sums in by_channel_ begin with y
-                kernel_.scatter(channel_major(count), to.dst, {by_channel_.raw(), Write::set});
+                kernel_.scatter(image_channel_swap(count), to.dst, {by_channel_.raw(), Write::set});
             kernel_.matmul({plan_.out, count * plan_.positions, plan_.weights, false, false}, weight,
                            columns_.data(), direct ? to : Into<S[]>{by_channel_.raw(), to.how});
-            if (!direct) kernel_.gather(channel_major(count), by_channel_.data(), {to.dst, Write::set});
+            if (!direct) kernel_.gather(image_channel_swap(count), by_channel_.data(), {to.dst, Write::set});
         });
     }
 
-    // The first group sets or adds as requested; the other groups add.
-    void back_weight(const S* dy, const S* x, Into<S[]> dweight) {
-        each_group([&](std::size_t first, std::size_t count) {
+    // The first chunk sets or adds as requested; the other chunks add.
+    void grad_weight(const S* dy, const S* x, Into<S[]> dweight) {
+        each_chunk([&](std::size_t first, std::size_t count) {
             im2col(x, first, count);
             kernel_.matmul({plan_.out, plan_.weights, count * plan_.positions, false, true},
-                           channels_first(dy, first, count), columns_.data(), dweight);
+                           to_channel_major(dy, first, count), columns_.data(), dweight);
             dweight.how = Write::add;
         });
     }
 
-    void back_x(const S* dy, const S* weight, Into<S[]> dx) {
-        each_group([&](std::size_t first, std::size_t count) {
+    void grad_x(const S* dy, const S* weight, Into<S[]> dx) {
+        each_chunk([&](std::size_t first, std::size_t count) {
             kernel_.matmul({plan_.weights, count * plan_.positions, plan_.out, true, false}, weight,
-                           channels_first(dy, first, count), {columns_.raw(), Write::set});
+                           to_channel_major(dy, first, count), {columns_.raw(), Write::set});
             kernel_.col2im(columns_.data(), {dx.dst + first * plan_.pixels(), dx.how}, plan_.windows, count,
                            plan_.in);
         });
@@ -71,12 +72,12 @@ private:
         return Array<S>::empty({static_cast<std::int64_t>(size)}, device);
     }
 
-    // Without images, visits one empty group, so that sums over the images become 0.
-    template <class Visit> void each_group(Visit visit) const {
+    // Without images, visits one empty chunk, so that sums over the images become 0.
+    template <class Visit> void each_chunk(Visit visit) const {
         std::size_t first = 0;
         do {
-            visit(first, std::min(plan_.group, plan_.images - first));
-            first += plan_.group;
+            visit(first, std::min(plan_.images_per_chunk, plan_.images - first));
+            first += plan_.images_per_chunk;
         } while (first < plan_.images);
     }
 
@@ -85,16 +86,16 @@ private:
     }
 
     // gather() permutes (channels, images, positions) to (images, channels, positions), scatter() back.
-    StridedIndex<1> channel_major(std::size_t count) const {
-        return permuted_walk(Shape{static_cast<std::int64_t>(plan_.out), static_cast<std::int64_t>(count),
-                                   static_cast<std::int64_t>(plan_.positions)},
-                             {1, 0, 2});
+    StridedIndex<1> image_channel_swap(std::size_t count) const {
+        return permuted_index(Shape{static_cast<std::int64_t>(plan_.out), static_cast<std::int64_t>(count),
+                                    static_cast<std::int64_t>(plan_.positions)},
+                              {1, 0, 2});
     }
 
-    const S* channels_first(const S* dy, std::size_t first, std::size_t count) {
+    const S* to_channel_major(const S* dy, std::size_t first, std::size_t count) {
         dy += first * plan_.out * plan_.positions;
         if (count == 1) return dy;
-        kernel_.scatter(channel_major(count), dy, {by_channel_.raw(), Write::set});
+        kernel_.scatter(image_channel_swap(count), dy, {by_channel_.raw(), Write::set});
         return by_channel_.data();
     }
 
@@ -104,7 +105,7 @@ private:
 };
 
 inline StridedIndex<1> broadcast_channels(const ConvPlan& plan) {
-    return broadcast_walk(plan.shape, Shape{static_cast<std::int64_t>(plan.out), 1, 1});
+    return broadcast_index(plan.shape, Shape{static_cast<std::int64_t>(plan.out), 1, 1});
 }
 
 // A plane is one channel of one image.

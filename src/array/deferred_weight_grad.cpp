@@ -10,7 +10,7 @@ namespace tally::detail {
 
 namespace {
 
-constexpr std::size_t most_rows = 16;      // of one gradient; a longer product saves no more time
+constexpr std::size_t max_rows = 16;       // of one gradient; a longer product saves no more time
 constexpr std::size_t few_rows = 8;        // of one call
 constexpr std::size_t min_size = 1 << 12;  // of the gradient, in elements
 
@@ -34,12 +34,12 @@ template <class S> Pending<S>& pending_of(const std::uint8_t* grad_flags) {
     return all_pending<S>().by_flags.at(grad_flags);
 }
 
-template <class S> Array<S> rows_of(std::size_t width) {
-    return Array<S>::empty({static_cast<std::int64_t>(most_rows), static_cast<std::int64_t>(width)});
+template <class S> Array<S> new_row_buffer(std::size_t width) {
+    return Array<S>::empty({static_cast<std::int64_t>(max_rows), static_cast<std::int64_t>(width)});
 }
 
-template <class S> void add(Pending<S>& pending, Array<S>& gradient) {
-    const std::size_t m = pending.a.size() / most_rows, n = pending.b.size() / most_rows;
+template <class S> void add_product(Pending<S>& pending, Array<S>& gradient) {
+    const std::size_t m = pending.a.size() / max_rows, n = pending.b.size() / max_rows;
     kernels<S>(Device::cpu)
         .matmul({m, n, pending.rows, true, false}, pending.a.data(), pending.b.data(),
                 {gradient.raw(), Write::add});
@@ -56,7 +56,7 @@ template <class S> void erase(std::uint8_t& grad_flags) {  // the caller holds t
 template <class S> Pending<S>* begin_deferring(const Product& p, std::uint8_t& grad_flags) {
     if (memory::detail::budget(Device::cpu) > 0) return nullptr;
     try {
-        Pending<S> pending{rows_of<S>(p.m), rows_of<S>(p.n)};
+        Pending<S> pending{new_row_buffer<S>(p.m), new_row_buffer<S>(p.n)};
         const std::scoped_lock lock(all_pending<S>().mutex);
         Pending<S>& added = all_pending<S>().by_flags.emplace(&grad_flags, std::move(pending)).first->second;
         grad_flags |= grad_flag::has_deferred_rows;
@@ -79,7 +79,7 @@ bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const Gr
     Pending<S>* const pending = grad_flags & grad_flag::has_deferred_rows ? &pending_of<S>(&grad_flags)
                                                                           : begin_deferring<S>(p, grad_flags);
     if (!pending) return false;
-    if (pending->rows + p.k > most_rows) add(*pending, *to.gradient);
+    if (pending->rows + p.k > max_rows) add_product(*pending, *to.gradient);
     std::copy_n(a.data(), p.k * p.m, pending->a.raw() + pending->rows * p.m);
     std::copy_n(b.data(), p.k * p.n, pending->b.raw() + pending->rows * p.n);
     pending->rows += p.k;
@@ -91,7 +91,7 @@ template <std::floating_point S> void flush_rows(Array<S>& gradient, std::uint8_
     const auto found = all_pending<S>().by_flags.find(&grad_flags);
     if (found == all_pending<S>().by_flags.end())
         return;  // another thread has flushed the rows at the same time
-    add(found->second, gradient);
+    add_product(found->second, gradient);
     erase<S>(grad_flags);
 }
 

@@ -22,8 +22,8 @@ struct DeferRowsScope : private ScopedValue<bool> {
 };
 
 // If a and b have few rows, copies the rows to add their product aᵀ b later, and returns true. The order of
-// the additions, and so the bits, stay the same. While grad_flag::has_deferred_rows is set, each access to the
-// gradient, on any thread, must call flush_rows() first.
+// the additions, and so the bits, stay the same. While grad_flag::has_deferred_rows is set, each access to
+// the gradient, on any thread, must call flush_rows() first.
 template <class S>
 bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientView<Array<S>>& to);
 
@@ -36,7 +36,7 @@ template <class T> inline constexpr bool can_defer_rows = false;
 template <std::floating_point S> inline constexpr bool can_defer_rows<Array<S>> = true;
 
 // Adds deferred rows to the gradient, and returns whether there is a gradient.
-template <class T> [[gnu::always_inline]] inline bool has_gradient_flushed(const GradientView<T>& of) {
+template <class T> [[gnu::always_inline]] inline bool flush_and_has_gradient(const GradientView<T>& of) {
     if constexpr (!can_defer_rows<T>) return of.is_present();
     const std::uint8_t before = load_flags(*of.grad_flags);
     if (before & grad_flag::has_deferred_rows) [[unlikely]]
@@ -47,7 +47,7 @@ template <class T> [[gnu::always_inline]] inline bool has_gradient_flushed(const
 // A backward pass calls this before it writes to the gradient of a locked parameter.
 template <class Node> [[gnu::noinline]] void before_write_to_locked(const Node& node) {
     before_backward_write(node.value, node.grad_flags);
-    has_gradient_flushed(node.view());
+    flush_and_has_gradient(node.view());
 }
 
 template <class T> void clear_gradient(const GradientView<T>& of) {

@@ -17,20 +17,20 @@ constexpr std::int64_t digit_base = std::int64_t{1} << digit_bits;
 
 // The marks of a number are three counts of 21 bits in one word, enough for 2 * most_additions.
 constexpr std::int64_t positive_infinity = 1, negative_infinity = std::int64_t{1} << 21,
-                       not_negative_zero = std::int64_t{1} << 42, one_mark = (std::int64_t{1} << 21) - 1;
+                       not_negative_zero = std::int64_t{1} << 42, count_mask = (std::int64_t{1} << 21) - 1;
 
-// IEEE 754: a number is fraction * 2^place * the smallest positive number. Its bits lack the leading 1.
+// IEEE 754: a number is fraction * 2^exponent * the smallest positive number. Its bits lack the leading 1.
 template <class S> struct Format {
     using Word = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
-    static constexpr int mantissa = std::numeric_limits<S>::digits - 1;
-    static constexpr Word sign = Word{1} << (sizeof(S) * 8 - 1), leading = Word{1} << mantissa,
+    static constexpr int mantissa_bits = std::numeric_limits<S>::digits - 1;
+    static constexpr Word sign = Word{1} << (sizeof(S) * 8 - 1), leading = Word{1} << mantissa_bits,
                           infinity = std::bit_cast<Word>(std::numeric_limits<S>::infinity());
 
     static Word bits(S x) { return std::bit_cast<Word>(x); }
     static Word finite(Word magnitude) { return magnitude < infinity ? magnitude : Word{0}; }
-    static int place(Word magnitude) {
-        const auto exponent = static_cast<int>(magnitude >> mantissa);
-        return exponent - (exponent > 0);
+    static int exponent(Word magnitude) {
+        const auto biased = static_cast<int>(magnitude >> mantissa_bits);
+        return biased - (biased > 0);
     }
     static std::uint64_t fraction(Word magnitude) {
         return (magnitude & (leading - 1)) | (magnitude >= leading ? leading : 0);
@@ -58,24 +58,24 @@ public:
     bool negative() const { return negative_; }
 
     // The number of bits of the sum in units of the smallest positive number; 0 if the sum is 0.
-    int places() const {
+    int bit_length() const {
         std::size_t k = magnitude_.size();
         while (k > 0 && magnitude_[k - 1] == 0) --k;
         if (k == 0) return 0;
         return (static_cast<int>(k - 1) + static_cast<int>(lowest_)) * digit_bits +
                static_cast<int>(std::bit_width(magnitude_[k - 1]));
     }
-    // The 64 bits from `place` upwards.
-    std::uint64_t from(int place) const {
-        const int k = place / digit_bits, shift = place % digit_bits;
+    // The 64 bits from `position` upwards.
+    std::uint64_t bits_from(int position) const {
+        const int k = position / digit_bits, shift = position % digit_bits;
         const std::uint64_t two = digit(k) | digit(k + 1) << digit_bits;
         return two >> shift | (digit(k + 2) << 1) << (63 - shift);
     }
-    bool any_below(int place) const {
-        const int k = place / digit_bits;
+    bool any_below(int position) const {
+        const int k = position / digit_bits;
         for (int below = static_cast<int>(lowest_); below < k; ++below)
             if (digit(below)) return true;
-        return (digit(k) & ((std::uint64_t{1} << place % digit_bits) - 1)) != 0;
+        return (digit(k) & ((std::uint64_t{1} << position % digit_bits) - 1)) != 0;
     }
 
 private:
@@ -100,16 +100,16 @@ private:
 
 // Rounds to nearest, ties to even. A fraction that is rounded up to a power of two carries into the exponent,
 // which may make the result infinite.
-template <class S> S rounded(const Magnitude& sum, int places) {
+template <class S> S rounded(const Magnitude& sum, int bit_length) {
     using F = Format<S>;
-    const int place = std::max(places - (F::mantissa + 1), 0);
-    std::uint64_t fraction = sum.from(std::max(place - 1, 0));
-    if (place > 0) {
+    const int exponent = std::max(bit_length - (F::mantissa_bits + 1), 0);
+    std::uint64_t fraction = sum.bits_from(std::max(exponent - 1, 0));
+    if (exponent > 0) {
         const bool half = fraction & 1;
         fraction >>= 1;
-        if (half && ((fraction & 1) || sum.any_below(place - 1))) ++fraction;
+        if (half && ((fraction & 1) || sum.any_below(exponent - 1))) ++fraction;
     }
-    const std::uint64_t word = (static_cast<std::uint64_t>(place) << F::mantissa) + fraction;
+    const std::uint64_t word = (static_cast<std::uint64_t>(exponent) << F::mantissa_bits) + fraction;
     const auto magnitude =
         static_cast<typename F::Word>(std::min(word, static_cast<std::uint64_t>(F::infinity)));
     return std::bit_cast<S>(
@@ -118,7 +118,7 @@ template <class S> S rounded(const Magnitude& sum, int places) {
 
 // Sets `to`, and returns true, if the sum is zero or has a summand that is infinite or NaN.
 template <class S> bool set_special_value(std::int64_t marks, bool zero, S& to) {
-    const bool plus = (marks & one_mark) != 0, minus = ((marks / negative_infinity) & one_mark) != 0;
+    const bool plus = (marks & count_mask) != 0, minus = ((marks / negative_infinity) & count_mask) != 0;
     if (plus && minus)
         to = std::numeric_limits<S>::quiet_NaN();
     else if (plus || minus)
@@ -143,27 +143,27 @@ template <class S> detail::ExactRange ExactSum<S>::range_of(std::span<const S> s
         any = std::max(any, magnitude);
         negative_zero = std::min<Word>(negative_zero, bits ^ F::sign);
     }
-    detail::ExactRange range{.marks = any >= F::infinity || negative_zero == 0};
+    detail::ExactRange range{.has_marks = any >= F::infinity || negative_zero == 0};
     if (largest == 0) return range;
-    range.lowest = F::place(below_smallest + 1) / digit_bits;
-    range.highest = (F::place(largest) + F::mantissa) / digit_bits;
+    range.lowest = F::exponent(below_smallest + 1) / digit_bits;
+    range.highest = (F::exponent(largest) + F::mantissa_bits) / digit_bits;
     return range;
 }
 
 template <class S> void ExactSum<S>::widen(const detail::ExactRange& to) {
-    const detail::ExactRange wider = range_.with(to);
+    const detail::ExactRange wider = range_.united_with(to);
     if (wider == range_) return;
     const std::size_t count = shape_.size();
-    auto digits = Array<std::int64_t>::empty({static_cast<std::int64_t>(count * wider.width())});
+    auto digits = Array<std::int64_t>::empty({static_cast<std::int64_t>(count * wider.words_per_number())});
     memory::detail::reclassify(digits.storage(), MemoryClass::gradient);
     std::fill_n(digits.raw(), digits.size(), 0);
     if (range_.digits())
         std::copy_n(digits_.data(), count * range_.digits(),
                     digits.raw() + count * static_cast<std::size_t>(range_.lowest - wider.lowest));
     std::int64_t* const marks = digits.raw() + count * wider.digits();
-    if (range_.marks)
+    if (range_.has_marks)
         std::copy_n(digits_.data() + count * range_.digits(), count, marks);
-    else if (wider.marks && additions_ > 0)
+    else if (wider.has_marks && additions_ > 0)
         std::fill_n(marks, count, not_negative_zero);
     digits_ = std::move(digits);
     range_ = wider;
@@ -178,32 +178,32 @@ template <class S> void ExactSum<S>::add(const Array<S>& summand) {
     widen(range_of(here.span()));
     if (additions_ >= most_additions) carry();
     if (range_.digits()) add_digits(here.span());
-    if (range_.marks) add_marks(here.span());
+    if (range_.has_marks) add_marks(here.span());
     ++additions_;
 }
 
 // Adds blocks of 256 numbers, digit by digit. The loops have no branches, so that compilers vectorise them.
 template <class S> void ExactSum<S>::add_digits(std::span<const S> summand) {
     using F = Format<S>;
-    constexpr std::size_t most = 256;
-    std::array<std::uint64_t, most> fractions;
-    std::array<std::int64_t, most> places, signs;
-    for (std::size_t from = 0; from < summand.size(); from += most) {
-        const std::size_t count = std::min(most, summand.size() - from);
+    constexpr std::size_t block_size = 256;
+    std::array<std::uint64_t, block_size> fractions;
+    std::array<std::int64_t, block_size> exponents, signs;
+    for (std::size_t from = 0; from < summand.size(); from += block_size) {
+        const std::size_t count = std::min(block_size, summand.size() - from);
         std::int64_t highest = 0;
         for (std::size_t i = 0; i < count; ++i) {
             const auto bits = F::bits(summand[from + i]), magnitude = F::finite(bits & ~F::sign);
             fractions[i] = F::fraction(magnitude);
-            places[i] = F::place(magnitude);
+            exponents[i] = F::exponent(magnitude);
             signs[i] = bits & F::sign ? -1 : 0;
-            highest = std::max(highest, places[i] + F::mantissa);
+            highest = std::max(highest, exponents[i] + F::mantissa_bits);
         }
         highest = std::min(highest / digit_bits, range_.highest);  // zeros alone may exceed this
         for (std::int64_t k = range_.lowest; k <= highest; ++k) {
             std::int64_t* const digits =
                 digits_.raw() + shape_.size() * static_cast<std::size_t>(k - range_.lowest) + from;
             for (std::size_t i = 0; i < count; ++i) {  // a shift by 63 leaves nothing for this digit
-                const std::int64_t up = places[i] - k * digit_bits,
+                const std::int64_t up = exponents[i] - k * digit_bits,
                                    left = std::min<std::int64_t>(std::max<std::int64_t>(up, 0), 63),
                                    right = std::min<std::int64_t>(std::max<std::int64_t>(-up, 0), 63);
                 const auto part = static_cast<std::int64_t>(fractions[i] << left >> right & digit_mask);
@@ -237,14 +237,14 @@ template <class S> void ExactSum<S>::merge(const ExactSum& summands) {
     widen(summands.range_);
     const std::size_t count = shape_.size(), digits = count * summands.range_.digits();
     if (digits) {
-        std::int64_t* const place =
+        std::int64_t* const dst =
             digits_.raw() + count * static_cast<std::size_t>(summands.range_.lowest - range_.lowest);
-        for (std::size_t i = 0; i < digits; ++i) place[i] += summands.digits_.data()[i];
+        for (std::size_t i = 0; i < digits; ++i) dst[i] += summands.digits_.data()[i];
     }
-    if (range_.marks) {
+    if (range_.has_marks) {
         std::int64_t* const marks = digits_.raw() + count * range_.digits();
         for (std::size_t i = 0; i < count; ++i)
-            marks[i] += summands.range_.marks ? summands.digits_.data()[digits + i] : not_negative_zero;
+            marks[i] += summands.range_.has_marks ? summands.digits_.data()[digits + i] : not_negative_zero;
     }
     additions_ += summands.additions_;
     if (additions_ > most_additions) carry();
@@ -252,12 +252,12 @@ template <class S> void ExactSum<S>::merge(const ExactSum& summands) {
 
 template <class S> void ExactSum<S>::carry() {
     if (additions_ <= 1) return;
-    while (carry_within()) widen({range_.lowest, range_.highest + 1, range_.marks});
+    while (carry_in_range()) widen({range_.lowest, range_.highest + 1, range_.has_marks});
     additions_ = 1;
 }
 
 // Returns true if a highest digit is too large, so that the range needs one more digit.
-template <class S> bool ExactSum<S>::carry_within() {
+template <class S> bool ExactSum<S>::carry_in_range() {
     const std::size_t count = shape_.size(), digits = range_.digits();
     std::int64_t* at = digits_.raw();
     for (std::size_t k = 0; k + 1 < digits; ++k, at += count)
@@ -268,24 +268,24 @@ template <class S> bool ExactSum<S>::carry_within() {
     bool beyond = false;
     for (std::size_t i = 0; digits && i < count; ++i) beyond |= at[i] >= digit_base || at[i] < -digit_base;
     std::int64_t* const marks = digits_.raw() + count * digits;
-    for (std::size_t i = 0; range_.marks && i < count; ++i) {
+    for (std::size_t i = 0; range_.has_marks && i < count; ++i) {
         std::int64_t once = 0;
         for (const std::int64_t mark : {positive_infinity, negative_infinity, not_negative_zero})
-            if ((marks[i] / mark) & one_mark) once += mark;
+            if ((marks[i] / mark) & count_mask) once += mark;
         marks[i] = once;
     }
     return beyond;
 }
 
-template <class S> void ExactSum<S>::round_to(S* place) const {
+template <class S> void ExactSum<S>::round_to(S* dst) const {
     const std::size_t count = shape_.size(), digits = range_.digits();
     const std::int64_t* const all_marks = digits_.data() + count * digits;
     Magnitude sum(range_);
     for (std::size_t i = 0; i < count; ++i) {
         if (digits) sum.read(digits_.data() + i, count);
-        const int places = digits ? sum.places() : 0;
-        const std::int64_t marks = range_.marks && additions_ > 0 ? all_marks[i] : not_negative_zero;
-        if (!set_special_value(marks, places == 0, place[i])) place[i] = tally::rounded<S>(sum, places);
+        const int bit_length = digits ? sum.bit_length() : 0;
+        const std::int64_t marks = range_.has_marks && additions_ > 0 ? all_marks[i] : not_negative_zero;
+        if (!set_special_value(marks, bit_length == 0, dst[i])) dst[i] = tally::rounded<S>(sum, bit_length);
     }
 }
 

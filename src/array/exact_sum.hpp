@@ -23,14 +23,14 @@ namespace detail {
 // three counts of summands: +inf, -inf (a NaN is in both), and finite numbers other than -0.
 struct ExactRange {
     std::int64_t lowest = std::numeric_limits<std::int32_t>::max(), highest = -1;  // no digits
-    bool marks = false;
+    bool has_marks = false;
 
     std::size_t digits() const {
         return static_cast<std::size_t>(std::max<std::int64_t>(highest - lowest + 1, 0));
     }
-    std::size_t width() const { return digits() + marks; }
-    ExactRange with(const ExactRange& other) const {  // the smallest range that contains both
-        return {std::min(lowest, other.lowest), std::max(highest, other.highest), marks || other.marks};
+    std::size_t words_per_number() const { return digits() + has_marks; }
+    ExactRange united_with(const ExactRange& to) const {  // the smallest range that contains both
+        return {std::min(lowest, to.lowest), std::max(highest, to.highest), has_marks || to.has_marks};
     }
     bool operator==(const ExactRange&) const = default;
 };
@@ -53,7 +53,7 @@ public:
     void add(const Array<S>& summand);     // from any device; the sum itself is in the CPU's memory
     void merge(const ExactSum& summands);  // adds all summands of another sum
     Array<S> rounded() const;
-    void round_to(S* place) const;  // writes rounded() to the CPU's memory
+    void round_to(S* dst) const;  // writes rounded() to the CPU's memory
     void clear() { *this = ExactSum(shape_); }
 
     const Shape& shape() const { return shape_; }
@@ -66,18 +66,17 @@ public:
     // Carries, so that each digit is less than 2^32. The sum then counts as one addition.
     void carry();
     // The lowest digits of all numbers, then the next digits, and so on; the marks follow the highest digits.
-    std::span<std::int64_t> digits() { return {digits_.raw(), shape_.size() * range_.width()}; }
+    std::span<std::int64_t> digits() { return {digits_.raw(), shape_.size() * range_.words_per_number()}; }
     // The number of additions since the last carry(); a carried sum counts as one addition. Before digits of
     // several sums are added, call carry() if their additions are more than 2 * most_additions together.
     std::int64_t additions() const { return additions_; }
-    // Call this after writing to digits().
-    void set_additions(std::int64_t additions) { additions_ = additions; }
+    void set_additions(std::int64_t additions) { additions_ = additions; }  // after writing to digits()
 
 private:
     static detail::ExactRange range_of(std::span<const S> summand);
     void add_digits(std::span<const S> summand);
     void add_marks(std::span<const S> summand);
-    bool carry_within();
+    bool carry_in_range();
 
     Shape shape_;
     detail::ExactRange range_;

@@ -18,19 +18,20 @@ struct TensorOptions {
 namespace detail {
 // Returns numbers distributed uniformly in [low, high). Element i depends only on (seed, stream, i).
 template <class S>
-Array<S> uniform_array(const Shape& shape, const TensorOptions& how, S low = 0, S high = 1) {
+Array<S> random_uniform(const Shape& shape, const TensorOptions& options, S low = 0, S high = 1) {
     Array<S> values = Array<S>::empty(shape);
-    random::detail::fill_uniform<S>(std::span(values.raw(), values.size()), how.seed, how.stream, low, high);
-    return values.to(how.device);
+    random::detail::fill_uniform<S>(std::span(values.raw(), values.size()), options.seed, options.stream, low,
+                                    high);
+    return values.to(options.device);
 }
 
 // Returns normally distributed numbers. Element i depends only on (seed, stream, i).
 template <class S>
-Array<S> normal_array(const Shape& shape, const TensorOptions& how, S mean = 0, S deviation = 1) {
+Array<S> random_normal(const Shape& shape, const TensorOptions& options, S mean = 0, S deviation = 1) {
     Array<S> values = Array<S>::empty(shape);
-    random::detail::fill_normal<S>(std::span(values.raw(), values.size()), how.seed, how.stream, mean,
+    random::detail::fill_normal<S>(std::span(values.raw(), values.size()), options.seed, options.stream, mean,
                                    deviation);
-    return values.to(how.device);
+    return values.to(options.device);
 }
 
 // Returns 0, 1, ..., count - 1.

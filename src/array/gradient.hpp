@@ -13,22 +13,22 @@ namespace grad_flag {
 inline constexpr std::uint8_t present = 1;       // the gradient has been written
 inline constexpr std::uint8_t first_write = 16;  // by a backward function; on a leaf: by the one now running
 // A window sets the next two flags on the parameters whose gradients it accumulates.
-inline constexpr std::uint8_t locked = 2;               // only the window may modify, clear or step
-inline constexpr std::uint8_t backward_locked = 4;      // only the window may run backward() into it
-inline constexpr std::uint8_t written_since_check = 8;  // by a backward pass, since the window last checked
-inline constexpr std::uint8_t has_deferred_rows = 32;   // call flush_rows() before any access to the gradient
+inline constexpr std::uint8_t locked = 2;              // only the window may modify, clear or step
+inline constexpr std::uint8_t backward_locked = 4;     // only the window may run backward() into it
+inline constexpr std::uint8_t dirty_for_window = 8;    // by a backward pass, since the window last checked
+inline constexpr std::uint8_t has_deferred_rows = 32;  // call flush_rows() before any access to the gradient
 inline constexpr std::uint8_t escaped = 64;  // a caller may hold a reference, so additions are not deferred
 inline constexpr std::uint8_t holds_average = 128;  // MovingAverage::swap() has replaced the value
 }  // namespace grad_flag
 
 namespace detail {
 // UnlockScope suspends these flags on this thread.
-inline constinit thread_local std::uint8_t unlocked_flags = 0;
+inline constinit thread_local std::uint8_t ignored_flags = 0;
 
 // A window or a moving average opens an UnlockScope around its own changes: its flags stop only other code.
 struct UnlockScope : private ScopedValue<std::uint8_t> {
     explicit UnlockScope(std::uint8_t flags)
-        : ScopedValue(unlocked_flags, static_cast<std::uint8_t>(unlocked_flags | flags)) {}
+        : ScopedValue(ignored_flags, static_cast<std::uint8_t>(ignored_flags | flags)) {}
 };
 
 // The load is atomic because other threads may change has_deferred_rows and escaped at the same time.
@@ -36,9 +36,9 @@ struct UnlockScope : private ScopedValue<std::uint8_t> {
     return __atomic_load_n(&grad_flags, __ATOMIC_ACQUIRE);
 }
 
-inline bool is_locked(std::uint8_t grad_flags) { return grad_flags & grad_flag::locked & ~unlocked_flags; }
+inline bool is_locked(std::uint8_t grad_flags) { return grad_flags & grad_flag::locked & ~ignored_flags; }
 inline bool is_backward_locked(std::uint8_t grad_flags) {
-    return grad_flags & grad_flag::backward_locked & ~unlocked_flags;
+    return grad_flags & grad_flag::backward_locked & ~ignored_flags;
 }
 [[noreturn]] void throw_locked(const char* call, const std::string& parameter);
 [[noreturn]] void throw_holds_average(const char* call, std::size_t parameter);
@@ -47,19 +47,19 @@ inline constinit thread_local std::uint64_t backward_calls = 0;  // outermost pa
 
 // Call this before modifying a value: if it is a moving average, swap() would later undo the modification.
 [[noreturn]] void throw_average_not_writable(const char* call);
-inline void require_own_value(const char* call, std::uint8_t grad_flags) {
-    if (grad_flags & grad_flag::holds_average & ~unlocked_flags) [[unlikely]]
+inline void require_not_averaged(const char* call, std::uint8_t grad_flags) {
+    if (grad_flags & grad_flag::holds_average & ~ignored_flags) [[unlikely]]
         throw_average_not_writable(call);
 }
 // A backward pass calls this before it writes to a gradient that a window may have locked.
 template <class T> void before_backward_write(const T& value, std::uint8_t& grad_flags) {
     if (is_backward_locked(grad_flags)) throw_locked("backward", describe(value));
-    grad_flags |= grad_flag::written_since_check;
+    grad_flags |= grad_flag::dirty_for_window;
 }
 // Call this before returning a reference to a gradient. The caller may keep the reference and read later
 // additions through it, so the window stops deferring them.
 inline void mark_escaped(std::uint8_t& grad_flags) {
-    if (!(unlocked_flags & grad_flag::locked) && !(load_flags(grad_flags) & grad_flag::escaped))
+    if (!(ignored_flags & grad_flag::locked) && !(load_flags(grad_flags) & grad_flag::escaped))
         __atomic_fetch_or(&grad_flags, grad_flag::escaped, __ATOMIC_RELAXED);
 }
 

@@ -43,7 +43,7 @@ struct Transpose {
 namespace detail {
 // A bool or a number in the place of an option struct. Calls that take options reject it.
 template <class B>
-concept BoolOrNumberLiteral = std::is_arithmetic_v<B>;
+concept Arithmetic = std::is_arithmetic_v<B>;
 }  // namespace detail
 
 }  // namespace tally

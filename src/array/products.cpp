@@ -63,14 +63,14 @@ detail::ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, con
     if (batch_b.size() == 1 && !transpose_a)  // one matrix times the rows of all members
         plan.product.m *= batch.size();
     else
-        plan.batch = detail::broadcast_walk(batch, batch_a, batch_b);
+        plan.batch = detail::broadcast_index(batch, batch_a, batch_b);
     return plan;
 }
 
 }  // namespace
 
-ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const Transpose& how) {
-    const bool transpose_a = how.transpose_a, transpose_b = how.transpose_b;
+ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const Transpose& options) {
+    const bool transpose_a = options.transpose_a, transpose_b = options.transpose_b;
     if (a.rank() != 2 || b.rank() != 2) return plan_vectors_and_batches(op, a, b, transpose_a, transpose_b);
     const std::int64_t m = a.begin()[transpose_a ? 1 : 0], k = a.begin()[transpose_a ? 0 : 1],
                        n = b.begin()[transpose_b ? 0 : 1];

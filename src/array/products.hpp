@@ -20,7 +20,7 @@ struct ProductPlan {
     Shape shape;            // of the result
     StridedIndex<2> batch;  // of A and B, strides in matrices; rank 0: a single product
 };
-ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const Transpose& how);
+ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const Transpose& options);
 
 template <class S> void multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
     if (!try_cached_transpose(p, a, b, c)) kernels_for("matmul", a, b).matmul(p, a.data(), b.data(), c);
@@ -36,17 +36,19 @@ inline Product product_for_b(const Product& p) {
                          : Product{p.k, p.n, p.m, !p.transpose_a, false};
 }
 
-// Runs one product for each member of a batch. In a backward product, a or b is dy: places() takes the numbers
-// of the matrices of A, B and C in the plan, and returns the numbers of the matrices of a, b and c.
+// Runs one product for each member of a batch. In a backward product, a or b is dy: places() takes the
+// numbers of the matrices of A, B and C in the plan, and returns the numbers of the matrices of a, b and c.
 template <class S, class Places> void multiply_each(const StridedIndex<2>& batch, const Product& p,
                                                     const Array<S>& a, const Array<S>& b, Into<S[]> c,
                                                     Places places) {
     const Kernels<S>& kernel = kernels_for("matmul", a, b);
     std::array<std::size_t, max_rank> index{};
     std::ptrdiff_t at_a = 0, at_b = 0;
-    for (std::size_t at_y = 0; at_y < batch.size; ++at_y) {
-        const auto [x, y, z] = places(static_cast<std::size_t>(at_a), static_cast<std::size_t>(at_b), at_y);
-        kernel.matmul(p, a.data() + x * p.m * p.k, b.data() + y * p.k * p.n, {c.dst + z * p.m * p.n, c.how});
+    for (std::size_t at_c = 0; at_c < batch.size; ++at_c) {
+        const auto [number_a, number_b, number_c] =
+            places(static_cast<std::size_t>(at_a), static_cast<std::size_t>(at_b), at_c);
+        kernel.matmul(p, a.data() + number_a * p.m * p.k, b.data() + number_b * p.k * p.n,
+                      {c.dst + number_c * p.m * p.n, c.how});
         for (auto axis = static_cast<std::size_t>(batch.rank); axis-- > 0;) {
             at_a += batch.stride[0][axis];
             at_b += batch.stride[1][axis];

@@ -17,7 +17,7 @@ namespace tally {
 // The extents of up to six axes, stored inline so that a shape never allocates.
 class Shape {
 public:
-    Shape() { become(0, 0, 0, 1 << 4); }  // rank 0: one element, no axes
+    Shape() { store_words(0, 0, 0, 1 << 4); }  // rank 0: one element, no axes
     Shape(const Shape& other) { std::memcpy(static_cast<void*>(this), &other, sizeof other); }
     Shape& operator=(const Shape& other) {
         std::memmove(static_cast<void*>(this), &other, sizeof other);
@@ -52,7 +52,7 @@ private:
     [[gnu::cold]] std::int64_t axis_from_the_end(std::int64_t axis) const;
     // Writes the shape by a single store. Shapes are copied often, and a load right after several smaller
     // stores would stall the processor.
-    void become(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
+    void store_words(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d) {
         using Words [[gnu::vector_size(32)]] = std::uint64_t;
         const Words words{a, b, c, d};
         std::memcpy(static_cast<void*>(this), &words, sizeof words);

@@ -17,17 +17,17 @@ std::string extents(const Shape& shape) {  // in the syntax of C++: {2, 3}
 
 }  // namespace
 
-void fail_bounds(double low, double high) {
+void fail_clamp_bounds(double low, double high) {
     throw Error("[clamp] the bounds must be numbers; they are " + to_text(low) + " and " + to_text(high));
 }
 
-void fail_range(std::int64_t from, std::int64_t to, int along, const Shape& x) {
-    const std::int64_t count = x[along], begin = from < 0 ? from + count : from,
+void fail_slice_range(std::int64_t from, std::int64_t to, int axis, const Shape& x) {
+    const std::int64_t count = x[axis], begin = from < 0 ? from + count : from,
                        end = to < 0 || (to == 0 && from < 0) ? to + count : to;  // as counted from the end
     const bool negative = (from < 0 || to < 0) && 0 <= begin && begin <= end && end <= count;
     throw Error("[slice] " + std::to_string(from) + " to " + std::to_string(to) + " is not within axis " +
-                std::to_string(along) + " of " + to_string(x) +
-                (negative ? "; slice() does not count from the end: write slice(x, " + std::to_string(along) +
+                std::to_string(axis) + " of " + to_string(x) +
+                (negative ? "; slice() does not count from the end: write slice(x, " + std::to_string(axis) +
                                 ", " + std::to_string(begin) + ", " + std::to_string(end) + ")"
                           : ""));
 }
@@ -42,7 +42,7 @@ void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& targ
                 to_string(prediction) + " and " + to_string(target) + ": " + way_out);
 }
 
-void require_valid_labels(const Shape& logits, const Shape& labels, double smoothing) {
+void require_cross_entropy_args(const Shape& logits, const Shape& labels, double smoothing) {
     const bool column =
         logits.rank() == 2 && labels.rank() > 1 && labels.size() == static_cast<std::size_t>(logits[0]);
     if (logits.rank() != 2 || labels.rank() != 1 || labels[0] != logits[0])
@@ -53,7 +53,7 @@ void require_valid_labels(const Shape& logits, const Shape& labels, double smoot
         throw Error("[cross_entropy] the smoothing must be between 0 and 1; it is " + to_text(smoothing));
 }
 
-void require_pairs(const Shape& queries, const Shape& keys, double temperature) {
+void require_info_nce_args(const Shape& queries, const Shape& keys, double temperature) {
     if (queries.rank() != 2 || queries != keys)
         throw Error("[info_nce] requires queries and keys of one shape (rows, width); they are " +
                     to_string(queries) + " and " + to_string(keys));
@@ -61,7 +61,7 @@ void require_pairs(const Shape& queries, const Shape& keys, double temperature) 
         throw Error("[info_nce] the temperature must be above 0 and finite; it is " + to_text(temperature));
 }
 
-void require_valid_mask(double p, std::uint64_t first, const Shape& x) {
+void require_dropout_args(double p, std::uint64_t first, const Shape& x) {
     if (!(p >= 0 && p <= 1))
         throw Error("[dropout] the probability must be between 0 and 1; it is " + to_text(p));
     if (x.rank() == 0) throw Error("[dropout] a single number has no items");
@@ -72,14 +72,14 @@ void require_valid_mask(double p, std::uint64_t first, const Shape& x) {
                     std::to_string(first) + ", x is " + to_string(x));
 }
 
-ReduceAxes plan_rows(const Shape& x, const Shape& gain, const Shape& bias, double eps) {
+ReduceAxes plan_layer_norm(const Shape& x, const Shape& gain, const Shape& bias, double eps) {
     if (x.rank() == 0) throw Error("[layer_norm] a single number has no row to normalise");
     const Shape row{x[x.rank() - 1]};
     if (gain != row || bias != row)
         throw Error("[layer_norm] gain and bias of " + to_string(x) + " must be " + to_string(row) +
                     "; they are " + to_string(gain) + " and " + to_string(bias));
     require_valid_eps("layer_norm", eps, x);
-    return fold_around("layer_norm", x, -1);
+    return split_at_axis("layer_norm", x, -1);
 }
 
 ConcatPlan plan_concat(const std::vector<Shape>& parts, std::int64_t axis) {

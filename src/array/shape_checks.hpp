@@ -10,18 +10,17 @@
 
 namespace tally::detail {
 
-[[noreturn]] void fail_bounds(double low, double high);                                       // clamp()
-[[noreturn]] void fail_range(std::int64_t from, std::int64_t to, int along, const Shape& x);  // slice()
+[[noreturn]] void fail_clamp_bounds(double low, double high);
+[[noreturn]] void fail_slice_range(std::int64_t from, std::int64_t to, int axis, const Shape& x);
 [[noreturn]] void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& target);
-
-void require_valid_labels(const Shape& logits, const Shape& labels, double smoothing);  // cross_entropy()
-void require_pairs(const Shape& queries, const Shape& keys, double temperature);        // info_nce()
+void require_cross_entropy_args(const Shape& logits, const Shape& labels, double smoothing);
+void require_info_nce_args(const Shape& queries, const Shape& keys, double temperature);
 
 // Checks a dropout of x (items, ...) with probability p. The first item has the number `first`.
-void require_valid_mask(double p, std::uint64_t first, const Shape& x);
+void require_dropout_args(double p, std::uint64_t first, const Shape& x);
 
 // Checks a layer norm, and returns x as (rows, width, 1).
-ReduceAxes plan_rows(const Shape& x, const Shape& gain, const Shape& bias, double eps);
+ReduceAxes plan_layer_norm(const Shape& x, const Shape& gain, const Shape& bias, double eps);
 
 template <class Part> std::vector<Shape> shapes_of(const std::vector<Part>& parts) {
     std::vector<Shape> shapes;
@@ -30,8 +29,8 @@ template <class Part> std::vector<Shape> shapes_of(const std::vector<Part>& part
 }
 
 struct ConcatPlan {
-    int along;    // the axis, counted from the front
-    Shape whole;  // of the result
+    int axis;     // counted from the front
+    Shape shape;  // of the result
 };
 ConcatPlan plan_concat(const std::vector<Shape>& parts, std::int64_t axis);
 // Returns the shape of each part with the new axis.

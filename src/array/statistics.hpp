@@ -15,7 +15,7 @@ namespace tally {
 namespace detail {
 // Returns x (items, features, ...) as (items, features, rest). Throws Error unless `gain` and `bias`, or mean
 // and variance in their place, have one number for each feature.
-ReduceAxes checked_features(const Shape& x, const Shape& gain, const Shape& bias);
+ReduceAxes plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias);
 }  // namespace detail
 
 // The mean and the biased variance of `count` values for each feature.

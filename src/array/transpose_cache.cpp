@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t min_size = 1 << 12;  // elements
 constexpr std::size_t min_rows = 2;        // 1 row: reading a copy from memory costs more than it saves
 constexpr std::size_t max_rows = 12;       // more rows: the product takes so long that a copy gains nothing
-constexpr std::size_t first_use = 4;       // making a copy takes about as long as three uses save
+constexpr std::size_t copy_at_use = 4;     // making a copy takes about as long as three uses save
 
 template <class S> bool worth_keeping(const Array<S>& b, const Product& p) {
     return p.m >= min_rows && p.m <= max_rows && b.size() >= min_size && b.device() == Device::cpu &&
@@ -35,7 +35,7 @@ template <class S> Array<S> transposed(const Array<S>& matrix) {
     const Axes order{1, 0};
     Array<S> made = Array<S>::empty(permuted(matrix.shape(), order), matrix.device());
     kernels_for("transposed", matrix)
-        .gather(permuted_walk(matrix.shape(), order), matrix.data(), {made.raw(), Write::set});
+        .gather(permuted_index(matrix.shape(), order), matrix.data(), {made.raw(), Write::set});
     return made;
 }
 
@@ -49,7 +49,7 @@ template <class S> const S* TransposeCache<S>::find_or_add(const Array<S>& b, co
         return each.weight.data() == b.data() && each.weight.size() == b.size() && each.rows == p.n;
     });
     if (kept == all_.end()) kept = all_.insert(kept, {b, version_of(b), p.n});
-    if (++kept->uses == first_use) kept->transposed_copy = transposed_copy(b, p);
+    if (++kept->uses == copy_at_use) kept->transposed_copy = transposed_copy(b, p);
     return kept->transposed_copy.data();
 }
 

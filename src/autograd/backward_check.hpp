@@ -179,7 +179,7 @@ private:
         for (Before& before : before_) {
             *before.to.gradient = std::move(before.gradient);
             *before.to.grad_flags = static_cast<std::uint8_t>(
-                before.grad_flags | (*before.to.grad_flags & grad_flag::written_since_check));
+                before.grad_flags | (*before.to.grad_flags & grad_flag::dirty_for_window));
         }
         before_.clear();
     }

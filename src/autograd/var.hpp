@@ -40,7 +40,7 @@ public:
         return {gradient, Write::set};
     }
 
-    bool has_gradient() const { return detail::has_gradient_flushed(view()); }
+    bool has_gradient() const { return detail::flush_and_has_gradient(view()); }
     void clear_gradient() { detail::clear_gradient(view()); }
     [[gnu::always_inline]] detail::GradientView<T> view() const { return {&gradient, &value, &grad_flags}; }
     const char* op() const override { return state == detail::State::leaf ? "parameter" : "constant"; }
@@ -189,7 +189,7 @@ public:
     template <class F> void modify_value(F f, const char* call = "modify_value") const {
         detail::ValueNode<T>& node = leaf(call);
         detail::require_unlocked(call, node);
-        detail::require_own_value(call, node.grad_flags);
+        detail::require_not_averaged(call, node.grad_flags);
         detail::before_in_place_update(node.value);
         modify_in_place(call, f, &detail::ValueNode<T>::value);
     }

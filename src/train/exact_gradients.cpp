@@ -68,7 +68,7 @@ template <class S> void ExactGradients<S>::save(TrainingState& state, const std:
         const auto digits = static_cast<std::int64_t>(range.digits());
         state.put(at + "/lowest", digits ? range.lowest : 0);
         state.put(at + "/width", digits);
-        state.put(at + "/marks", std::int64_t{range.marks});
+        state.put(at + "/marks", std::int64_t{range.has_marks});
         const std::span<const std::int64_t> saved = sum.digits();
         state.put(at + "/digits",
                   Array<double>({static_cast<std::int64_t>(saved.size())}, {saved.begin(), saved.end()}));
@@ -83,10 +83,10 @@ typename ExactGradients<S>::Sums ExactGradients<S>::read(StateReader& saved,
         const std::string at = "sums/" + std::to_string(i);
         if (saved.count(at + "/there", micro_batches > 0) == 0) continue;
         const std::int64_t lowest = saved.count(at + "/lowest", 100), width = saved.count(at + "/width", 100);
-        ExactRange range{.marks = saved.count(at + "/marks", 1) == 1};
-        if (width > 0) range = {lowest, lowest + width - 1, range.marks};
+        ExactRange range{.has_marks = saved.count(at + "/marks", 1) == 1};
+        if (width > 0) range = {lowest, lowest + width - 1, range.has_marks};
         const Array<double>& digits = saved.get<Array<double>>(at + "/digits");
-        const std::size_t size = sums[i].shape().size() * range.width();
+        const std::size_t size = sums[i].shape().size() * range.words_per_number();
         if (!has_memory(digits) || digits.shape() != Shape{static_cast<std::int64_t>(size)})
             saved.fail("'" + saved.name_of(at) + "' are digits of " + to_string(digits.shape()) + "; (" +
                        std::to_string(size) + ") expected");

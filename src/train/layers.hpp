@@ -44,7 +44,7 @@ public:
         if (options.bias) bias = uniform_parameter<S>({out}, bound, stream, weight.value().size());
     }
     Linear(std::int64_t, std::int64_t, RngStream,
-           detail::BoolOrNumberLiteral auto) = delete;  // write {.bias = false}
+           detail::Arithmetic auto) = delete;  // write {.bias = false}
     void list(Members<S>& members) override {
         members.weight("weight", weight);
         members.parameter("bias", bias);
@@ -218,7 +218,7 @@ public:
         out_bias = parameter(Array<S>::zeros({width}));
     }
     SelfAttention(std::int64_t, std::int64_t, RngStream,
-                  detail::BoolOrNumberLiteral auto) = delete;  // write {.causal = true}
+                  detail::Arithmetic auto) = delete;  // write {.causal = true}
     void list(Members<S>& members) override {
         members.weight("in_proj_weight", in_weight);
         members.parameter("in_proj_bias", in_bias);

@@ -408,7 +408,7 @@ template <class S> void assign(const Var<Array<S>>& parameter, const Array<S>& v
                     to_string(value.shape()));
     Var<Array<S>>::require_own_thread("assign", *parameter.node());
     detail::require_unlocked("assign", *parameter.node());
-    detail::require_own_value("assign", parameter.node()->grad_flags);
+    detail::require_not_averaged("assign", parameter.node()->grad_flags);
     if (!value.storage()) detail::fail_without_memory("assign");
     detail::before_in_place_update(held);
     S* const place = held.writable();
@@ -424,7 +424,7 @@ public:
         const ValueNode<Array<S>>& node = parameter_.checked("load");
         Var<Array<S>>::require_own_thread("load", node);
         detail::require_unlocked("assign", node);
-        detail::require_own_value("load", node.grad_flags);
+        detail::require_not_averaged("load", node.grad_flags);
         if (node.state != detail::State::leaf || !detail::same_shape_and_device(node.value, numbers))
             throw Error("[load] a '" + std::string(node.op()) + "' of " + detail::describe(node.value) +
                         " cannot be given a value of " + detail::describe(numbers));

@@ -12,7 +12,7 @@ template <class S> void ParameterLock<S>::lock(Mode mode) {
         mode == Mode::internal ? grad_flag::locked | grad_flag::backward_locked : grad_flag::locked;
     for (const Var<Array<S>>& parameter : parameters_) {
         std::uint8_t& grad_flags = parameter.node()->grad_flags;
-        grad_flags = static_cast<std::uint8_t>((grad_flags & ~grad_flag::written_since_check) | how);
+        grad_flags = static_cast<std::uint8_t>((grad_flags & ~grad_flag::dirty_for_window) | how);
     }
 }
 
@@ -33,7 +33,7 @@ template <class S> void ParameterLock<S>::snapshot() {
     left_.clear();
     for (const Var<Array<S>>& parameter : parameters_) {
         ValueNode<Array<S>>& node = *parameter.node();
-        node.grad_flags &= static_cast<std::uint8_t>(~grad_flag::written_since_check);
+        node.grad_flags &= static_cast<std::uint8_t>(~grad_flag::dirty_for_window);
         left_.push_back({place_of(node.value), place_of(node.gradient)});
     }
 }
@@ -42,7 +42,7 @@ template <class S> void ParameterLock<S>::require_unchanged(const char* doing) c
     if (!on_) return;
     for (std::size_t i = 0; i < left_.size(); ++i) {
         const ValueNode<Array<S>>& node = *parameters_[i].node();
-        if (mode_ == Mode::internal && node.grad_flags & grad_flag::written_since_check)
+        if (mode_ == Mode::internal && node.grad_flags & grad_flag::dirty_for_window)
             throw Error(std::string("[window] ") + doing + ": another window ran backward() into parameter " +
                         std::to_string(i) + " of " + to_string(parameters_[i].shape()) +
                         ", which belongs to this one; detach() it in the other's loss, and discard() this "
@@ -61,8 +61,7 @@ template <class S> void ParameterLock<S>::require_unchanged(const char* doing) c
 
 template <class S> bool ParameterLock<S>::is_dirty() const {
     return std::any_of(parameters_.begin(), parameters_.end(), [&](const Var<Array<S>>& parameter) {
-        return (parameter.node()->grad_flags & (on_ ? grad_flag::written_since_check : grad_flag::present)) !=
-               0;
+        return (parameter.node()->grad_flags & (on_ ? grad_flag::dirty_for_window : grad_flag::present)) != 0;
     });
 }
 

@@ -36,9 +36,9 @@ template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array
 
 }  // namespace
 
-template <class S>
-Window<S>::Window(Optimizer<S>& optimizer, detail::WindowOptions<S> options,
-                  detail::GradientReducer<S>* reducer, typename detail::GradientReducer<S>::Named also)
+template <class S> Window<S>::Window(Optimizer<S>& optimizer, detail::WindowOptions<S> options,
+                                     detail::GradientReducer<S>* reducer,
+                                     typename detail::GradientReducer<S>::Named extra_options)
     : optimizer_(optimizer),
       options_(std::move(options)),
       reducer_(reducer),
@@ -67,7 +67,7 @@ Window<S>::Window(Optimizer<S>& optimizer, detail::WindowOptions<S> options,
     window_index_ = 0;
     if (!reducer_) return;
     auto lines = options_as_text(true);
-    lines.insert(lines.end(), also.begin(), also.end());
+    lines.insert(lines.end(), extra_options.begin(), extra_options.end());
     reducer_->open(optimizer_, lines);
     lock_.note_values();
 }
@@ -377,7 +377,8 @@ template <class S> detail::WindowTotals Window<S>::totals(const char* call) {
 }
 
 // Returns whether the planned micro-batches, or the announced total, were reached.
-template <class S> bool Window<S>::is_complete(const detail::WindowTotals& all, bool end_of_epoch) const {
+template <class S>
+bool Window<S>::is_ready_for_update(const detail::WindowTotals& all, bool end_of_epoch) const {
     if (!denominator_.announced()) return all.full;
     if (denominator_.reached(all.count)) return true;
     const bool short_of = all.planned ? !all.full : all.count < options_.total;
@@ -446,17 +447,17 @@ template <class S> void Window<S>::require_some_gradient(const char* call) const
                     " parameters; is the loss of another model, or the optimizer? discard() it");
 }
 
-template <class S> detail::WindowResult<S> Window<S>::close(const char* call, bool end_of_epoch) {
-    if (!reducer_) return try_close(call, end_of_epoch);
+template <class S> detail::WindowResult<S> Window<S>::end_window(const char* call, bool end_of_epoch) {
+    if (!reducer_) return try_end_window(call, end_of_epoch);
     try {
-        return try_close(call, end_of_epoch);
+        return try_end_window(call, end_of_epoch);
     } catch (const std::exception& error) {  // the other processes must not wait for this process
         reducer_->fail(call, window_index_, error.what());
         throw;
     }
 }
 
-template <class S> detail::WindowResult<S> Window<S>::try_close(const char* call, bool end_of_epoch) {
+template <class S> detail::WindowResult<S> Window<S>::try_end_window(const char* call, bool end_of_epoch) {
     require_not_broken(call);
     if (micro_batches_ == 0 && !reducer_) throw Error("[window] finish: no micro-batch was added");
     require_loss_added(call);
@@ -473,7 +474,7 @@ template <class S> detail::WindowResult<S> Window<S>::try_close(const char* call
         .count = all.count,
         .sum = reducer_ ? number<S>(all.sum, zero_.value().device()).value() : loss_sum_.value()};
     require_valid_count(call, result.count);
-    if (!is_complete(all, end_of_epoch)) {
+    if (!is_ready_for_update(all, end_of_epoch)) {
         switch (options_.tail) {
             case Tail::scale:
                 break;

@@ -105,9 +105,9 @@ public:
     using V = Var<Array<S>>;
 
     // Throws if a parameter already has a gradient. With a reducer, the results of finish() are over all
-    // processes, but each process plans its own micro-batches. `also`: further options that must be equal.
+    // processes, but each process plans its own micro-batches. `extra_options` must be equal, too.
     Window(Optimizer<S>& optimizer, Options options = {}, detail::GradientReducer<S>* reducer = nullptr,
-           typename detail::GradientReducer<S>::Named also = {});
+           typename detail::GradientReducer<S>::Named extra_options = {});
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
     ~Window();
@@ -119,7 +119,7 @@ public:
     // Runs backward() at once, so that the graph is freed before the next forward pass. The first add() locks
     // the parameters and their gradients: until finish() or discard(), other attempts to change them throw.
     void add(const Loss<Array<S>>& loss, const AddOptions& options = {});
-    void add(const Loss<Array<S>>& loss, detail::BoolOrNumberLiteral auto) = delete;  // write {.weight = 2}
+    void add(const Loss<Array<S>>& loss, detail::Arithmetic auto) = delete;  // write {.weight = 2}
     // Rejects a mean, because the window needs the count of the loss.
     template <class NotALoss> void add(const Var<NotALoss>&, double = 1) {
         static_assert(!sizeof(NotALoss),
@@ -130,7 +130,7 @@ public:
     // adds the gradient of the term once, after the division.
     void add_regularizer(V term);
     // Counts a micro-batch for which the caller ran backward(). A window uses either this function or add().
-    void after_backward(double count, std::int64_t items = 0);
+    void after_backward(double counted, std::int64_t items = 0);
 
     // Runs f, which may change gradients in several calls. If f throws, the window accepts only discard().
     template <class F> void transaction(F f) {
@@ -174,10 +174,10 @@ public:
     // Updates the parameters and opens the next window. If the window is not full, options().tail decides.
     // Allocates all memory before the first parameter changes, so that an OutOfMemory leaves all parameters
     // unchanged. Throws if the losses do not add up to the announced total.
-    Result finish() { return close("finish", false); }
+    Result finish() { return end_window("finish", false); }
     // Call this at the end of an epoch. Does nothing if no process added a micro-batch, and otherwise works
     // like finish(), except that options().tail also decides about a total that was not reached.
-    Result flush() { return !empty() || broken_ || reducer_ ? close("flush", true) : Result(); }
+    Result flush() { return !empty() || broken_ || reducer_ ? end_window("flush", true) : Result(); }
     void discard();  // opens the next window without an update
 
     // Saves all that a resumed run needs to continue with the same bits, even in mid-window: parameters,
@@ -224,8 +224,8 @@ private:
     void require_forward_pass() const;
     const std::vector<V>& averaged_parameters() const;
     static void require_valid_bound(const char* option, std::optional<double> bound);
-    Result close(const char* call, bool end_of_epoch);
-    Result try_close(const char* call, bool end_of_epoch);
+    Result end_window(const char* call, bool end_of_epoch);
+    Result try_end_window(const char* call, bool end_of_epoch);
     detail::WindowTotals totals(const char* call);
     std::span<ExactSum<S>> exact_sums() {
         if (!exact_) return {};
@@ -236,7 +236,7 @@ private:
     void back_up_gradients();
     bool drop_if_not_finite(const V& sum);
     void count(const Loss<Array<S>>& share, double item_weight);
-    bool is_complete(const detail::WindowTotals& all, bool end_of_epoch) const;
+    bool is_ready_for_update(const detail::WindowTotals& all, bool end_of_epoch) const;
     void require_valid_loss(const Loss<Array<S>>& loss, double weight) const;
     void require_valid_count(const char* call, double counted) const;
     void require_backward_done(double counted) const;

@@ -19,14 +19,15 @@ detail::ConvPlan planned(const Shape& x, const Shape& weight, Device device) {
 }  // namespace
 
 TEST_CASE("convolution: a group has as many images as the buffers for columns and results allow") {
-    CHECK(planned({1 << 20, 8, 1, 1}, {2048, 8, 1, 1}, Device::cuda).group == 2048);
-    CHECK(planned({1 << 22, 1, 1, 1}, {512, 1, 1, 1}, Device::cuda).group == 8192);
-    CHECK(planned({1 << 20, 2048, 1, 1}, {8, 2048, 1, 1}, Device::cuda).group == 2048);
-    CHECK(planned({1000, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).group == 64);
-    CHECK(planned({5, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).group == 5);
-    CHECK(planned({5, 1, 200, 200}, {3, 1, 1, 1}, Device::cpu).group == 1);  // one image is too large
-    CHECK(planned({0, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).group == 1);
-    CHECK(planned({7, 0, 2, 2}, {0, 0, 1, 1}, Device::cpu).group == 7);
+    CHECK(planned({1 << 20, 8, 1, 1}, {2048, 8, 1, 1}, Device::cuda).images_per_chunk == 2048);
+    CHECK(planned({1 << 22, 1, 1, 1}, {512, 1, 1, 1}, Device::cuda).images_per_chunk == 8192);
+    CHECK(planned({1 << 20, 2048, 1, 1}, {8, 2048, 1, 1}, Device::cuda).images_per_chunk == 2048);
+    CHECK(planned({1000, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).images_per_chunk == 64);
+    CHECK(planned({5, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).images_per_chunk == 5);
+    CHECK(planned({5, 1, 200, 200}, {3, 1, 1, 1}, Device::cpu).images_per_chunk ==
+          1);  // one image is too large
+    CHECK(planned({0, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).images_per_chunk == 1);
+    CHECK(planned({7, 0, 2, 2}, {0, 0, 1, 1}, Device::cpu).images_per_chunk == 7);
 }
 
 TEST_CASE("convolution: many output channels need little memory besides the result") {
@@ -43,13 +44,13 @@ TEST_CASE("convolution: the group size changes no bit") {
                    dy = random.array<float>({300, channels, 2, 2});
         const auto of_groups = [&](std::size_t group) {
             detail::ConvPlan plan = planned(x.shape(), weight.shape(), Device::cpu);
-            CHECK(plan.group > 1);
-            if (group) plan.group = group;
+            CHECK(plan.images_per_chunk > 1);
+            if (group) plan.images_per_chunk = group;
             detail::Convolution<float> convolution(plan, detail::kernels<float>(Device::cpu), Device::cpu);
             std::vector<Array<float>> made{dy.clone(), weight.clone(), x.clone()};
             convolution.forward(x.data(), weight.data(), {made[0].raw(), Write::add});
-            convolution.back_weight(dy.data(), x.data(), {made[1].raw(), Write::add});
-            convolution.back_x(dy.data(), weight.data(), {made[2].raw(), Write::add});
+            convolution.grad_weight(dy.data(), x.data(), {made[1].raw(), Write::add});
+            convolution.grad_x(dy.data(), weight.data(), {made[2].raw(), Write::add});
             return made;
         };
         const std::vector<Array<float>> as_planned = of_groups(0);

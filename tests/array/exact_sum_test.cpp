@@ -30,14 +30,14 @@ template <class S> S added_as_integers(std::vector<ExactSum<S>>& parts) {
     std::int64_t additions = 0;
     for (ExactSum<S>& part : parts) {
         part.carry();
-        all = all.with(part.range());
+        all = all.united_with(part.range());
     }
     for (ExactSum<S>& part : parts) {
         part.widen(all);
         additions += part.additions();
     }
     for (std::size_t p = 1; p < parts.size(); ++p)
-        for (std::size_t k = 0; k < all.width(); ++k) parts[0].digits()[k] += parts[p].digits()[k];
+        for (std::size_t k = 0; k < all.words_per_number(); ++k) parts[0].digits()[k] += parts[p].digits()[k];
     parts[0].set_additions(additions);
     return parts[0].rounded().item();
 }
@@ -246,9 +246,9 @@ TEST_CASE("ExactSum: allocates only the digits that its exponents need") {
     sum.add(Array<float>::full({1000}, 0x1p-149f));
     CHECK(sum.range().digits() == 5);
     sum.add(Array<float>::full({1000}, -0.0f));
-    CHECK(sum.range().width() == 6);
+    CHECK(sum.range().words_per_number() == 6);
     sum.add(Array<float>::full({1000}, 0x1p127f));
-    CHECK(sum.range().width() == 10);
+    CHECK(sum.range().words_per_number() == 10);
     CHECK(sum.rounded().to_vector()[999] == 0x1p127f);
     sum.clear();
     CHECK(sum.empty());

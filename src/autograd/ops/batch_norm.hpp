@@ -52,7 +52,7 @@ template <class S> Var<Array<S>> batch_normalised(Var<Array<S>> x, Var<Array<S>>
                 // The gradient of the bias is the sum of dy over each feature.
                 const Shape whole{static_cast<std::int64_t>(fold.outer), features[0],
                                   static_cast<std::int64_t>(fold.inner)};
-                kernel.scatter(broadcast_walk(whole, Shape{features[0], 1}), dy.data(),
+                kernel.scatter(broadcast_index(whole, Shape{features[0], 1}), dy.data(),
                                output_buffer(to.into(2)));
             }
         },
@@ -62,7 +62,7 @@ template <class S> Var<Array<S>> batch_normalised(Var<Array<S>> x, Var<Array<S>>
 // Returns the statistics of each feature of x (items, features, ...). Throws if gain or bias do not fit x.
 template <class S>
 BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain, const Array<S>& bias) {
-    const ReduceAxes fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
+    const ReduceAxes fold = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
     BatchStatistics<S> batch{empty_like(gain), empty_like(gain),
                              static_cast<double>(fold.outer * fold.inner)};
     kernels_for("batch_norm", x.value(), gain)
@@ -75,7 +75,7 @@ BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain
 // Commit the returned statistics once per update.
 template <class S> detail::BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                                      double eps = 1e-5) {
-    const detail::ReduceAxes fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
+    const detail::ReduceAxes fold = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
     detail::require_valid_eps("batch_norm", eps, x.shape());
     const std::size_t count = fold.outer * fold.inner;
     if (count == 1)
@@ -90,8 +90,8 @@ template <class S> detail::BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<
 // Normalises x by the running statistics, which are constants, for evaluation.
 template <class S> Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                             const RunningStatistics<S>& running, double eps = 1e-5) {
-    const detail::ReduceAxes fold = detail::checked_features(x.shape(), gain.shape(), bias.shape());
-    detail::checked_features(x.shape(), running.mean.shape(), running.variance.shape());
+    const detail::ReduceAxes fold = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
+    detail::plan_batch_norm(x.shape(), running.mean.shape(), running.variance.shape());
     detail::require_valid_eps("batch_norm", eps, x.shape());
     return detail::batch_normalised(std::move(x), std::move(gain), std::move(bias), running.mean,
                                     running.variance, eps, false, fold);

@@ -134,7 +134,7 @@ template <class T, detail::PlainNumber N> Var<T> minimum(N n, Var<T> x) { return
 // Limits each element to [low, high]. If low > high, the result is `high`.
 template <class T> Var<T> clamp(Var<T> x, double low, double high = detail::unbounded) {
     if (low != low || high != high) [[unlikely]]
-        detail::fail_bounds(low, high);
+        detail::fail_clamp_bounds(low, high);
     return apply(functor::Clamp{low, high}, std::move(x));
 }
 

@@ -58,7 +58,7 @@ struct CrossEntropyOptions {
 template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Array<std::int32_t>& labels,
                                                 const CrossEntropyOptions& options = {}) {
     const Shape& shape = logits.shape();
-    detail::require_valid_labels(shape, labels.shape(), options.smoothing);
+    detail::require_cross_entropy_args(shape, labels.shape(), options.smoothing);
     const detail::Targets targets{options.ignore, options.smoothing};
     const auto count = static_cast<std::size_t>(shape[0]), classes = static_cast<std::size_t>(shape[1]);
     const Array<S>& x = logits.value();
@@ -79,15 +79,15 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Arra
     return {std::move(sum), Var<Array<S>>(std::move(counted_rows))};
 }
 
-template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>>, const Array<std::int32_t>&,
-                                                detail::BoolOrNumberLiteral auto) =
-    delete;  // write {.ignore = 0} or {.smoothing = 0.1}
+template <class S>
+Loss<Array<S>> cross_entropy(Var<Array<S>>, const Array<std::int32_t>&,
+                             detail::Arithmetic auto) = delete;  // write {.ignore = 0} or {.smoothing = 0.1}
 
 // A contrastive loss: each query (rows, width) should be most similar to the key of its own row. All keys of
 // the batch are compared, so micro-batches give another loss.
 template <class S>
 Loss<Array<S>> info_nce(Var<Array<S>> queries, Var<Array<S>> keys, double temperature = 1) {
-    detail::require_pairs(queries.shape(), keys.shape(), temperature);
+    detail::require_info_nce_args(queries.shape(), keys.shape(), temperature);
     const Array<std::int32_t> labels =
         detail::counting<std::int32_t>(queries.shape()[0]).to(queries.value().device());
     return cross_entropy(matmul(std::move(queries), std::move(keys), {.transpose_b = true}) / temperature,

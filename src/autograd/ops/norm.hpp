@@ -12,7 +12,7 @@ namespace tally {
 // Normalises the last axis to mean 0 and variance 1, multiplies by gain and adds bias.
 template <class S>
 Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias, double eps = 1e-5) {
-    const detail::ReduceAxes rows = detail::plan_rows(x.shape(), gain.shape(), bias.shape(), eps);
+    const detail::ReduceAxes rows = detail::plan_layer_norm(x.shape(), gain.shape(), bias.shape(), eps);
     const std::size_t count = rows.outer, width = rows.reduced;
     const Device device = x.value().device();
     const Shape one_a_row{static_cast<std::int64_t>(count)};

@@ -45,7 +45,7 @@ template <class S> Var<Array<S>> mean(Var<Array<S>> x, const AxesArg& along = {}
 // Returns the largest element along the given axes. Equal largest elements share the gradient equally.
 template <class S> Var<Array<S>> max(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
     const auto r = detail::reduction("max", x.shape(), along.axes, how.keepdims);
-    detail::require_elements("max", r, x.shape());
+    detail::require_nonempty_reduction("max", r, x.shape());
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     if (y.size()) kernels_for("max", x.value()).max(x.value().data(), y.raw(), r.fold);
@@ -103,7 +103,7 @@ template <class S> Var<Array<S>> prod(Var<Array<S>> x, const AxesArg& along = {}
 
 // Computes running sums along one axis. The gradient of an element sums dy from this element to the last.
 template <class S> Var<Array<S>> cumsum(Var<Array<S>> x, std::int64_t axis) {
-    const detail::ReduceAxes fold = detail::fold_around("cumsum", x.shape(), axis);
+    const detail::ReduceAxes fold = detail::split_at_axis("cumsum", x.shape(), axis);
     Array<S> y = empty_like(x.value());
     kernels_for("cumsum", x.value()).cumsum(x.value().data(), {y.raw(), Write::set}, fold, false);
     return record<"cumsum">(
@@ -121,17 +121,17 @@ Array<std::int32_t> argmax(const Var<Array<S>>& x, std::int64_t axis, const Redu
 }
 
 template <class T>
-void sum(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // write {.keepdims = true}
+void sum(Var<T>, const AxesArg&, detail::Arithmetic auto) = delete;  // write {.keepdims = true}
 template <class T>
-void mean(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // write {.keepdims = true}
+void mean(Var<T>, const AxesArg&, detail::Arithmetic auto) = delete;  // write {.keepdims = true}
 template <class T>
-void max(Var<T>, const AxesArg&, detail::BoolOrNumberLiteral auto) = delete;  // write {.keepdims = true}
+void max(Var<T>, const AxesArg&, detail::Arithmetic auto) = delete;  // write {.keepdims = true}
 template <class T> void logsumexp(Var<T>, const AxesArg&,
-                                  detail::BoolOrNumberLiteral auto) = delete;  // write {.keepdims = true}
+                                  detail::Arithmetic auto) = delete;  // write {.keepdims = true}
 
 // Computes softmax along one axis. Use log_softmax() for logarithms of small probabilities.
 template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
-    const detail::ReduceAxes fold = detail::fold_around("softmax", x.shape(), axis);
+    const detail::ReduceAxes fold = detail::split_at_axis("softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());
     kernels_for("softmax", x.value()).softmax(x.value().data(), y.raw(), fold);
     return record<"softmax">(
@@ -145,7 +145,7 @@ template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1
 
 // Computes the logarithm of softmax without losing the digits of small probabilities.
 template <class S> Var<Array<S>> log_softmax(Var<Array<S>> x, std::int64_t axis = -1) {
-    const detail::ReduceAxes fold = detail::fold_around("log_softmax", x.shape(), axis);
+    const detail::ReduceAxes fold = detail::split_at_axis("log_softmax", x.shape(), axis);
     Array<S> y = empty_like(x.value());
     kernels_for("log_softmax", x.value()).log_softmax(x.value().data(), y.raw(), fold);
     return record<"log_softmax">(

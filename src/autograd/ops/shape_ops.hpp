@@ -30,7 +30,7 @@ template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<
 
 // One extent may be -1, as in reshape(x, {2, -1}). The number of elements determines that extent.
 template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const detail::Axes& extents) {
-    const Shape shape = detail::completed("reshape", x.shape(), extents);
+    const Shape shape = detail::with_inferred_extent("reshape", x.shape(), extents);
     return reshape(std::move(x), shape);
 }
 
@@ -49,7 +49,7 @@ template <class S> Var<Array<S>> unsqueeze(Var<Array<S>> x, std::int64_t axis) {
 // Reorders the axes: axis i of the result is axis order[i] of x.
 template <class S> Var<Array<S>> permute(Var<Array<S>> x, const detail::Axes& order) {
     const detail::Axes axes = detail::checked_order("permute", x.shape(), order);
-    const detail::StridedIndex<1> walk = detail::permuted_walk(x.shape(), axes);
+    const detail::StridedIndex<1> walk = detail::permuted_index(x.shape(), axes);
     Array<S> y = Array<S>::empty(detail::permuted(x.shape(), axes), x.value().device());
     kernels_for("permute", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
     return record<"permute">(
@@ -74,7 +74,7 @@ template <class S> Var<Array<S>> transpose(Var<Array<S>> x, std::int64_t a = -2,
 template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shape) {
     if (detail::broadcast("broadcast_to", x.shape(), shape) != shape)
         throw Error("[broadcast_to] " + to_string(x.shape()) + " does not fit into " + to_string(shape));
-    const detail::StridedIndex<1> walk = detail::broadcast_walk(shape, x.shape());
+    const detail::StridedIndex<1> walk = detail::broadcast_index(shape, x.shape());
     Array<S> y = Array<S>::empty(shape, x.value().device());
     kernels_for("broadcast_to", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
     return record<"broadcast_to">(
@@ -89,7 +89,7 @@ template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shap
 template <class S>
 Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::int64_t to) {
     const int along = detail::checked_axis("slice", axis, x.shape());
-    if (from < 0 || to < from || to > x.shape()[along]) detail::fail_range(from, to, along, x.shape());
+    if (from < 0 || to < from || to > x.shape()[along]) detail::fail_slice_range(from, to, along, x.shape());
     if (along == 0 && !x.requires_grad()) return x.value().slice_rows(from, to);  // for micro-batches of data
     const detail::Blocks blocks(x.shape(), along, from, to);
     Array<S> y;
