@@ -150,23 +150,23 @@ namespace {
 
 constexpr double max_fixed = 1e16;  // larger doubles have no decimal places: print them with an exponent
 
-std::string number(double x, int digits, std::chars_format format) {
+std::string format_number(double x, int digits, std::chars_format format) {
     std::string text(static_cast<std::size_t>(std::max(digits, 6)) + 24,
                      ' ');  // to_chars takes 6 for a negative count
     text.resize(static_cast<std::size_t>(
         std::to_chars(text.data(), text.data() + text.size(), x, format, digits).ptr - text.data()));
     return text;
 }
-std::string number(double x, int digits) {
-    if (!(std::abs(x) < max_fixed)) return number(x, digits, std::chars_format::scientific);
-    const std::string text = number(x, digits, std::chars_format::fixed);
+std::string format_number(double x, int digits) {
+    if (!(std::abs(x) < max_fixed)) return format_number(x, digits, std::chars_format::scientific);
+    const std::string text = format_number(x, digits, std::chars_format::fixed);
     const bool vanishes = x != 0 && text.find_first_of("123456789") == std::string::npos;
-    return vanishes ? number(x, digits, std::chars_format::scientific) : text;
+    return vanishes ? format_number(x, digits, std::chars_format::scientific) : text;
 }
-std::string number(float x, int digits) { return number(static_cast<double>(x), digits); }
-std::string number(std::int32_t x, int) { return std::to_string(x); }
-std::string number(Dual<double> x, int digits) {
-    return number(x.value, digits) + "+" + number(x.rate, digits) + "e";
+std::string format_number(float x, int digits) { return format_number(static_cast<double>(x), digits); }
+std::string format_number(std::int32_t x, int) { return std::to_string(x); }
+std::string format_number(Dual<double> x, int digits) {
+    return format_number(x.value, digits) + "+" + format_number(x.rate, digits) + "e";
 }
 
 constexpr std::size_t edge = 4;  // elements printed at either end of a long axis
@@ -202,7 +202,7 @@ template <class S> std::string to_string(const Array<S>& array, int digits) {
     const std::vector<S> values = array.to_vector();
     std::size_t width = 0;
     const auto aligned = [&](std::size_t i) {
-        const std::string text = number(values[i], digits);
+        const std::string text = format_number(values[i], digits);
         width = std::max(width, text.size());
         return std::string(width - text.size(), ' ') + text;
     };
