@@ -33,9 +33,9 @@ template <class S> void SharedSums<S>::merge(std::string_view message) {
     for (std::size_t i = 0; i < ranges_.size(); ++i) {
         SumRange theirs;
         take(&theirs, sizeof(SumRange));
-        reaches_[i].range = reaches_[i].range.united_with(theirs.range);
-        reaches_[i].additions += theirs.additions;
-        if (i + 2 < reaches_.size()) continue;
+        ranges_[i].range = ranges_[i].range.united_with(theirs.range);
+        ranges_[i].additions += theirs.additions;
+        if (i + 2 < ranges_.size()) continue;
         ExactSum<S> sum{Shape{}};
         sum.widen(theirs.range);
         take(sum.digits().data(), sum.digits().size_bytes());
