@@ -1,4 +1,4 @@
-// Throws the errors that BackwardCheck finds.
+// Each error of the backward check names the operation, the broken rule and the remedy.
 #include "tally/autograd/backward_check.hpp"
 
 namespace tally::backward_check {

@@ -1,5 +1,5 @@
-// BackwardCheck checks that a backward function changes no input and writes its gradients as into() requires.
-// This header knows values and gradients, but not the graph.
+// BackwardCheck checks that a backward function does not change dy or its saved values, and that it writes
+// gradients as into() requires. This header does not depend on the graph.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,8 @@ namespace watching {
 inline constinit thread_local bool checks = false;  // CheckRules sets it to check every backward function
 inline constinit thread_local bool can_be_checked = true;  // false: the next check skips the first round
 
-inline bool set_checks(bool enabled) {  // returns the previous setting
+// Also makes saved buffers keep a checksum. Returns the previous setting.
+inline bool set_checks(bool enabled) {
     memory::detail::checksum_saved = enabled;
     return std::exchange(checks, enabled);
 }
@@ -30,7 +31,7 @@ inline bool set_checks(bool enabled) {  // returns the previous setting
 }  // namespace watching
 
 namespace detail {
-// The thread id during a check, so that the use of an existing graph throws DuringCheck.
+// Replaces the thread id in the first round. No graph has this id, so the use of a graph throws DuringCheck.
 inline constexpr std::uint32_t thread_during_check = ~std::uint32_t{0};
 class DuringCheck : public Error {
     using Error::Error;
@@ -45,7 +46,7 @@ namespace backward_check {
 [[noreturn]] void fail_unset(const char* op, std::size_t input, std::size_t elements);
 [[noreturn]] void fail_unadded(const char* op, std::size_t input, std::size_t elements);
 
-// ---- the bytes of numbers and arrays ----
+// ---- helpers for values that may be numbers or arrays ----
 
 template <class X> std::uint64_t sum(const X& x) { return detail::has_memory(x) ? detail::checksum(x) : 0; }
 
@@ -61,7 +62,7 @@ template <class X> void require_unmodified(const char* op, const X& saved) {
             fail_written(op, detail::describe(saved));
 }
 
-template <class X> void poison(X& x) {
+template <class X> void poison(X& x) {  // fills x with bytes 0xFF, a NaN that no computation gives
     if constexpr (Buffered<X>)
         memory::detail::poison(x.storage());
     else
@@ -100,11 +101,11 @@ template <class T> struct BackwardCall {
     const char* op;
     const T& dy;
     std::vector<detail::GradientView<T>> to;  // the gradients of the inputs
-    std::uint32_t& thread;                    // the id of this thread, which the first round replaces
+    std::uint32_t& thread;                    // context.thread_id, which the first round replaces
 };
 
-// Runs a backward function twice. The first round adds to gradients that are NaN, which must stay NaN. The
-// second round computes the real gradients, and must set each element of a gradient that did not exist.
+// Prepares and checks the two rounds of run_checked(). The first round adds to gradients that are NaN, which
+// must stay NaN. The second round computes the real gradients and must set each element of a new gradient.
 template <class T> class BackwardCheck {
 public:
     // `checksums` are those of dy and the saved values before the call.
@@ -135,7 +136,7 @@ public:
         return true;
     }
     // Call this in a catch block. Returns whether only the first round failed, because the function uses an
-    // existing graph. The next call then skips the first round.
+    // existing graph. If so, the next run_checked() skips the first round.
     bool is_untestable() const {
         try {
             throw;

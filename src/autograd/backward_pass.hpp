@@ -16,8 +16,8 @@ public:
         const void* callable;
     };
 
-    // grad() passes the smallest id of its targets, and backward() passes 0. In grad(), leaves that are not
-    // targets receive no gradient, and the pass does not visit nodes older than all targets.
+    // The pass does not visit nodes older than `oldest_target`. grad() passes the smallest id of its targets,
+    // and backward() passes 0. In grad(), leaves that are not targets receive no gradient.
     explicit BackwardPass(std::uint64_t oldest_target = 0, const Hook* hook = nullptr)
         : oldest_target_(oldest_target), hook_(hook) {
         if (context.backward_passes++ > 0) return;
@@ -28,11 +28,11 @@ public:
     BackwardPass& operator=(const BackwardPass&) = delete;
     ~BackwardPass() {
         --context.backward_passes;
-        if (!queue_.empty()) [[unlikely]]
+        if (!queue_.empty()) [[unlikely]]  // after an error
             abort();
     }
 
-    // Returns whether this input needs a gradient, and queues the input if an operation computed it.
+    // Returns whether to write a gradient to this node. Queues an operation, or throws if it was consumed.
     [[gnu::always_inline]] bool enqueue_if_needed(Node* node) {
         const State state = node->state;  // a switch would become a jump table, which is slower here
         if (state == State::fresh && node->id > oldest_target_) [[likely]] {
@@ -42,7 +42,7 @@ public:
             return true;
         }
         if (state == State::leaf) {
-            // A previous backward function may have set this flag, and rollback_gradients() must not see it.
+            // rollback_gradients() must not clear a gradient that an earlier backward function wrote first.
             node->grad_flags &= static_cast<std::uint8_t>(~grad_flag::first_write);
             return oldest_target_ == 0 || node->is_grad_target;
         }

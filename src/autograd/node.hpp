@@ -71,7 +71,7 @@ public:
     bool keeps_values;                    // recorded inside KeepValues
 
 protected:
-    // An operation has inputs, whose creation already assigned the thread id.
+    // For an operation, context.thread_id is set already, because the inputs of the operation exist.
     explicit Node(detail::State s)
         : id(detail::context.next_id++),
           thread_id(s == detail::State::fresh ? detail::context.thread_id : detail::this_thread_id()),
@@ -123,7 +123,7 @@ struct [[nodiscard]] NoGrad : private detail::ScopedValue<bool> {
     [[nodiscard]] NoGrad() : ScopedValue(detail::context.recording, false) {}
 };
 
-// KeepValues makes the nodes recorded during its lifetime keep values and constant inputs, for pictures.
+// KeepValues makes nodes recorded during its lifetime keep values and constant inputs, to draw the graph.
 struct [[nodiscard]] KeepValues : private detail::ScopedValue<bool> {
     [[nodiscard]] KeepValues() : ScopedValue(detail::context.keep_values, true) {}
 };

@@ -44,20 +44,20 @@ public:
     class Scope;
 
     virtual ~Observer() = default;
-    virtual void on_forward(const ForwardEvent&) {}
-    virtual void before_backward(const Node&) {}  // called before the node's backward function
-    virtual void after_backward(const Node&) {}   // called after that function, even if it threw
+    virtual void on_forward(const ForwardEvent&) {}  // called after each operation, recorded or not
+    virtual void before_backward(const Node&) {}     // called before the node's backward function
+    virtual void after_backward(const Node&) {}      // called after that function, even if it threw
 };
 
 namespace detail {
 // Returns the bytes of the buffers that this operation was the first to save.
 std::size_t newly_saved_bytes(const ForwardEvent& operation);
-// Counts how often earlier operations saved this buffer.
+// Counts the saves of this buffer that are alive, without those of the operation.
 std::size_t earlier_savers(const ForwardEvent& operation, const ValueInfo& kept);
 // Returns the bytes of the result's buffer, or 0 if the result shares the buffer of an operand.
 std::size_t output_bytes(const ForwardEvent& operation);
 
-// Notifies this thread's observer, which may throw.
+// Notifies the observer of a constant result or of an operation in a checkpoint. The observer may throw.
 [[gnu::cold]] void notify_constant(const char* op, const ValueInfo& value);
 }  // namespace detail
 

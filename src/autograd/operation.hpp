@@ -38,7 +38,7 @@ template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_inp
     }
 }
 
-// The input nodes of an operation, in an array or a vector. An input that needs no gradient is null.
+// The input nodes. An input that needs no gradient is null, inside KeepValues only from backward() on.
 template <class T, class Nodes> class Inputs {
 public:
     void assign(Nodes nodes) { nodes_ = std::move(nodes); }
@@ -97,7 +97,7 @@ public:
     std::vector<GradientView<T>> gradients() const {
         std::vector<GradientView<T>> all;
         for_each_input(nodes_, [&](ValueNode<T>* input) {
-            if (input) input->has_gradient();  // adds the deferred rows
+            if (input) input->has_gradient();  // flushes the deferred rows
             all.push_back(input ? input->view() : GradientView<T>());
         });
         return all;
@@ -107,7 +107,7 @@ private:
     Nodes nodes_{};
 };
 
-// The backward function has the form (GradInputs<T>, const T& dy, const T& saved...).
+// The backward function gets (GradInputs<T>, const T& dy, const auto& saved...), in the order of save().
 template <class T, class Name, class Nodes, class Backward, class... Saves> class Operation final
     : public ValueNode<T> {
 public:
@@ -147,8 +147,8 @@ public:
             saved_);
     }
 
-    // A custom backward function must write a gradient for each input that needs one. Temporary nodes receive
-    // the gradients first, and with `check_only` the inputs receive nothing.
+    // A custom backward function must write a gradient for each input that needs one. It writes to temporary
+    // nodes, which show a missing write. Then the inputs receive the gradients, unless `check_only`.
     [[gnu::noinline]] void call_custom_backward(bool check_only = false) {
         std::vector<ValueNode<T>*> nodes = inputs_.all();
         std::vector<std::optional<ValueNode<T>>> temporaries(nodes.size());

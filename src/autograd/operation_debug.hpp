@@ -35,14 +35,14 @@ template <class Op>
             const backward_check::BackwardCall<T> call{operation.op(), operation.gradient,
                                                        operation.gradients(), context.thread_id};
             const auto has_gradient = [](const GradientView<T>& to) { return to && to.is_present(); };
-            bool any_gradient = false;
+            bool any_gradient = false;  // if true, a missing write shows only in a run into temporary nodes
             for (const GradientView<T>& to : call.to) any_gradient = any_gradient || has_gradient(to);
             if constexpr (Op::custom)
                 if (any_gradient) {
                     const ScopedValue<std::uint32_t> no_outside_graph(context.thread_id, thread_during_check);
                     try {
                         operation.call_custom_backward(true);
-                    } catch (const DuringCheck&) {  // the function can run only once
+                    } catch (const DuringCheck&) {  // the function uses a graph, which only one run can do
                     }
                 }
             const auto with_saved = [&](const auto& f) { return operation.with_saved(f); };

@@ -47,7 +47,7 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> try_intercept(const Name& name, T& value,
                                                    const std::tuple<Saves...>& saves,
                                                    const Backward& backward, Inputs& inputs) {
-    T computed = std::move(value);  // only this path takes its address; elsewhere it may stay in a register
+    T computed = std::move(value);  // intercept() takes this address, so `value` may stay in a register
     const auto operands = nodes_of<T>(inputs);
     const auto read = saved_inputs(saves, &value, &computed);
     Var<T> y = intercept<T>(name.text(), computed, operands, read,
@@ -102,7 +102,7 @@ Var<T> record_as(Label name, T&& value, const std::tuple<Saves...>& saves, Backw
 }
 }  // namespace detail
 
-// Makes a node of a computed value. Inputs are references, so that save(x.value()) may precede std::move(x).
+// Makes a node of a computed value. Inputs are references, moved from only after the saved values are copied.
 template <detail::FixedName Name, class T, class... Saves, class Backward, class... Inputs>
 [[gnu::always_inline]] inline Var<T> record(T&& value, const std::tuple<Saves...>& saves, Backward&& backward,
                                             Inputs&&... inputs) {

@@ -24,13 +24,13 @@ struct InputIdentity {
     std::uint64_t which;    // the address of the buffer, or the checksum of a number
 };
 
-// A value that the backward function will read.
+// One entry of save(): the value that the backward function will read, if any.
 struct SavedInput {
     const void* address;                     // null if the value is not needed
     std::uint64_t (*checksum)(const void*);  // for labels, indices and conditions; null for other values
 };
 
-// An operation that was computed and is about to become a node.
+// An operation whose result was computed. The result becomes a node only if `recorded` is true.
 class OpInfo {
 public:
     const char* const op;

@@ -80,7 +80,7 @@ template <class T> [[gnu::noinline]] Var<T> intercept(const char* op, T& value,
                                                      : CheckpointProxyNode<T>::of(std::move(value));
 }
 
-// Lists the values that the backward function will read. A saved result has moved from `computed` to `moved`.
+// Lists the values that the backward function will read. The result has moved to the address `after_move`.
 template <class T, class... Saves>
 std::array<SavedInput, sizeof...(Saves)> saved_inputs(const std::tuple<Saves...>& saves, const T* computed,
                                                       const T* moved) {

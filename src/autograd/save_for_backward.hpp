@@ -22,7 +22,8 @@ template <class T> struct SaveRequest {
     }
 };
 template <class T> inline const T nothing{};
-template <class T, int Place> struct NothingSaved {  // takes no memory in the node
+// For a value that is never read. `Place` makes the types of several differ, so that they take no memory.
+template <class T, int Place> struct NothingSaved {
     struct saved {
         explicit saved(const T*) {}
         void drop() {}
@@ -41,6 +42,7 @@ template <class... T> std::tuple<detail::SaveRequest<T>...> save(const T&... x) 
 template <class T> detail::SaveRequest<T> save_if(bool needed, const T& value) {
     return {needed ? &value : nullptr};
 }
+// For functors. `Ever` is false if no gradient can read `value`, and `Place` is the index in the tuple.
 template <bool Ever, int Place, class T> auto save_if(bool needed, const T& value) {
     if constexpr (Ever)
         return save_if(needed, value);

@@ -59,7 +59,7 @@ Var<Array<S>> uniform(const Shape& shape, double low = 0, double high = 1, const
     return constant(detail::uniform_array<S>(shape, how, static_cast<S>(low), static_cast<S>(high)));
 }
 
-// Prints the value, the shape and the operation, as in "[0.5000 -1.2500  0.7500] (3), parameter".
+// Prints the value, the shape and the operation, as in "[ 0.5000 -1.2500  0.7500] (3), parameter".
 template <detail::Value T> std::ostream& operator<<(std::ostream& out, const Var<T>& x) {
     if (!x) return out << "empty variable";
     out << x.value();

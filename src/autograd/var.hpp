@@ -157,7 +157,7 @@ public:
     auto item() const { return detail::item(value()); }   // of a variable with a single element
     const Shape& shape() const& { return detail::shape_of(value()); }
     Shape shape() const&& { return detail::shape_of(checked("shape").value); }
-    // x[i] is the part at index i of the first axis. x.t() swaps the last two axes. Both need ops/shape.hpp.
+    // x[i] is the part at index i of the first axis. x.t() swaps the last two axes. Both need shape_ops.hpp.
     Var operator[](std::int64_t i) const requires(!detail::Number<T>) { return at(*this, i); }
     Var t() const requires(!detail::Number<T>) { return transpose(*this); }
     bool requires_grad() const { return node_ && node_->state != detail::State::constant; }
@@ -180,7 +180,7 @@ public:
         detail::reset(node.gradient);
     }
     // Calls f(value, gradient) if there is a gradient. f changes the value in place through value.writable().
-    // A later backward() that saved the old value throws.
+    // A later backward() through an operation that saved the old value throws.
     template <class F> void update(F f) const {
         if (leaf("update").has_gradient())
             modify_value([&](T& value) { f(value, std::as_const(node_->gradient)); }, "update");
@@ -325,7 +325,7 @@ private:
     detail::ValueNode<T>* node_ = nullptr;
 };
 
-// Defined outside the class, because each program would compile an inline function again.
+// Not inline, so that a program uses the instantiation of core_ops.hpp and does not compile its own.
 template <detail::Value T> void Var<T>::start(const char* call, const T* seed, std::uint64_t oldest_target,
                                               const detail::BackwardPass::Hook* hook) const {
     require_differentiable(call, seed, oldest_target);

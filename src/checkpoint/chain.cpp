@@ -36,7 +36,7 @@ void require_segments(const std::vector<std::size_t>& sizes, std::size_t layers)
 
 namespace {
 
-// Returns the bytes in use for layers [from, to), including their input, when backward() enters them.
+// Returns the peak of a segment: its input, all that its layers save, and the largest transient of a layer.
 std::size_t held_by(const std::vector<detail::LayerBytes>& layers, std::size_t from, std::size_t to) {
     std::size_t held = layers[from].input, transient = 0;
     for (std::size_t i = from; i < to; ++i) {

@@ -66,10 +66,10 @@ template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, Var<T> x)
 namespace detail {
 // The measured memory of one layer.
 struct LayerBytes {
-    std::size_t internal = 0;           // saved for backward(), without the input and the result
-    std::size_t input = 0, result = 0;  // the sizes of both
-    bool keeps_input = false, keeps_result = false;
-    std::size_t transient = 0;  // needed only during the forward or backward function
+    std::size_t internal = 0;                        // saved for backward(), without the input and the result
+    std::size_t input = 0, result = 0;               // the sizes of both
+    bool keeps_input = false, keeps_result = false;  // whether the layer's backward functions save them
+    std::size_t transient = 0;                       // needed only during the forward or backward function
 };
 
 // The segments of a chain and their predicted cost.
@@ -85,7 +85,7 @@ struct Segmentation {
 std::string to_string(const detail::Segmentation& cut);
 
 namespace detail {
-// Predicts the peak, from the snapshots before a segment, its saved bytes and its transient bytes.
+// Predicts the peak over all segments of the snapshots before a segment plus the own peak of the segment.
 std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes);
 }  // namespace detail
 // Returns the segments that run the fewest layers again within these bytes. Throws OutOfMemory with the least

@@ -96,7 +96,7 @@ private:
     Arguments arguments_;
     TraceLog log_;
     KeptResults<T> kept_;
-    std::vector<Saved<T>> read_;  // the arguments
+    std::vector<Saved<T>> read_;  // the arguments with their versions, to detect changes
 };
 
 template <class T> class BlockResult final : public ValueNode<T> {

@@ -21,7 +21,7 @@ std::uint64_t revolve_cost(std::uint64_t steps, std::uint64_t snapshots) {
     if (snapshots == 1) return steps * (steps - 1) / 2;
     std::uint64_t times = 0;
     while (reach(snapshots, times) < steps) ++times;
-    return times * steps - reach(snapshots + 1, times - 1);  // C(c + r, r - 1)
+    return times * steps - reach(snapshots + 1, times - 1);  // minus C(c + r, r - 1)
 }
 
 std::uint64_t revolve_split(std::uint64_t steps, std::uint64_t snapshots) {

@@ -4,8 +4,8 @@
 //     Tensor y = chain(x);        // y.backward() runs steps again, from the nearest snapshot
 //
 // The algorithm is from Griewank and Walther, "Algorithm 799: revolve", 2000. A snapshot is the input of a
-// step, and x counts as a snapshot. Each step is recorded once. To compute the inputs, steps run
-// p(l, c) more times without being recorded.
+// step, and x counts as a snapshot. Each step is recorded once. To compute the inputs, steps run p(l, c) =
+// r l - C(c + r, r - 1) more times, where r is the smallest number with C(c + r, c) >= l.
 #pragma once
 
 #include <algorithm>
@@ -80,7 +80,8 @@ public:
         std::size_t at = taken_.empty() ? 0 : taken_.back().step;
         T value = taken_.empty() ? x_.value() : taken_.back().value.get("revolve");
         detail::TraceLog no_log;
-        const detail::CheckpointTrace again(no_log, detail::CheckpointTrace::Mode::replay);  // skips effects
+        const detail::CheckpointTrace again(no_log,
+                                            detail::CheckpointTrace::Mode::replay);  // see is_recomputing()
         const NoGrad off;
         while (at < step) {
             const std::size_t to = next_snapshot(at, step);
@@ -106,7 +107,7 @@ private:
     std::vector<Snapshot> taken_;  // without x, in the order of the steps
 };
 
-// The node of a step saves no value. Its backward function gets the input of the step from the Run.
+// A Step is the node of one step. It saves no value: its backward function gets the input from the Run.
 template <class T> class Revolve<T>::Step final : public detail::ValueNode<T> {
 public:
     Step(T&& v, std::shared_ptr<Run> chain_run, std::size_t which, detail::TraceLog&& log,
@@ -128,8 +129,8 @@ public:
             T input = run_->input_of(which_);
             const bool differs = log_.verified && detail::checksum(input) != checksum_of_input_;
             if (!detail::has_memory(input_->value)) input_->value = std::move(input);
-            if (++input_->handles == 1) ++input_->refs;
-            const Var<T> x(input_), y = again(x);  // throws first if parameters were changed
+            if (++input_->handles == 1) ++input_->refs;  // for the new handle x
+            const Var<T> x(input_), y = again(x);        // may throw that parameters were changed
             if (differs)
                 throw Error("[revolve] the steps before step " + std::to_string(which_ + 1) +
                             " gave other values than the first time; a step must be a function of its input, "

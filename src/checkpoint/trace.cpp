@@ -34,7 +34,7 @@ CheckpointTrace::~CheckpointTrace() {
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {
     if (!operation.recorded) {
-        // The log does not contain constants, so a second run computes them.
+        // The log does not contain constants. A second run must compute them and all operations before them.
         require_captured_inputs(operation);
         if (is_recording()) need(place());
         return true;

@@ -1,4 +1,4 @@
-// dropout() draws a mask that depends on the number of the item, but not on the batch.
+// dropout() draws a mask that depends on the item's number in the full batch, but not on micro-batches.
 #pragma once
 
 #include <cmath>

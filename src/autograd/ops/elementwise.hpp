@@ -34,8 +34,8 @@ template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) 
             std::move(x));
 }
 
-// Saves an array only if the gradient of an operand reads the array. Saves a number always, because the test
-// would take longer than the copy.
+// Saves what the gradients of operands that need one can read. A number counts as an operand that needs one,
+// because the test would take longer than the copy.
 template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     constexpr bool ever_a = F::for_a.a || F::for_b.a, ever_b = F::for_a.b || F::for_b.b,
                    ever_y = F::for_a.y || F::for_b.y;

@@ -20,7 +20,7 @@ template <class T> struct Loss {
     Var<T> count;  // the number of these elements, without a gradient
     Var<T> mean() const { return sum / count; }
 
-    using value_type = Var<T>;
+    using value_type = Var<T>;  // checkpoint() visits the variables of a loss by each()
     template <class Visit> void each(Visit visit) {
         visit(sum);
         visit(count);
@@ -48,7 +48,7 @@ template <class S> Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability
     return make_loss(apply(functor::BinaryCrossEntropy{}, std::move(probability), std::move(target)));
 }
 
-// Options of cross_entropy.
+// Which rows cross_entropy() counts, and how much it smooths the targets.
 struct CrossEntropyOptions {
     std::int32_t ignore = -100;  // rows with this label do not count
     double smoothing = 0;        // the share of a row's target that is spread over all classes

@@ -23,7 +23,7 @@ template <FixedName Name, class S> Var<Array<S>> reshaped(Var<Array<S>> x, const
 }
 }  // namespace detail
 
-// Changes the shape. The result shares the buffer of x, and the gradients share a buffer as well.
+// Changes the shape. The result shares the buffer of x. The first gradient of x shares that of dy.
 template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
     return detail::reshaped<"reshape">(std::move(x), shape);
 }
@@ -89,8 +89,8 @@ template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shap
 template <class S>
 Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::int64_t to) {
     const int along = detail::checked_axis("slice", axis, x.shape());
-    if (from < 0 || to < from || to > x.shape()[along]) detail::fail_slice_range(from, to, along, x.shape());
-    if (along == 0 && !x.requires_grad()) return x.value().slice_rows(from, to);  // for micro-batches of data
+    if (from < 0 || to < from || to > x.shape()[along]) detail::fail_range(from, to, along, x.shape());
+    if (along == 0 && !x.requires_grad()) return x.value().slice_rows(from, to);  // without record()
     const detail::Blocks blocks(x.shape(), along, from, to);
     Array<S> y;
     if (along == 0) {
