@@ -11,28 +11,28 @@ std::string elements_of(std::size_t input, std::size_t elements) {
 }
 }  // namespace
 
-void fail_written(const char* op, const std::string& description) {
+void throw_saved_modified(const char* op, const std::string& description) {
     throw Error(std::string("[check] '") + op + "' saved an array of " + description +
                 " for backward(), and an old pointer from writable() or data() changed the array since; call "
                 "writable() before each write");
 }
 
-void fail_given(const char* op, std::size_t which) {
+void throw_read_only_modified(const char* op, std::size_t which) {
     throw Error(subject(op) + "changed " + (which == 0 ? "dy" : "saved value " + std::to_string(which - 1)) +
                 ", which is read-only; change a copy through writable()");
 }
 
-void fail_nothing(const char* op, std::size_t input) {
+void throw_nothing_written(const char* op, std::size_t input) {
     throw Error(subject(op) + "called into() for input " + std::to_string(input) +
                 " and wrote nothing; call into() only right before a write");
 }
 
-void fail_unset(const char* op, std::size_t input, std::size_t elements) {
+void throw_not_fully_set(const char* op, std::size_t input, std::size_t elements) {
     throw Error(subject(op) + "did not set " + elements_of(input, elements) +
                 ", although into() returned Write::set; assign every element");
 }
 
-void fail_unadded(const char* op, std::size_t input, std::size_t elements) {
+void throw_assigned_instead_of_added(const char* op, std::size_t input, std::size_t elements) {
     throw Error(subject(op) + "assigned " + elements_of(input, elements) +
                 ", although into() returned Write::add; follow `how`, or use add()");
 }

@@ -17,10 +17,10 @@
 
 namespace tally {
 
-namespace watching {
+namespace instrumentation {
 
 inline constinit thread_local bool checks = false;  // CheckRules sets it to check every backward function
-inline constinit thread_local bool can_be_checked = true;  // false: the next check skips the first round
+inline constinit thread_local bool skip_first_round = false;  // for the next check
 
 // Also makes saved buffers keep a checksum. Returns the previous setting.
 inline bool set_checks(bool enabled) {
@@ -28,27 +28,27 @@ inline bool set_checks(bool enabled) {
     return std::exchange(checks, enabled);
 }
 
-}  // namespace watching
+}  // namespace instrumentation
 
 namespace detail {
-// Replaces the thread id in the first round. No graph has this id, so the use of a graph throws DuringCheck.
-inline constexpr std::uint32_t thread_during_check = ~std::uint32_t{0};
-class DuringCheck : public Error {
+// The thread id in the first round. Because no graph has this id, the use of a graph throws an error.
+inline constexpr std::uint32_t graphless_thread_id = ~std::uint32_t{0};
+class GraphUsedDuringCheck : public Error {
     using Error::Error;
 };
 }  // namespace detail
 
 namespace backward_check {
 
-[[noreturn]] void fail_written(const char* op, const std::string& description);
-[[noreturn]] void fail_given(const char* op, std::size_t which);
-[[noreturn]] void fail_nothing(const char* op, std::size_t input);
-[[noreturn]] void fail_unset(const char* op, std::size_t input, std::size_t elements);
-[[noreturn]] void fail_unadded(const char* op, std::size_t input, std::size_t elements);
+[[noreturn]] void throw_saved_modified(const char* op, const std::string& description);
+[[noreturn]] void throw_read_only_modified(const char* op, std::size_t which);
+[[noreturn]] void throw_nothing_written(const char* op, std::size_t input);
+[[noreturn]] void throw_not_fully_set(const char* op, std::size_t input, std::size_t elements);
+[[noreturn]] void throw_assigned_instead_of_added(const char* op, std::size_t input, std::size_t elements);
 
 // ---- helpers for values that may be numbers or arrays ----
 
-template <class X> std::uint64_t sum(const X& x) { return detail::has_memory(x) ? detail::checksum(x) : 0; }
+template <class X> auto checksum_or_0(const X& x) { return detail::has_memory(x) ? detail::checksum(x) : 0; }
 
 template <class X>
 concept Buffered = requires(X& x) {
@@ -59,7 +59,7 @@ concept Buffered = requires(X& x) {
 template <class X> void require_unmodified(const char* op, const X& saved) {
     if constexpr (Buffered<const X>)
         if (saved.storage() && memory::detail::changed_since_saved(saved.storage()))
-            fail_written(op, detail::describe(saved));
+            throw_saved_modified(op, detail::describe(saved));
 }
 
 template <class X> void poison(X& x) {  // fills x with bytes 0xFF, a NaN that no computation gives
@@ -70,7 +70,7 @@ template <class X> void poison(X& x) {  // fills x with bytes 0xFF, a NaN that n
 }
 
 // Returns whether no other array shares the buffer, so that x can be poisoned.
-template <class X> bool is_unique(const X& x) {
+template <class X> bool has_single_ref(const X& x) {
     if constexpr (Buffered<const X>)
         return x.storage() && memory::detail::ref_count(x.storage()) == 1;
     else
@@ -100,8 +100,8 @@ template <class S> bool is_nan(const S& x) {
 template <class T> struct BackwardCall {
     const char* op;
     const T& dy;
-    std::vector<detail::GradientView<T>> to;  // the gradients of the inputs
-    std::uint32_t& thread;                    // context.thread_id, which the first round replaces
+    std::vector<detail::GradientView<T>> grads;  // the gradients of the inputs
+    std::uint32_t& thread_id;                    // context.thread_id, which the first round replaces
 };
 
 // Prepares and checks the two rounds of run_checked(). The first round adds to gradients that are NaN, which
@@ -110,23 +110,23 @@ template <class T> class BackwardCheck {
 public:
     // `checksums` are those of dy and the saved values before the call.
     BackwardCheck(const BackwardCall<T>& call, std::vector<std::uint64_t> checksums)
-        : call_(call), checksums_(std::move(checksums)), thread_(call.thread) {}
+        : call_(call), checksums_(std::move(checksums)), thread_id_(call.thread_id) {}
     BackwardCheck(const BackwardCheck&) = delete;
     BackwardCheck& operator=(const BackwardCheck&) = delete;
     [[gnu::cold, gnu::noinline]] ~BackwardCheck() { restore(); }
 
     [[gnu::cold, gnu::noinline]] void begin() {
-        if (std::exchange(watching::can_be_checked, true))
-            stash();
-        else
+        if (std::exchange(instrumentation::skip_first_round, false))
             poison_unset();
+        else
+            stash();
     }
 
     // Checks the round that ended, given the present checksums. Returns whether another round is needed.
     [[gnu::cold, gnu::noinline]] bool next_round(const std::vector<std::uint64_t>& checksums) {
         for (std::size_t i = 0; i < checksums.size(); ++i)
-            if (checksums[i] != checksums_[i]) fail_given(call_.op, i);
-        if (before_.empty()) {
+            if (checksums[i] != checksums_[i]) throw_read_only_modified(call_.op, i);
+        if (stashed_.empty()) {
             require_set();
             return false;
         }
@@ -137,12 +137,12 @@ public:
     }
     // Call this in a catch block. Returns whether only the first round failed, because the function uses an
     // existing graph. If so, the next run_checked() skips the first round.
-    bool is_untestable() const {
+    bool retry_without_first_round() {
         try {
             throw;
-        } catch (const detail::DuringCheck&) {
-            watching::can_be_checked = before_.empty();
-            return !watching::can_be_checked;
+        } catch (const detail::GraphUsedDuringCheck&) {
+            instrumentation::skip_first_round = !stashed_.empty();
+            return instrumentation::skip_first_round;
         } catch (...) {
             return false;
         }
@@ -150,8 +150,8 @@ public:
 
 private:
     // The gradient of an input before the first round.
-    struct Before {
-        detail::GradientView<T> to;
+    struct StashedGradient {
+        detail::GradientView<T> grad;
         std::size_t input;
         std::uint8_t grad_flags;
         T gradient;
@@ -159,58 +159,58 @@ private:
 
     // Replaces all gradients by NaN and marks them as present, so that the function must add to them.
     void stash() {
-        before_.reserve(call_.to.size());
-        for (std::size_t i = 0; i < call_.to.size(); ++i) {
-            const detail::GradientView<T> to = call_.to[i];
+        stashed_.reserve(call_.grads.size());
+        for (std::size_t i = 0; i < call_.grads.size(); ++i) {
+            const detail::GradientView<T> grad = call_.grads[i];
             bool seen = false;
-            for (const Before& each : before_) seen = seen || each.to.gradient == to.gradient;
-            if (!to || seen) continue;
-            Before& before =
-                before_.emplace_back(Before{to, i, *to.grad_flags, detail::like_without_memory(*to.value)});
-            std::swap(before.gradient, *to.gradient);
-            if constexpr (Buffered<T>) to.gradient->allocate();
-            *to.grad_flags |= grad_flag::present;
-            poison(*to.gradient);
+            for (const StashedGradient& each : stashed_) seen = seen || each.grad.gradient == grad.gradient;
+            if (!grad || seen) continue;
+            StashedGradient& stashed = stashed_.emplace_back(
+                StashedGradient{grad, i, *grad.grad_flags, detail::like_without_memory(*grad.value)});
+            std::swap(stashed.gradient, *grad.gradient);
+            if constexpr (Buffered<T>) grad.gradient->allocate();
+            *grad.grad_flags |= grad_flag::present;
+            poison(*grad.gradient);
         }
-        if (!before_.empty()) call_.thread = detail::thread_during_check;
+        if (!stashed_.empty()) call_.thread_id = detail::graphless_thread_id;
     }
     // Restores the gradients, also after an error.
     void restore() {
-        if (!before_.empty()) call_.thread = thread_;
-        for (Before& before : before_) {
-            *before.to.gradient = std::move(before.gradient);
-            *before.to.grad_flags = static_cast<std::uint8_t>(
-                before.grad_flags | (*before.to.grad_flags & grad_flag::dirty_for_window));
+        if (!stashed_.empty()) call_.thread_id = thread_id_;
+        for (StashedGradient& stashed : stashed_) {
+            *stashed.grad.gradient = std::move(stashed.gradient);
+            *stashed.grad.grad_flags = static_cast<std::uint8_t>(
+                stashed.grad_flags | (*stashed.grad.grad_flags & grad_flag::written_since_check));
         }
-        before_.clear();
+        stashed_.clear();
     }
     void require_added() const {
-        for (const Before& before : before_) {
-            std::size_t assigned = 0;
-            for (const auto& each : elements(*before.to.gradient)) assigned += is_nan(each) ? 0 : 1;
-            if (assigned) fail_unadded(call_.op, before.input, assigned);
+        for (const StashedGradient& stashed : stashed_) {
+            std::size_t no_longer_nan = 0;
+            for (const auto& each : elements(*stashed.grad.gradient)) no_longer_nan += is_nan(each) ? 0 : 1;
+            if (no_longer_nan) throw_assigned_instead_of_added(call_.op, stashed.input, no_longer_nan);
         }
     }
 
     void poison_unset() const {
-        for (const detail::GradientView<T>& to : call_.to)
-            if (to && !to.is_present() && is_unique(*to.gradient)) poison(*to.gradient);
+        for (const detail::GradientView<T>& grad : call_.grads)
+            if (grad && !grad.is_present() && has_single_ref(*grad.gradient)) poison(*grad.gradient);
     }
     void require_set() const {
-        for (std::size_t i = 0; i < call_.to.size(); ++i) {
-            const detail::GradientView<T>& to = call_.to[i];
-            if (!to || !(*to.grad_flags & grad_flag::first_write)) continue;
-            if (!detail::has_memory(*to.gradient)) fail_nothing(call_.op, i);
+        for (std::size_t i = 0; i < call_.grads.size(); ++i) {
+            const detail::GradientView<T>& grad = call_.grads[i];
+            if (!grad || !(*grad.grad_flags & grad_flag::first_write)) continue;
+            if (!detail::has_memory(*grad.gradient)) throw_nothing_written(call_.op, i);
             std::size_t unset = 0;
-            for (const auto& each : elements(*to.gradient)) unset += is_poisoned(each) ? 1 : 0;
-            if (unset) fail_unset(call_.op, i, unset);
+            for (const auto& each : elements(*grad.gradient)) unset += is_poisoned(each) ? 1 : 0;
+            if (unset) throw_not_fully_set(call_.op, i, unset);
         }
     }
 
     const BackwardCall<T>& call_;
     std::vector<std::uint64_t> checksums_;
-    std::vector<Before> before_;  // empty in the second round
-    std::uint32_t thread_;
+    std::vector<StashedGradient> stashed_;  // empty in the second round
+    std::uint32_t thread_id_;
 };
 
 // Checks a backward function, which run() calls. with_saved(f) passes the saved values to f. Returns false if
@@ -219,16 +219,17 @@ template <class T, class WithSaved, class Run>
 [[gnu::cold, gnu::noinline]] bool run_checked(const BackwardCall<T>& call, const WithSaved& with_saved,
                                               const Run& run) {
     with_saved([&](const auto&... saved) { (require_unmodified(call.op, saved), ...); });
-    const auto checksums = [&] {
-        return with_saved([&](const auto&... saved) { return std::vector{sum(call.dy), sum(saved)...}; });
+    const auto list = [&](const auto&... saved) {
+        return std::vector{checksum_or_0(call.dy), checksum_or_0(saved)...};
     };
+    const auto checksums = [&] { return with_saved(list); };
     BackwardCheck<T> check(call, checksums());
     check.begin();
     try {
         do run();
         while (check.next_round(checksums()));
     } catch (...) {
-        if (!check.is_untestable()) throw;
+        if (!check.retry_without_first_round()) throw;
         return false;
     }
     return true;

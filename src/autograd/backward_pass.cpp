@@ -15,7 +15,7 @@ void BackwardPass::run() {
         node->state = State::consumed;
         try {
             if (hook && node->grad_flags) hook->call(hook->callable, *node);
-            if (watching::detail::observer) [[unlikely]]
+            if (instrumentation::detail::observer) [[unlikely]]
                 run_observed(*node);
             else
                 node->backward(*this);
@@ -30,12 +30,12 @@ void BackwardPass::run() {
 
 [[gnu::cold, gnu::noinline]] void BackwardPass::run_observed(Node& node) {
     const auto notify_after_backward = [&] {
-        // The backward function may have ended the Observer::Scope.
-        if (watching::detail::observer) watching::detail::observer->after_backward(node);
+        // The backward function may have ended the ObserverScope.
+        if (instrumentation::detail::observer) instrumentation::detail::observer->after_backward(node);
     };
     ++node.refs;  // backward() drops the pass's reference, but after_backward() still reads the node
     try {
-        watching::detail::observer->before_backward(node);
+        instrumentation::detail::observer->before_backward(node);
         node.backward(*this);
     } catch (...) {
         --node.refs;  // cannot reach 0, because run() still owns the pass's reference
@@ -47,7 +47,7 @@ void BackwardPass::run() {
 }
 
 // Marks the queued nodes as consumed after an error, because their gradients may lack contributions.
-void BackwardPass::abort() {
+void BackwardPass::consume_queued_nodes() {
     while (!queue_.empty()) {
         Node* node = queue_.pop();
         node->state = State::consumed;

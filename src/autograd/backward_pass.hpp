@@ -16,10 +16,10 @@ public:
         const void* callable;
     };
 
-    // The pass does not visit nodes older than `oldest_target`. grad() passes the smallest id of its targets,
+    // The pass does not visit nodes older than `oldest_target_id`. grad() passes the smallest id of its targets,
     // and backward() passes 0. In grad(), leaves that are not targets receive no gradient.
-    explicit BackwardPass(std::uint64_t oldest_target = 0, const Hook* hook = nullptr)
-        : oldest_target_(oldest_target), hook_(hook) {
+    explicit BackwardPass(std::uint64_t oldest_target_id = 0, const Hook* hook = nullptr)
+        : oldest_target_id_(oldest_target_id), hook_(hook) {
         if (context.backward_passes++ > 0) return;
         context.backward_start_id = context.next_id;
         ++backward_calls;
@@ -29,13 +29,13 @@ public:
     ~BackwardPass() {
         --context.backward_passes;
         if (!queue_.empty()) [[unlikely]]  // after an error
-            abort();
+            consume_queued_nodes();
     }
 
     // Returns whether to write a gradient to this node. Queues an operation, or throws if it was consumed.
-    [[gnu::always_inline]] bool enqueue_if_needed(Node* node) {
+    [[gnu::always_inline]] bool prepare_gradient(Node* node) {
         const State state = node->state;  // a switch would become a jump table, which is slower here
-        if (state == State::fresh && node->id > oldest_target_) [[likely]] {
+        if (state == State::fresh && node->id > oldest_target_id_) [[likely]] {
             node->state = State::queued;
             ++node->refs;
             queue_.push(node);
@@ -44,11 +44,11 @@ public:
         if (state == State::leaf) {
             // rollback_gradients() must not clear a gradient that an earlier backward function wrote first.
             node->grad_flags &= static_cast<std::uint8_t>(~grad_flag::first_write);
-            return oldest_target_ == 0 || node->is_grad_target;
+            return oldest_target_id_ == 0 || node->is_grad_target;
         }
         if (state == State::queued) return true;
         if (state == State::constant) return false;
-        if (node->id > oldest_target_) throw_consumed(node);
+        if (node->id > oldest_target_id_) throw_consumed(node);
         return node->is_grad_target;
     }
     void run();  // returns when the queue is empty
@@ -56,11 +56,11 @@ public:
     [[noreturn]] static void throw_consumed(const Node* node);
 
 private:
-    void abort();
+    void consume_queued_nodes();
     void run_observed(Node& node);
 
     NewestFirst<Node> queue_;
-    std::uint64_t oldest_target_;
+    std::uint64_t oldest_target_id_;
     const Hook* hook_;
 };
 

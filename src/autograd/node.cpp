@@ -32,9 +32,9 @@ void destroy_iteratively(Node* pending) {
 }
 
 void throw_wrong_thread(const char* call, const Node& node) {
-    if (context.thread_id == thread_during_check)
-        throw DuringCheck(std::string("[") + call + "] a backward function uses '" + node.op() +
-                          "' during its check; run the function without the check");
+    if (context.thread_id == graphless_thread_id)
+        throw GraphUsedDuringCheck(std::string("[") + call + "] a backward function uses '" + node.op() +
+                                   "' during its check; run the function without the check");
     throw Error(std::string("[") + call + "] '" + node.op() + "' was recorded in thread " +
                 std::to_string(node.thread_id) + " and is used in thread " +
                 std::to_string(this_thread_id()) + "; a graph belongs to one thread");

@@ -5,11 +5,11 @@
 
 namespace tally::detail {
 
-void notify_constant(const char* op, const ValueInfo& value) {
-    watching::detail::observer->on_forward({op, nullptr, value, {}});
+void notify_without_node(const char* op, const ValueInfo& value) {
+    instrumentation::detail::observer->on_forward({op, nullptr, value, {}});
 }
 
-std::size_t earlier_savers(const ForwardEvent& operation, const ValueInfo& kept) {
+std::size_t other_save_count(const ForwardEvent& operation, const ValueInfo& kept) {
     const auto own_saves = std::ranges::count(operation.kept, kept.storage, &ValueInfo::storage);
     return memory::detail::saved_count(kept.storage) - static_cast<std::size_t>(own_saves);
 }
@@ -21,7 +21,7 @@ std::size_t newly_saved_bytes(const ForwardEvent& operation) {
         if (!kept.storage || memory::detail::memory_class(kept.storage) != MemoryClass::saved) continue;
         const bool first = std::ranges::find(operation.kept, kept.storage, &ValueInfo::storage) ==
                            operation.kept.begin() + static_cast<std::ptrdiff_t>(i);
-        if (first && earlier_savers(operation, kept) == 0) bytes += kept.bytes;
+        if (first && other_save_count(operation, kept) == 0) bytes += kept.bytes;
     }
     return bytes;
 }

@@ -21,7 +21,7 @@ struct ValueInfo {
     Device device = Device::cpu;
 };
 
-template <class T> ValueInfo observed(const T& x) {
+template <class T> ValueInfo value_info(const T& x) {
     if constexpr (requires { x.storage(); })
         return {x.shape(), x.storage() ? x.storage()->bytes : 0, x.storage(), x.device()};
     else
@@ -53,15 +53,15 @@ namespace detail {
 // Returns the bytes of the buffers that this operation was the first to save.
 std::size_t newly_saved_bytes(const ForwardEvent& operation);
 // Counts the saves of this buffer that are alive, without those of the operation.
-std::size_t earlier_savers(const ForwardEvent& operation, const ValueInfo& kept);
+std::size_t other_save_count(const ForwardEvent& operation, const ValueInfo& kept);
 // Returns the bytes of the result's buffer, or 0 if the result shares the buffer of an operand.
 std::size_t output_bytes(const ForwardEvent& operation);
 
 // Notifies the observer of a constant result or of an operation in a checkpoint. The observer may throw.
-[[gnu::cold]] void notify_constant(const char* op, const ValueInfo& value);
+[[gnu::cold]] void notify_without_node(const char* op, const ValueInfo& value);
 }  // namespace detail
 
-namespace watching::detail {
+namespace instrumentation::detail {
 inline constinit thread_local Observer* observer = nullptr;  // set by Observer::Scope
 }
 
@@ -70,33 +70,33 @@ inline constinit thread_local Observer* observer = nullptr;  // set by Observer:
 class [[nodiscard]] Observer::Scope final : Observer {
 public:
     [[nodiscard]] explicit Scope(Observer& observer)
-        : observer_(observer), before_(watching::detail::observer) {
-        watching::detail::observer = this;
+        : observer_(observer), previous_(instrumentation::detail::observer) {
+        instrumentation::detail::observer = this;
     }
     ~Scope() override {
-        Observer** place = &watching::detail::observer;  // all observers in this list are scopes
-        while (*place && *place != this) place = &static_cast<Scope*>(*place)->before_;
-        if (*place) *place = before_;
+        Observer** link = &instrumentation::detail::observer;  // all observers in this list are scopes
+        while (*link && *link != this) link = &static_cast<Scope*>(*link)->previous_;
+        if (*link) *link = previous_;
     }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
 private:
     void on_forward(const ForwardEvent& operation) override {
-        if (before_) before_->on_forward(operation);
+        if (previous_) previous_->on_forward(operation);
         observer_.on_forward(operation);
     }
     void before_backward(const Node& node) override {
-        if (before_) before_->before_backward(node);
+        if (previous_) previous_->before_backward(node);
         observer_.before_backward(node);
     }
     void after_backward(const Node& node) override {
-        if (before_) before_->after_backward(node);
+        if (previous_) previous_->after_backward(node);
         observer_.after_backward(node);
     }
 
     Observer& observer_;
-    Observer* before_;
+    Observer* previous_;
 };
 
 }  // namespace tally

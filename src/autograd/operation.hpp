@@ -53,7 +53,7 @@ public:
         for_each_input(
             nodes_, [&](ValueNode<T> * &input) __attribute__((always_inline)) {
                 if (!input) return;
-                if (backward_pass.enqueue_if_needed(input))
+                if (backward_pass.prepare_gradient(input))
                     any_needed = true;
                 else
                     unref(std::exchange(input, nullptr));
@@ -74,7 +74,7 @@ public:
                 input->clear_gradient();
         });
     }
-    std::vector<ValueNode<T>*> all() const {
+    std::vector<ValueNode<T>*> value_nodes() const {
         std::vector<ValueNode<T>*> inputs;
         for_each_input(nodes_, [&](ValueNode<T>* input) { inputs.push_back(input); });
         return inputs;
@@ -120,7 +120,7 @@ public:
     void set_inputs(Nodes inputs) { inputs_.assign(std::move(inputs)); }
 
     void backward(BackwardPass& backward_pass) override {
-        if (watching::checks) [[unlikely]]
+        if (instrumentation::checks) [[unlikely]]
             return run_checked_backward(*this, backward_pass);
         if constexpr (custom) return run_backward(backward_pass, [this] { call_custom_backward(); });
         run_backward(backward_pass, [this] { call_backward(!this->is_grad_target); });
@@ -150,7 +150,7 @@ public:
     // A custom backward function must write a gradient for each input that needs one. It writes to temporary
     // nodes, which show a missing write. Then the inputs receive the gradients, unless `check_only`.
     [[gnu::noinline]] void call_custom_backward(bool check_only = false) {
-        std::vector<ValueNode<T>*> nodes = inputs_.all();
+        std::vector<ValueNode<T>*> nodes = inputs_.value_nodes();
         std::vector<std::optional<ValueNode<T>>> temporaries(nodes.size());
         for (std::size_t i = 0; i < nodes.size(); ++i)
             if (nodes[i]) nodes[i] = &temporaries[i].emplace(T(nodes[i]->value), State::constant);
@@ -203,7 +203,7 @@ private:
     // Call this while the inputs still have values. The output has moved from `before_move` into this node.
     Values saved_values(const std::tuple<Saves...>& saves, const T* before_move) const {
         return std::apply(
-            [&](const auto&... each) { return Values(each.pick(before_move, &this->value)...); }, saves);
+            [&](const auto&... each) { return Values(each.resolve(before_move, &this->value)...); }, saves);
     }
 
     detail::Inputs<T, Nodes> inputs_;

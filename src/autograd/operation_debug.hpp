@@ -15,12 +15,12 @@ namespace tally::detail {
 template <class Op> [[gnu::cold, gnu::noinline]] void notify_recorded(Op& operation) {
     std::vector<ValueInfo> saved;
     const auto append = [&]<class V>(const V& value) {
-        if (&value != &nothing<V> && has_memory(value)) saved.push_back(observed(value));
+        if (&value != &unsaved_value<V> && has_memory(value)) saved.push_back(value_info(value));
     };
     try {
         operation.with_saved([&](const auto&... each) { (append(each), ...); });
-        watching::detail::observer->on_forward(
-            {operation.op(), &operation, observed(operation.value), saved});
+        instrumentation::detail::observer->on_forward(
+            {operation.op(), &operation, value_info(operation.value), saved});
     } catch (...) {
         unref(&operation);
         throw;
@@ -34,24 +34,24 @@ template <class Op>
             using T = decltype(operation.value);
             const backward_check::BackwardCall<T> call{operation.op(), operation.gradient,
                                                        operation.gradients(), context.thread_id};
-            const auto has_gradient = [](const GradientView<T>& to) { return to && to.is_present(); };
+            const auto has_gradient = [](const GradientView<T>& grad) { return grad && grad.is_present(); };
             bool any_gradient = false;  // if true, a missing write shows only in a run into temporary nodes
-            for (const GradientView<T>& to : call.to) any_gradient = any_gradient || has_gradient(to);
+            for (const GradientView<T>& grad : call.grads) any_gradient = any_gradient || has_gradient(grad);
             if constexpr (Op::custom)
                 if (any_gradient) {
-                    const ScopedValue<std::uint32_t> no_outside_graph(context.thread_id, thread_during_check);
+                    const ScopedValue<std::uint32_t> no_outside_graph(context.thread_id, graphless_thread_id);
                     try {
                         operation.call_custom_backward(true);
-                    } catch (const DuringCheck&) {  // the function uses a graph, which only one run can do
+                    } catch (const GraphUsedDuringCheck&) {  // such a function can run only once
                     }
                 }
             const auto with_saved = [&](const auto& f) { return operation.with_saved(f); };
             const auto run = [&]() __attribute__((cold)) { operation.call_backward(false); };
             while (!backward_check::run_checked(call, with_saved, run)) continue;
             if (!Op::custom) return;
-            for (std::size_t i = 0; i < call.to.size(); ++i)
-                if (call.to[i] && !has_gradient(call.to[i]))
-                    throw_no_gradient_written(call.op, i, describe(*call.to[i].value));
+            for (std::size_t i = 0; i < call.grads.size(); ++i)
+                if (call.grads[i] && !has_gradient(call.grads[i]))
+                    throw_no_gradient_written(call.op, i, describe(*call.grads[i].value));
         });
 }
 

@@ -33,7 +33,7 @@ template <class T> std::vector<ValueNode<T>*> nodes_of(const std::vector<Var<T>>
 
 // Makes a result that needs no gradient.
 template <class T> [[gnu::noinline]] Var<T> make_constant_result(const char* op, T&& value) {
-    if (watching::detail::observer) notify_constant(op, observed(value));
+    if (instrumentation::detail::observer) notify_without_node(op, value_info(value));
     return Var<T>(std::move(value), State::constant);
 }
 
@@ -49,9 +49,9 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
                                                    const Backward& backward, Inputs& inputs) {
     T computed = std::move(value);  // intercept() takes this address, so `value` may stay in a register
     const auto operands = nodes_of<T>(inputs);
-    const auto read = saved_inputs(saves, &value, &computed);
-    Var<T> y = intercept<T>(name.text(), computed, operands, read,
-                            std::is_same_v<Name, Label> ? std::nullopt : constants_of(backward));
+    const auto saved = saved_refs(saves, &value, &computed);
+    Var<T> y = intercept<T>(name.text(), computed, operands, saved,
+                            std::is_same_v<Name, Label> ? std::nullopt : captured_checksum_of(backward));
     if (y)
         release_inputs<T>(inputs);
     else
@@ -82,13 +82,13 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
     auto nodes = nodes_of<T>(inputs);
     using Op = Operation<T, Name, decltype(nodes), std::decay_t<Backward>, Saves...>;
     Op* node = new (pool::take(sizeof(Op))) Op(std::move(name), std::move(value), saves, std::move(backward));
-    if (watching::detail::observer) [[unlikely]]
+    if (instrumentation::detail::observer) [[unlikely]]
         notify_recorded(*node);
-    auto* read = nodes.data();
+    auto* slot = nodes.data();
     for_each_input(
         inputs, [&](Var<T> & input) __attribute__((always_inline)) {
-            *read = std::move(input).into_node((*read)->state != State::constant || context.keep_values);
-            ++read;
+            *slot = std::move(input).into_node((*slot)->state != State::constant || context.keep_values);
+            ++slot;
         });
     node->set_inputs(std::move(nodes));
     return Var<T>(node);

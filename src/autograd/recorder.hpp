@@ -20,12 +20,12 @@ struct OpInput {
 
 // An input has the same value as before if its InputIdentity has not changed.
 struct InputIdentity {
-    std::uint32_t version;  // of the buffer; 0 for a number
-    std::uint64_t which;    // the address of the buffer, or the checksum of a number
+    std::uint32_t version;             // of the buffer; 0 for a number
+    std::uint64_t buffer_or_checksum;  // the address of the buffer, or the checksum of a number
 };
 
 // One entry of save(): the value that the backward function will read, if any.
-struct SavedInput {
+struct SavedRef {
     const void* address;                     // null if the value is not needed
     std::uint64_t (*checksum)(const void*);  // for labels, indices and conditions; null for other values
 };
@@ -37,22 +37,22 @@ public:
     const bool recorded;         // false: the result needs no gradient and becomes a constant
     const void* const result;    // the address of the result
     const std::size_t operands;  // the number of operands
-    const std::span<const SavedInput> reads;
-    const std::optional<std::uint64_t> constants;  // checksum of the captured numbers; empty if unknown
+    const std::span<const SavedRef> saved;
+    const std::optional<std::uint64_t> captured_checksum;  // of captured numbers; empty if unknown
 
     // `which` is the index of an operand.
     virtual OpInput operand(std::size_t which) const = 0;
-    virtual InputIdentity contents(std::size_t which) const = 0;
+    virtual InputIdentity identity(std::size_t which) const = 0;
     virtual memory::detail::Storage* buffer(std::size_t which) const = 0;  // null for a number
     virtual std::uint64_t result_checksum() const = 0;
     virtual std::string describe_result() const = 0;
-    virtual ValueInfo observed_result() const = 0;
+    virtual ValueInfo result_info() const = 0;
     virtual void drop_result() = 0;
 
 protected:
-    OpInfo(const char* name, bool becomes_node, const void* value, std::size_t inputs,
-           std::span<const SavedInput> read, std::optional<std::uint64_t> held)
-        : op(name), recorded(becomes_node), result(value), operands(inputs), reads(read), constants(held) {}
+    OpInfo(const char* name, bool makes_node, const void* y, std::size_t count,
+           std::span<const SavedRef> refs, std::optional<std::uint64_t> sum)
+        : op(name), recorded(makes_node), result(y), operands(count), saved(refs), captured_checksum(sum) {}
     ~OpInfo() = default;
 };
 

@@ -24,17 +24,17 @@ namespace tally::detail {
 template <class T> class OpInfoOf final : public OpInfo {
 public:
     OpInfoOf(const char* name, bool becomes_node, T& computed, std::span<ValueNode<T>* const> inputs,
-             std::span<const SavedInput> read, std::optional<std::uint64_t> held)
-        : OpInfo(name, becomes_node, &computed, inputs.size(), read, held),
+             std::span<const SavedRef> saved, std::optional<std::uint64_t> captured_checksum)
+        : OpInfo(name, becomes_node, &computed, inputs.size(), saved, captured_checksum),
           value(computed),
           inputs_(inputs) {}
     OpInput operand(std::size_t which) const override { return {inputs_[which], &inputs_[which]->value}; }
-    InputIdentity contents(std::size_t which) const override {
-        const T& read = inputs_[which]->value;
-        if constexpr (requires { read.storage(); })
-            return {version_of(read), reinterpret_cast<std::uintptr_t>(read.data())};
+    InputIdentity identity(std::size_t which) const override {
+        const T& input = inputs_[which]->value;
+        if constexpr (requires { input.storage(); })
+            return {version_of(input), reinterpret_cast<std::uintptr_t>(input.data())};
         else
-            return {0, checksum(read)};
+            return {0, checksum(input)};
     }
     memory::detail::Storage* buffer(std::size_t which) const override {
         if constexpr (requires { value.storage(); }) return inputs_[which]->value.storage();
@@ -42,7 +42,7 @@ public:
     }
     std::uint64_t result_checksum() const override { return checksum(value); }
     std::string describe_result() const override { return describe(value); }
-    ValueInfo observed_result() const override { return observed(value); }
+    ValueInfo result_info() const override { return value_info(value); }
     void drop_result() override { reset(value); }
 
     T& value;
@@ -71,34 +71,34 @@ private:
 // Passes an operation to the recorder. Returns the proxy node, or an empty variable to record as usual.
 template <class T> [[gnu::noinline]] Var<T> intercept(const char* op, T& value,
                                                       std::span<ValueNode<T>* const> inputs,
-                                                      std::span<const SavedInput> reads,
-                                                      std::optional<std::uint64_t> constants) {
+                                                      std::span<const SavedRef> saved,
+                                                      std::optional<std::uint64_t> captured_checksum) {
     bool needs_grad = false;
     for (const ValueNode<T>* input : inputs) needs_grad = needs_grad || input->state != State::constant;
-    OpInfoOf<T> operation(op, context.recording && needs_grad, value, inputs, reads, constants);
+    OpInfoOf<T> operation(op, context.recording && needs_grad, value, inputs, saved, captured_checksum);
     return context.recorder->on_operation(operation) ? Var<T>()
                                                      : CheckpointProxyNode<T>::of(std::move(value));
 }
 
 // Lists the values that the backward function will read. The result has moved to the address `after_move`.
 template <class T, class... Saves>
-std::array<SavedInput, sizeof...(Saves)> saved_inputs(const std::tuple<Saves...>& saves, const T* computed,
-                                                      const T* moved) {
-    const auto entry = [&](const auto& each) -> SavedInput {
+std::array<SavedRef, sizeof...(Saves)> saved_refs(const std::tuple<Saves...>& saves, const T* before_move,
+                                                  const T* after_move) {
+    const auto entry = [&](const auto& each) -> SavedRef {
         const void* const address = each.address();
         if constexpr (requires { each.value->storage(); })
             if constexpr (!std::is_same_v<decltype(each.value), const T*>)
                 return {address, [](const void* value) {
                             return checksum(*static_cast<decltype(each.value)>(value));
                         }};
-        return {address == computed ? moved : address, nullptr};
+        return {address == before_move ? after_move : address, nullptr};
     };
     return std::apply(
-        [&](const auto&... each) { return std::array<SavedInput, sizeof...(Saves)>{entry(each)...}; }, saves);
+        [&](const auto&... each) { return std::array<SavedRef, sizeof...(Saves)>{entry(each)...}; }, saves);
 }
 
 // Returns a checksum of the numbers that a backward function captured, unless they cannot be compared.
-template <class Backward> std::optional<std::uint64_t> constants_of(const Backward& backward) {
+template <class Backward> std::optional<std::uint64_t> captured_checksum_of(const Backward& backward) {
     if constexpr (std::has_unique_object_representations_v<Backward>)
         return checksum_of(&backward, sizeof backward);
     if (sizeof backward == 1) return 0;  // no captured numbers

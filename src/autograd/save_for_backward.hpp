@@ -14,22 +14,22 @@ template <class T> struct SaveRequest {
     using saved = Saved<T>;
     const T* value;  // null if the value is not needed
     const void* address() const { return value; }
-    template <class Result> const T* pick(const Result* before_move, const Result* after_move) const {
+    template <class Result> const T* resolve(const Result* before_move, const Result* after_move) const {
         if constexpr (std::is_same_v<T, Result> && !Number<T>)  // a number is still valid after a move
             return value == before_move ? after_move : value;
         else
             return value;
     }
 };
-template <class T> inline const T nothing{};
-// For a value that is never read. `Place` makes the types of several differ, so that they take no memory.
-template <class T, int Place> struct NothingSaved {
+template <class T> inline const T unsaved_value{};
+// For a value that is never read. `Slot` makes the types of several differ, so that they take no memory.
+template <class T, int Slot> struct NothingSaved {
     struct saved {
         explicit saved(const T*) {}
         void drop() {}
-        const T& get(const char*) const { return nothing<T>; }
+        const T& get(const char*) const { return unsaved_value<T>; }
     };
-    template <class Result> const T* pick(const Result*, const Result*) const { return nullptr; }
+    template <class Result> const T* resolve(const Result*, const Result*) const { return nullptr; }
     const void* address() const { return nullptr; }
 };
 }  // namespace detail
@@ -42,12 +42,12 @@ template <class... T> std::tuple<detail::SaveRequest<T>...> save(const T&... x) 
 template <class T> detail::SaveRequest<T> save_if(bool needed, const T& value) {
     return {needed ? &value : nullptr};
 }
-// For functors. `Ever` is false if no gradient can read `value`, and `Place` is the index in the tuple.
-template <bool Ever, int Place, class T> auto save_if(bool needed, const T& value) {
-    if constexpr (Ever)
+// For functors. `EverNeeded` is false if no gradient can read `value`, and `Slot` is the index in the tuple.
+template <bool EverNeeded, int Slot, class T> auto save_if(bool needed, const T& value) {
+    if constexpr (EverNeeded)
         return save_if(needed, value);
     else
-        return detail::NothingSaved<T, Place>();
+        return detail::NothingSaved<T, Slot>();
 }
 
 }  // namespace tally

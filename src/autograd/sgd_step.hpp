@@ -23,9 +23,9 @@ template <class T> void sgd_step(const std::vector<Var<T>>& parameters, double l
         ++marked;
     for (std::size_t i = 0; i < marked; ++i) parameters[i].node()->is_grad_target = false;
     if (marked < parameters.size()) [[unlikely]] {
-        std::vector<std::pair<const Node*, std::size_t>> each;
-        for (const Var<T>& parameter : parameters) each.emplace_back(parameter.node(), each.size());
-        detail::require_distinct(std::move(each));
+        std::vector<std::pair<const Node*, std::size_t>> indexed;
+        for (const Var<T>& parameter : parameters) indexed.emplace_back(parameter.node(), indexed.size());
+        detail::require_distinct(std::move(indexed));
     }
     for (const Var<T>& parameter : parameters)
         parameter.update([&](T& value, const T& gradient) { add_scaled(value, -learning_rate, gradient); });

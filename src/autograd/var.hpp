@@ -78,9 +78,9 @@ public:
     }
     [[gnu::always_inline]] Into<T> into(std::size_t input) const {
         if (!needs_grad(input)) detail::throw_gradient_not_needed(input);
-        const Into<T> place = inputs_[input]->into();
-        if (place.how == Write::set) inputs_[input]->grad_flags |= grad_flag::first_write;
-        return place;
+        const Into<T> gradient = inputs_[input]->into();
+        if (gradient.how == Write::set) inputs_[input]->grad_flags |= grad_flag::first_write;
+        return gradient;
     }
     detail::GradientView<T> view(std::size_t input) const { return inputs_[input]->view(); }
     // Adds a gradient that is already computed. An input without a gradient buffer shares that of `gradient`.
@@ -172,10 +172,10 @@ public:
     }
     [[nodiscard]] T grad() const&& { return grad(); }
     // Clears the gradient, but keeps its buffer for the next backward().
-    void zero_grad() const { mutable_leaf("zero_grad").clear_gradient(); }
+    void zero_grad() const { unlocked_node("zero_grad").clear_gradient(); }
     // Clears the gradient and frees its buffer.
     void free_grad() const {
-        detail::ValueNode<T>& node = mutable_leaf("free_grad");
+        detail::ValueNode<T>& node = unlocked_node("free_grad");
         node.clear_gradient();
         detail::reset(node.gradient);
     }
@@ -203,17 +203,15 @@ public:
     }
 
     // ---- backward ----
-    void backward() const { start("backward", nullptr); }
-    void backward(const T& seed) const { start("backward", &seed); }
-    template <std::invocable<const detail::VisitedNode<T>&> Observer>
-    void backward(const Observer& observer) const {
-        const auto visit = [](const void* callable, Node& node) {
+    void backward() const { run_backward("backward", nullptr); }
+    void backward(const T& seed) const { run_backward("backward", &seed); }
+    template <std::invocable<const detail::VisitedNode<T>&> Visit> void backward(const Visit& visit) const {
+        const auto call = [](const void* callable, Node& node) {
             const auto& seen = static_cast<const detail::ValueNode<T>&>(node);
-            (*static_cast<const Observer*>(callable))(
-                detail::VisitedNode<T>{seen, seen.value, seen.gradient});
+            (*static_cast<const Visit*>(callable))(detail::VisitedNode<T>{seen, seen.value, seen.gradient});
         };
-        const detail::BackwardPass::Hook hook{visit, &observer};
-        start("backward", nullptr, 0, &hook);
+        const detail::BackwardPass::Hook hook{call, &visit};
+        run_backward("backward", nullptr, 0, &hook);
     }
 
     detail::ValueNode<T>* node() const { return node_; }
@@ -241,8 +239,8 @@ public:
             detail::throw_empty(call);
         return *node_;
     }
-    void start(const char* call, const T* seed, std::uint64_t oldest_target = 0,
-               const detail::BackwardPass::Hook* hook = nullptr) const;
+    void run_backward(const char* call, const T* seed, std::uint64_t oldest_target_id = 0,
+                      const detail::BackwardPass::Hook* hook = nullptr) const;
     static void require_own_thread(const char* call, const Node& node) {
         if (node.thread_id != detail::context.thread_id) [[unlikely]]
             detail::throw_wrong_thread(call, node);
@@ -260,10 +258,10 @@ private:
         detail::unref(node);
     }
     [[gnu::always_inline]] void require_differentiable(const char* call, const T* seed,
-                                                       std::uint64_t oldest_target) const {
+                                                       std::uint64_t oldest_target_id) const {
         detail::ValueNode<T>& node = checked(call);
         require_own_thread(call, node);
-        if (node.state == detail::State::consumed && node.id > oldest_target)
+        if (node.state == detail::State::consumed && node.id > oldest_target_id)
             detail::BackwardPass::throw_consumed(&node);
         if (node.state == detail::State::queued)
             throw Error(std::string("[") + call + "] a running backward() already uses the graph of this '" +
@@ -280,7 +278,7 @@ private:
             throw Error(std::string("[") + call + "] the seed is " + detail::describe(*seed) +
                         ", the result " + detail::describe(node.value));
     }
-    detail::ValueNode<T>& mutable_leaf(const char* call) const {
+    detail::ValueNode<T>& unlocked_node(const char* call) const {
         detail::ValueNode<T>& node = checked(call);
         require_own_thread(call, node);
         detail::require_unlocked(call, node);
@@ -326,12 +324,13 @@ private:
 };
 
 // Not inline, so that a program uses the instantiation of core_ops.hpp and does not compile its own.
-template <detail::Value T> void Var<T>::start(const char* call, const T* seed, std::uint64_t oldest_target,
-                                              const detail::BackwardPass::Hook* hook) const {
-    require_differentiable(call, seed, oldest_target);
+template <detail::Value T> void Var<T>::run_backward(const char* call, const T* seed,
+                                                     std::uint64_t oldest_target_id,
+                                                     const detail::BackwardPass::Hook* hook) const {
+    require_differentiable(call, seed, oldest_target_id);
     detail::ValueNode<T>& node = *node_;
-    detail::BackwardPass backward_pass(oldest_target, hook);
-    if (!backward_pass.enqueue_if_needed(&node)) return;  // the result uses no target of grad()
+    detail::BackwardPass backward_pass(oldest_target_id, hook);
+    if (!backward_pass.prepare_gradient(&node)) return;  // the result uses no target of grad()
     accumulate_into(node.into(), seed ? *seed : detail::ones_like(node.value));
     if (node.state == detail::State::leaf) detail::account_as(node.gradient, MemoryClass::gradient);
     backward_pass.run();
@@ -402,7 +401,7 @@ template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, cons
         saved[i].save(node);
         if (node.id < oldest) oldest = node.id;
     }
-    y.start("grad", seed, oldest);
+    y.run_backward("grad", seed, oldest);
     std::vector<T> found;
     for (std::size_t i = 0; i < xs.size(); ++i) {
         if (!xs[i].has_grad())

@@ -35,7 +35,7 @@ template <class T> void seed_gradient(BackwardPass& backward_pass, const Var<T>&
     if (!same_shape_and_device(node.value, gradient))
         throw Error("[checkpoint] the function gave a result of " + describe(gradient) + ", and now one of " +
                     describe(node.value));
-    if (!backward_pass.enqueue_if_needed(&node)) return;
+    if (!backward_pass.prepare_gradient(&node)) return;
     accumulate_into(node.into(), gradient);
     if (node.state == State::leaf) account_as(node.gradient, MemoryClass::gradient);
 }
@@ -108,7 +108,7 @@ public:
     const char* op() const override { return "checkpoint"; }
     std::vector<Node*> inputs() const override { return block_ ? block_->inputs() : std::vector<Node*>(); }
     void backward(BackwardPass& backward_pass) override {
-        if (this->grad_flags && backward_pass.enqueue_if_needed(block_)) {
+        if (this->grad_flags && backward_pass.prepare_gradient(block_)) {
             block_->gradients[which_] = this->gradient;
             block_->arrived[which_] = true;
         }
@@ -170,9 +170,9 @@ template <class T> void BlockResult<T>::destroy(Node*& pending) {
 template <class T, class F, class Arguments>
 void RecomputedBlock<T, F, Arguments>::tell(const ValueInfo& result) const {
     std::vector<ValueInfo> kept;
-    for (const Saved<T>& argument : read_) kept.push_back(observed(argument.get(this->op())));
-    for (const auto& [place, saved] : kept_) kept.push_back(observed(saved.get(this->op())));
-    watching::detail::observer->on_forward({this->op(), this, result, kept});
+    for (const Saved<T>& argument : read_) kept.push_back(value_info(argument.get(this->op())));
+    for (const auto& [place, saved] : kept_) kept.push_back(value_info(saved.get(this->op())));
+    instrumentation::detail::observer->on_forward({this->op(), this, result, kept});
 }
 }  // namespace detail
 
@@ -202,7 +202,7 @@ auto checkpoint(F f, X... x) {
     Result y = first_time();
     std::optional<detail::ValueInfo> first_made;
     detail::each_var(y, [&](const auto& result) {
-        if (!first_made && made_inside(result)) first_made = detail::observed(result.value());
+        if (!first_made && made_inside(result)) first_made = detail::value_info(result.value());
     });
     if (!first_made) return y;
 
@@ -212,7 +212,7 @@ auto checkpoint(F f, X... x) {
         auto* const node = new (pool::take(sizeof(Whole)))
             Whole(std::move(f), std::move(arguments), std::move(log), std::move(kept));
         whole = Var<T>(node);
-        if (watching::detail::observer) node->tell(*first_made);
+        if (instrumentation::detail::observer) node->tell(*first_made);
     }
     std::size_t which = 0;
     std::map<const Node*, Var<T>> known;  // f may return a variable twice

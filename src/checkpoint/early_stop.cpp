@@ -13,7 +13,7 @@ std::size_t CheckpointTrace::made_by(const Node& node) const {
                                                     : place();
 }
 
-void CheckpointTrace::note_saved_input(const SavedInput& value, const OpInfo& operation) {
+void CheckpointTrace::note_saved_value(const SavedRef& value, const OpInfo& operation) {
     if (value.address == operation.result) return saves_own_result_.push_back(place());
     for (std::size_t i = 0; i < operation.operands; ++i) {
         const OpInput operand = operation.operand(i);

@@ -18,8 +18,8 @@ std::uint64_t CheckpointTrace::origin(const Node& operand) const {
 
 // Returns a checksum of the captured numbers, the saved labels or indices, and the origins of the operands.
 std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
-    std::uint64_t sum = operation.constants.value_or(0);
-    for (const SavedInput& value : operation.reads)
+    std::uint64_t sum = operation.captured_checksum.value_or(0);
+    for (const SavedRef& value : operation.saved)
         if (log_.verified && value.checksum && value.address) sum = mixed(sum, value.checksum(value.address));
     for (std::size_t i = 0; i < operation.operands; ++i) sum = mixed(sum, origin(*operation.operand(i).node));
     return sum;
@@ -33,13 +33,14 @@ void CheckpointTrace::require_captured_inputs(const OpInfo& operation) {
         if (node.id >= first_inner_id_) continue;
         const bool stays = node.state == State::leaf || node.state == State::constant;
         if (parameters_read && node.state == State::leaf) parameters_read->push_back(&node);
-        const InputIdentity contents = operation.contents(i);
+        const InputIdentity identity = operation.identity(i);
         memory::detail::Storage* const buffer = operation.buffer(i);
         for (CheckpointTrace* run = this; run && node.id < run->first_inner_id_; run = run->outer_) {
-            run->captured_.versions += contents.version;
+            run->captured_.versions += identity.version;
             if (!stays) continue;
-            run->captured_.values = mixed(run->captured_.values, contents.which);
-            if (!run->is_recording() || std::exchange(run->last_buffer_, contents.which) == contents.which)
+            run->captured_.values = mixed(run->captured_.values, identity.buffer_or_checksum);
+            if (!run->is_recording() ||
+                std::exchange(run->last_buffer_, identity.buffer_or_checksum) == identity.buffer_or_checksum)
                 continue;
             if (buffer) run->log_.held_buffers.emplace_back(buffer);
         }

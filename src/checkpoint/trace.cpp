@@ -49,10 +49,10 @@ bool CheckpointTrace::on_operation(OpInfo& operation) {
 }
 
 void CheckpointTrace::record_op(const OpInfo& operation) {
-    for (const SavedInput& value : operation.reads)
-        if (value.address) note_saved_input(value, operation);
-    if (!operation.constants) need(place());  // captured numbers are unknown: compare the value instead
-    if (watching::detail::observer) notify_constant(operation.op, operation.observed_result());
+    for (const SavedRef& value : operation.saved)
+        if (value.address) note_saved_value(value, operation);
+    if (!operation.captured_checksum) need(place());  // unknown numbers: compare the value instead
+    if (instrumentation::detail::observer) notify_without_node(operation.op, operation.result_info());
     require_captured_inputs(operation);
     log_.steps.push_back({operation.op, log_.verified ? operation.result_checksum() : 0,
                           input_checksum(operation), std::exchange(captured_, {})});

@@ -106,7 +106,7 @@ private:
     std::uint64_t origin(const Node& operand) const;
     std::uint64_t input_checksum(const OpInfo& operation) const;
     void require_captured_inputs(const OpInfo& operation);
-    void note_saved_input(const SavedInput& value, const OpInfo& operation);
+    void note_saved_value(const SavedRef& value, const OpInfo& operation);
     void need(std::size_t place) { log_.needed = log_.needed > place ? log_.needed : place + 1; }
     void require_same_operation(const OpInfo& operation);
     void require_same_value(const OpInfo& operation) const;

@@ -16,9 +16,11 @@ namespace tally {
 // as requested. Saved values must stay unchanged, and new memory is filled with NaN.
 class CheckRules {
 public:
-    [[nodiscard]] CheckRules() : before_(watching::set_checks(true)) { memory::detail::hold_poison(true); }
+    [[nodiscard]] CheckRules() : before_(instrumentation::set_checks(true)) {
+        memory::detail::hold_poison(true);
+    }
     ~CheckRules() {
-        watching::set_checks(before_);
+        instrumentation::set_checks(before_);
         memory::detail::hold_poison(false);
     }
     CheckRules(const CheckRules&) = delete;

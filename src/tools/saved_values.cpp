@@ -38,7 +38,7 @@ void SavedValues::on_forward(const ForwardEvent& operation) {
             const auto of_an_older_node = [&](const Entry& entry) {
                 return entry.storage == kept.storage && entry.node != operation.node->id;
             };
-            if (detail::earlier_savers(operation, kept) == 0)  // entries of older nodes were dropped
+            if (detail::other_save_count(operation, kept) == 0)  // entries of older nodes were dropped
                 std::erase_if(entries_, of_an_older_node);
             else if (const auto present = std::ranges::find_if(entries_, of_an_older_node);
                      counts && (present == entries_.end() || !present->counts))

@@ -341,7 +341,7 @@ protected:
 private:
     static Var<Array<S>> run(std::size_t i, Layer<S>& layer, Var<Array<S>> x, ForwardPass& pass) {
         std::optional<ScopeName> here;  // so that an observer can name the layer
-        if (watching::detail::observer)
+        if (instrumentation::detail::observer)
             here.emplace(std::to_string(i) + " " + detail::layer_type_name(typeid(layer)),
                          detail::no_location);
         return layer(std::move(x), pass);

@@ -208,7 +208,7 @@ private:
         const detail::UseTransposeCache<S> use_cache(transpose_cache_);
         // drop_micro, observers and backward checks read the gradients after each micro-batch.
         const detail::DeferRowsScope defer(options_.non_finite != NonFinite::drop_micro &&
-                                           !watching::detail::observer && !watching::checks);
+                                           !instrumentation::detail::observer && !instrumentation::checks);
         f();
     }
     template <class F> void allow_changes(F f) {

@@ -182,7 +182,7 @@ TEST_CASE("Observer: observers can end in any order") {
     }
     -w;
     for (std::size_t i = 0; i < 3; ++i) CHECK(logs[static_cast<std::size_t>(order[i])].lines.size() == i + 1);
-    CHECK(watching::detail::observer == nullptr);
+    CHECK(instrumentation::detail::observer == nullptr);
 }
 
 TEST_CASE("Observer: no node and no memory is left when an observer throws") {

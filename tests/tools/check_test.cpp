@@ -146,7 +146,7 @@ TEST_CASE("CheckRules: writing to a saved array by a pointer kept from writable(
 
 TEST_CASE("CheckRules: no build checks backward functions without it") {
     const auto expect_unchecked = [] {
-        CHECK_FALSE(watching::checks);
+        CHECK_FALSE(instrumentation::checks);
         CHECK(error_when_adding(assigns) == "no error");
         CHECK_THAT(error_when_adding(requests_only), contains("gave no gradient to input 0"));
         A a{1, 2, 3};
@@ -225,11 +225,11 @@ TEST_CASE("CheckRules: a backward function that throws leaves earlier gradients 
 TEST_CASE("CheckRules: the checks end with the object") {
     {
         const CheckRules check;
-        CHECK(watching::checks);
+        CHECK(instrumentation::checks);
         { const CheckRules inner; }
-        CHECK(watching::checks);
+        CHECK(instrumentation::checks);
     }
-    CHECK_FALSE(watching::checks);
+    CHECK_FALSE(instrumentation::checks);
     const bool poisoned = memory::detail::set_poison(false);
     { const CheckRules check; }
     CHECK_FALSE(memory::detail::set_poison(poisoned));

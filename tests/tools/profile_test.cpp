@@ -161,7 +161,7 @@ TEST_CASE("Profile: one that starts inside a backward function observes only lat
     CHECK(seen == std::set<std::string>{"inside", "tanh"});
     CHECK(row(*inner, "inside").backward == 6);
     inner.reset();
-    CHECK(watching::detail::observer == nullptr);
+    CHECK(instrumentation::detail::observer == nullptr);
 }
 
 TEST_CASE("Profile: rows and the time between them add up to the total without the profile's own time") {

@@ -36,7 +36,7 @@
     WORD template class detail::CheckpointProxyNode<Array<S>>; \
     WORD template class backward_check::BackwardCheck<Array<S>>; \
     WORD template Var<Array<S>> detail::make_constant_result(const char*, Array<S>&&); \
-    WORD template Var<Array<S>> detail::intercept(const char*, Array<S>&, std::span<detail::ValueNode<Array<S>>* const>, std::span<const detail::SavedInput>, std::optional<std::uint64_t>); \
+    WORD template Var<Array<S>> detail::intercept(const char*, Array<S>&, std::span<detail::ValueNode<Array<S>>* const>, std::span<const detail::SavedRef>, std::optional<std::uint64_t>); \
     WORD template Var<Array<S>> parameter(Array<S>); \
     WORD template Var<Array<S>> parameter(std::initializer_list<S>); \
     WORD template Var<Array<S>> parameter(const Var<Array<S>>&); \
