@@ -438,7 +438,7 @@ struct Checkpointing {
                      values(roots.column("buffers"))[1]},
                     {2.0 * double(root), 16.0, 20.0});
         const std::size_t least = *std::min_element(peaks.begin(), peaks.end()),
-                          chosen = detail::segments_by_default(64);
+                          chosen = detail::default_segment_count(64);
         check("peak at the root: the least, to one buffer",
               peaks[chosen - 1] <= least + high.x.value().storage()->bytes);
         check("and less than a third of plain", peaks[chosen - 1] * 3 < peaks.front());

@@ -19,7 +19,7 @@ std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments)
     return sizes;
 }
 
-std::size_t detail::segments_by_default(std::size_t layers) {
+std::size_t detail::default_segment_count(std::size_t layers) {
     return std::max<std::size_t>(
         1, static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(layers)))));
 }
@@ -37,7 +37,7 @@ void require_segments(const std::vector<std::size_t>& sizes, std::size_t layers)
 namespace {
 
 // Returns the peak of a segment: its input, all that its layers save, and the largest transient of a layer.
-std::size_t held_by(const std::vector<detail::LayerBytes>& layers, std::size_t from, std::size_t to) {
+std::size_t segment_peak(const std::vector<detail::LayerBytes>& layers, std::size_t from, std::size_t to) {
     std::size_t held = layers[from].input, transient = 0;
     for (std::size_t i = from; i < to; ++i) {
         held += layers[i].internal;
@@ -54,7 +54,7 @@ std::size_t detail::predicted_bytes(const std::vector<detail::LayerBytes>& layer
                                     const std::vector<std::size_t>& sizes) {
     std::size_t peak = 0, snapshots = 0, from = 0;
     for (const std::size_t size : sizes) {
-        peak = std::max(peak, snapshots + held_by(layers, from, from + size));
+        peak = std::max(peak, snapshots + segment_peak(layers, from, from + size));
         snapshots += layers[from].input;
         from += size;
     }
@@ -73,14 +73,14 @@ std::optional<detail::Segmentation> cut_within(const std::vector<detail::LayerBy
     snapshots[0] = 0;
     for (std::size_t to = 0; to < n; ++to) {
         for (std::size_t from = 0; from < to; ++from) {
-            if (!snapshots[from] || *snapshots[from] + held_by(layers, from, to) > bytes) continue;
+            if (!snapshots[from] || *snapshots[from] + segment_peak(layers, from, to) > bytes) continue;
             const std::size_t held = *snapshots[from] + layers[from].input;
             if (snapshots[to] && *snapshots[to] <= held) continue;
             snapshots[to] = held;
             begins[to] = from;
         }
         // The last segment does not run again, so the earliest possible start is the best.
-        if (!snapshots[to] || *snapshots[to] + held_by(layers, to, n) > bytes) continue;
+        if (!snapshots[to] || *snapshots[to] + segment_peak(layers, to, n) > bytes) continue;
         detail::Segmentation cut;
         cut.recomputed = to;
         cut.sizes = {n - to};

@@ -28,7 +28,7 @@ template <class T> using Chain = std::vector<std::function<Var<T>(Var<T>)>>;
 // Splits the layers into segments whose sizes differ by at most one. The longer segments come first.
 std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments);
 namespace detail {
-std::size_t segments_by_default(std::size_t layers);  // the square root, which minimises the stored bytes
+std::size_t default_segment_count(std::size_t layers);  // the square root, which minimises the stored bytes
 // Runs layers [from, to).
 template <class T> Var<T> run_chain(const Chain<T>& chain, std::size_t from, std::size_t to, Var<T> x) {
     for (; from < to; ++from) x = chain[from](std::move(x));
@@ -52,13 +52,13 @@ Var<T> checkpoint_sequential(const Chain<T>& chain, const std::vector<std::size_
     return detail::run_chain(chain, from, chain.size(), std::move(x));
 }
 
-// Runs the chain in this many segments, or in segments_by_default().
+// Runs the chain in this many segments, or in default_segment_count().
 template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, std::size_t segments, Var<T> x) {
     return checkpoint_sequential(chain, even_segments(chain.size(), segments), std::move(x));
 }
 
 template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, Var<T> x) {
-    return checkpoint_sequential(chain, detail::segments_by_default(chain.size()), std::move(x));
+    return checkpoint_sequential(chain, detail::default_segment_count(chain.size()), std::move(x));
 }
 
 // ---- segments for a number of bytes ----

@@ -40,25 +40,25 @@ template <class T> void seed_gradient(BackwardPass& backward_pass, const Var<T>&
     if (node.state == State::leaf) account_as(node.gradient, MemoryClass::gradient);
 }
 
-// The node of a checkpointed function has no value. Each BlockResult stores its gradient in this node.
-template <class T> class BlockNode : public ValueNode<T> {
+// The node of a checkpointed function has no value. Each CheckpointResult stores its gradient in this node.
+template <class T> class CheckpointNode : public ValueNode<T> {
 public:
-    BlockNode() : ValueNode<T>(T(), State::fresh) {}
+    CheckpointNode() : ValueNode<T>(T(), State::fresh) {}
     const char* op() const override { return "checkpoint"; }
     std::vector<T> gradients;   // of each result; valid only if `arrived` is true
     std::vector<bool> arrived;  // for each result
 };
 
-// RecomputedBlock owns the function and its arguments, and runs the function again in backward().
-template <class T, class F, class Arguments> class RecomputedBlock final : public BlockNode<T> {
+// RecomputingNode owns the function and its arguments, and runs the function again in backward().
+template <class T, class F, class Arguments> class RecomputingNode final : public CheckpointNode<T> {
 public:
-    RecomputedBlock(F&& f, Arguments&& arguments, TraceLog&& log, KeptResults<T>&& kept)
-        : f_(std::move(f)), arguments_(std::move(arguments)), log_(std::move(log)), kept_(std::move(kept)) {
+    RecomputingNode(F&& f, Arguments&& arguments, TraceLog&& log, SavedResults<T>&& kept)
+        : f_(std::move(f)), arguments_(std::move(arguments)), log_(std::move(log)), saved_(std::move(kept)) {
         this->gradients.resize(log_.results.size());
         this->arrived.resize(log_.results.size());
         each_var(arguments_, [&](const auto& x) {
             if constexpr (std::is_same_v<decltype(x), const Var<T>&>)
-                if (x) read_.emplace_back(&x.value());
+                if (x) saved_arguments_.emplace_back(&x.value());
         });
     }
 
@@ -69,9 +69,9 @@ public:
     }
 
     void backward(BackwardPass& backward_pass) override {
-        for (const Saved<T>& argument : read_) argument.get(this->op());
+        for (const Saved<T>& argument : saved_arguments_) argument.get(this->op());
         auto results = run_again(log_, [&] {
-            const Recompute<T> run(log_, kept_);
+            const Recompute<T> run(log_, saved_);
             auto made = std::apply(*f_, std::as_const(arguments_));
             run.finish_replay(nodes_of(made));
             return made;
@@ -89,28 +89,28 @@ public:
 
     void clear() override;
     void destroy(Node*& pending) override;
-    void tell(const ValueInfo& result) const;
+    void notify_observer(const ValueInfo& result) const;
 
 private:
     std::optional<F> f_;
     Arguments arguments_;
     TraceLog log_;
-    KeptResults<T> kept_;
-    std::vector<Saved<T>> read_;  // the arguments with their versions, to detect changes
+    SavedResults<T> saved_;
+    std::vector<Saved<T>> saved_arguments_;  // the arguments with their versions, to detect changes
 };
 
-template <class T> class BlockResult final : public ValueNode<T> {
+template <class T> class CheckpointResult final : public ValueNode<T> {
 public:
-    BlockResult(T&& v, BlockNode<T>* block, std::size_t which)
-        : ValueNode<T>(std::move(v), State::fresh), block_(block), which_(which) {
-        ++block->refs;
+    CheckpointResult(T&& v, CheckpointNode<T>* node, std::size_t which)
+        : ValueNode<T>(std::move(v), State::fresh), node_(node), which_(which) {
+        ++node->refs;
     }
     const char* op() const override { return "checkpoint"; }
-    std::vector<Node*> inputs() const override { return block_ ? block_->inputs() : std::vector<Node*>(); }
+    std::vector<Node*> inputs() const override { return node_ ? node_->inputs() : std::vector<Node*>(); }
     void backward(BackwardPass& backward_pass) override {
-        if (this->grad_flags && backward_pass.prepare_gradient(block_)) {
-            block_->gradients[which_] = this->gradient;
-            block_->arrived[which_] = true;
+        if (this->grad_flags && backward_pass.prepare_gradient(node_)) {
+            node_->gradients[which_] = this->gradient;
+            node_->arrived[which_] = true;
         }
         clear();
         unref(this);
@@ -119,59 +119,59 @@ public:
     void destroy(Node*& pending) override;
 
 private:
-    BlockNode<T>* block_;
+    CheckpointNode<T>* node_;
     std::size_t which_;
 };
 
 // Makes the node of a result. An enclosing checkpointed function treats the result as an operation.
-template <class T> Var<T> block_result(T value, const Var<T>& whole, std::size_t which) {
+template <class T> Var<T> make_result_node(T value, const Var<T>& node_handle, std::size_t which) {
     if (context.recorder) {  // no operands are needed, because the result is always recorded
         OpInfoOf<T> operation("checkpoint", true, value, {}, {}, std::nullopt);
         if (!context.recorder->on_operation(operation)) return CheckpointProxyNode<T>::of(std::move(value));
     }
-    using Result = BlockResult<T>;
+    using Result = CheckpointResult<T>;
     return Var<T>(new (pool::take(sizeof(Result)))
-                      Result(std::move(value), static_cast<BlockNode<T>*>(whole.node()), which));
+                      Result(std::move(value), static_cast<CheckpointNode<T>*>(node_handle.node()), which));
 }
 
 // ---- releasing memory and notifying the observer ----
 
-template <class T, class F, class Arguments> void RecomputedBlock<T, F, Arguments>::clear() {
+template <class T, class F, class Arguments> void RecomputingNode<T, F, Arguments>::clear() {
     each_var(arguments_, [](auto& x) { x = {}; });
     f_.reset();
-    read_.clear();
+    saved_arguments_.clear();
     log_.held_buffers.clear();
-    kept_.clear();
+    saved_.clear();
     this->gradients.clear();
 }
 
-template <class T, class F, class Arguments> void RecomputedBlock<T, F, Arguments>::destroy(Node*& pending) {
+template <class T, class F, class Arguments> void RecomputingNode<T, F, Arguments>::destroy(Node*& pending) {
     each_var(arguments_, [&](auto& x) {  // adds to `pending`, so that a long chain needs no recursion
         if (x)
             if (Node* const node = std::move(x).into_node(true)) unref(node, pending);
     });
-    this->~RecomputedBlock();
+    this->~RecomputingNode();
     pool::give(this, sizeof *this);
 }
 
-template <class T> void BlockResult<T>::clear() {
-    if (block_) unref(std::exchange(block_, nullptr));
+template <class T> void CheckpointResult<T>::clear() {
+    if (node_) unref(std::exchange(node_, nullptr));
     if (this->is_grad_target) return;
     reset(this->gradient);
     this->grad_flags = false;
 }
 
-template <class T> void BlockResult<T>::destroy(Node*& pending) {
-    if (block_) unref(block_, pending);
-    this->~BlockResult();
+template <class T> void CheckpointResult<T>::destroy(Node*& pending) {
+    if (node_) unref(node_, pending);
+    this->~CheckpointResult();
     pool::give(this, sizeof *this);
 }
 
 template <class T, class F, class Arguments>
-void RecomputedBlock<T, F, Arguments>::tell(const ValueInfo& result) const {
+void RecomputingNode<T, F, Arguments>::notify_observer(const ValueInfo& result) const {
     std::vector<ValueInfo> kept;
-    for (const Saved<T>& argument : read_) kept.push_back(value_info(argument.get(this->op())));
-    for (const auto& [place, saved] : kept_) kept.push_back(value_info(saved.get(this->op())));
+    for (const Saved<T>& argument : saved_arguments_) kept.push_back(value_info(argument.get(this->op())));
+    for (const auto& [place, saved] : saved_) kept.push_back(value_info(saved.get(this->op())));
     instrumentation::detail::observer->on_forward({this->op(), this, result, kept});
 }
 }  // namespace detail
@@ -187,16 +187,16 @@ auto checkpoint(F f, X... x) {
     if (!detail::context.recording) return std::apply(f, std::as_const(arguments));
 
     detail::TraceLog log;
-    detail::KeptResults<T> kept;
-    const std::uint64_t mark = detail::context.next_id;
-    const auto made_inside = [mark](const auto& result) {
-        return std::is_same_v<decltype(result), const Var<T>&> && result.node()->id >= mark &&
+    detail::SavedResults<T> kept;
+    const std::uint64_t first_inner_id = detail::context.next_id;
+    const auto made_inside = [first_inner_id](const auto& result) {
+        return std::is_same_v<decltype(result), const Var<T>&> && result.node()->id >= first_inner_id &&
                result.node()->state == detail::State::fresh;
     };
     const auto first_time = [&] {
         detail::CheckpointTrace run(log, detail::CheckpointTrace::Mode::record);
         Result y = std::apply(f, std::as_const(arguments));
-        kept = detail::finish_recording<T>(run, y);
+        kept = detail::save_results<T>(run, y);
         return y;
     };
     Result y = first_time();
@@ -206,23 +206,23 @@ auto checkpoint(F f, X... x) {
     });
     if (!first_made) return y;
 
-    Var<T> whole;  // keeps the BlockNode until its results refer to it
+    Var<T> node_handle;  // keeps the CheckpointNode until its results refer to it
     if (!detail::CheckpointTrace::current() || !detail::CheckpointTrace::current()->is_recording()) {
-        using Whole = detail::RecomputedBlock<T, F, std::tuple<X...>>;
-        auto* const node = new (pool::take(sizeof(Whole)))
-            Whole(std::move(f), std::move(arguments), std::move(log), std::move(kept));
-        whole = Var<T>(node);
-        if (instrumentation::detail::observer) node->tell(*first_made);
+        using Recomputing = detail::RecomputingNode<T, F, std::tuple<X...>>;
+        auto* const node = new (pool::take(sizeof(Recomputing)))
+            Recomputing(std::move(f), std::move(arguments), std::move(log), std::move(kept));
+        node_handle = Var<T>(node);
+        if (instrumentation::detail::observer) node->notify_observer(*first_made);
     }
     std::size_t which = 0;
-    std::map<const Node*, Var<T>> known;  // f may return a variable twice
+    std::map<const Node*, Var<T>> made_results;  // f may return a variable twice
     detail::each_var(y, [&](auto& result) {
         const std::size_t place = which++;
         if (!made_inside(result)) return;
         if constexpr (std::is_same_v<decltype(result), Var<T>&>) {
-            Var<T>& outside = known[result.node()];
-            if (!outside) outside = detail::block_result<T>(result.value(), whole, place);
-            result = outside;
+            Var<T>& made = made_results[result.node()];
+            if (!made) made = detail::make_result_node<T>(result.value(), node_handle, place);
+            result = made;
         }
     });
     return y;

@@ -7,29 +7,29 @@
 
 namespace tally::detail {
 
-std::size_t CheckpointTrace::made_by(const Node& node) const {
+std::size_t CheckpointTrace::operation_of(const Node& node) const {
     const auto found = std::lower_bound(ids_.begin(), ids_.end(), node.id);
     return found != ids_.end() && *found == node.id ? static_cast<std::size_t>(found - ids_.begin())
-                                                    : place();
+                                                    : next_index();
 }
 
 void CheckpointTrace::note_saved_value(const SavedRef& value, const OpInfo& operation) {
-    if (value.address == operation.result) return saves_own_result_.push_back(place());
+    if (value.address == operation.result) return saves_own_result_.push_back(next_index());
     for (std::size_t i = 0; i < operation.operands; ++i) {
         const OpInput operand = operation.operand(i);
         if (operand.value != value.address) continue;
-        if (operand.node->id >= first_inner_id_) need(made_by(*operand.node));
+        if (operand.node->id >= first_inner_id_) need(operation_of(*operand.node));
         return;
     }
-    need(place());  // only this operation can compute the saved value
+    need(next_index());  // only this operation can compute the saved value
 }
 
-std::vector<std::optional<std::size_t>> CheckpointTrace::finish_recording(
+std::vector<std::optional<std::size_t>> CheckpointTrace::end_first_run(
     const std::vector<const Node*>& results, bool can_save) {
     std::vector<std::size_t> places;
     for (const Node* result : results) {
-        places.push_back(made_by(*result));
-        log_.results.push_back(origin(*result));
+        places.push_back(operation_of(*result));
+        log_.results.push_back(source(*result));
     }
     for (const std::size_t place : saves_own_result_)
         if (!can_save || std::find(places.begin(), places.end(), place) == places.end()) need(place);
@@ -42,7 +42,7 @@ std::vector<std::optional<std::size_t>> CheckpointTrace::finish_recording(
 }
 
 void CheckpointTrace::stop_computing_if_done() {
-    if (log_.needed >= log_.steps.size() || place() < log_.needed) return;
+    if (log_.needed >= log_.steps.size() || next_index() < log_.needed) return;
     log_.stopped_early = skip_compute = true;
 }
 

@@ -32,7 +32,7 @@ template <class X, class Visit> void each_var(X& x, Visit visit) {
 }
 
 // Pairs of the index of an operation and its saved result.
-template <class T> using KeptResults = std::vector<std::pair<std::size_t, Saved<T>>>;
+template <class T> using SavedResults = std::vector<std::pair<std::size_t, Saved<T>>>;
 
 template <class Result> std::vector<const Node*> nodes_of(Result& y) {
     std::vector<const Node*> nodes;
@@ -41,9 +41,9 @@ template <class Result> std::vector<const Node*> nodes_of(Result& y) {
 }
 
 // Ends the first run, which returned y, and saves the results that are worth saving.
-template <class T, class Result> KeptResults<T> finish_recording(CheckpointTrace& run, Result& y) {
-    const auto places = run.finish_recording(nodes_of(y));
-    KeptResults<T> kept;
+template <class T, class Result> SavedResults<T> save_results(CheckpointTrace& run, Result& y) {
+    const auto places = run.end_first_run(nodes_of(y));
+    SavedResults<T> kept;
     std::size_t i = 0;
     each_var(y, [&](auto& result) {
         if constexpr (std::is_same_v<decltype(result), Var<T>&>)
@@ -56,18 +56,19 @@ template <class T, class Result> KeptResults<T> finish_recording(CheckpointTrace
 // The second run of a checkpointed function, which restores saved results.
 template <class T> class Recompute final : public CheckpointTrace {
 public:
-    Recompute(TraceLog& log, const KeptResults<T>& kept) : CheckpointTrace(log, Mode::replay), kept_(kept) {}
+    Recompute(TraceLog& log, const SavedResults<T>& kept)
+        : CheckpointTrace(log, Mode::replay), saved_(kept) {}
 
 private:
     bool restore(std::size_t place, OpInfo& operation) const override {
         auto* const mine = dynamic_cast<OpInfoOf<T>*>(&operation);
-        const auto found = std::find_if(kept_.begin(), kept_.end(),
+        const auto found = std::find_if(saved_.begin(), saved_.end(),
                                         [&](const auto& result) { return result.first == place; });
-        if (!mine || found == kept_.end()) return false;
+        if (!mine || found == saved_.end()) return false;
         mine->value = found->second.get("checkpoint");
         return true;
     }
-    const KeptResults<T>& kept_;
+    const SavedResults<T>& saved_;
 };
 
 // Turns recording on, because backward() may have been called inside NoGrad.

@@ -12,8 +12,8 @@ std::uint64_t mixed(std::uint64_t sum, std::uint64_t next) { return (sum ^ next)
 
 }  // namespace
 
-std::uint64_t CheckpointTrace::origin(const Node& operand) const {
-    return operand.id < first_inner_id_ ? ~operand.id : made_by(operand);
+std::uint64_t CheckpointTrace::source(const Node& operand) const {
+    return operand.id < first_inner_id_ ? ~operand.id : operation_of(operand);
 }
 
 // Returns a checksum of the captured numbers, the saved labels or indices, and the origins of the operands.
@@ -21,23 +21,23 @@ std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
     std::uint64_t sum = operation.captured_checksum.value_or(0);
     for (const SavedRef& value : operation.saved)
         if (log_.verified && value.checksum && value.address) sum = mixed(sum, value.checksum(value.address));
-    for (std::size_t i = 0; i < operation.operands; ++i) sum = mixed(sum, origin(*operation.operand(i).node));
+    for (std::size_t i = 0; i < operation.operands; ++i) sum = mixed(sum, source(*operation.operand(i).node));
     return sum;
 }
 
 // Adds the operands from outside to `captured_`, also for enclosing functions. For an intermediate result
 // only the version counts, because Revolve may recompute the result in another buffer.
-void CheckpointTrace::require_captured_inputs(const OpInfo& operation) {
+void CheckpointTrace::note_captured_inputs(const OpInfo& operation) {
     for (std::size_t i = 0; i < operation.operands; ++i) {
         const Node& node = *operation.operand(i).node;
         if (node.id >= first_inner_id_) continue;
-        const bool stays = node.state == State::leaf || node.state == State::constant;
+        const bool keeps_buffer = node.state == State::leaf || node.state == State::constant;
         if (parameters_read && node.state == State::leaf) parameters_read->push_back(&node);
         const InputIdentity identity = operation.identity(i);
         memory::detail::Storage* const buffer = operation.buffer(i);
         for (CheckpointTrace* run = this; run && node.id < run->first_inner_id_; run = run->outer_) {
             run->captured_.versions += identity.version;
-            if (!stays) continue;
+            if (!keeps_buffer) continue;
             run->captured_.values = mixed(run->captured_.values, identity.buffer_or_checksum);
             if (!run->is_recording() ||
                 std::exchange(run->last_buffer_, identity.buffer_or_checksum) == identity.buffer_or_checksum)
@@ -48,14 +48,14 @@ void CheckpointTrace::require_captured_inputs(const OpInfo& operation) {
 }
 
 void CheckpointTrace::require_same_operation(const OpInfo& operation) {
-    const std::size_t which = place();
+    const std::size_t which = next_index();
     const std::string op = operation.op;
     const CapturedInputs captured = std::exchange(captured_, {});
     const auto described = [&] { return "operation " + std::to_string(which + 1) + " "; };
     if (which >= log_.steps.size())
         throw Error("[checkpoint] the function did " + std::to_string(log_.steps.size()) +
                     " operations, and now goes on with '" + op + "'; it must do the same when it runs again");
-    const TraceLog::Step& before = log_.steps[which];
+    const TraceLog::Entry& before = log_.steps[which];
     if (before.op != op)
         throw Error("[checkpoint] " + described() + "was '" + before.op + "' and is now '" + op +
                     "'; the function must do the same when it runs again");
@@ -76,10 +76,10 @@ void CheckpointTrace::require_same_operation(const OpInfo& operation) {
 }
 
 void CheckpointTrace::require_same_value(const OpInfo& operation) const {
-    const TraceLog::Step& before = log_.steps[place()];
+    const TraceLog::Entry& before = log_.steps[next_index()];
     if (before.checksum == operation.result_checksum()) return;
     throw Error(
-        "[checkpoint] operation " + std::to_string(place() + 1) + " '" + before.op + "', of " +
+        "[checkpoint] operation " + std::to_string(next_index() + 1) + " '" + before.op + "', of " +
         operation.describe_result() +
         ", gave other values than the first time; a checkpointed function must be a function of its inputs: "
         "give randomness a seed and an index, keep what it captures by reference alive until backward() is "
@@ -87,15 +87,15 @@ void CheckpointTrace::require_same_value(const OpInfo& operation) const {
 }
 
 void CheckpointTrace::finish_replay(const std::vector<const Node*>& results) const {
-    if (place() < log_.steps.size())
+    if (next_index() < log_.steps.size())
         throw Error("[checkpoint] the function did " + std::to_string(log_.steps.size()) +
-                    " operations, and now only " + std::to_string(place()) +
+                    " operations, and now only " + std::to_string(next_index()) +
                     "; it must do the same when it runs again");
     if (results.size() != log_.results.size())
         throw Error("[checkpoint] the function gave " + std::to_string(log_.results.size()) +
                     " results, and now " + std::to_string(results.size()));
     for (std::size_t i = 0; i < results.size(); ++i)
-        if (origin(*results[i]) != log_.results[i])
+        if (source(*results[i]) != log_.results[i])
             throw Error("[checkpoint] result " + std::to_string(i + 1) +
                         " differs from the first run; the function must do the same when it runs again");
 }

@@ -52,7 +52,7 @@ public:
 
 private:
     class Run;
-    class Step;
+    class StepNode;
 
     std::shared_ptr<const Chain<T>> steps_;
     std::size_t max_snapshots_;
@@ -79,9 +79,8 @@ public:
         while (!taken_.empty() && taken_.back().step > step) taken_.pop_back();
         std::size_t at = taken_.empty() ? 0 : taken_.back().step;
         T value = taken_.empty() ? x_.value() : taken_.back().value.get("revolve");
-        detail::TraceLog no_log;
-        const detail::CheckpointTrace again(no_log,
-                                            detail::CheckpointTrace::Mode::replay);  // see is_recomputing()
+        detail::TraceLog log;
+        const detail::CheckpointTrace again(log, detail::CheckpointTrace::Mode::replay);  // is_recomputing()
         const NoGrad off;
         while (at < step) {
             const std::size_t to = next_snapshot(at, step);
@@ -107,11 +106,11 @@ private:
     std::vector<Snapshot> taken_;  // without x, in the order of the steps
 };
 
-// A Step is the node of one step. It saves no value: its backward function gets the input from the Run.
-template <class T> class Revolve<T>::Step final : public detail::ValueNode<T> {
+// A StepNode is the node of one step. It saves no value: its backward function gets the input from the Run.
+template <class T> class Revolve<T>::StepNode final : public detail::ValueNode<T> {
 public:
-    Step(T&& v, std::shared_ptr<Run> chain_run, std::size_t which, detail::TraceLog&& log,
-         detail::ValueNode<T>* input, std::uint64_t checksum_of_input)
+    StepNode(T&& v, std::shared_ptr<Run> chain_run, std::size_t which, detail::TraceLog&& log,
+             detail::ValueNode<T>* input, std::uint64_t checksum_of_input)
         : detail::ValueNode<T>(std::move(v), detail::State::fresh),
           run_(std::move(chain_run)),
           which_(which),
@@ -151,7 +150,7 @@ public:
     }
     void destroy(Node*& pending) override {
         if (input_) detail::unref(input_, pending);
-        this->~Step();
+        this->~StepNode();
         pool::give(this, sizeof *this);
     }
 
@@ -183,20 +182,20 @@ template <class T> Var<T> Revolve<T>::operator()(Var<T> x) const {
     std::size_t next = chain_run->next_snapshot(0, last);
     for (std::size_t i = 0; i < last; ++i) {
         detail::TraceLog log;
-        const std::uint64_t mark = detail::context.next_id,
+        const std::uint64_t first_inner_id = detail::context.next_id,
                             sum = detail::verifying ? detail::checksum(x.value()) : 0;
         Var<T> y;
         {
             detail::CheckpointTrace run(log, detail::CheckpointTrace::Mode::record);
             y = chain_run->run(i, x);
-            run.finish_recording({y.node()}, false);
+            run.end_first_run({y.node()}, false);
         }
         ++count_->advanced;
-        if (y.node()->id >= mark && y.requires_grad()) {
+        if (y.node()->id >= first_inner_id && y.requires_grad()) {
             T value = y.value();
             y = {};
-            y = Var<T>(new (pool::take(sizeof(Step)))
-                           Step(std::move(value), chain_run, i, std::move(log), x.node(), sum));
+            y = Var<T>(new (pool::take(sizeof(StepNode)))
+                           StepNode(std::move(value), chain_run, i, std::move(log), x.node(), sum));
         }
         x = std::move(y);
         if (i + 1 == next && next < last) {

@@ -35,8 +35,8 @@ CheckpointTrace::~CheckpointTrace() {
 bool CheckpointTrace::on_operation(OpInfo& operation) {
     if (!operation.recorded) {
         // The log does not contain constants. A second run must compute them and all operations before them.
-        require_captured_inputs(operation);
-        if (is_recording()) need(place());
+        note_captured_inputs(operation);
+        if (is_recording()) need(next_index());
         return true;
     }
     if (is_recording())
@@ -51,20 +51,20 @@ bool CheckpointTrace::on_operation(OpInfo& operation) {
 void CheckpointTrace::record_op(const OpInfo& operation) {
     for (const SavedRef& value : operation.saved)
         if (value.address) note_saved_value(value, operation);
-    if (!operation.captured_checksum) need(place());  // unknown numbers: compare the value instead
+    if (!operation.captured_checksum) need(next_index());  // unknown numbers: compare the value instead
     if (instrumentation::detail::observer) notify_without_node(operation.op, operation.result_info());
-    require_captured_inputs(operation);
+    note_captured_inputs(operation);
     log_.steps.push_back({operation.op, log_.verified ? operation.result_checksum() : 0,
                           input_checksum(operation), std::exchange(captured_, {})});
 }
 
 // A value that was computed must be the same. A value that was skipped is restored or dropped.
 void CheckpointTrace::replay_op(OpInfo& operation) {
-    require_captured_inputs(operation);
+    note_captured_inputs(operation);
     require_same_operation(operation);
-    if (place() < log_.needed) {
+    if (next_index() < log_.needed) {
         if (log_.verified) require_same_value(operation);
-    } else if (!restore(place(), operation)) {
+    } else if (!restore(next_index(), operation)) {
         operation.drop_result();
     }
 }

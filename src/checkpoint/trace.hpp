@@ -55,15 +55,15 @@ private:
 
 // The log of the first run, which the second run must repeat.
 struct TraceLog {
-    struct Step {
+    struct Entry {
         std::string op;
         std::uint64_t checksum;     // of the result
         std::uint64_t inputs;       // a checksum of the operands and of the captured numbers
         CapturedInputs captured{};  // read by the operation, and by constants computed just before
     };
-    std::vector<Step> steps;
+    std::vector<Entry> steps;
     std::vector<HeldBuffer> held_buffers;  // keeps the addresses of parameters and constants unique
-    std::vector<std::uint64_t> results;    // the origin of each result
+    std::vector<std::uint64_t> results;    // the source() of each result
     std::size_t needed = 0;      // the first `needed` steps compute all that backward functions read
     bool verified = false;       // the steps contain checksums of the results
     bool stopped_early = false;  // the last run did not compute all steps
@@ -89,8 +89,8 @@ public:
     // Ends the first run. Returns the index of each result's operation if the result is worth saving, because
     // a backward function reads the result and the second run would otherwise have to compute it. `can_save`
     // is false if the caller does not store saved results.
-    std::vector<std::optional<std::size_t>> finish_recording(const std::vector<const Node*>& results,
-                                                             bool can_save = true);
+    std::vector<std::optional<std::size_t>> end_first_run(const std::vector<const Node*>& results,
+                                                          bool can_save = true);
     void finish_replay(const std::vector<const Node*>& results) const;
 
 private:
@@ -100,12 +100,12 @@ private:
     // Replaces the result of an operation by the saved result, and returns whether there is one.
     virtual bool restore(std::size_t /*place*/, OpInfo&) const { return false; }
 
-    std::size_t place() const { return ids_.size(); }  // the index of the next operation
-    std::size_t made_by(const Node& node) const;       // the index of its operation; place() if unknown
+    std::size_t next_index() const { return ids_.size(); }  // the index of the next operation
+    std::size_t operation_of(const Node& node) const;  // the index of its operation; next_index() if unknown
     // Returns a number that identifies the operand and is the same in both runs.
-    std::uint64_t origin(const Node& operand) const;
+    std::uint64_t source(const Node& operand) const;
     std::uint64_t input_checksum(const OpInfo& operation) const;
-    void require_captured_inputs(const OpInfo& operation);
+    void note_captured_inputs(const OpInfo& operation);
     void note_saved_value(const SavedRef& value, const OpInfo& operation);
     void need(std::size_t place) { log_.needed = log_.needed > place ? log_.needed : place + 1; }
     void require_same_operation(const OpInfo& operation);

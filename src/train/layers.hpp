@@ -311,7 +311,7 @@ public:
         sizes_ = how.bytes > 0
                      ? std::vector<std::size_t>()
                      : even_segments(layers_.size(),
-                                     how.segments > 0 ? how.segments : detail::segments_by_default(size()));
+                                     how.segments > 0 ? how.segments : detail::default_segment_count(size()));
         bytes_ = how.bytes;
         how_ = how;
         return true;

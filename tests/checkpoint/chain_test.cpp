@@ -105,9 +105,9 @@ TEST_CASE("even_segments: spread the remainder evenly") {
             REQUIRE(std::is_sorted(sizes.rbegin(), sizes.rend()));
             REQUIRE(sizes.front() - sizes.back() <= 1);
         }
-    CHECK(detail::segments_by_default(16) == 4);
-    CHECK(detail::segments_by_default(1) == 1);
-    CHECK(detail::segments_by_default(100) == 10);
+    CHECK(detail::default_segment_count(16) == 4);
+    CHECK(detail::default_segment_count(1) == 1);
+    CHECK(detail::default_segment_count(100) == 10);
     CHECK(message_of([] { even_segments(4, 5); }) ==
           "[checkpoint_sequential] 4 layers cannot be cut into 5 segments; choose between 1 and 4");
     CHECK(message_of([] { even_segments(4, 0); }).find("into 0 segments") != std::string::npos);
@@ -303,7 +303,7 @@ TEST_CASE(
             peaks.push_back(peak);
         }
         const auto least = *std::min_element(peaks.begin(), peaks.end());
-        CHECK(peaks[detail::segments_by_default(n) - 1] <= least + buffer);
+        CHECK(peaks[detail::default_segment_count(n) - 1] <= least + buffer);
     }
 }
 
