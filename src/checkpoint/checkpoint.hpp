@@ -171,7 +171,7 @@ template <class T, class F, class Arguments>
 void RecomputingNode<T, F, Arguments>::notify_observer(const ValueInfo& result) const {
     std::vector<ValueInfo> kept;
     for (const Saved<T>& argument : saved_arguments_) kept.push_back(value_info(argument.get(this->op())));
-    for (const auto& [place, saved] : saved_) kept.push_back(value_info(saved.get(this->op())));
+    for (const auto& [index, saved] : saved_) kept.push_back(value_info(saved.get(this->op())));
     instrumentation::detail::observer->on_forward({this->op(), this, result, kept});
 }
 }  // namespace detail
@@ -217,11 +217,11 @@ auto checkpoint(F f, X... x) {
     std::size_t which = 0;
     std::map<const Node*, Var<T>> made_results;  // f may return a variable twice
     detail::each_var(y, [&](auto& result) {
-        const std::size_t place = which++;
+        const std::size_t index = which++;
         if (!made_inside(result)) return;
         if constexpr (std::is_same_v<decltype(result), Var<T>&>) {
             Var<T>& made = made_results[result.node()];
-            if (!made) made = detail::make_result_node<T>(result.value(), node_handle, place);
+            if (!made) made = detail::make_result_node<T>(result.value(), node_handle, index);
             result = made;
         }
     });

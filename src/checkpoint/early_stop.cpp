@@ -26,17 +26,17 @@ void CheckpointTrace::note_saved_value(const SavedRef& value, const OpInfo& oper
 
 std::vector<std::optional<std::size_t>> CheckpointTrace::end_first_run(
     const std::vector<const Node*>& results, bool can_save) {
-    std::vector<std::size_t> places;
+    std::vector<std::size_t> indices;
     for (const Node* result : results) {
-        places.push_back(operation_of(*result));
+        indices.push_back(operation_of(*result));
         log_.results.push_back(source(*result));
     }
-    for (const std::size_t place : saves_own_result_)
-        if (!can_save || std::find(places.begin(), places.end(), place) == places.end()) need(place);
+    for (const std::size_t index : saves_own_result_)
+        if (!can_save || std::find(indices.begin(), indices.end(), index) == indices.end()) need(index);
     std::vector<std::optional<std::size_t>> kept;
-    for (const std::size_t place : places) {
-        const bool read = std::binary_search(saves_own_result_.begin(), saves_own_result_.end(), place);
-        kept.push_back(read && place >= log_.needed ? std::optional(place) : std::nullopt);
+    for (const std::size_t index : indices) {
+        const bool read = std::binary_search(saves_own_result_.begin(), saves_own_result_.end(), index);
+        kept.push_back(read && index >= log_.needed ? std::optional(index) : std::nullopt);
     }
     return kept;
 }

@@ -42,12 +42,12 @@ template <class Result> std::vector<const Node*> nodes_of(Result& y) {
 
 // Ends the first run, which returned y, and saves the results that are worth saving.
 template <class T, class Result> SavedResults<T> save_results(CheckpointTrace& run, Result& y) {
-    const auto places = run.end_first_run(nodes_of(y));
+    const auto indices = run.end_first_run(nodes_of(y));
     SavedResults<T> kept;
     std::size_t i = 0;
     each_var(y, [&](auto& result) {
         if constexpr (std::is_same_v<decltype(result), Var<T>&>)
-            if (places[i]) kept.emplace_back(*places[i], Saved<T>(&result.value()));
+            if (indices[i]) kept.emplace_back(*indices[i], Saved<T>(&result.value()));
         ++i;
     });
     return kept;
@@ -60,10 +60,10 @@ public:
         : CheckpointTrace(log, Mode::replay), saved_(kept) {}
 
 private:
-    bool restore(std::size_t place, OpInfo& operation) const override {
+    bool restore(std::size_t index, OpInfo& operation) const override {
         auto* const mine = dynamic_cast<OpInfoOf<T>*>(&operation);
         const auto found = std::find_if(saved_.begin(), saved_.end(),
-                                        [&](const auto& result) { return result.first == place; });
+                                        [&](const auto& result) { return result.first == index; });
         if (!mine || found == saved_.end()) return false;
         mine->value = found->second.get("checkpoint");
         return true;

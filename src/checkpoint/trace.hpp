@@ -98,7 +98,7 @@ private:
     void record_op(const OpInfo& operation);
     void replay_op(OpInfo& operation);
     // Replaces the result of an operation by the saved result, and returns whether there is one.
-    virtual bool restore(std::size_t /*place*/, OpInfo&) const { return false; }
+    virtual bool restore(std::size_t /*index*/, OpInfo&) const { return false; }
 
     std::size_t next_index() const { return ids_.size(); }  // the index of the next operation
     std::size_t operation_of(const Node& node) const;  // the index of its operation; next_index() if unknown
@@ -107,7 +107,7 @@ private:
     std::uint64_t input_checksum(const OpInfo& operation) const;
     void note_captured_inputs(const OpInfo& operation);
     void note_saved_value(const SavedRef& value, const OpInfo& operation);
-    void need(std::size_t place) { log_.needed = log_.needed > place ? log_.needed : place + 1; }
+    void need(std::size_t index) { log_.needed = log_.needed > index ? log_.needed : index + 1; }
     void require_same_operation(const OpInfo& operation);
     void require_same_value(const OpInfo& operation) const;
     void stop_computing_if_done();

@@ -17,37 +17,37 @@ template <class S> struct BatchNormed {
     BatchStatistics<S> batch;  // for RunningStatistics::commit after the update
 };
 
-template <class S> Var<Array<S>> batch_normalised(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
-                                                  const Array<S>& mean, const Array<S>& variance, double eps,
-                                                  bool own_statistics, const ReduceAxes& fold) {
+template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
+                                                   const Array<S>& mean, const Array<S>& variance, double eps,
+                                                   bool own_statistics, const ReduceAxes& fold) {
     const Array<S> rstd =
         map(functor::NumberOver{1}, map(functor::Sqrt{}, map(functor::AddNumber{eps}, variance)));
     Array<S> y = empty_like(x.value());
     kernels_for("batch_norm", x.value(), gain.value(), bias.value(), mean)
         .batch_norm(x.value().data(), mean.data(), rstd.data(), gain.value().data(), bias.value().data(),
                     y.raw(), fold);
-    const bool to_x = x.requires_grad(), sums = gain.requires_grad() || (own_statistics && to_x);
+    const bool needs_dx = x.requires_grad(), needs_sum = gain.requires_grad() || (own_statistics && needs_dx);
     return record<"batch_norm">(
         std::move(y),
-        std::tuple(save_if(sums, x.value()), save_if(sums, mean), save_if(sums || to_x, rstd),
-                   save_if(to_x, gain.value())),
+        std::tuple(save_if(needs_sum, x.value()), save_if(needs_sum, mean),
+                   save_if(needs_sum || needs_dx, rstd), save_if(needs_dx, gain.value())),
         [fold, own_statistics](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
                                const Array<S>& kept_mean, const Array<S>& kept_rstd,
                                const Array<S>& kept_gain) {
             const Kernels<S>& kernel = kernels_for("batch_norm", dy);
             const Shape features{static_cast<std::int64_t>(fold.reduced)};
-            Array<S> total, along;
+            Array<S> sum_dy, sum_dy_xhat;
             if (to.needs_grad(1) || (own_statistics && to.needs_grad(0))) {
-                total = Array<S>::empty(features, dy.device());
-                along = Array<S>::empty(features, dy.device());
+                sum_dy = Array<S>::empty(features, dy.device());
+                sum_dy_xhat = Array<S>::empty(features, dy.device());
                 kernel.batch_norm_back_sums(dy.data(), kept_x.data(), kept_mean.data(), kept_rstd.data(),
-                                            total.raw(), along.raw(), fold);
+                                            sum_dy.raw(), sum_dy_xhat.raw(), fold);
             }
             if (to.needs_grad(0))
                 kernel.batch_norm_back(dy.data(), kept_x.data(), kept_mean.data(), kept_rstd.data(),
-                                       kept_gain.data(), own_statistics ? total.data() : nullptr,
-                                       along.data(), output_buffer(to.into(0)), fold);
-            if (to.needs_grad(1)) to.add(1, along);
+                                       kept_gain.data(), own_statistics ? sum_dy.data() : nullptr,
+                                       sum_dy_xhat.data(), output_buffer(to.into(0)), fold);
+            if (to.needs_grad(1)) to.add(1, sum_dy_xhat);
             if (to.needs_grad(2)) {
                 // The gradient of the bias is the sum of dy over each feature.
                 const Shape whole{static_cast<std::int64_t>(fold.outer), features[0],
@@ -82,8 +82,8 @@ template <class S> detail::BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<
         throw Error("[batch_norm] one value a feature has no variance: " + to_string(x.shape()) +
                     "; evaluation takes running statistics");
     BatchStatistics<S> batch = detail::batch_statistics(x, gain.value(), bias.value());
-    Var<Array<S>> y = detail::batch_normalised(std::move(x), std::move(gain), std::move(bias), batch.mean,
-                                               batch.variance, eps, true, fold);
+    Var<Array<S>> y = detail::record_batch_norm(std::move(x), std::move(gain), std::move(bias), batch.mean,
+                                                batch.variance, eps, true, fold);
     return {std::move(y), std::move(batch)};
 }
 
@@ -93,8 +93,8 @@ template <class S> Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain,
     const detail::ReduceAxes fold = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
     detail::plan_batch_norm(x.shape(), running.mean.shape(), running.variance.shape());
     detail::require_valid_eps("batch_norm", eps, x.shape());
-    return detail::batch_normalised(std::move(x), std::move(gain), std::move(bias), running.mean,
-                                    running.variance, eps, false, fold);
+    return detail::record_batch_norm(std::move(x), std::move(gain), std::move(bias), running.mean,
+                                     running.variance, eps, false, fold);
 }
 
 }  // namespace tally

@@ -13,7 +13,7 @@ namespace tally {
 namespace detail {
 // Computes conv2d() as a matrix product of the windows of x and the weights of the channels.
 template <class S, class... Bias>
-Var<Array<S>> convolved(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> weight, Bias... bias) {
+Var<Array<S>> record_conv(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> weight, Bias... bias) {
     const Device device = x.value().device();
     const Kernels<S>& kernel = kernels_for("conv2d", x.value(), weight.value(), bias.value()...);
     Array<S> y = Array<S>::empty(plan.shape, device);
@@ -42,20 +42,20 @@ Var<Array<S>> convolved(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> wei
 }
 }  // namespace detail
 
-// Convolves x (items, in, height, width) with weight (out, in, tall, wide) and adds bias (out). Zeros extend
-// x by `padding` elements at each edge.
+// Convolves x (items, in, height, width) with weight (out, in, kernel height, kernel width), and adds bias
+// (out). Zeros extend x by `padding` elements at each edge.
 template <class S> Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, Var<Array<S>> bias,
                                         std::int64_t stride = 1, std::int64_t padding = 0) {
     const auto plan =
         detail::plan_conv(x.shape(), weight.shape(), &bias.shape(), stride, padding, x.value().device());
-    return detail::convolved(plan, std::move(x), std::move(weight), std::move(bias));
+    return detail::record_conv(plan, std::move(x), std::move(weight), std::move(bias));
 }
 
 template <class S> Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, std::int64_t stride = 1,
                                         std::int64_t padding = 0) {
     const auto plan =
         detail::plan_conv(x.shape(), weight.shape(), nullptr, stride, padding, x.value().device());
-    return detail::convolved(plan, std::move(x), std::move(weight));
+    return detail::record_conv(plan, std::move(x), std::move(weight));
 }
 
 // Returns the largest element of each window (size, size). With stride 0 the windows do not overlap. If
@@ -64,11 +64,11 @@ template <class S> Var<Array<S>> max_pool2d(Var<Array<S>> x, std::int64_t size, 
     const auto plan = detail::plan_pool(x.shape(), size, stride == 0 ? size : stride);
     const Device device = x.value().device();
     Array<S> y = Array<S>::empty(plan.shape, device);
-    Array<std::int32_t> places = Array<std::int32_t>::empty(plan.shape, device);
+    Array<std::int32_t> argmax = Array<std::int32_t>::empty(plan.shape, device);
     kernels_for("max_pool2d", x.value())
-        .max_pool(x.value().data(), y.raw(), places.raw(), plan.windows, plan.planes);
+        .max_pool(x.value().data(), y.raw(), argmax.raw(), plan.windows, plan.planes);
     return record<"max_pool2d">(
-        std::move(y), save(places),
+        std::move(y), save(argmax),
         [windows = plan.windows, planes = plan.planes](GradInputs<Array<S>> to, const Array<S>& dy,
                                                        const Array<std::int32_t>& kept) {
             kernels_for("max_pool2d", dy)

@@ -14,8 +14,8 @@ namespace tally {
 namespace functor {  // here argument-dependent lookup finds apply()
 
 template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) {
-    constexpr bool keeps_x = F::keeps == detail::Keep::input;
-    T y = !detail::Number<T> && !keeps_x && x.is_last_handle() ? map_in_place(f, x.node()->value)
+    constexpr bool saves_x = F::keeps == detail::Keep::input;
+    T y = !detail::Number<T> && !saves_x && x.is_last_handle() ? map_in_place(f, x.node()->value)
                                                                : map(f, x.value());
     if constexpr (detail::identity_a<F>)
         return record<F::name>(
@@ -37,19 +37,19 @@ template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) 
 // Saves what the gradients of operands that need one can read. A number counts as an operand that needs one,
 // because the test would take longer than the copy.
 template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
-    constexpr bool ever_a = F::for_a.a || F::for_b.a, ever_b = F::for_a.b || F::for_b.b,
-                   ever_y = F::for_a.y || F::for_b.y;
-    constexpr bool cheap = detail::Number<T>;
-    const bool for_a = cheap || a.requires_grad(), for_b = cheap || b.requires_grad();
-    const bool keeps_a = (F::for_a.a && for_a) || (F::for_b.a && for_b),
-               keeps_b = (F::for_a.b && for_a) || (F::for_b.b && for_b),
-               keeps_y = (F::for_a.y && for_a) || (F::for_b.y && for_b);
-    T y = !cheap && !keeps_a && a.is_last_handle() ? zip_in_place(f, a.node()->value, b.value())
-                                                   : zip(f, a.value(), b.value());
+    constexpr bool may_read_a = F::for_a.a || F::for_b.a, may_read_b = F::for_a.b || F::for_b.b,
+                   may_read_y = F::for_a.y || F::for_b.y;
+    constexpr bool is_number = detail::Number<T>;
+    const bool needs_da = is_number || a.requires_grad(), needs_db = is_number || b.requires_grad();
+    const bool saves_a = (F::for_a.a && needs_da) || (F::for_b.a && needs_db),
+               saves_b = (F::for_a.b && needs_da) || (F::for_b.b && needs_db),
+               saves_y = (F::for_a.y && needs_da) || (F::for_b.y && needs_db);
+    T y = !is_number && !saves_a && a.is_last_handle() ? zip_in_place(f, a.node()->value, b.value())
+                                                       : zip(f, a.value(), b.value());
     return record<F::name>(
         std::move(y),
-        std::tuple(save_if<ever_a, 0>(keeps_a, a.value()), save_if<ever_b, 1>(keeps_b, b.value()),
-                   save_if<ever_y, 2>(keeps_y, y)),
+        std::tuple(save_if<may_read_a, 0>(saves_a, a.value()), save_if<may_read_b, 1>(saves_b, b.value()),
+                   save_if<may_read_y, 2>(saves_y, y)),
         [f](GradInputs<T> to, const T& dy, const T& kept_a, const T& kept_b, const T& kept_y) {
             if (to.needs_grad(0) && !(detail::identity_a<F> && to.try_add(0, dy)))
                 zip_back_a(f, dy, kept_a, kept_b, kept_y, to.into(0), to.can_reuse_dy() && !to.needs_grad(1));

@@ -34,10 +34,10 @@ template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std
     kernels_for("embedding", weight.value())
         .rows(weight.value().data(), on_device.data(), y.raw(), count, width);
     if (padding) {
-        std::vector<std::int32_t> counting = indices.to_vector();
-        for (std::int32_t& index : counting)
+        std::vector<std::int32_t> without_padding = indices.to_vector();
+        for (std::int32_t& index : without_padding)
             if (index == (*padding + table[0]) % table[0]) index = -1;
-        on_device = Array<std::int32_t>(indices.shape(), counting, device);
+        on_device = Array<std::int32_t>(indices.shape(), without_padding, device);
     }
     return record<"embedding">(
         std::move(y), save(on_device),

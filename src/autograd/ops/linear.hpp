@@ -45,11 +45,11 @@ template <class T> void matmul(Var<T>, Var<T>, detail::Arithmetic auto,
 
 namespace detail {
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b) {
-    using Place = std::array<std::size_t, 3>;
+    using MatrixNumbers = std::array<std::size_t, 3>;
     Array<S> y = Array<S>::empty(plan.shape, a.value().device());
     multiply_each<S>(plan.batch, plan.product, a.value(), b.value(), {y.raw(), Write::set},
                      [](std::size_t i, std::size_t j, std::size_t out) {
-                         return Place{i, j, out};
+                         return MatrixNumbers{i, j, out};
                      });
     return record<"matmul">(
         std::move(y),
@@ -60,22 +60,22 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
                 const Into<S[]> da = summed_output_buffer(to.into(0), batch.size, batch.operand_size[0]);
                 if (p.transpose_a)
                     multiply_each<S>(batch, product_for_a(p), kept_b, dy, da, [](auto i, auto j, auto out) {
-                        return Place{j, out, i};
+                        return MatrixNumbers{j, out, i};
                     });
                 else
                     multiply_each<S>(batch, product_for_a(p), dy, kept_b, da, [](auto i, auto j, auto out) {
-                        return Place{out, j, i};
+                        return MatrixNumbers{out, j, i};
                     });
             }
             if (to.needs_grad(1)) {
                 const Into<S[]> db = summed_output_buffer(to.into(1), batch.size, batch.operand_size[1]);
                 if (p.transpose_b)
                     multiply_each<S>(batch, product_for_b(p), dy, kept_a, db, [](auto i, auto j, auto out) {
-                        return Place{out, i, j};
+                        return MatrixNumbers{out, i, j};
                     });
                 else
                     multiply_each<S>(batch, product_for_b(p), kept_a, dy, db, [](auto i, auto j, auto out) {
-                        return Place{i, out, j};
+                        return MatrixNumbers{i, out, j};
                     });
             }
         },

@@ -28,10 +28,10 @@ template <class T> struct Loss {
 };
 
 // Makes a loss from one term per element. Each element counts.
-template <class S> Loss<Array<S>> make_loss(Var<Array<S>> each) {
+template <class S> Loss<Array<S>> make_loss(Var<Array<S>> terms) {
     Array<S> count =
-        Array<S>::full({}, static_cast<S>(static_cast<double>(each.value().size())), each.value().device());
-    return {sum(std::move(each)), Var<Array<S>>(std::move(count))};
+        Array<S>::full({}, static_cast<S>(static_cast<double>(terms.value().size())), terms.value().device());
+    return {sum(std::move(terms)), Var<Array<S>>(std::move(count))};
 }
 
 // Computes the squared error of each element. Both shapes must be equal, if necessary by broadcast_to().

@@ -15,18 +15,18 @@ Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias
     const detail::ReduceAxes rows = detail::plan_layer_norm(x.shape(), gain.shape(), bias.shape(), eps);
     const std::size_t count = rows.outer, width = rows.reduced;
     const Device device = x.value().device();
-    const Shape one_a_row{static_cast<std::int64_t>(count)};
-    Array<S> y = empty_like(x.value()), mean = Array<S>::empty(one_a_row, device),
-             rstd = Array<S>::empty(one_a_row, device);
+    const Shape per_row{static_cast<std::int64_t>(count)};
+    Array<S> y = empty_like(x.value()), mean = Array<S>::empty(per_row, device),
+             rstd = Array<S>::empty(per_row, device);
     kernels_for("layer_norm", x.value(), gain.value(), bias.value())
         .layer_norm(x.value().data(), gain.value().data(), bias.value().data(), static_cast<S>(eps), y.raw(),
                     mean.raw(), rstd.raw(), count, width);
 
-    const bool through = x.requires_grad() || gain.requires_grad();  // the gradient of bias reads only dy
+    const bool needs_statistics = x.requires_grad() || gain.requires_grad();  // dbias reads only dy
     return record<"layer_norm">(
         std::move(y),
-        std::tuple(save_if(through, x.value()), save_if(x.requires_grad(), gain.value()),
-                   save_if(through, mean), save_if(through, rstd)),
+        std::tuple(save_if(needs_statistics, x.value()), save_if(x.requires_grad(), gain.value()),
+                   save_if(needs_statistics, mean), save_if(needs_statistics, rstd)),
         [count, width](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
                        const Array<S>& kept_gain, const Array<S>& kept_mean, const Array<S>& kept_rstd) {
             const detail::Kernels<S>& kernel = kernels_for("layer_norm", dy);

@@ -15,7 +15,7 @@ namespace tally {
 
 namespace detail {
 // Records a reshape under the name of the function that was called.
-template <FixedName Name, class S> Var<Array<S>> reshaped(Var<Array<S>> x, const Shape& shape) {
+template <FixedName Name, class S> Var<Array<S>> record_reshape(Var<Array<S>> x, const Shape& shape) {
     return record<Name>(
         x.value().reshaped(shape), save(),
         [before = x.shape()](GradInputs<Array<S>> to, const Array<S>& dy) { to.add(0, dy.reshaped(before)); },
@@ -25,7 +25,7 @@ template <FixedName Name, class S> Var<Array<S>> reshaped(Var<Array<S>> x, const
 
 // Changes the shape. The result shares the buffer of x. The first gradient of x shares that of dy.
 template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
-    return detail::reshaped<"reshape">(std::move(x), shape);
+    return detail::record_reshape<"reshape">(std::move(x), shape);
 }
 
 // One extent may be -1, as in reshape(x, {2, -1}). The number of elements determines that extent.
@@ -37,13 +37,13 @@ template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const detail::Axes& ex
 // Removes all axes of extent 1, or only the given axes.
 template <class S> Var<Array<S>> squeeze(Var<Array<S>> x, const AxesArg& along = {}) {
     const Shape shape = detail::squeezed(x.shape(), along.axes);
-    return detail::reshaped<"squeeze">(std::move(x), shape);
+    return detail::record_reshape<"squeeze">(std::move(x), shape);
 }
 
 // Inserts an axis of extent 1 at position `axis`.
 template <class S> Var<Array<S>> unsqueeze(Var<Array<S>> x, std::int64_t axis) {
     const Shape shape = detail::unsqueezed("unsqueeze", x.shape(), axis);
-    return detail::reshaped<"unsqueeze">(std::move(x), shape);
+    return detail::record_reshape<"unsqueeze">(std::move(x), shape);
 }
 
 // Reorders the axes: axis i of the result is axis order[i] of x.
@@ -119,32 +119,32 @@ template <class S> Var<Array<S>> at(Var<Array<S>> x, std::int64_t i) {
     const std::int64_t from = detail::checked_row("at", x.shape(), i);
     Var<Array<S>> row = slice(std::move(x), 0, from, from + 1);
     const Shape shape = detail::squeezed(row.shape(), {0});
-    return detail::reshaped<"at">(std::move(row), shape);
+    return detail::record_reshape<"at">(std::move(row), shape);
 }
 
 // Joins arrays along an axis. All other extents must agree.
 template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
     const auto [along, whole] = detail::plan_concat(detail::shapes_of(parts), axis);
     Array<S> y = Array<S>::empty(whole, parts[0].value().device());
-    std::vector<detail::Blocks> places;
+    std::vector<detail::Blocks> all_blocks;
     std::int64_t from = 0;
     for (const auto& part : parts) {
         const std::int64_t to = from + part.shape()[along];
-        const detail::Blocks& place = places.emplace_back(whole, along, from, to);
+        const detail::Blocks& blocks = all_blocks.emplace_back(whole, along, from, to);
         kernels_for("concat", y, part.value())
-            .block(part.value().data(), place.width, {y.raw() + place.start, Write::set}, place.pitch,
-                   place.count, place.width);
+            .block(part.value().data(), blocks.width, {y.raw() + blocks.start, Write::set}, blocks.pitch,
+                   blocks.count, blocks.width);
         from = to;
     }
     return detail::record_many<"concat">(
         std::move(y), save(),
-        [places](GradInputs<Array<S>> to, const Array<S>& dy) {
-            for (std::size_t i = 0; i < places.size(); ++i) {
+        [all_blocks](GradInputs<Array<S>> to, const Array<S>& dy) {
+            for (std::size_t i = 0; i < all_blocks.size(); ++i) {
                 if (!to.needs_grad(i)) continue;
-                const detail::Blocks& place = places[i];
+                const detail::Blocks& blocks = all_blocks[i];
                 kernels_for("concat", dy)
-                    .block(dy.data() + place.start, place.pitch, output_buffer(to.into(i)), place.width,
-                           place.count, place.width);
+                    .block(dy.data() + blocks.start, blocks.pitch, output_buffer(to.into(i)), blocks.width,
+                           blocks.count, blocks.width);
             }
         },
         std::move(parts));

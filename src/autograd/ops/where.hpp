@@ -17,8 +17,7 @@ Var<Array<S>> where(const Array<std::int32_t>& condition, Var<Array<S>> a, Var<A
         !detail::broadcasts(condition.shape(), operands, out))
         throw Error("[where] cannot broadcast the condition " + to_string(condition.shape()) + " with " +
                     to_string(a.shape()) + " and " + to_string(b.shape()));
-    const detail::StridedIndex<3> index =
-        detail::broadcast_index(out, condition.shape(), a.shape(), b.shape());
+    const detail::StridedIndex<3> index = detail::walk(out, condition.shape(), a.shape(), b.shape());
     Array<S> y = Array<S>::empty(out, a.value().device());
     kernels_for("where", a.value(), b.value(), condition)
         .where(index, condition.data(), a.value().data(), b.value().data(), y.raw());
@@ -27,9 +26,9 @@ Var<Array<S>> where(const Array<std::int32_t>& condition, Var<Array<S>> a, Var<A
         [index](GradInputs<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& kept) {
             const detail::Kernels<S>& kernel = kernels_for("where", dy);
             if (to.needs_grad(0))
-                kernel.where_back(how, kept.data(), dy.data(), /*operand*/ 1, output_buffer(to.into(0)));
+                kernel.where_back(index, kept.data(), dy.data(), /*operand*/ 1, output_buffer(to.into(0)));
             if (to.needs_grad(1))
-                kernel.where_back(how, kept.data(), dy.data(), /*operand*/ 2, output_buffer(to.into(1)));
+                kernel.where_back(index, kept.data(), dy.data(), /*operand*/ 2, output_buffer(to.into(1)));
         },
         std::move(a), std::move(b));
 }
