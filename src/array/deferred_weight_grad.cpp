@@ -69,7 +69,7 @@ template <class S> Pending<S>* begin_deferring(const Product& p, std::uint8_t& g
 }  // namespace
 
 template <class S>
-bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientView<Array<S>>& to) {
+bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientRef<Array<S>>& to) {
     std::uint8_t& grad_flags = *to.grad_flags;
     if (!p.transpose_a || p.transpose_b || p.k > few_rows || p.m * p.n < min_size ||
         !(grad_flags & grad_flag::locked) || grad_flags & grad_flag::escaped || !to.is_present() ||
@@ -102,7 +102,7 @@ template <std::floating_point S> void discard_rows(Array<S>&, std::uint8_t& grad
 
 #define TALLY_PENDING_ROWS(S)                                                  \
     template bool defer_rows(const Product&, const Array<S>&, const Array<S>&, \
-                             const GradientView<Array<S>>&);                   \
+                             const GradientRef<Array<S>>&);                    \
     template void flush_rows(Array<S>&, std::uint8_t&);                        \
     template void discard_rows(Array<S>&, std::uint8_t&);
 TALLY_PENDING_ROWS(float)

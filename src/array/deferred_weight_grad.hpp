@@ -25,7 +25,7 @@ struct DeferRowsScope : private ScopedValue<bool> {
 // the additions, and so the bits, stay the same. While grad_flag::has_deferred_rows is set, each access to
 // the gradient, on any thread, must call flush_rows() first.
 template <class S>
-bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientView<Array<S>>& to);
+bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientRef<Array<S>>& to);
 
 // flush_rows() adds the deferred rows of the gradient with these flags; discard_rows() drops them.
 template <std::floating_point S> void flush_rows(Array<S>& gradient, std::uint8_t& grad_flags);
@@ -36,7 +36,7 @@ template <class T> inline constexpr bool can_defer_rows = false;
 template <std::floating_point S> inline constexpr bool can_defer_rows<Array<S>> = true;
 
 // Adds deferred rows to the gradient, and returns whether there is a gradient.
-template <class T> [[gnu::always_inline]] inline bool flush_and_has_gradient(const GradientView<T>& of) {
+template <class T> [[gnu::always_inline]] inline bool has_gradient_flushed(const GradientRef<T>& of) {
     if constexpr (!can_defer_rows<T>) return of.is_present();
     const std::uint8_t before = load_flags(*of.grad_flags);
     if (before & grad_flag::has_deferred_rows) [[unlikely]]
@@ -47,10 +47,10 @@ template <class T> [[gnu::always_inline]] inline bool flush_and_has_gradient(con
 // A backward pass calls this before it writes to the gradient of a locked parameter.
 template <class Node> [[gnu::noinline]] void before_write_to_locked(const Node& node) {
     before_backward_write(node.value, node.grad_flags);
-    flush_and_has_gradient(node.view());
+    has_gradient_flushed(node.grad_ref());
 }
 
-template <class T> void clear_gradient(const GradientView<T>& of) {
+template <class T> void clear_gradient(const GradientRef<T>& of) {
     if (*of.grad_flags & grad_flag::has_deferred_rows) discard_rows(*of.gradient, *of.grad_flags);
     *of.grad_flags &= static_cast<std::uint8_t>(~grad_flag::present);
 }

@@ -63,8 +63,8 @@ inline void mark_escaped(std::uint8_t& grad_flags) {
         __atomic_fetch_or(&grad_flags, grad_flag::escaped, __ATOMIC_RELAXED);
 }
 
-// GradientView refers to the gradient of one value; the view of an input that needs no gradient is empty.
-template <class T> struct GradientView {
+// GradientRef refers to the gradient of one value; the reference of an input that needs no gradient is empty.
+template <class T> struct GradientRef {
     T* gradient = nullptr;
     const T* value = nullptr;  // the value whose gradient this is
     std::uint8_t* grad_flags = nullptr;

@@ -100,8 +100,8 @@ template <class S> bool is_nan(const S& x) {
 template <class T> struct BackwardCall {
     const char* op;
     const T& dy;
-    std::vector<detail::GradientView<T>> grads;  // the gradients of the inputs
-    std::uint32_t& thread_id;                    // context.thread_id, which the first round replaces
+    std::vector<detail::GradientRef<T>> grads;  // the gradients of the inputs
+    std::uint32_t& thread_id;                   // context.thread_id, which the first round replaces
 };
 
 // Prepares and checks the two rounds of run_checked(). The first round adds to gradients that are NaN, which
@@ -151,7 +151,7 @@ public:
 private:
     // The gradient of an input before the first round.
     struct StashedGradient {
-        detail::GradientView<T> grad;
+        detail::GradientRef<T> grad;
         std::size_t input;
         std::uint8_t grad_flags;
         T gradient;
@@ -161,7 +161,7 @@ private:
     void stash() {
         stashed_.reserve(call_.grads.size());
         for (std::size_t i = 0; i < call_.grads.size(); ++i) {
-            const detail::GradientView<T> grad = call_.grads[i];
+            const detail::GradientRef<T> grad = call_.grads[i];
             bool seen = false;
             for (const StashedGradient& each : stashed_) seen = seen || each.grad.gradient == grad.gradient;
             if (!grad || seen) continue;
@@ -193,12 +193,12 @@ private:
     }
 
     void poison_unset() const {
-        for (const detail::GradientView<T>& grad : call_.grads)
+        for (const detail::GradientRef<T>& grad : call_.grads)
             if (grad && !grad.is_present() && has_single_ref(*grad.gradient)) poison(*grad.gradient);
     }
     void require_set() const {
         for (std::size_t i = 0; i < call_.grads.size(); ++i) {
-            const detail::GradientView<T>& grad = call_.grads[i];
+            const detail::GradientRef<T>& grad = call_.grads[i];
             if (!grad || !(*grad.grad_flags & grad_flag::first_write)) continue;
             if (!detail::has_memory(*grad.gradient)) throw_nothing_written(call_.op, i);
             std::size_t unset = 0;

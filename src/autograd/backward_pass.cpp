@@ -21,7 +21,7 @@ void BackwardPass::run() {
                 node->backward(*this);
         } catch (...) {
             if (context.current_node == node) node->rollback_gradients();
-            node->clear();
+            node->release();
             unref(node);
             throw;
         }
@@ -51,7 +51,7 @@ void BackwardPass::consume_queued_nodes() {
     while (!queue_.empty()) {
         Node* node = queue_.pop();
         node->state = State::consumed;
-        node->clear();
+        node->release();
         unref(node);
     }
 }

@@ -52,7 +52,7 @@ public:
     virtual void backward(detail::BackwardPass&) = 0;
     // Clears the leaf gradients that the backward function was the first to write before it threw.
     virtual void rollback_gradients() {}
-    virtual void clear() {}  // drops inputs, saved values and, unless grad() returns it, the gradient
+    virtual void release() {}  // drops inputs, saved values and, unless grad() returns it, the gradient
     virtual std::vector<Node*> inputs() const { return {}; }  // null for an input that was dropped
     // Frees this node. Inputs that no longer have a reference join the list `pending`.
     virtual void destroy(Node*& pending) = 0;

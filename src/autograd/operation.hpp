@@ -64,7 +64,7 @@ public:
     [[gnu::always_inline]] void account_gradients() const {
         for_each_input(
             nodes_, [](ValueNode<T> * input) __attribute__((always_inline)) {
-                if (input && input->state == State::leaf && input->view().is_present())
+                if (input && input->state == State::leaf && input->grad_ref().is_present())
                     account_as(input->gradient, MemoryClass::gradient);
             });
     }
@@ -94,11 +94,11 @@ public:
             if (input) unref(input, pending);
         });
     }
-    std::vector<GradientView<T>> gradients() const {
-        std::vector<GradientView<T>> all;
+    std::vector<GradientRef<T>> gradients() const {
+        std::vector<GradientRef<T>> all;
         for_each_input(nodes_, [&](ValueNode<T>* input) {
             if (input) input->has_gradient();  // flushes the deferred rows
-            all.push_back(input ? input->view() : GradientView<T>());
+            all.push_back(input ? input->grad_ref() : GradientRef<T>());
         });
         return all;
     }
@@ -132,7 +132,7 @@ public:
             inputs_.account_gradients();
         }
         if (this->refs > 1) {
-            clear();
+            release();
             return unref(this);
         }
         inputs_.unref_all();
@@ -174,7 +174,7 @@ public:
     const char* op() const override { return name_.text(); }
     std::vector<Node*> inputs() const override { return inputs_.nodes(); }
     void rollback_gradients() override { inputs_.rollback_gradients(); }
-    void clear() override {
+    void release() override {
         inputs_.clear();
         std::apply([](auto&... saved) { (saved.drop(), ...); }, saved_);
         if (this->is_grad_target) return;  // grad() returns the gradient
@@ -188,7 +188,7 @@ public:
 
     // ---- for operation_debug.hpp ----
     static constexpr bool custom = std::is_same_v<Name, Label>;
-    std::vector<GradientView<T>> gradients() const { return inputs_.gradients(); }
+    std::vector<GradientRef<T>> gradients() const { return inputs_.gradients(); }
     template <class F> decltype(auto) with_saved(F f) const {
         return std::apply([&](const auto&... saved) { return f(saved.get(op())...); }, saved_);
     }

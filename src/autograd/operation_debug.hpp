@@ -34,9 +34,9 @@ template <class Op>
             using T = decltype(operation.value);
             const backward_check::BackwardCall<T> call{operation.op(), operation.gradient,
                                                        operation.gradients(), context.thread_id};
-            const auto has_gradient = [](const GradientView<T>& grad) { return grad && grad.is_present(); };
+            const auto has_gradient = [](const GradientRef<T>& grad) { return grad && grad.is_present(); };
             bool any_gradient = false;  // if true, a missing write shows only in a run into temporary nodes
-            for (const GradientView<T>& grad : call.grads) any_gradient = any_gradient || has_gradient(grad);
+            for (const GradientRef<T>& grad : call.grads) any_gradient = any_gradient || has_gradient(grad);
             if constexpr (Op::custom)
                 if (any_gradient) {
                     const ScopedValue<std::uint32_t> no_outside_graph(context.thread_id, graphless_thread_id);

@@ -32,7 +32,7 @@ public:
         if constexpr (!Number<T>)
             if (grad_flags & grad_flag::locked) [[unlikely]]
                 detail::before_write_to_locked(*this);
-        if (view().is_present()) {
+        if (grad_ref().is_present()) {
             detail::make_unique_buffer(gradient);  // a buffer that another array shares must not change
             return {gradient, Write::add};
         }
@@ -40,9 +40,9 @@ public:
         return {gradient, Write::set};
     }
 
-    bool has_gradient() const { return detail::flush_and_has_gradient(view()); }
-    void clear_gradient() { detail::clear_gradient(view()); }
-    [[gnu::always_inline]] detail::GradientView<T> view() const { return {&gradient, &value, &grad_flags}; }
+    bool has_gradient() const { return detail::has_gradient_flushed(grad_ref()); }
+    void clear_gradient() { detail::clear_gradient(grad_ref()); }
+    [[gnu::always_inline]] GradientRef<T> grad_ref() const { return {&gradient, &value, &grad_flags}; }
     const char* op() const override { return state == detail::State::leaf ? "parameter" : "constant"; }
     void backward(detail::BackwardPass&) override { detail::unref(this); }
     void destroy(Node*&) override {
@@ -82,7 +82,7 @@ public:
         if (gradient.how == Write::set) inputs_[input]->grad_flags |= grad_flag::first_write;
         return gradient;
     }
-    detail::GradientView<T> view(std::size_t input) const { return inputs_[input]->view(); }
+    detail::GradientRef<T> view(std::size_t input) const { return inputs_[input]->grad_ref(); }
     // Adds a gradient that is already computed. An input without a gradient buffer shares that of `gradient`.
     void add(std::size_t input, const T& gradient) const {
         if (!detail::has_memory(gradient)) detail::throw_empty("gradient");

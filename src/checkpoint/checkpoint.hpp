@@ -83,11 +83,11 @@ public:
                     seed_gradient(backward_pass, y, this->gradients[i]);
             ++i;
         });
-        clear();
+        release();
         unref(this);
     }
 
-    void clear() override;
+    void release() override;
     void destroy(Node*& pending) override;
     void notify_observer(const ValueInfo& result) const;
 
@@ -112,10 +112,10 @@ public:
             node_->gradients[which_] = this->gradient;
             node_->arrived[which_] = true;
         }
-        clear();
+        release();
         unref(this);
     }
-    void clear() override;
+    void release() override;
     void destroy(Node*& pending) override;
 
 private:
@@ -136,7 +136,7 @@ template <class T> Var<T> make_result_node(T value, const Var<T>& node_handle, s
 
 // ---- releasing memory and notifying the observer ----
 
-template <class T, class F, class Arguments> void RecomputingNode<T, F, Arguments>::clear() {
+template <class T, class F, class Arguments> void RecomputingNode<T, F, Arguments>::release() {
     each_var(arguments_, [](auto& x) { x = {}; });
     f_.reset();
     saved_arguments_.clear();
@@ -154,7 +154,7 @@ template <class T, class F, class Arguments> void RecomputingNode<T, F, Argument
     pool::give(this, sizeof *this);
 }
 
-template <class T> void CheckpointResult<T>::clear() {
+template <class T> void CheckpointResult<T>::release() {
     if (node_) unref(std::exchange(node_, nullptr));
     if (this->is_grad_target) return;
     reset(this->gradient);

@@ -137,10 +137,10 @@ public:
             ++run_->count().recorded;
             if (y.requires_grad()) detail::seed_gradient(backward_pass, y, this->gradient);
         }
-        clear();
+        release();
         detail::unref(this);
     }
-    void clear() override {
+    void release() override {
         if (input_) detail::unref(std::exchange(input_, nullptr));
         run_.reset();
         log_.held_buffers.clear();
