@@ -16,7 +16,7 @@ class Node;
 
 namespace detail {
 class BackwardPass;
-class Recorder;
+class Interceptor;
 
 // Constants and leaves keep their state. The result of an operation goes from fresh to queued to consumed.
 enum class State : std::uint8_t { constant, leaf, fresh, queued, consumed };
@@ -30,7 +30,7 @@ struct ThreadContext {
     std::uint64_t backward_start_id = 0;   // next_id when the outermost backward pass started
     bool recording = true;                 // false inside NoGrad
     bool keep_values = false;              // true inside KeepValues
-    Recorder* recorder = nullptr;          // sees each operation before it becomes a node (recorder.hpp)
+    Interceptor* interceptor = nullptr;    // sees each operation before it becomes a node (recorder.hpp)
     const Node* current_node = nullptr;    // the node whose backward function is running
     Node** pending_destruction = nullptr;  // the list that destroy_iteratively() is processing
 };

@@ -42,7 +42,7 @@ template <class T, class Inputs> [[gnu::always_inline]] inline void release_inpu
     for_each_input(inputs, [](Var<T>& input) { void(Var<T>(std::move(input))); });
 }
 
-// Returns the proxy that the recorder makes of a value, or an empty variable to record the value as usual.
+// Returns the proxy that replaces an intercepted value, or an empty variable to record the value as usual.
 template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> try_intercept(const Name& name, T& value,
                                                    const std::tuple<Saves...>& saves,
@@ -66,7 +66,7 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
     for_each_input(inputs, [&](const Var<T>& input) {
         Var<T>::require_own_thread(name.text(), input.checked(name.text()));
     });
-    if (context.recorder) [[unlikely]]
+    if (context.interceptor) [[unlikely]]
         if (Var<T> y = try_intercept<T>(name, value, saves, backward, inputs)) return y;
 
     bool needs_grad = false;

@@ -1,5 +1,5 @@
-// A Recorder sees each operation of its thread before the operation becomes a node. A running checkpointed
-// function installs a Recorder. This header does not depend on the type of the values.
+// An Interceptor sees each operation of its thread before the operation becomes a node. A running
+// checkpointed function installs one. This header does not depend on the type of the values.
 #pragma once
 
 #include <cstddef>
@@ -56,13 +56,13 @@ protected:
     ~OpInfo() = default;
 };
 
-class Recorder {
+class Interceptor {
 public:
     // Returns true to record the operation as usual, or false to make a proxy. The id of either is next_id.
     virtual bool on_operation(OpInfo& operation) = 0;
 
 protected:
-    ~Recorder() = default;
+    ~Interceptor() = default;
 };
 
 }  // namespace tally::detail

@@ -1,4 +1,4 @@
-// Passes an operation to this thread's Recorder, which may replace the operation's node by a proxy node.
+// Passes an operation to this thread's Interceptor, which may replace the operation's node by a proxy node.
 #pragma once
 
 #include <array>
@@ -68,7 +68,7 @@ private:
     explicit CheckpointProxyNode(T&& v) : ValueNode<T>(std::move(v), State::fresh) {}
 };
 
-// Passes an operation to the recorder. Returns the proxy node, or an empty variable to record as usual.
+// Passes an operation to the interceptor. Returns the proxy node, or an empty variable to record as usual.
 template <class T> [[gnu::noinline]] Var<T> intercept(const char* op, T& value,
                                                       std::span<ValueNode<T>* const> inputs,
                                                       std::span<const SavedRef> saved,
@@ -76,8 +76,8 @@ template <class T> [[gnu::noinline]] Var<T> intercept(const char* op, T& value,
     bool needs_grad = false;
     for (const ValueNode<T>* input : inputs) needs_grad = needs_grad || input->state != State::constant;
     OpInfoOf<T> operation(op, context.recording && needs_grad, value, inputs, saved, captured_checksum);
-    return context.recorder->on_operation(operation) ? Var<T>()
-                                                     : CheckpointProxyNode<T>::of(std::move(value));
+    return context.interceptor->on_operation(operation) ? Var<T>()
+                                                        : CheckpointProxyNode<T>::of(std::move(value));
 }
 
 // Lists the values that the backward function will read. The result has moved to the address `after_move`.

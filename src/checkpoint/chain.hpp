@@ -105,10 +105,10 @@ template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>
         }
     };
     struct IsolationGuard {  // suspends the checkpointed function that may be running
-        detail::Recorder* recorder = std::exchange(detail::context.recorder, nullptr);
+        detail::Interceptor* interceptor = std::exchange(detail::context.interceptor, nullptr);
         bool skip_compute = std::exchange(detail::skip_compute, false);
         ~IsolationGuard() {
-            detail::context.recorder = recorder;
+            detail::context.interceptor = interceptor;
             detail::skip_compute = skip_compute;
         }
     } const isolated;

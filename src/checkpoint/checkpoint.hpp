@@ -125,9 +125,9 @@ private:
 
 // Makes the node of a result. An enclosing checkpointed function treats the result as an operation.
 template <class T> Var<T> make_result_node(T value, const Var<T>& node_handle, std::size_t which) {
-    if (context.recorder) {  // no operands are needed, because the result is always recorded
-        OpInfoOf<T> operation("checkpoint", true, value, {}, {}, std::nullopt);
-        if (!context.recorder->on_operation(operation)) return CheckpointProxyNode<T>::of(std::move(value));
+    if (context.interceptor) {  // no operands are needed, because the result is always recorded
+        OpInfoOf<T> info("checkpoint", true, value, {}, {}, std::nullopt);
+        if (!context.interceptor->on_operation(info)) return CheckpointProxyNode<T>::of(std::move(value));
     }
     using Result = CheckpointResult<T>;
     return Var<T>(new (pool::take(sizeof(Result)))

@@ -174,7 +174,7 @@ private:
 template <class T> Var<T> Revolve<T>::operator()(Var<T> x) const {
     const std::size_t last = steps_->size() - 1;
     if (!detail::context.recording) return detail::run_chain(*steps_, 0, steps_->size(), std::move(x));
-    if (detail::context.recorder)
+    if (detail::context.interceptor)
         throw Error(
             "[revolve] called inside a checkpointed function; checkpoint the steps of that function instead");
     const auto chain_run = std::make_shared<Run>(*this, x);

@@ -19,7 +19,7 @@ CheckpointTrace::CheckpointTrace(TraceLog& log, Mode mode)
       first_inner_id_(context.next_id),
       mode_(mode),
       skip_compute_before_(skip_compute) {
-    context.recorder = this;
+    context.interceptor = this;
     log_.stopped_early = false;
     if (is_recording())
         log_.verified = verifying && !skip_compute;  // values that are not computed have no checksum
@@ -29,7 +29,7 @@ CheckpointTrace::CheckpointTrace(TraceLog& log, Mode mode)
 
 CheckpointTrace::~CheckpointTrace() {
     skip_compute = skip_compute_before_;
-    context.recorder = outer_;
+    context.interceptor = outer_;
 }
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {

@@ -73,15 +73,15 @@ struct TraceLog {
 inline constinit thread_local std::vector<const Node*>* parameters_read = nullptr;
 
 // One run of a checkpointed function. The trace sees each operation during its lifetime.
-class CheckpointTrace : public Recorder {
+class CheckpointTrace : public Interceptor {
 public:
     enum class Mode : std::uint8_t { record, replay };
     CheckpointTrace(TraceLog& log, Mode mode);
     virtual ~CheckpointTrace();
     CheckpointTrace(const CheckpointTrace&) = delete;
     CheckpointTrace& operator=(const CheckpointTrace&) = delete;
-    // Returns the innermost trace of this thread, or null. No other class is a Recorder, so the cast is safe.
-    static CheckpointTrace* current() { return static_cast<CheckpointTrace*>(context.recorder); }
+    // Returns the innermost trace of this thread, or null. Every Interceptor is a CheckpointTrace.
+    static CheckpointTrace* current() { return static_cast<CheckpointTrace*>(context.interceptor); }
 
     bool is_recording() const { return mode_ == Mode::record; }
     bool is_recomputing() const { return !is_recording() || (outer_ && outer_->is_recomputing()); }
