@@ -22,8 +22,7 @@ namespace instrumentation {
 inline constinit thread_local bool checks = false;  // CheckRules sets it to check every backward function
 inline constinit thread_local bool skip_first_round = false;  // for the next check
 
-// Also makes saved buffers keep a checksum. Returns the previous setting.
-inline bool set_checks(bool enabled) {
+inline bool set_checks(bool enabled) {  // also adds checksums to saved buffers; returns the old value
     memory::detail::checksum_saved = enabled;
     return std::exchange(checks, enabled);
 }

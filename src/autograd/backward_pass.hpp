@@ -16,8 +16,8 @@ public:
         const void* callable;
     };
 
-    // The pass visits no node older than `oldest_target_id`. grad() passes the smallest id of its targets, and
-    // backward() passes 0. In grad(), leaves that are not targets receive no gradient.
+    // The pass visits no node older than `oldest_target_id`: the smallest id of the targets of grad(), or 0 in
+    // backward(). In grad(), leaves that are not targets receive no gradient.
     explicit BackwardPass(std::uint64_t oldest_target_id = 0, const Hook* hook = nullptr)
         : oldest_target_id_(oldest_target_id), hook_(hook) {
         if (context.backward_passes++ > 0) return;

@@ -85,7 +85,7 @@ struct Segmentation {
 std::string to_string(const detail::Segmentation& cut);
 
 namespace detail {
-// Predicts the peak over all segments of the snapshots before a segment plus the own peak of the segment.
+// Predicts the peak: the largest sum, over all segments, of the snapshots before a segment and its own peak.
 std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes);
 }  // namespace detail
 // Returns the segments that run the fewest layers again within these bytes. Throws OutOfMemory with the least

@@ -1,4 +1,4 @@
-// dropout() draws a mask that depends on the item's number in the full batch, but not on micro-batches.
+// dropout() draws a mask from each item's number in the full batch, so that micro-batches do not change it.
 #pragma once
 
 #include <cmath>

@@ -16,8 +16,8 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
 }
 
 // Multiplies vectors, matrices or batches that broadcast. {.transpose_b = true}: b is stored transposed.
-template <class S> Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const Transpose& how = {}) {
-    const auto plan = detail::plan_product("matmul", a.shape(), b.shape(), how);
+template <class S> Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const Transpose& options = {}) {
+    const auto plan = detail::plan_product("matmul", a.shape(), b.shape(), options);
     if (plan.batch.rank > 0) return detail::matmul_batched(plan, std::move(a), std::move(b));
     Array<S> y = Array<S>::empty(plan.shape, a.value().device());
     detail::multiply(plan.product, a.value(), b.value(), {y.raw(), Write::set});
