@@ -51,8 +51,7 @@ template <class S = float> Var<Array<S>> randn(const Shape& shape, const TensorO
 }
 template <class S = float>
 Var<Array<S>> randn(const Shape& shape, double mean, double deviation, const TensorOptions& options = {}) {
-    return constant(
-        detail::random_normal<S>(shape, options, static_cast<S>(mean), static_cast<S>(deviation)));
+    return constant(detail::random_normal<S>(shape, options, S(mean), S(deviation)));
 }
 // Draws from the interval [low, high).
 template <class S = float> Var<Array<S>> uniform(const Shape& shape, double low = 0, double high = 1,

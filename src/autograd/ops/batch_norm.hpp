@@ -31,21 +31,21 @@ template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>
         std::move(y),
         std::tuple(save_if(needs_sum, x.value()), save_if(needs_sum, mean),
                    save_if(needs_sum || needs_dx, rstd), save_if(needs_dx, gain.value())),
-        [fold, own_statistics](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
-                               const Array<S>& kept_mean, const Array<S>& kept_rstd,
-                               const Array<S>& kept_gain) {
+        [fold, own_statistics](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
+                               const Array<S>& saved_mean, const Array<S>& saved_rstd,
+                               const Array<S>& saved_gain) {
             const Kernels<S>& kernel = kernels_for("batch_norm", dy);
             const Shape features{static_cast<std::int64_t>(fold.reduced)};
             Array<S> sum_dy, sum_dy_xhat;
             if (to.needs_grad(1) || (own_statistics && to.needs_grad(0))) {
                 sum_dy = Array<S>::empty(features, dy.device());
                 sum_dy_xhat = Array<S>::empty(features, dy.device());
-                kernel.batch_norm_back_sums(dy.data(), kept_x.data(), kept_mean.data(), kept_rstd.data(),
+                kernel.batch_norm_back_sums(dy.data(), saved_x.data(), saved_mean.data(), saved_rstd.data(),
                                             sum_dy.raw(), sum_dy_xhat.raw(), fold);
             }
             if (to.needs_grad(0))
-                kernel.batch_norm_back(dy.data(), kept_x.data(), kept_mean.data(), kept_rstd.data(),
-                                       kept_gain.data(), own_statistics ? sum_dy.data() : nullptr,
+                kernel.batch_norm_back(dy.data(), saved_x.data(), saved_mean.data(), saved_rstd.data(),
+                                       saved_gain.data(), own_statistics ? sum_dy.data() : nullptr,
                                        sum_dy_xhat.data(), output_buffer(to.into(0)), fold);
             if (to.needs_grad(1)) to.add(1, sum_dy_xhat);
             if (to.needs_grad(2)) {

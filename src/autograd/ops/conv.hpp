@@ -24,15 +24,15 @@ Var<Array<S>> record_conv(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> w
     return record<"conv2d">(
         std::move(y),
         std::tuple(save_if(weight.requires_grad(), x.value()), save_if(x.requires_grad(), weight.value())),
-        [plan](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
-               const Array<S>& kept_weight) {
+        [plan](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
+               const Array<S>& saved_weight) {
             const Kernels<S>& at = kernels_for("conv2d", dy);
             if (to.needs_grad(0) || to.needs_grad(1)) {
                 Convolution<S> convolution(plan, at, dy.device());
                 if (to.needs_grad(0))
-                    convolution.grad_x(dy.data(), kept_weight.data(), output_buffer(to.into(0)));
+                    convolution.back_x(dy.data(), saved_weight.data(), output_buffer(to.into(0)));
                 if (to.needs_grad(1))
-                    convolution.grad_weight(dy.data(), kept_x.data(), output_buffer(to.into(1)));
+                    convolution.back_weight(dy.data(), saved_x.data(), output_buffer(to.into(1)));
             }
             if constexpr (sizeof...(Bias) == 1)
                 if (to.needs_grad(2))
@@ -70,9 +70,9 @@ template <class S> Var<Array<S>> max_pool2d(Var<Array<S>> x, std::int64_t size, 
     return record<"max_pool2d">(
         std::move(y), save(argmax),
         [windows = plan.windows, planes = plan.planes](GradInputs<Array<S>> to, const Array<S>& dy,
-                                                       const Array<std::int32_t>& kept) {
+                                                       const Array<std::int32_t>& saved) {
             kernels_for("max_pool2d", dy)
-                .max_pool_back(dy.data(), kept.data(), output_buffer(to.into(0)), windows, planes);
+                .max_pool_back(dy.data(), saved.data(), output_buffer(to.into(0)), windows, planes);
         },
         std::move(x));
 }

@@ -28,8 +28,8 @@ template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) 
     else
         return record<F::name>(
             std::move(y), save(F::keeps == detail::Keep::input ? x.value() : y),
-            [f](GradInputs<T> to, const T& dy, const T& kept) {
-                map_back(f, dy, kept, to.into(0), to.can_reuse_dy());
+            [f](GradInputs<T> to, const T& dy, const T& saved) {
+                map_back(f, dy, saved, to.into(0), to.can_reuse_dy());
             },
             std::move(x));
 }
@@ -38,8 +38,7 @@ template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) 
 // because the test would take longer than the copy.
 template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     constexpr bool may_read_a = F::for_a.a || F::for_b.a, may_read_b = F::for_a.b || F::for_b.b,
-                   may_read_y = F::for_a.y || F::for_b.y;
-    constexpr bool is_number = detail::Number<T>;
+                   may_read_y = F::for_a.y || F::for_b.y, is_number = detail::Number<T>;
     const bool needs_da = is_number || a.requires_grad(), needs_db = is_number || b.requires_grad();
     const bool saves_a = (F::for_a.a && needs_da) || (F::for_b.a && needs_db),
                saves_b = (F::for_a.b && needs_da) || (F::for_b.b && needs_db),
@@ -50,11 +49,12 @@ template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a,
         std::move(y),
         std::tuple(save_if<may_read_a, 0>(saves_a, a.value()), save_if<may_read_b, 1>(saves_b, b.value()),
                    save_if<may_read_y, 2>(saves_y, y)),
-        [f](GradInputs<T> to, const T& dy, const T& kept_a, const T& kept_b, const T& kept_y) {
+        [f](GradInputs<T> to, const T& dy, const T& saved_a, const T& saved_b, const T& saved_y) {
             if (to.needs_grad(0) && !(detail::identity_a<F> && to.try_add(0, dy)))
-                zip_back_a(f, dy, kept_a, kept_b, kept_y, to.into(0), to.can_reuse_dy() && !to.needs_grad(1));
+                zip_back_a(f, dy, saved_a, saved_b, saved_y, to.into(0),
+                           to.can_reuse_dy() && !to.needs_grad(1));
             if (to.needs_grad(1) && !(detail::identity_b<F> && to.try_add(1, dy)))
-                zip_back_b(f, dy, kept_a, kept_b, kept_y, to.into(1), to.can_reuse_dy());
+                zip_back_b(f, dy, saved_a, saved_b, saved_y, to.into(1), to.can_reuse_dy());
         },
         std::move(a), std::move(b));
 }

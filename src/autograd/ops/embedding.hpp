@@ -41,9 +41,10 @@ template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std
     }
     return record<"embedding">(
         std::move(y), save(on_device),
-        [count, height, width](GradInputs<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& kept) {
+        [count, height, width](GradInputs<Array<S>> to, const Array<S>& dy,
+                               const Array<std::int32_t>& saved) {
             kernels_for("embedding", dy)
-                .rows_back(dy.data(), kept.data(), output_buffer(to.into(0)), count, height, width);
+                .rows_back(dy.data(), saved.data(), output_buffer(to.into(0)), count, height, width);
         },
         std::move(weight));
 }

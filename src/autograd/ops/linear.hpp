@@ -24,17 +24,17 @@ template <class S> Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const 
     return record<"matmul">(
         std::move(y),
         std::tuple(save_if(b.requires_grad(), a.value()), save_if(a.requires_grad(), b.value())),
-        [p = plan.product](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_a,
-                           const Array<S>& kept_b) {
+        [p = plan.product](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_a,
+                           const Array<S>& saved_b) {
             if (to.needs_grad(0)) {
                 const Into<S[]> da = output_buffer(to.into(0));
-                p.transpose_a ? detail::multiply(detail::product_for_a(p), kept_b, dy, da)
-                              : detail::multiply(detail::product_for_a(p), dy, kept_b, da);
+                p.transpose_a ? detail::multiply(detail::product_for_a(p), saved_b, dy, da)
+                              : detail::multiply(detail::product_for_a(p), dy, saved_b, da);
             }
             if (to.needs_grad(1)) {
                 const Into<S[]> db = output_buffer(to.into(1));
-                p.transpose_b ? detail::multiply(detail::product_for_b(p), dy, kept_a, db)
-                              : detail::multiply(detail::product_for_b(p), kept_a, dy, db);
+                p.transpose_b ? detail::multiply(detail::product_for_b(p), dy, saved_a, db)
+                              : detail::multiply(detail::product_for_b(p), saved_a, dy, db);
             }
         },
         std::move(a), std::move(b));
@@ -55,26 +55,26 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
         std::move(y),
         std::tuple(save_if(b.requires_grad(), a.value()), save_if(a.requires_grad(), b.value())),
         [p = plan.product, batch = plan.batch](GradInputs<Array<S>> to, const Array<S>& dy,
-                                               const Array<S>& kept_a, const Array<S>& kept_b) {
+                                               const Array<S>& saved_a, const Array<S>& saved_b) {
             if (to.needs_grad(0)) {
                 const Into<S[]> da = summed_output_buffer(to.into(0), batch.size, batch.operand_size[0]);
                 if (p.transpose_a)
-                    multiply_each<S>(batch, product_for_a(p), kept_b, dy, da, [](auto i, auto j, auto out) {
+                    multiply_each<S>(batch, product_for_a(p), saved_b, dy, da, [](auto i, auto j, auto out) {
                         return MatrixNumbers{j, out, i};
                     });
                 else
-                    multiply_each<S>(batch, product_for_a(p), dy, kept_b, da, [](auto i, auto j, auto out) {
+                    multiply_each<S>(batch, product_for_a(p), dy, saved_b, da, [](auto i, auto j, auto out) {
                         return MatrixNumbers{out, j, i};
                     });
             }
             if (to.needs_grad(1)) {
                 const Into<S[]> db = summed_output_buffer(to.into(1), batch.size, batch.operand_size[1]);
                 if (p.transpose_b)
-                    multiply_each<S>(batch, product_for_b(p), dy, kept_a, db, [](auto i, auto j, auto out) {
+                    multiply_each<S>(batch, product_for_b(p), dy, saved_a, db, [](auto i, auto j, auto out) {
                         return MatrixNumbers{out, i, j};
                     });
                 else
-                    multiply_each<S>(batch, product_for_b(p), kept_a, dy, db, [](auto i, auto j, auto out) {
+                    multiply_each<S>(batch, product_for_b(p), saved_a, dy, db, [](auto i, auto j, auto out) {
                         return MatrixNumbers{i, out, j};
                     });
             }
@@ -94,11 +94,11 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Ar
         std::move(y),
         std::tuple(save_if(w.requires_grad(), x.value()), save_if(x.requires_grad(), w.value())),
         [rows = plan.rows, in = plan.in, out = plan.out](GradInputs<Array<S>> to, const Array<S>& dy,
-                                                         const Array<S>& kept_x, const Array<S>& kept_w) {
+                                                         const Array<S>& saved_x, const Array<S>& saved_w) {
             if (to.needs_grad(0))
-                detail::multiply({rows, in, out, false, true}, dy, kept_w, output_buffer(to.into(0)));
+                detail::multiply({rows, in, out, false, true}, dy, saved_w, output_buffer(to.into(0)));
             if (to.needs_grad(1))
-                detail::accumulate_weight_grad({in, out, rows, true, false}, kept_x, dy, to, 1);
+                detail::accumulate_weight_grad({in, out, rows, true, false}, saved_x, dy, to, 1);
             if (to.needs_grad(2))
                 kernels_for("linear", dy)
                     .sum(dy.data(), output_buffer(to.into(2)), detail::ReduceAxes{1, rows, out, true});
@@ -118,17 +118,17 @@ template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, V
         std::tuple(save_if(true, y), save_if(w.requires_grad(), x.value()),
                    save_if(x.requires_grad(), w.value())),
         [rows = plan.rows, in = plan.in, out = plan.out](GradInputs<Array<S>> to, const Array<S>& dy,
-                                                         const Array<S>& kept_y, const Array<S>& kept_x,
-                                                         const Array<S>& kept_w) {
-            Array<S> dz = to.can_reuse_dy() && detail::can_be_overwritten(dy) ? dy : empty_like(dy);
+                                                         const Array<S>& saved_y, const Array<S>& saved_x,
+                                                         const Array<S>& saved_w) {
+            Array<S> dz = to.can_reuse_dy() && detail::is_unique(dy) ? dy : empty_like(dy);
             const Into<S[]> dbias =
                 to.needs_grad(2) ? output_buffer(to.into(2)) : Into<S[]>{nullptr, Write::set};
             kernels_for("linear_relu", dy)
-                .relu_bias_back(dy.data(), kept_y.data(), dz.raw(), dbias, rows, out);
+                .relu_bias_back(dy.data(), saved_y.data(), dz.raw(), dbias, rows, out);
             if (to.needs_grad(0))
-                detail::multiply({rows, in, out, false, true}, dz, kept_w, output_buffer(to.into(0)));
+                detail::multiply({rows, in, out, false, true}, dz, saved_w, output_buffer(to.into(0)));
             if (to.needs_grad(1))
-                detail::accumulate_weight_grad({in, out, rows, true, false}, kept_x, dz, to, 1);
+                detail::accumulate_weight_grad({in, out, rows, true, false}, saved_x, dz, to, 1);
         },
         std::move(x), std::move(w), std::move(bias));
 }
@@ -142,11 +142,11 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w) {
         std::move(y),
         std::tuple(save_if(w.requires_grad(), x.value()), save_if(x.requires_grad(), w.value())),
         [rows = plan.rows, in = plan.in, out = plan.out](GradInputs<Array<S>> to, const Array<S>& dy,
-                                                         const Array<S>& kept_x, const Array<S>& kept_w) {
+                                                         const Array<S>& saved_x, const Array<S>& saved_w) {
             if (to.needs_grad(0))
-                detail::multiply({rows, in, out, false, true}, dy, kept_w, output_buffer(to.into(0)));
+                detail::multiply({rows, in, out, false, true}, dy, saved_w, output_buffer(to.into(0)));
             if (to.needs_grad(1))
-                detail::accumulate_weight_grad({in, out, rows, true, false}, kept_x, dy, to, 1);
+                detail::accumulate_weight_grad({in, out, rows, true, false}, saved_x, dy, to, 1);
         },
         std::move(x), std::move(w));
 }

@@ -69,10 +69,10 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Arra
                          counted_rows.raw(), count, classes);
     Var<Array<S>> sum = record<"cross_entropy">(
         std::move(total), save(probabilities, labels),
-        [targets, count, classes](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept,
-                                  const Array<std::int32_t>& kept_labels) {
+        [targets, count, classes](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved,
+                                  const Array<std::int32_t>& saved_labels) {
             kernels_for("cross_entropy", dy)
-                .cross_entropy_back(dy.data(), kept.data(), kept_labels.data(), targets,
+                .cross_entropy_back(dy.data(), saved.data(), saved_labels.data(), targets,
                                     output_buffer(to.into(0)), count, classes);
         },
         std::move(logits));

@@ -27,14 +27,14 @@ Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias
         std::move(y),
         std::tuple(save_if(needs_statistics, x.value()), save_if(x.requires_grad(), gain.value()),
                    save_if(needs_statistics, mean), save_if(needs_statistics, rstd)),
-        [count, width](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
-                       const Array<S>& kept_gain, const Array<S>& kept_mean, const Array<S>& kept_rstd) {
+        [count, width](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
+                       const Array<S>& saved_gain, const Array<S>& saved_mean, const Array<S>& saved_rstd) {
             const detail::Kernels<S>& kernel = kernels_for("layer_norm", dy);
             if (to.needs_grad(0))
-                kernel.layer_norm_back(dy.data(), kept_x.data(), kept_gain.data(), kept_mean.data(),
-                                       kept_rstd.data(), output_buffer(to.into(0)), count, width);
+                kernel.layer_norm_back(dy.data(), saved_x.data(), saved_gain.data(), saved_mean.data(),
+                                       saved_rstd.data(), output_buffer(to.into(0)), count, width);
             if (to.needs_grad(1))
-                kernel.layer_norm_back_gain(dy.data(), kept_x.data(), kept_mean.data(), kept_rstd.data(),
+                kernel.layer_norm_back_gain(dy.data(), saved_x.data(), saved_mean.data(), saved_rstd.data(),
                                             output_buffer(to.into(1)), count, width);
             if (to.needs_grad(2))
                 kernel.sum(dy.data(), output_buffer(to.into(2)), detail::ReduceAxes{1, count, width, true});

@@ -51,9 +51,9 @@ template <class S> Var<Array<S>> max(Var<Array<S>> x, const AxesArg& along = {},
     if (y.size()) kernels_for("max", x.value()).max(x.value().data(), y.raw(), r.fold);
     return record<"max">(
         std::move(y), save(x.value(), y),
-        [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
-                        const Array<S>& kept_y) {
-            kernels_for("max", dy).max_back(dy.data(), kept_x.data(), kept_y.data(),
+        [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
+                        const Array<S>& saved_y) {
+            kernels_for("max", dy).max_back(dy.data(), saved_x.data(), saved_y.data(),
                                             output_buffer(to.into(0)), fold);
         },
         std::move(x));
@@ -68,10 +68,10 @@ Var<Array<S>> logsumexp(Var<Array<S>> x, const AxesArg& along = {}, const Reduce
     kernels_for("logsumexp", x.value()).logsumexp(x.value().data(), y.raw(), r.fold);
     return record<"logsumexp">(
         std::move(y), save(x.value(), y),
-        [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_x,
-                        const Array<S>& kept_y) {
+        [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
+                        const Array<S>& saved_y) {
             kernels_for("logsumexp", dy)
-                .logsumexp_back(dy.data(), kept_x.data(), kept_y.data(), output_buffer(to.into(0)), fold);
+                .logsumexp_back(dy.data(), saved_x.data(), saved_y.data(), output_buffer(to.into(0)), fold);
         },
         std::move(x));
 }
@@ -93,9 +93,9 @@ template <class S> Var<Array<S>> prod(Var<Array<S>> x, const AxesArg& along = {}
     kernels_for("prod", x.value()).prod(x.value().data(), y.raw(), r.fold);
     return record<"prod">(
         std::move(y), save(x.value()),
-        [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept) {
-            Array<S> dx = empty_like(kept);
-            kernels_for("prod", dy).prod_back(dy.data(), kept.data(), dx.raw(), fold);
+        [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved) {
+            Array<S> dx = empty_like(saved);
+            kernels_for("prod", dy).prod_back(dy.data(), saved.data(), dx.raw(), fold);
             to.add(0, dx);
         },
         std::move(x));
@@ -136,9 +136,9 @@ template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1
     kernels_for("softmax", x.value()).softmax(x.value().data(), y.raw(), fold);
     return record<"softmax">(
         std::move(y), save(y),
-        [fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_y) {
+        [fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_y) {
             kernels_for("softmax", dy)
-                .softmax_back(dy.data(), kept_y.data(), output_buffer(to.into(0)), fold);
+                .softmax_back(dy.data(), saved_y.data(), output_buffer(to.into(0)), fold);
         },
         std::move(x));
 }
@@ -150,9 +150,9 @@ template <class S> Var<Array<S>> log_softmax(Var<Array<S>> x, std::int64_t axis 
     kernels_for("log_softmax", x.value()).log_softmax(x.value().data(), y.raw(), fold);
     return record<"log_softmax">(
         std::move(y), save(y),
-        [fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& kept_y) {
+        [fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_y) {
             kernels_for("log_softmax", dy)
-                .log_softmax_back(dy.data(), kept_y.data(), output_buffer(to.into(0)), fold);
+                .log_softmax_back(dy.data(), saved_y.data(), output_buffer(to.into(0)), fold);
         },
         std::move(x));
 }

@@ -188,17 +188,17 @@ template <class S> Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>
     const Shape& shape = x.shape();
     const Array<std::int32_t> from_the_front = detail::rows_from_front(index, shape);
     const auto height = static_cast<std::size_t>(shape[0]);
-    const auto count = index.size();
-    const auto width = detail::stride_of(shape, 0);
+    const auto count = index.size(), width = detail::stride_of(shape, 0);
     const Array<std::int32_t> on_device = from_the_front.to(x.value().device());
     Array<S> y =
         Array<S>::empty(detail::with_extent(shape, 0, static_cast<std::int64_t>(count)), x.value().device());
     kernels_for("rows", x.value()).rows(x.value().data(), on_device.data(), y.raw(), count, width);
     return record<"rows">(
         std::move(y), save(on_device),
-        [count, height, width](GradInputs<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& kept) {
+        [count, height, width](GradInputs<Array<S>> to, const Array<S>& dy,
+                               const Array<std::int32_t>& saved) {
             kernels_for("rows", dy)
-                .rows_back(dy.data(), kept.data(), output_buffer(to.into(0)), count, height, width);
+                .rows_back(dy.data(), saved.data(), output_buffer(to.into(0)), count, height, width);
         },
         std::move(x));
 }

@@ -23,12 +23,12 @@ Var<Array<S>> where(const Array<std::int32_t>& condition, Var<Array<S>> a, Var<A
         .where(index, condition.data(), a.value().data(), b.value().data(), y.raw());
     return record<"where">(
         std::move(y), save(condition),
-        [index](GradInputs<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& kept) {
+        [index](GradInputs<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& saved) {
             const detail::Kernels<S>& kernel = kernels_for("where", dy);
             if (to.needs_grad(0))
-                kernel.where_back(index, kept.data(), dy.data(), /*operand*/ 1, output_buffer(to.into(0)));
+                kernel.where_back(index, saved.data(), dy.data(), /*operand*/ 1, output_buffer(to.into(0)));
             if (to.needs_grad(1))
-                kernel.where_back(index, kept.data(), dy.data(), /*operand*/ 2, output_buffer(to.into(1)));
+                kernel.where_back(index, saved.data(), dy.data(), /*operand*/ 2, output_buffer(to.into(1)));
         },
         std::move(a), std::move(b));
 }
