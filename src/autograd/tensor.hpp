@@ -47,16 +47,16 @@ template <class S = float> Var<Array<S>> eye(std::int64_t size, const TensorOpti
     return constant(detail::identity<S>(size).to(options.device));
 }
 template <class S = float> Var<Array<S>> randn(const Shape& shape, const TensorOptions& options = {}) {
-    return constant(detail::random_normal<S>(shape, options));
+    return constant(detail::normal_array<S>(shape, options));
 }
 template <class S = float>
 Var<Array<S>> randn(const Shape& shape, double mean, double deviation, const TensorOptions& options = {}) {
-    return constant(detail::random_normal<S>(shape, options, S(mean), S(deviation)));
+    return constant(detail::normal_array<S>(shape, options, S(mean), S(deviation)));
 }
 // Draws from the interval [low, high).
 template <class S = float> Var<Array<S>> uniform(const Shape& shape, double low = 0, double high = 1,
                                                  const TensorOptions& options = {}) {
-    return constant(detail::random_uniform<S>(shape, options, static_cast<S>(low), static_cast<S>(high)));
+    return constant(detail::uniform_array<S>(shape, options, static_cast<S>(low), static_cast<S>(high)));
 }
 
 // Prints the value, the shape and the operation, as in "[ 0.5000 -1.2500  0.7500] (3), parameter".
