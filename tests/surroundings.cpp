@@ -24,7 +24,7 @@ tally::test::Surroundings tally::test::surroundings() {
         {"verifying", flag(detail::verifying)},
         {"checks of backward functions", flag(instrumentation::checks)},
         {"the number of running backward passes", std::to_string(detail::context.backward_passes)},
-        {"the unlocked flags", std::to_string(detail::unlocked_flags)},
+        {"the unlocked flags", std::to_string(detail::ignored_flags)},
         {"an interceptor", flag(detail::context.interceptor != nullptr)},
         {"an observer", flag(instrumentation::detail::observer != nullptr)},
         {"skipped kernels", flag(detail::skip_compute)},

@@ -36,7 +36,7 @@ template <class T> inline constexpr bool can_defer_rows = false;
 template <std::floating_point S> inline constexpr bool can_defer_rows<Array<S>> = true;
 
 // Adds deferred rows to the gradient, and returns whether there is a gradient.
-template <class T> [[gnu::always_inline]] inline bool has_gradient_flushed(const GradientRef<T>& of) {
+template <class T> [[gnu::always_inline]] inline bool flush_and_has_gradient(const GradientRef<T>& of) {
     if constexpr (!can_defer_rows<T>) return of.is_present();
     const std::uint8_t before = load_flags(*of.grad_flags);
     if (before & grad_flag::has_deferred_rows) [[unlikely]]
@@ -47,7 +47,7 @@ template <class T> [[gnu::always_inline]] inline bool has_gradient_flushed(const
 // A backward pass calls this before it writes to the gradient of a locked parameter.
 template <class Node> [[gnu::noinline]] void before_write_to_locked(const Node& node) {
     before_backward_write(node.value, node.grad_flags);
-    has_gradient_flushed(node.grad_ref());
+    flush_and_has_gradient(node.grad_ref());
 }
 
 template <class T> void clear_gradient(const GradientRef<T>& of) {

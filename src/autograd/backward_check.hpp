@@ -179,7 +179,7 @@ private:
         for (StashedGradient& stashed : stashed_) {
             *stashed.grad.gradient = std::move(stashed.gradient);
             *stashed.grad.grad_flags = static_cast<std::uint8_t>(
-                stashed.grad_flags | (*stashed.grad.grad_flags & grad_flag::written_since_check));
+                stashed.grad_flags | (*stashed.grad.grad_flags & grad_flag::dirty_for_window));
         }
         stashed_.clear();
     }

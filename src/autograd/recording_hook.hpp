@@ -24,8 +24,8 @@ namespace tally::detail {
 template <class T> class OpInfoOf final : public OpInfo {
 public:
     OpInfoOf(const char* name, bool becomes_node, T& computed, std::span<ValueNode<T>* const> inputs,
-             std::span<const SavedRef> saved, std::optional<std::uint64_t> captured_checksum)
-        : OpInfo(name, becomes_node, &computed, inputs.size(), saved, captured_checksum),
+             std::span<const SavedRef> saved_refs, std::optional<std::uint64_t> captured)
+        : OpInfo(name, becomes_node, &computed, inputs.size(), saved_refs, captured),
           value(computed),
           inputs_(inputs) {}
     OpInput operand(std::size_t which) const override { return {inputs_[which], &inputs_[which]->value}; }

@@ -40,7 +40,7 @@ public:
         return {gradient, Write::set};
     }
 
-    bool has_gradient() const { return detail::has_gradient_flushed(grad_ref()); }
+    bool has_gradient() const { return detail::flush_and_has_gradient(grad_ref()); }
     void clear_gradient() { detail::clear_gradient(grad_ref()); }
     [[gnu::always_inline]] GradientRef<T> grad_ref() const { return {&gradient, &value, &grad_flags}; }
     const char* op() const override { return state == detail::State::leaf ? "parameter" : "constant"; }

@@ -30,9 +30,9 @@ Var<Array<S>> record_conv(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> w
             if (to.needs_grad(0) || to.needs_grad(1)) {
                 Convolution<S> convolution(plan, at, dy.device());
                 if (to.needs_grad(0))
-                    convolution.back_x(dy.data(), saved_weight.data(), output_buffer(to.into(0)));
+                    convolution.grad_x(dy.data(), saved_weight.data(), output_buffer(to.into(0)));
                 if (to.needs_grad(1))
-                    convolution.back_weight(dy.data(), saved_x.data(), output_buffer(to.into(1)));
+                    convolution.grad_weight(dy.data(), saved_x.data(), output_buffer(to.into(1)));
             }
             if constexpr (sizeof...(Bias) == 1)
                 if (to.needs_grad(2))

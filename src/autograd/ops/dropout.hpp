@@ -23,7 +23,7 @@ struct DropoutSeed {
 // Sets each element of x (items, ...) to 0 with probability p, and divides the others by 1 - p. The backward
 // function draws the same mask again, so the operation saves nothing.
 template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const detail::DropoutSeed& seed) {
-    detail::require_valid_mask(p, seed.first, x.shape());
+    detail::require_dropout_args(p, seed.first, x.shape());
     if (p == 0) return x;
     const detail::DropoutMask mask{seed.seed, seed.layer, seed.first,
                                    static_cast<std::uint64_t>(std::round(p * 0x1p32))};

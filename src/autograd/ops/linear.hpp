@@ -120,7 +120,7 @@ template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, V
         [rows = plan.rows, in = plan.in, out = plan.out](GradInputs<Array<S>> to, const Array<S>& dy,
                                                          const Array<S>& saved_y, const Array<S>& saved_x,
                                                          const Array<S>& saved_w) {
-            Array<S> dz = to.can_reuse_dy() && detail::is_unique(dy) ? dy : empty_like(dy);
+            Array<S> dz = to.can_reuse_dy() && detail::can_be_overwritten(dy) ? dy : empty_like(dy);
             const Into<S[]> dbias =
                 to.needs_grad(2) ? output_buffer(to.into(2)) : Into<S[]>{nullptr, Write::set};
             kernels_for("linear_relu", dy)
