@@ -166,8 +166,8 @@ public:
             if (!nodes[i]) continue;
             if (!nodes[i]->has_gradient()) throw_no_gradient_written(op(), i, describe(nodes[i]->value));
             if (check_only) continue;
-            const T gradient = std::move(nodes[i]->gradient);  // moved, so that the input can own the buffer
-            inputs_.grad_inputs(false).add(i, gradient);
+            const T moved = std::move(nodes[i]->gradient);  // so that the input can own the buffer
+            inputs_.grad_inputs(false).add(i, moved);
         }
     }
 

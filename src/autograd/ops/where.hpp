@@ -17,8 +17,7 @@ Var<Array<S>> where(const Array<std::int32_t>& condition, Var<Array<S>> a, Var<A
         !detail::broadcasts(condition.shape(), operands, out))
         throw Error("[where] cannot broadcast the condition " + to_string(condition.shape()) + " with " +
                     to_string(a.shape()) + " and " + to_string(b.shape()));
-    const detail::StridedIndex<3> index =
-        detail::broadcast_index(out, condition.shape(), a.shape(), b.shape());
+    const auto index = detail::broadcast_index(out, condition.shape(), a.shape(), b.shape());
     Array<S> y = Array<S>::empty(out, a.value().device());
     kernels_for("where", a.value(), b.value(), condition)
         .where(index, condition.data(), a.value().data(), b.value().data(), y.raw());
