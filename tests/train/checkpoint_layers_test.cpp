@@ -78,7 +78,7 @@ std::vector<std::vector<S>> trained(Make make, const Shape& item, std::uint64_t 
     Sequential<S> model = make(seed);
     if (!sizes.empty()) model.checkpoint_segments(sizes);
     if (nested)
-        for (const auto& [name, module] : modules<S>(model))
+        for (const auto& [name, module] : detail::modules<S>(model))
             if (name.find("inside.") != std::string::npos && name.find("inside.") + 7 == name.size())
                 module->checkpoint({.segments = 2});
     Sgd<S> optimizer(parameters<S>(model), {.learning_rate = 0.1, .momentum = 0.9});

@@ -73,7 +73,7 @@ TEST_CASE("invariant 11: masks are a function of the model and not of modules ma
         parameters(net);
         if (time == 2) {
             parameters(net.body);
-            modules<float>(net.second);
+            detail::modules<float>(net.second);
         }
         ForwardPass pass{true, 3};
         std::vector<A> masks = net.masks(pass);

@@ -155,7 +155,7 @@ template <class S> void check_orders(std::uint64_t seed, Orders& orders) {
                  << " micro-batches");
     for (const Micro& micro : micro_batches) one.add(micro);
     const auto want = one.finish();
-    REQUIRE(same<S>(trained_otherwise(seed, random, options, micro_batches), want));
+    REQUIRE(same<S>(trained_otherwise<S>(seed, random, options, micro_batches), want));
 
     Training<S> added(seed, {.reduction = Reduction::sum, .sum = Sum::exact});
     for (const Micro& micro : micro_batches) added.add(micro);

@@ -55,7 +55,7 @@ inline void check_pass(Layer<double>& model, const Expected& expected, const std
     for (const detail::Member<double>& member : members(model))
         if (member.parameter)
             check_close(member.name, member.parameter.grad(), expected["grad" + suffix + "." + member.name],
-                        member.turned);
+                        member.transposed);
 }
 
 }  // namespace tally::test

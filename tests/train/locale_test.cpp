@@ -13,6 +13,7 @@
 #include "tally/autograd/tensor.hpp"
 #include "tally/base/text.hpp"
 #include "tally/train/layers.hpp"
+#include "tally/train/trainer.hpp"
 #include "tally/train/training_log.hpp"
 
 namespace tally::test {
