@@ -112,7 +112,7 @@ template <class S> void put(Numbers& to, const BatchStatistics<S>& x) {
     put(to, x.mean), put(to, x.variance), put(to, x.count);
 }
 template <class S> void put(Numbers& to, const detail::BatchNormed<S>& x) { put(to, x.y); }
-template <class S> void put(Numbers& to, const typename Window<S>::Result& x) {
+template <class S> void put(Numbers& to, const detail::WindowResult<S>& x) {
     put(to, x.stepped), put(to, x.count);
 }
 inline void put(Numbers& to, const Idx& x) {

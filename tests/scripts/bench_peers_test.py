@@ -33,7 +33,7 @@ class Errors(unittest.TestCase):
         self.assertEqual([path.name for path in self.folder.iterdir()], ["mine"])
 
     def test_a_peer_that_is_none(self):
-        self.refused(install(self.folder / "new", "jacks"), 2, "'jacks' is not a peer; name one of: jax, torch")
+        self.fails(install(self.folder / "new", "jacks"), 2, "'jacks' is not a peer; name one of: jax, torch")
         self.assertFalse((self.folder / "new").exists())
 
     def test_without_venv(self):

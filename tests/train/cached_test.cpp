@@ -257,7 +257,7 @@ TEST_CASE("add_cached: after an error the window can only be discarded, and no p
         });
         CHECK_THROWS_WITH(add_cached<double>(window, split(in_order(6), 2), encoders, loss),
                           contains("gone"));
-        CHECK_THROWS_WITH(window.finish(), contains("discard() it"));
+        CHECK_THROWS_WITH(window.finish(), contains("discard() the window"));
         window.discard();
         add_cached<double>(window, split(in_order(6), 2), towers.encoders(), loss);
         CHECK(window.finish().stepped);

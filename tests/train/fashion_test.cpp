@@ -106,13 +106,14 @@ TEST_CASE("load_fashion: files that do not match throw an Error that names the f
         write_bytes(folder / names[which], bytes);
     };
     with(0, images_file(3, 27, 28));
-    CHECK_THROWS_WITH(loading(),
-                      contains(std::string(names[0]) + "' holds (3, 27, 28); pictures of 28 x 28"));
+    CHECK_THROWS_WITH(
+        loading(), contains(std::string(names[0]) + "' holds (3, 27, 28); it must hold pictures of 28 x 28"));
     with(0, images_file(3, 28, 27));
-    CHECK_THROWS_WITH(loading(),
-                      contains(std::string(names[0]) + "' holds (3, 28, 27); pictures of 28 x 28"));
+    CHECK_THROWS_WITH(
+        loading(), contains(std::string(names[0]) + "' holds (3, 28, 27); it must hold pictures of 28 x 28"));
     with(0, labels_file("\1\2\3"));
-    CHECK_THROWS_WITH(loading(), contains(std::string(names[0]) + "' holds (3); pictures of 28 x 28"));
+    CHECK_THROWS_WITH(loading(),
+                      contains(std::string(names[0]) + "' holds (3); it must hold pictures of 28 x 28"));
     with(1, labels_file("\1\2"));
     CHECK_THROWS_WITH(loading(), contains(std::string(names[1]) + "' holds (2) labels for 3 pictures"));
     with(1, labels_file("\1\2\3\4"));

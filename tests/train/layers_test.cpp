@@ -93,7 +93,7 @@ TEST_CASE("Layers: inputs of a wrong shape throw an Error") {
     SelfAttention<float> attention(4, 2, any);
     CHECK_THROWS_WITH(attention(constant(Array<float>::zeros({2, 4}))),
                       "[attention] requires (items, places, 4), but got (2, 4)");
-    CHECK_THROWS_WITH(attention(constant(Array<float>::zeros({2, 3, 5}))), contains("it got (2, 3, 5)"));
+    CHECK_THROWS_WITH(attention(constant(Array<float>::zeros({2, 3, 5}))), contains("but got (2, 3, 5)"));
     CHECK_THROWS_WITH(Flatten<float>()(constant(Array<float>({}, {1}))), contains("[flatten]"));
     CHECK_THROWS_WITH(Linear<float>(4, 2, any)(constant(Array<float>::zeros({2, 3}))), contains("[linear]"));
 }

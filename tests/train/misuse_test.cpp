@@ -307,7 +307,7 @@ TEST_CASE("misuse table: every public function that changes something is listed"
         {"autograd/var.hpp",
          "Var",
          {"bool", "value", "item", "shape", "requires_grad", "has_grad", "grad", "node", "is_last_handle",
-          "into_node", "checked", "start", "require_own_thread", "t"}},
+          "into_node", "checked", "run_backward", "require_own_thread", "t"}},
         {"train/window.hpp",
          "Window",
          {"empty", "full", "micro_batches", "planned_micro_batches", "updates", "items", "optimizer",

@@ -282,8 +282,8 @@ TEST_CASE("NonFinite: a non-finite gradient throws an Error, or drops its micro-
         run(NonFinite::raise, total, [](const One& one, Window<double>& window) {
             CHECK_THROWS_WITH(window.finish(), contains("1 elements of the gradients are infinite or NaN"));
             CHECK(one.gradient_of_step() == 0);
-            CHECK_THROWS_WITH(window.finish(), contains("discard() it"));
-            CHECK_THROWS_WITH(window.add(one.loss({1})), contains("discard() it"));
+            CHECK_THROWS_WITH(window.finish(), contains("discard() the window"));
+            CHECK_THROWS_WITH(window.add(one.loss({1})), contains("discard() the window"));
             window.discard();
             window.add(one.loss({2, 2, 2, 2, 2, 2}));
             CHECK(window.finish().stepped);
