@@ -115,7 +115,7 @@ public:
     }
     void allocate_zeros();
     S* raw() { return data_; }        // for a buffer that is new or not shared: does not copy it
-    void unshare();                   // copies the buffer; the copy keeps its version and the class parameter
+    void unshare();                   // copies the buffer; keeps the version and MemoryClass::parameter
     void share(const Array& other) {  // shares the buffer of an array with the same shape and device
         memory::detail::ref(other.storage_);
         reset();
@@ -159,7 +159,7 @@ template <class S> std::string to_string(const Array<S>& array, int digits = 4);
 template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& array);
 
 namespace detail {
-// Throws Error, unless only an optimizer on another thread has replaced the value: `saved` is then unchanged.
+// Throws Error, except after an optimizer on another thread replaced the value, which leaves `saved` as is.
 [[gnu::cold]] void require_not_modified(const char* op, const memory::detail::Storage* saved,
                                         std::uint32_t version, const Shape& shape);
 
@@ -201,7 +201,7 @@ private:
 [[noreturn]] void fail_devices(const char* op, Device a, Device b);
 [[noreturn]] void fail_without_memory(const char* op);
 
-// Returns whether only x uses its temporary buffer, so that the buffer may be overwritten.
+// Returns whether only x uses its temporary buffer, and all of it, so that the buffer may be overwritten.
 template <class S> [[gnu::always_inline]] inline bool can_be_overwritten(const Array<S>& x) {
     const memory::detail::Storage* const storage = x.storage();
     return storage && memory::detail::is_unique_temporary(storage) &&
@@ -234,8 +234,8 @@ template <class S> [[gnu::always_inline]] inline void make_unique_buffer(Array<S
         replace_by_copy(x);
 }
 
-// Call this before an intended in-place update. If x is saved for backward(), x moves to a copy. backward()
-// then throws on this thread, and still uses the old buffer on other threads.
+// Call this before an intended in-place update. If x is saved for backward(), x moves to a copy. A graph of
+// this thread that saved x then throws in backward(); graphs of other threads still use the old buffer.
 template <class S> void before_in_place_update(Array<S>& x) {
     if (!x.storage() || memory::detail::saved_count(x.storage()) == 0) return;
     const Array<S> saved = x;

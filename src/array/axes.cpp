@@ -17,7 +17,7 @@ namespace {
 
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
-// Returns whether the operand repeats for more than `ordered_row` elements of the last axes, without axis 0.
+// Returns whether more than `ordered_row` adjacent outputs, at one index of axis 0, read one operand element.
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;
@@ -117,8 +117,8 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
             r.fold.inner *= extent;
     }
     r.shape = Shape(extents);
-    r.fold.in_order = reduced[0] && r.fold.reduced <= ordered_sum;
-    if (alternations > 2 || (alternations == 2 && reduced[0])) {  // the reduced axes are not adjacent
+    r.fold.in_order = reduced[0] && r.fold.reduced <= ordered_sum;  // longer sums are split in halves
+    if (alternations > 2 || (alternations == 2 && reduced[0])) {    // the reduced axes are not adjacent
         r.fold.outer *= r.fold.inner;
         r.fold.inner = 1;
         r.order = kept;

@@ -14,7 +14,7 @@
 
 namespace tally::detail {
 
-// True while a window runs backward() on this thread: it has locked its parameters, so additions may wait.
+// True while a window runs backward() on this thread and may defer rows, because it locks its parameters.
 inline constinit thread_local bool deferring_rows = false;
 
 struct DeferRowsScope : private ScopedValue<bool> {

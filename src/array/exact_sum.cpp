@@ -19,7 +19,7 @@ constexpr std::int64_t digit_base = std::int64_t{1} << digit_bits;
 constexpr std::int64_t positive_infinity = 1, negative_infinity = std::int64_t{1} << 21,
                        not_negative_zero = std::int64_t{1} << 42, count_mask = (std::int64_t{1} << 21) - 1;
 
-// IEEE 754: a number is fraction * 2^exponent * the smallest positive number. Its bits lack the leading 1.
+// IEEE 754: a number is fraction * 2^exponent * the smallest positive number. fraction() adds the leading 1.
 template <class S> struct Format {
     using Word = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
     static constexpr int mantissa_bits = std::numeric_limits<S>::digits - 1;
@@ -81,7 +81,7 @@ public:
 private:
     std::uint64_t digit(int k) const {
         const auto at = static_cast<std::size_t>(k - static_cast<int>(lowest_));
-        return at < magnitude_.size() ? magnitude_[at] : 0;  // below the lowest `at` is huge
+        return at < magnitude_.size() ? magnitude_[at] : 0;  // if k < lowest_, `at` wraps to a huge number
     }
     void negate() {
         std::uint64_t carried = 1;
@@ -198,7 +198,7 @@ template <class S> void ExactSum<S>::add_digits(std::span<const S> summand) {
             signs[i] = bits & F::sign ? -1 : 0;
             highest = std::max(highest, exponents[i] + F::mantissa_bits);
         }
-        highest = std::min(highest / digit_bits, range_.highest);  // zeros alone may exceed this
+        highest = std::min(highest / digit_bits, range_.highest);  // zeros may exceed a range from a file
         for (std::int64_t k = range_.lowest; k <= highest; ++k) {
             std::int64_t* const digits =
                 digits_.raw() + shape_.size() * static_cast<std::size_t>(k - range_.lowest) + from;

@@ -11,7 +11,7 @@ namespace tally {
 
 namespace grad_flag {
 inline constexpr std::uint8_t present = 1;       // the gradient has been written
-inline constexpr std::uint8_t first_write = 16;  // by a backward function; on a leaf: by the one now running
+inline constexpr std::uint8_t first_write = 16;  // a backward function wrote first; on a leaf, the last one
 // A window sets the next two flags on the parameters whose gradients it accumulates.
 inline constexpr std::uint8_t locked = 2;              // only the window may modify, clear or step
 inline constexpr std::uint8_t backward_locked = 4;     // only the window may run backward() into it
@@ -43,10 +43,10 @@ inline bool is_backward_locked(std::uint8_t grad_flags) {
 [[noreturn]] void throw_locked(const char* call, const std::string& parameter);
 [[noreturn]] void throw_holds_average(const char* call, std::size_t parameter);
 
-inline constinit thread_local std::uint64_t backward_calls = 0;  // outermost passes; GradCache counts one
+inline constinit thread_local std::uint64_t backward_calls = 0;  // outermost passes; a GradCache counts once
 
-// Call this before modifying a value: if it is a moving average, swap() would later undo the modification.
 [[noreturn]] void throw_average_not_writable(const char* call);
+// Call this before modifying a value: if it is a moving average, swap() would later undo the modification.
 inline void require_not_averaged(const char* call, std::uint8_t grad_flags) {
     if (grad_flags & grad_flag::holds_average & ~ignored_flags) [[unlikely]]
         throw_average_not_writable(call);

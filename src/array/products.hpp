@@ -36,8 +36,8 @@ inline Product product_for_b(const Product& p) {
                          : Product{p.k, p.n, p.m, !p.transpose_a, false};
 }
 
-// Runs one product for each member of a batch. In a backward product, a or b is dy: places() takes the
-// numbers of the matrices of A, B and C in the plan, and returns the numbers of the matrices of a, b and c.
+// Runs one product for each member of a batch. `batch` gives the matrix numbers of the forward A, B and C.
+// places() maps them to the numbers in a, b and c, because a backward product has dy as a or b.
 template <class S, class Places> void multiply_each(const StridedIndex<2>& batch, const Product& p,
                                                     const Array<S>& a, const Array<S>& b, Into<S[]> c,
                                                     Places places) {

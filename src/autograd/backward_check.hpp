@@ -20,7 +20,7 @@ namespace tally {
 namespace instrumentation {
 
 inline constinit thread_local bool checks = false;  // CheckRules sets it to check every backward function
-inline constinit thread_local bool skip_first_round = false;  // for the next check
+inline constinit thread_local bool skip_first_round = false;  // the next run_checked() skips the first round
 
 inline bool set_checks(bool enabled) {  // also adds checksums to saved buffers; returns the old value
     memory::detail::checksum_saved = enabled;
@@ -30,7 +30,7 @@ inline bool set_checks(bool enabled) {  // also adds checksums to saved buffers;
 }  // namespace instrumentation
 
 namespace detail {
-// The thread id in the first round. Because no graph has this id, the use of a graph throws an error.
+// The thread id while a backward function is only checked. Earlier graphs have another id: their use throws.
 inline constexpr std::uint32_t graphless_thread_id = ~std::uint32_t{0};
 class GraphUsedDuringCheck : public Error {
     using Error::Error;
@@ -40,7 +40,7 @@ class GraphUsedDuringCheck : public Error {
 namespace backward_check {
 
 [[noreturn]] void throw_saved_modified(const char* op, const std::string& description);
-[[noreturn]] void throw_read_only_modified(const char* op, std::size_t which);
+[[noreturn]] void throw_read_only_modified(const char* op, std::size_t which);  // 0: dy; i + 1: saved value i
 [[noreturn]] void throw_nothing_written(const char* op, std::size_t input);
 [[noreturn]] void throw_not_fully_set(const char* op, std::size_t input, std::size_t elements);
 [[noreturn]] void throw_assigned_instead_of_added(const char* op, std::size_t input, std::size_t elements);

@@ -30,7 +30,7 @@ void BackwardPass::run() {
 
 [[gnu::cold, gnu::noinline]] void BackwardPass::run_observed(Node& node) {
     const auto notify_after_backward = [&] {
-        // The backward function may have ended the ObserverScope.
+        // The backward function may have ended the Observer::Scope.
         if (instrumentation::detail::observer) instrumentation::detail::observer->after_backward(node);
     };
     ++node.refs;  // backward() drops the pass's reference, but after_backward() still reads the node

@@ -42,7 +42,7 @@ public:
             return true;
         }
         if (state == State::leaf) {
-            // rollback_gradients() must not clear a gradient that an earlier backward function wrote first.
+            // Forgets an earlier first write: rollback_gradients() clears only those of the next function.
             node->grad_flags &= static_cast<std::uint8_t>(~grad_flag::first_write);
             return oldest_target_id_ == 0 || node->is_grad_target;
         }

@@ -31,7 +31,7 @@ struct ThreadContext {
     bool recording = true;                 // false inside NoGrad
     bool keep_values = false;              // true inside KeepValues
     Interceptor* interceptor = nullptr;    // sees each operation before it becomes a node (recorder.hpp)
-    const Node* current_node = nullptr;    // the node whose backward function is running
+    const Node* current_node = nullptr;    // operation whose backward function was called last in this pass
     Node** pending_destruction = nullptr;  // the list that destroy_iteratively() is processing
 };
 inline constinit thread_local ThreadContext context;
@@ -67,7 +67,7 @@ public:
     std::uint32_t thread_id;
     detail::State state;
     mutable std::uint8_t grad_flags = 0;  // bits of grad_flag (gradient.hpp)
-    bool is_grad_target = false;          // grad() returns the gradient of this node
+    bool is_grad_target = false;          // a target of grad(); sgd_step() also uses it to find duplicates
     bool keeps_values;                    // recorded inside KeepValues
 
 protected:

@@ -38,7 +38,7 @@ template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_inp
     }
 }
 
-// The input nodes. An input that needs no gradient is null, inside KeepValues only from backward() on.
+// An input that needs no gradient is null. Nodes made inside KeepValues drop such inputs only in backward().
 template <class T, class Nodes> class Inputs {
 public:
     void assign(Nodes nodes) { nodes_ = std::move(nodes); }
@@ -97,7 +97,7 @@ public:
     std::vector<GradientRef<T>> gradients() const {
         std::vector<GradientRef<T>> all;
         for_each_input(nodes_, [&](ValueNode<T>* input) {
-            if (input) input->has_gradient();  // flushes the deferred rows
+            if (input) input->has_gradient();  // adds deferred rows first (deferred_weight_grad.hpp)
             all.push_back(input ? input->grad_ref() : GradientRef<T>());
         });
         return all;
@@ -111,7 +111,7 @@ private:
 template <class T, class Name, class Nodes, class Backward, class... Saves> class Operation final
     : public ValueNode<T> {
 public:
-    // The attribute flatten saves time here and in free(), because the callees are shorter than a call.
+    // The attribute flatten saves time here and in free(), because inlined callees are shorter than calls.
     [[gnu::flatten]] Operation(Name name, T&& v, const std::tuple<Saves...>& saves, Backward&& function)
         : ValueNode<T>(std::move(v), State::fresh),
           saved_(saved_values(saves, &v)),

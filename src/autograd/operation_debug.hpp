@@ -35,7 +35,7 @@ template <class Op>
             const backward_check::BackwardCall<T> call{operation.op(), operation.gradient,
                                                        operation.gradients(), context.thread_id};
             const auto has_gradient = [](const GradientRef<T>& grad) { return grad && grad.is_present(); };
-            bool any_gradient = false;  // if true, a missing write shows only in a run into temporary nodes
+            bool any_gradient = false;  // hides a missing write, so the function first runs into temporaries
             for (const GradientRef<T>& grad : call.grads) any_gradient = any_gradient || has_gradient(grad);
             if constexpr (Op::custom)
                 if (any_gradient) {

@@ -27,7 +27,7 @@ struct InputIdentity {
 // One entry of save(): the value that the backward function will read, if any.
 struct SavedRef {
     const void* address;                     // null if the value is not needed
-    std::uint64_t (*checksum)(const void*);  // for labels, indices and conditions; null for other values
+    std::uint64_t (*checksum)(const void*);  // for integer arrays (labels, indices, conditions); else null
 };
 
 // An operation whose result was computed. The result becomes a node only if `recorded` is true.
@@ -38,7 +38,7 @@ public:
     const void* const result;    // the address of the result
     const std::size_t operands;  // the number of operands
     const std::span<const SavedRef> saved;
-    const std::optional<std::uint64_t> captured_checksum;  // of captured numbers; empty if unknown
+    const std::optional<std::uint64_t> captured_checksum;  // of the backward function's captures, if known
 
     // `which` is the index of an operand.
     virtual OpInput operand(std::size_t which) const = 0;

@@ -22,7 +22,7 @@ template <class T> struct SaveRequest {
     }
 };
 template <class T> inline const T unsaved_value{};
-// For a value that is never read. `Slot` makes the types of several differ, so that they take no memory.
+// For a value that is never read. `Slot` makes the types in a tuple distinct, so that they take no memory.
 template <class T, int Slot> struct NothingSaved {
     struct saved {
         explicit saved(const T*) {}
@@ -42,7 +42,7 @@ template <class... T> std::tuple<detail::SaveRequest<T>...> save(const T&... x) 
 template <class T> detail::SaveRequest<T> save_if(bool needed, const T& value) {
     return {needed ? &value : nullptr};
 }
-// For functors. `EverNeeded` is false if no gradient can read `value`, and `Slot` is the index in the tuple.
+// For elementwise.hpp: `EverNeeded` is false if no gradient reads `value`; `Slot` is its index in the tuple.
 template <bool EverNeeded, int Slot, class T> auto save_if(bool needed, const T& value) {
     if constexpr (EverNeeded)
         return save_if(needed, value);

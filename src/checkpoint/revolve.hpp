@@ -24,7 +24,7 @@ namespace detail {
 // Returns p(l, c), the number of steps that run without being recorded.
 std::uint64_t revolve_cost(std::uint64_t steps, std::uint64_t snapshots);
 // Returns after how many steps to take the next snapshot. `snapshots` includes the snapshot before these
-// steps. The result steps - 1 means that the last step is recorded next.
+// steps. If it returns steps - 1, no snapshot follows: the last step is recorded next.
 std::uint64_t revolve_split(std::uint64_t steps, std::uint64_t snapshots);
 
 // The cost of a Revolve so far.
@@ -65,7 +65,7 @@ public:
     Run(const Revolve& of, const Var<T>& x)
         : steps_(of.steps_), max_snapshots_(of.max_snapshots_), count_(of.count_), x_(x) {}
 
-    // Returns the step before which to take the next snapshot between steps `at` and `to`.
+    // Returns the step in (at, to] whose input is the next snapshot; `to` means that there is none.
     std::size_t next_snapshot(std::size_t at, std::size_t to) const {
         const std::size_t free = max_snapshots_ - taken_.size();  // includes the snapshot at `at`
         return at == to ? to : at + static_cast<std::size_t>(detail::revolve_split(to - at + 1, free));
@@ -79,8 +79,8 @@ public:
         while (!taken_.empty() && taken_.back().step > step) taken_.pop_back();
         std::size_t at = taken_.empty() ? 0 : taken_.back().step;
         T value = taken_.empty() ? x_.value() : taken_.back().value.get("revolve");
-        detail::TraceLog log;
-        const detail::CheckpointTrace again(log, detail::CheckpointTrace::Mode::replay);  // is_recomputing()
+        detail::TraceLog log;  // for `again`, which makes is_recomputing() return true in the steps
+        const detail::CheckpointTrace again(log, detail::CheckpointTrace::Mode::replay);
         const NoGrad off;
         while (at < step) {
             const std::size_t to = next_snapshot(at, step);

@@ -51,7 +51,7 @@ bool CheckpointTrace::on_operation(OpInfo& operation) {
 void CheckpointTrace::record_op(const OpInfo& operation) {
     for (const SavedRef& value : operation.saved)
         if (value.address) note_saved_value(value, operation);
-    if (!operation.captured_checksum) need(next_index());  // unknown numbers: compare the value instead
+    if (!operation.captured_checksum) need(next_index());  // its value must show whether the numbers changed
     if (instrumentation::detail::observer) notify_without_node(operation.op, operation.result_info());
     note_captured_inputs(operation);
     log_.steps.push_back({operation.op, log_.verified ? operation.result_checksum() : 0,

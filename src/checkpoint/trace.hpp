@@ -59,7 +59,7 @@ struct TraceLog {
         std::string op;
         std::uint64_t checksum;     // of the result
         std::uint64_t inputs;       // a checksum of the operands and of the captured numbers
-        CapturedInputs captured{};  // read by the operation, and by constants computed just before
+        CapturedInputs captured{};  // read by this operation and by constant operations since the last entry
     };
     std::vector<Entry> steps;
     std::vector<HeldBuffer> held_buffers;  // keeps the addresses of parameters and constants unique
@@ -86,9 +86,9 @@ public:
     bool is_recording() const { return mode_ == Mode::record; }
     bool is_recomputing() const { return !is_recording() || (outer_ && outer_->is_recomputing()); }
 
-    // Ends the first run. Returns the index of each result's operation if the result is worth saving, because
-    // a backward function reads the result and the second run would otherwise have to compute it. `can_save`
-    // is false if the caller does not store saved results.
+    // Ends the first run. For each result, returns the index of its operation, or nothing if saving it gains
+    // nothing. Saving gains if a backward function reads the result and the second run would compute it only
+    // for that. `can_save` is false if the caller does not store saved results.
     std::vector<std::optional<std::size_t>> end_first_run(const std::vector<const Node*>& results,
                                                           bool can_save = true);
     void finish_replay(const std::vector<const Node*>& results) const;
@@ -118,7 +118,7 @@ private:
     const Mode mode_;
     const bool skip_compute_before_;
     std::vector<std::uint64_t> ids_;             // of the operations' results
-    std::vector<std::size_t> saves_own_result_;  // indices of operations whose backward functions do so
+    std::vector<std::size_t> saves_own_result_;  // indices of operations that save their own results
     CapturedInputs captured_;                    // since the last operation
     std::uint64_t last_buffer_ = 0;              // the buffer that was held last
 };

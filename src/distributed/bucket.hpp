@@ -10,7 +10,7 @@
 
 namespace tally::detail {
 
-// An owner holds this by unique_ptr, and releases it after a failed sum, because MPI may still write to it.
+// An owner holds this by unique_ptr, and leaks it after a failed sum, because MPI may still write to it.
 template <class T> struct Bucket {
     std::vector<T> numbers, scratch;
 

@@ -172,7 +172,7 @@ void ProcessGroup::fail(const std::string& call, const std::string& why) noexcep
 }
 
 // After the timeout all processes exchange messages once more. A process that does not answer even then has
-// stopped, and the message names that process instead of one that waits itself.
+// stopped, so the error names that process, and not one that is only waiting for it.
 void ProcessGroup::wait_or_fail(const std::string& call, const std::string& where, const std::string& missing,
                                 const std::function<bool()>& done) {
     require_connected(call);

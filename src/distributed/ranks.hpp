@@ -98,7 +98,7 @@ private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine = "");
     void require_equal(const std::string& call, const Named& lines,
                        const std::string& way_out = "; make them equal on all processes");
-    void require_equal_and_reset(const std::string& call, const Named& lines);
+    void require_equal_and_reset(const std::string& call, const Named& lines);  // resets others_get_error_
     Named checksums() const;
     void require_equal_totals(const std::vector<std::string>& all);
     void require_equal_written_weights(const std::vector<std::string>& all);

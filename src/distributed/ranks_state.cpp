@@ -72,7 +72,7 @@ template <class F> void or_report(ProcessGroup& processes, const std::string& ca
     }
 }
 
-// Returns the entries of this process's own, and adds all other entries of the window to `shared`.
+// Returns the entries that differ between processes, and adds all other entries of the window to `shared`.
 template <class S> TrainingState own_part(const Window<S>& window, Module<S>* model, TrainingState& shared) {
     for (const auto& [name, entry] : shared.entries())
         if (name.starts_with("window/") || name.starts_with("processes/"))

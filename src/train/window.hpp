@@ -105,7 +105,7 @@ public:
     using V = Var<Array<S>>;
 
     // Throws if a parameter already has a gradient. With a reducer, the results of finish() are over all
-    // processes, but each process plans its own micro-batches. `extra_options` must be equal, too.
+    // processes. Each plans its own micro-batches; other options and `extra_options` must be equal on all.
     Window(Optimizer<S>& optimizer, Options options = {}, detail::GradientReducer<S>* reducer = nullptr,
            typename detail::GradientReducer<S>::Named extra_options = {});
     Window(const Window&) = delete;
@@ -138,7 +138,7 @@ public:
         mark_broken_on_error(f);
         lock_.snapshot();
     }
-    // Runs f. Its backward() adds a further part of the gradient to the micro-batch of the last add().
+    // Runs f, which calls backward() for a further part of the gradient of the last add()'s micro-batch.
     template <class F> void backward(F f) {
         if (noise_estimator_) noise_estimator_->throw_measured();
         if (exact_) exact_->begin();
@@ -173,7 +173,7 @@ public:
 
     // Updates the parameters and opens the next window. If the window is not full, options().tail decides.
     // Allocates all memory before the first parameter changes, so that an OutOfMemory leaves all parameters
-    // unchanged. Throws if the losses do not add up to the announced total.
+    // unchanged. Throws if the counts of the losses do not add up to Options::total.
     Result finish() { return end_window("finish", false); }
     // Call this at the end of an epoch. Does nothing if no process added a micro-batch, and otherwise works
     // like finish(), except that options().tail also decides about a total that was not reached.
@@ -184,7 +184,7 @@ public:
     // gradients, optimizer, average and counts. With a model, also saves its buffers and pending effects.
     void save(TrainingState& state, const std::string& under, Module<S>* model = nullptr) const;
     // Throws and changes nothing if an option differs, a number is out of range, an entry is missing or
-    // unknown, or memory runs out. A schedule is compared at updates that were already made.
+    // unknown, or memory runs out. A schedule is compared by its rates at updates already made.
     void load(const TrainingState& state, const std::string& under, Module<S>* model = nullptr) {
         validate_state(state, under, model, options_.micro_batches)();
     }
@@ -243,8 +243,8 @@ private:
     void require_all_stages() const;
     void require_countable(double counted, std::int64_t items) const;
     void require_loss_added(const char* call) const;
-    void require_some_gradient(const char* call) const;
-    void require_gradient_reached(const char* call) const;
+    void require_some_gradient(const char* call) const;     // throws if no parameter has a gradient
+    void require_gradient_reached(const char* call) const;  // throws if the last loss reached no parameter
     std::uint64_t window_seed() const;
     void update(Result& result, const detail::WindowTotals& all);
     void step(Result& result, const detail::WindowTotals& all);
@@ -277,7 +277,7 @@ private:
     std::vector<bool> had_gradient_;
     bool broken_ = false;                                  // an error left the gradients unfinished
     mutable bool saved_ = false;                           // save() ran after the last micro-batch
-    int exceptions_at_open_ = std::uncaught_exceptions();  // with more in ~Window(), an error is unwinding
+    int exceptions_at_open_ = std::uncaught_exceptions();  // if ~Window() counts more, an error destroys it
 };
 
 extern template class Window<float>;

@@ -34,8 +34,8 @@ template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) 
             std::move(x));
 }
 
-// Saves what the gradients of operands that need one can read. A number counts as an operand that needs one,
-// because the test would take longer than the copy.
+// Saves only the values that the needed gradients read. For numbers, treats both gradients as needed, because
+// testing takes longer than copying.
 template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     constexpr bool may_read_a = F::for_a.a || F::for_b.a, may_read_b = F::for_a.b || F::for_b.b,
                    may_read_y = F::for_a.y || F::for_b.y, is_number = detail::Number<T>;

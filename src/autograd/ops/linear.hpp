@@ -83,7 +83,7 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
 }
 }  // namespace detail
 
-// Computes x (..., in) · w (in, out) + bias (out) in one pass. backward() writes to both gradients directly.
+// Computes x (..., in) · w (in, out) + bias (out) in one pass.
 template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
     const auto plan = detail::plan_linear("linear", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
