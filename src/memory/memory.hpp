@@ -135,7 +135,8 @@ struct Report {
     std::uint64_t reused = 0;       // allocations from a free list
 };
 
-Report report(Device device = Device::cpu);  // for all threads together
+Report report(Device device = Device::cpu);   // for all threads together
+std::string to_string(const Report& report);  // a table with one line for each class
 
 // Bytes in use now, and the most since the program began or since reset_peak().
 std::size_t in_use(Device device = Device::cpu);
@@ -156,7 +157,6 @@ void fail_allocation(std::uint64_t n);
 // Fills fresh buffers with NaN bytes, as debug builds do by default. Returns the previous setting.
 bool set_poison(bool on);
 std::size_t budget(Device device = Device::cpu);
-std::string to_string(const Report& report);  // a table with one line for each class
 }  // namespace detail
 
 }  // namespace memory

@@ -8,7 +8,7 @@
 
 namespace tally::memory {
 
-std::string detail::to_string(const Report& report) {
+std::string to_string(const Report& report) {
     constexpr const char* names[] = {"parameters", "gradients", "saved", "temporary"};
     std::string text = "                in use        peak\n";
     const auto row = [&text](const char* name, std::size_t now, std::size_t peak) {

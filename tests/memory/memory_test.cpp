@@ -455,7 +455,7 @@ TEST_CASE("format_bytes, to_string: format sizes and the report's table") {
     report.cached = 64;
     report.allocations = 12;
     report.reused = 10;
-    CHECK(memory::detail::to_string(report) ==
+    CHECK(memory::to_string(report) ==
           "                in use        peak\n"
           "parameters     2.0 KiB     2.0 KiB\n"
           "gradients          0 B         0 B\n"
@@ -465,6 +465,6 @@ TEST_CASE("format_bytes, to_string: format sizes and the report's table") {
           "cached 64 B, no budget; 12 allocations, 10 of them reused\n");
     report.budget = MiB;
     report.largest_free = 512 * KiB;
-    CHECK_THAT(memory::detail::to_string(report),
+    CHECK_THAT(memory::to_string(report),
                contains("budget 1.0 MiB (largest free block 512.0 KiB); 12 allocations"));
 }

@@ -257,6 +257,7 @@ row("picture", "operand sum(w.x)", "name \"loss\"")
 row("to_dot", "fixed Diagram()", right="error", all=False)
 row("to_svg", "fixed Diagram()", right="error", all=False)
 row("memory::report", "fixed Device::cpu")
+row("memory::to_string", "fixed memory::report()")
 row("memory::set_budget", "fixed 1000000", "fixed Device::cpu", right="error")  # while arrays exist
 row("memory::reset_peak", "fixed Device::cpu")
 row("memory::drop_cache", "fixed Device::cpu")

@@ -121,7 +121,8 @@ TEST_CASE("published: the bubble is (p - 1)/m of the work, and a third of that f
     for (int p = 2; p <= 8; ++p)
         for (int m = p; m <= 4 * p; m += p) {
             const double work = 3 * m;
-            const double one = tally::Timetable::of(PipeSchedule::one_forward_one_backward, p, m).seconds - work;
+            const double one =
+                tally::Timetable::of(PipeSchedule::one_forward_one_backward, p, m).seconds - work;
             CHECK(near(one / work, double(p - 1) / m));
             CHECK(near(tally::detail::zero_bubble(p, m).seconds - work, one / 3));
         }
