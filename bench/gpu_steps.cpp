@@ -88,9 +88,9 @@ bool race(const Row& row, const char* floor_name, const std::function<void()>& f
     std::vector<Contestant> contestants{{"tally", row.run, repeats(row.run, settings)}};
     if (floor) contestants.push_back({floor_name, floor, repeats(floor, settings)});
 
-    const std::uint64_t before = waits(settings.device);
+    const std::uint64_t before = detail::waits(settings.device);
     const auto times = bench::measure(contestants, settings.rounds, [&] { settings.finish(); });
-    const std::uint64_t waited = waits(settings.device) - before;
+    const std::uint64_t waited = detail::waits(settings.device) - before;
 
     std::printf(R"({"row": "%s", "per": "%s", "moved": %zu, "waits": %llu, "check": %.9g, "contestants": [)",
                 row.name.c_str(), row.per.c_str(), row.moved, static_cast<unsigned long long>(waited), check);
@@ -219,8 +219,8 @@ int main(int argc, char** argv) try {
         else
             settings.wanted.emplace_back(word);
     }
-    if (settings.device == Device::cuda && !peer::unavailable_reason().empty())
-        return std::fprintf(stderr, "skipped: %s\n", peer::unavailable_reason().c_str()), 77;
+    if (settings.device == Device::cuda && !backend::unavailable_reason().empty())
+        return std::fprintf(stderr, "skipped: %s\n", backend::unavailable_reason().c_str()), 77;
     set_threads(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 8u)));
     std::printf(R"({"device": "%s", "rounds": %d})"
                 "\n",

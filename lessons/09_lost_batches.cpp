@@ -79,7 +79,7 @@ struct LostBatches : Toy {
         Sgd sgd({w}, {.learning_rate = 0.1});
         Window window(sgd, {.micro_batches = pieces, .total = 6});
         code(1);
-        for (const auto& part : parts) window.add(make_loss(matmul(part, w)));
+        for (const auto& part : parts) window.add(Loss(matmul(part, w)));
         show("w.grad", w.grad());
         check_equal("the full batch, bit for bit", w.grad(), full);
         window.finish();
@@ -131,7 +131,7 @@ struct LostBatches : Toy {
                 .to(device);
         };
         const auto W = parameter(random({width, units}, 0));
-        const std::int64_t nodes_before = live_nodes();
+        const std::int64_t nodes_before = Node::live_count();
         const std::size_t before = memory::in_use(device);
         memory::reset_peak(device);
         std::int64_t nodes = 0;
@@ -142,7 +142,7 @@ struct LostBatches : Toy {
         };
         for (int k = 1; k <= parts; ++k) {
             losses.push_back(loss_of(k));
-            nodes = std::max(nodes, live_nodes() - nodes_before);
+            nodes = std::max(nodes, Node::live_count() - nodes_before);
             if (how != How::at_once) continue;
             losses.back().backward();
             losses.clear();
@@ -162,7 +162,7 @@ struct LostBatches : Toy {
         if (listing == Listing::window) {
             Window window(sgd, {.micro_batches = every});
             for (const auto& own : split(w, 1)) {
-                window.add(make_loss(own));
+                window.add(Loss(own));
                 if (window.full()) window.finish();
             }
             window.flush();

@@ -103,11 +103,11 @@ struct Unequal : Toy {
         Sgd sgd({v}, {.learning_rate = 1});
         Window window(sgd);
         code(2);
-        for (const auto& micro : split(x, sizes)) window.add(make_loss(matmul(micro, v)));
+        for (const auto& micro : split(x, sizes)) window.add(Loss(matmul(micro, v)));
         const auto finished = window.finish();
         const Tensor found = Array<real>::zeros({3}, options().device) - v;
         note(
-            "A Window keeps a sum and a count, here of the rows of y = matmul(micro, v): make_loss(y) has "
+            "A Window keeps a sum and a count, here of the rows of y = matmul(micro, v): Loss(y) has "
             "both.");
         show("the window's gradient", found);
         check_equal("its count", finished.count, 6);
@@ -124,7 +124,7 @@ struct Unequal : Toy {
         const auto v = zeros();
         Sgd sgd({v}, {.learning_rate = 1});
         Window window(sgd);
-        for (const auto& micro : split(rows, cut)) window.add(make_loss(matmul(micro, v)));
+        for (const auto& micro : split(rows, cut)) window.add(Loss(matmul(micro, v)));
         window.finish();
         std::vector<real> gradient = v.value().to_vector();
         for (real& component : gradient) component = -component;

@@ -34,8 +34,8 @@ struct TheTail : Toy {
                 say("{} / 16 makes {}, and {} = {} x {} + {}.", images, micros, micros, n, micros / n, left));
         auto epoch = table({"at a time", "batches", "updates", "in the last: batches", "images"});
         for (const std::int64_t k : {1, n}) {
-            const auto micro_batches = split(in_order(images), 16 * n / k);
-            const auto windows = split(in_order(std::int64_t(micro_batches.size())), k);
+            const auto micro_batches = split(Items::in_order(images), 16 * n / k);
+            const auto windows = split(Items::in_order(std::int64_t(micro_batches.size())), k);
             const auto whole = std::int64_t(windows.size()) - 1;
             epoch.row(16 * n / k, std::int64_t(micro_batches.size()), whole + 1, windows.back().count(),
                       images - whole * 16 * n);
@@ -83,7 +83,7 @@ struct TheTail : Toy {
             "fills it.");
         // The loss of row i is w_i, so a descent with rate 1 from 0 adds up each row's weight in -w.
         const auto counting = [](const Items& items, const Tensor& v) {
-            return make_loss(slice(v, 0, items[0], items[items.count() - 1] + 1));
+            return Loss(slice(v, 0, items[0], items[items.count() - 1] + 1));
         };
         auto counts = table({"rule", "updates", "rows 0 to 5 count"});
         const auto count_row = [&](const std::string& name, const Trained& trained) {
@@ -139,7 +139,7 @@ struct TheTail : Toy {
             double means = 0, sums = 0, count = 0;
             const auto parts = split(all, size);
             for (const auto& part : parts) {
-                const auto loss = make_loss(part);
+                const auto loss = Loss(part);
                 means += double(loss.mean().item()) / double(parts.size());
                 sums += double(loss.sum.item());
                 count += double(loss.count.item());
@@ -189,7 +189,7 @@ struct TheTail : Toy {
     template <class LossOf> static Trained train(Rule rule, const Plan& plan, LossOf loss_of) {
         const auto w = parameter(Array<real>::zeros({plan.weights}, options().device));
         Sgd sgd({w}, {.learning_rate = plan.rate});
-        const auto micro_batches = split(in_order(plan.items), plan.at_a_time);
+        const auto micro_batches = split(Items::in_order(plan.items), plan.at_a_time);
         Trained trained;
         if (rule == Rule::listing) {
             for (int epoch = 0; epoch < plan.epochs; ++epoch) {
@@ -249,9 +249,10 @@ struct TheTail : Toy {
     // Returns losses of 10 000 images from 0 to 1, in units of 2^-24; the last 16 images are hard.
     static std::vector<real> test_losses() {
         std::vector<real> losses;
-        for (std::uint64_t i = 0; i < 10000; ++i) {
-            const std::int64_t units = (i < 9984 ? 0 : 1 << 23) + (random::bits(options().seed, 3, i) >> 9);
-            losses.push_back(real(std::ldexp(double(units), -24)));
+        for (const float drawn :
+             uniform({10000}, 0, 1, {.seed = options().seed, .stream = 3}).value().to_vector()) {
+            const double units = std::floor(std::ldexp(drawn, 23)) + (losses.size() < 9984 ? 0 : 1 << 23);
+            losses.push_back(real(std::ldexp(units, -24)));
         }
         return losses;
     }

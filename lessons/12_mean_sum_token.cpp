@@ -66,7 +66,7 @@ struct MeanSumToken : Toy {
         const std::vector<real> by_window = gradient_by_window(v, [&](Window<real>& window) {
             for (const auto& micro : split(tokens, in_micro_batch)) {
                 if (window.micro_batches() == 0) code(1);
-                window.add(make_loss(matmul(micro, v)));
+                window.add(Loss(matmul(micro, v)));
             }
         });
         w.zero_grad();
@@ -102,7 +102,7 @@ struct MeanSumToken : Toy {
         const std::vector<real> shares = each.grad().to_vector();
         const auto own = zeros(110);
         const std::vector<real> fair = gradient_by_window(own, [&](Window<real>& window) {
-            for (const auto& micro : split(own, Counts{10, 100})) window.add(make_loss(micro));
+            for (const auto& micro : split(own, Counts{10, 100})) window.add(Loss(micro));
         });
         auto counts = table({"a word counts", "of the 10", "of the 100", "ratio"});
         counts.row("mean of means", shares[0], shares[109], shares[0] / shares[109]);
@@ -201,7 +201,7 @@ struct MeanSumToken : Toy {
         const auto p = weights();
         return gradient_by_window(p, [&](Window<real>& window) {
             for (const auto& micro : split(x, b)) {
-                const auto loss = make_loss(matmul(micro, p));
+                const auto loss = Loss(matmul(micro, p));
                 window.add({loss.sum + penalty(p) * in_each, loss.count});
             }
             if (once > 0) window.add_regularizer(penalty(p));
@@ -230,7 +230,7 @@ struct MeanSumToken : Toy {
         std::vector<std::int32_t> row_of_word;
         for (std::size_t sentence = 0; sentence < words.size(); ++sentence)
             row_of_word.insert(row_of_word.end(), std::size_t(words[sentence]), std::int32_t(sentence));
-        return detach(rows(x, Array<std::int32_t>({std::int64_t(row_of_word.size())}, row_of_word)));
+        return rows(x, Array<std::int32_t>({std::int64_t(row_of_word.size())}, row_of_word)).detach();
     }
 
     static Tensor zeros(std::int64_t size) { return parameter(Array<real>::zeros({size}, options().device)); }

@@ -71,7 +71,7 @@ struct OncePerUpdate {
         Sgd decays_each({decayed_each}, {.learning_rate = rate, .weight_decay = 0.5});
         Window decay_window(decays_once, {.micro_batches = n});
         for (int micro = 0; micro < n; ++micro) {
-            decay_window.add(make_loss(decayed_once * 0.0));  // no gradient, so only the decay acts
+            decay_window.add(Loss(decayed_once * 0.0));  // no gradient, so only the decay acts
             (decayed_each * 0.0).backward();
             decays_each.step();
         }
@@ -218,7 +218,7 @@ struct OncePerUpdate {
     double through_windows(Optimizer<real>& optimizer, const Tensor& w) const {
         Window window(optimizer, {.micro_batches = n});
         for (int update = 0; update < 2; ++update) {
-            for (int micro = 0; micro < n; ++micro) window.add(make_loss(w * 1.0));
+            for (int micro = 0; micro < n; ++micro) window.add(Loss(w * 1.0));
             window.finish();
         }
         return double(w.item());
@@ -257,7 +257,7 @@ struct OncePerUpdate {
         Window window(optimizer, each_once);
         for (int update = 0; update < 4; ++update) {
             for (const auto& micro : split(Toy::six_rows(), 6 / micro_batches))
-                window.add(make_loss(matmul(micro, w)));
+                window.add(Loss(matmul(micro, w)));
             window.finish();
         }
         const auto ends = w.value().to_vector(), averages = average.value(0).to_vector();

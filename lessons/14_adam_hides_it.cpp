@@ -103,7 +103,7 @@ struct AdamHidesIt {
                 (one * (-0.3) / divisor).backward();
             }
             adam_l2.step();
-            seen.row(say("{} of {}", divisor == n ? "mean" : "sum", n), grad_norm<real>({w}),
+            seen.row(say("{} of {}", divisor == n ? "mean" : "sum", n), detail::grad_norm<real>({w}),
                      double(one.item()));
         }
         check_norms(seen);
@@ -164,7 +164,7 @@ struct AdamHidesIt {
         Optimizer optimizer({w}, with);
         Window window(optimizer, {.micro_batches = n, .reduction = reduction, .weigh = Weigh::micro_batches});
         if (std::exchange(speaks, false)) code(2);
-        for (const auto& micro : split(Toy::six_rows(), 6 / n)) window.add(make_loss(matmul(micro, w)));
+        for (const auto& micro : split(Toy::six_rows(), 6 / n)) window.add(Loss(matmul(micro, w)));
         window.finish();
         std::vector<double> move;
         for (std::size_t i = 0; i < 3; ++i)

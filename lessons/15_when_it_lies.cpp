@@ -17,7 +17,7 @@ struct WhenItLies {
         const auto x = column(some_values), t = column(some_targets);
         auto gain = weight(1), bias = weight(0);
         const auto x_micro = split(x, 2), t_micro = split(t, 2);
-        std::vector<BatchStatistics<real>> own;
+        std::vector<RunningStatistics<real>::Batch> own;
         std::vector<real> after;
         for (std::size_t k = 0; k < n; ++k) {
             if (k == 0) code(2);
@@ -55,10 +55,10 @@ struct WhenItLies {
         mean(t * normed.y).backward();
         const double full = double(gain.grad().item());
         of.row(as_words(some_values, 0, items), normed.batch.mean, normed.batch.variance, full);
-        BatchStatistics<real> of_all;
+        RunningStatistics<real>::Batch of_all;
         std::vector<real> moments{normed.batch.mean.item(), normed.batch.variance.item()};
         for (std::size_t k = 0; k < n; ++k) {
-            of_all = pooled(of_all, own[k]);
+            of_all = of_all.pooled_with(own[k]);
             moments.insert(moments.end(), {own[k].mean.item(), own[k].variance.item()});
             of.row(as_words(some_values, 2 * k, 2 * k + 2) + (k == 0 ? "" : ", added"), own[k].mean,
                    own[k].variance, after[k]);
@@ -323,7 +323,7 @@ struct WhenItLies {
         check("more than 1 apart", full - micro > 1);
     }
 
-    void check_pooled(const BatchStatistics<real>& pooled, real to_gain) const {
+    void check_pooled(const RunningStatistics<real>::Batch& pooled, real to_gain) const {
         const Normed whole = by_definition(0, items);
         check_close(say("mean {}, variance {}", whole.mean, rounded(whole.variance)),
                     {pooled.mean.item(), pooled.variance.item()}, {real(whole.mean), real(whole.variance)},

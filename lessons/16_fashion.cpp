@@ -28,8 +28,8 @@ struct ARealTraining {
         auto sizes =
             table({"", "images", "batches of 64", "the last has", say("batches of {}", micro_batch)});
         const auto count = [&](const char* name, std::int64_t images) {
-            const std::vector<Items> by_64 = split(in_order(images), batch),
-                                     in_micro = split(in_order(images), micro_batch);
+            const std::vector<Items> by_64 = split(Items::in_order(images), batch),
+                                     in_micro = split(Items::in_order(images), micro_batch);
             sizes.row(name, images, by_64.size(), by_64.back().count(), in_micro.size());
             return std::vector<std::size_t>{by_64.size(),
                                             (in_micro.size() + std::size_t(n) - 1) / std::size_t(n)};
@@ -51,7 +51,7 @@ struct ARealTraining {
         Network large(options().seed), micro(options().seed);
         auto layers = table({"parameter", "shape", "numbers"});
         std::size_t numbers = 0;
-        for (const auto& [name, parameter] : named_parameters(large)) {
+        for (const auto& [name, parameter] : large.named_parameters()) {
             layers.row(name, to_string(parameter.shape()), parameter.value().size());
             numbers += parameter.value().size();
         }
@@ -143,9 +143,9 @@ struct ARealTraining {
             : first_(fashion_pixels, 512, {seed, 1}),
               second_(512, 512, {seed, 2}),
               last_(512, 10, {seed, 3}) {
-            to(*this, options().device);
+            this->to(options().device);
         }
-        void list(Members<real>& members) override {
+        void list(Members& members) override {
             members.child("0", first_);
             members.child("2", second_);
             members.child("4", last_);
@@ -180,7 +180,7 @@ struct ARealTraining {
     static Tested test(Network& network, const Pictures<real>& pictures, std::int64_t size) {
         const NoGrad off;
         Tested found;
-        const std::vector<Items> parts = split(in_order(pictures.count()), size);
+        const std::vector<Items> parts = split(Items::in_order(pictures.count()), size);
         for (const Items& part : parts) {
             const Array<std::int32_t> labels = rows(pictures.labels, part);
             const Tensor logits = network(rows(pictures.images, part));
@@ -220,9 +220,9 @@ struct ARealTraining {
     static Epoch train(Network& network, const Pictures<real>& pictures, std::int64_t size, double rate) {
         Epoch seen;
         network.passed = &seen.passed;
-        const std::vector<Items> parts = split(in_order(pictures.count()), size);
+        const std::vector<Items> parts = split(Items::in_order(pictures.count()), size);
         const std::int64_t every = std::max<std::int64_t>(1, pictures.count() / batch / 3);
-        Sgd sgd(parameters(network), {.learning_rate = rate});
+        Sgd sgd(network.parameters(), {.learning_rate = rate});
         Window window(sgd, {.total = double(batch), .tail = Tail::scale});
         std::int64_t came = 0;  // images so far
         const auto update = [&](const Window<real>::Result& done) {
@@ -294,7 +294,7 @@ struct ARealTraining {
 
     static Weights weights_of(Network& network) {
         Weights all;
-        for (const auto& parameter : parameters(network)) all.push_back(parameter.value().to_vector());
+        for (const auto& parameter : network.parameters()) all.push_back(parameter.value().to_vector());
         return all;
     }
 

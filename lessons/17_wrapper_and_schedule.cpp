@@ -32,7 +32,7 @@ struct WrapperAndSchedule {
             check("announced",
                   optimizer.announcement() == say("Wrapping 'SGD' optimizer with GA of {} steps", n));
             auto calls = table({"items", "loss", "w.grad, undivided", "updated", "w"});
-            for (const Items& items : split(in_order(8), b)) {
+            for (const Items& items : split(Items::in_order(8), b)) {
                 const auto loss = line.loss(items).mean();
                 loss.backward();
                 const auto gradient = line.w.grad().item();
@@ -85,18 +85,18 @@ struct WrapperAndSchedule {
                 optimizer.begin_epoch(epoch);
                 per_update.push_back(optimizer.window().planned_micro_batches());
                 updates.push_back(0);
-                for (const Items& item : split(in_order(8), 1)) {
+                for (const Items& item : split(Items::in_order(8), 1)) {
                     line.loss(item).mean().backward();
                     updates.back() += optimizer.step(1);
                 }
-                epochs.row(epoch, per_update.back(), updates.back(), line.loss(in_order(8)).mean());
+                epochs.row(epoch, per_update.back(), updates.back(), line.loss(Items::in_order(8)).mean());
             }
         }
         check_equal("N is 8 8 8 8 2", per_update, {8, 8, 8, 8, 2});
         check_equal("updates", updates, {1, 1, 1, 1, 4});
 
         step("What makes no sense is refused, before anything is trained.");
-        using Steps = AccumulationSteps;
+        using Steps = Trainer<real>::AccumulationSteps;
         const std::string nothing = refusal([] { Steps{std::map<std::int64_t, std::int64_t>()}; });
         const std::string none = refusal([] { Steps{0}; }), negative = refusal([] { Steps{-4}; });
         const std::string no_epoch = refusal([] { Steps({{-1, 8}}); });
@@ -147,8 +147,8 @@ struct WrapperAndSchedule {
         TrainingState state;
         code(2);
         before.optimizer.window().save(state, "training");
-        save_state(file.string(), state);
-        after.optimizer.window().load(load_state(file.string()), "training");
+        state.save(file.string());
+        after.optimizer.window().load(TrainingState::load(file.string()), "training");
         std::filesystem::remove(file);
         auto runs = table({"", "seen", "in the window", "w.grad", "w"});
         const auto row = [&](const char* name, int seen, const Run& run) {
@@ -183,7 +183,7 @@ struct WrapperAndSchedule {
         const Line line;
         Sgd sgd({line.w}, {.learning_rate = 0.02});
         Accumulate optimizer(sgd, steps, reduction);
-        for (const Items& items : split(in_order(8), size)) {
+        for (const Items& items : split(Items::in_order(8), size)) {
             if (std::exchange(speaks, false)) code(2);
             line.loss(items).mean().backward();
             optimizer.step(items.count());
@@ -201,7 +201,7 @@ struct WrapperAndSchedule {
         Sgd sgd({line.w}, {.learning_rate = 0.002});
         Accumulate optimizer(sgd, 3, Reduction::mean, policy);
         const auto epoch = [&] {
-            for (const Items& item : split(in_order(8), 1)) {
+            for (const Items& item : split(Items::in_order(8), 1)) {
                 if (std::exchange(speaks, false)) code(2);
                 line.loss(item).mean().backward();
                 optimizer.step(1);

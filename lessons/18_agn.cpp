@@ -169,7 +169,7 @@ struct Agn {
         auto w = weight(start);
         Sgd optimizer({w}, {.learning_rate = rate});
         Window window(optimizer, {.micro_batches = static_cast<std::int64_t>(items.size())});
-        for (const Item& item : items) window.add(make_loss(f(item, w)));
+        for (const Item& item : items) window.add(Loss(f(item, w)));
         window.finish();
         return w.item();
     }

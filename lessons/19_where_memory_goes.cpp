@@ -339,7 +339,7 @@ struct WhereMemoryGoes {
                 const V micro =
                     constant(x.value().slice_rows(from, std::min(from + at_a_time, items)).clone());
                 const V y = checkpoint_sequential(layers, segments, micro);
-                window.add(make_loss(y * y));
+                window.add(Loss(y * y));
             }
         }
         std::vector<real> numbers() const {

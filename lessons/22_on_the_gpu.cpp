@@ -101,10 +101,10 @@ struct OnTheGpu {
         const auto x = constant(rows.to(Device::cuda));
         const auto w = parameter(weights.to(Device::cuda).clone());
         std::vector<std::uint64_t> waited;
-        auto before = waits(Device::cuda);
+        auto before = detail::waits(Device::cuda);
         const auto count = [&] {
-            waited.push_back(waits(Device::cuda) - before);
-            before = waits(Device::cuda);
+            waited.push_back(detail::waits(Device::cuda) - before);
+            before = detail::waits(Device::cuda);
         };
         const auto micros = split(x, 6 / n);
         code(1);
@@ -244,8 +244,8 @@ struct OnTheGpu {
         Sequential<real> model(Linear<real>(fashion_pixels, 512, {seed, 1}), ReLU<real>(),
                                Linear<real>(512, 512, {seed, 2}), ReLU<real>(),
                                Linear<real>(512, 10, {seed, 3}));
-        to(model, device);
-        Sgd sgd(parameters(model), {.learning_rate = learning_rate});
+        model.to(device);
+        Sgd sgd(model.parameters(), {.learning_rate = learning_rate});
         Window window(sgd, {.total = double(batch)});
         const Array<real> images = pictures.images.to(device);
         const Array<std::int32_t> labels = pictures.labels.to(device);
@@ -254,13 +254,13 @@ struct OnTheGpu {
         using Clock = std::chrono::steady_clock;
         const auto start = Clock::now();
         const auto waited = waits(device);
-        for (const Items& part : split(in_order(count), batch)) {
+        for (const Items& part : split(Items::in_order(count), batch)) {
             for (const Items& micro : split(part, micro_batch))
                 window.add(cross_entropy(model(constant(rows(images, micro))), rows(labels, micro)));
             window.flush();  // the last window is a tail
         }
         Epoch done{{}, 0, waits(device) - waited};
-        for (const auto& parameter : parameters(model))
+        for (const auto& parameter : model.parameters())
             for (const real w : parameter.value().to_vector()) done.weights.push_back(w);
         done.seconds = std::chrono::duration<double>(Clock::now() - start).count();
         return done;

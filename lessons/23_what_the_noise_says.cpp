@@ -54,10 +54,10 @@ struct WhatTheNoiseSays {
         code(3);
         Window<real> window(sgd, {.noise = true});
         for (int micro = 0; micro < n; ++micro) window.add(loss(b, micro));
-        const Noise one = window.finish().noise;
+        const auto one = window.finish().noise;
         show("tr(Sigma), one window", one.trace());
         show("|G|^2, one window", one.square());
-        const Noise many_windows = after(100, n * b).sum;
+        const auto many_windows = after(100, n * b).sum;
         show("tr(Sigma), mean of 100", many_windows.trace());
         show("|G|^2, mean of 100", many_windows.square());
         note("No bias in either; but a single window says little about |G|^2.");
@@ -201,7 +201,7 @@ struct WhatTheNoiseSays {
     }
 
     struct Run {
-        Noise sum;
+        Window<real>::Noise sum;
         std::vector<double> tens, trace,
             square;  // the window's number in tens, and its estimates relative to the truth
         int below_0 = 0;
@@ -213,7 +213,7 @@ struct WhatTheNoiseSays {
         Run run;
         for (int draw = 0; draw < windows; ++draw) {
             for (int micro = 0; micro < n; ++micro) window.add(loss(double(items) / n, n * draw + micro));
-            const Noise one = window.finish().noise;
+            const auto one = window.finish().noise;
             const double ratio = one.trace() / one.square();
             run.tens.push_back((draw + 1) / 10.0);
             run.trace.push_back(one.trace() / d), run.square.push_back(one.square() / G2);
@@ -273,7 +273,7 @@ struct WhatTheNoiseSays {
     }
 
     // Computes the same estimates from the gradients.
-    void check_by_hand(const Noise& one) const {
+    void check_by_hand(const Window<real>::Noise& one) const {
         std::vector<real> whole(d);
         for (int micro = 0; micro < n; ++micro) {
             const auto g = mean_gradient(b, micro);

@@ -42,7 +42,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         code(3);
         const auto sums = on_ranks([&](ProcessGroup& here) {
             const Array<real> mine({3}, means[at(here.rank())]);
-            return sum_of_all(here, mine).to_vector();
+            return here.all_reduce(mine).to_vector();
         });
         const auto full = values(grad(mean(matmul(split(x, {B, 6 - B})[0], w)), {w}).front());
         show(say("one process, {}", many(B, "rows")), full);
@@ -217,7 +217,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         DataParallel<real> ranks;
         Window<real> window{sgd, {}, &ranks};
         explicit Shared(ProcessGroup& here) : ranks(here) {}
-        void add(const Tensor& rows) { window.add(make_loss(matmul(rows, v))); }
+        void add(const Tensor& rows) { window.add(Loss(matmul(rows, v))); }
         std::vector<double> finish() {  // returns the gradient and the count
             const double count = window.finish().count;
             const std::vector<double> stepped = values(v);
@@ -237,7 +237,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
     }
 
     static double mean_over(ProcessGroup& here, double mine) {
-        return double(sum_of_all(here, Array<real>::full({}, real(mine))).item()) / here.size();
+        return double(here.all_reduce(Array<real>::full({}, real(mine))).item()) / here.size();
     }
 
     // Returns a rank's w before and after each of thirty updates; train_together() returns the right course.
@@ -282,7 +282,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
     double sent_by_sums(ProcessGroup& here, int n) const {
         const auto before = here.sent().numbers;
         for (int micro = 0; micro < n; ++micro)
-            void(sum_of_all(here, grad(mean(matmul(part(here.rank()), w)), {w}).front()));
+            void(here.all_reduce(grad(mean(matmul(part(here.rank()), w)), {w}).front()));
         return double(here.sent().numbers - before);
     }
 
@@ -300,9 +300,9 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
     // Returns the results of fast, rank_order and exact sums.
     template <class F> static std::vector<real> three_sums(ProcessGroup& here, F belongs) {
         std::vector<real> all;
-        for (const auto& [reduce, how] : {std::pair(AllReduce::fast, Sum::running),
-                                          {AllReduce::rank_order, Sum::running},
-                                          {AllReduce::rank_order, Sum::exact}}) {
+        for (const auto& [reduce, how] : {std::pair(ProcessGroup::AllReduce::fast, Sum::running),
+                                          {ProcessGroup::AllReduce::rank_order, Sum::running},
+                                          {ProcessGroup::AllReduce::rank_order, Sum::exact}}) {
             DataParallel<real> ranks(here, {.reduce = reduce});
             const std::vector<real> result = window_of(belongs, how, &ranks);
             all.insert(all.end(), result.begin(), result.end());
@@ -319,7 +319,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
             Sgd<real> sgd({v}, {.learning_rate = 1});
             DataParallel<real> ranks(processes);
             Window<real> window(sgd, {}, &ranks);
-            for (int micro = 0; micro < 2; ++micro) window.add(make_loss(matmul(part(rank), v)));
+            for (int micro = 0; micro < 2; ++micro) window.add(Loss(matmul(part(rank), v)));
             if (rank == last) throw Error("[read] the third file is missing");
             window.finish();
         } catch (const Error& error) {

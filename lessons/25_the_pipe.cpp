@@ -176,7 +176,7 @@ struct ThePipe {
         int live;            // the most micro-batches that it kept
         double saved, loss;  // peak of the KiB saved for backward
     };
-    std::vector<Ran> ran(PipeSchedule schedule) const {
+    std::vector<Ran> ran(Timetable::Schedule schedule) const {
         return on_ranks([&](ProcessGroup& here) {
             const Tensor W = layer_without_gradient(here.rank());
             Pipe<real> pipe(here, {stage_of(here.rank())}, by(schedule));
@@ -232,9 +232,9 @@ struct ThePipe {
 
     // ---- tools: arrays and drawings -----------------------------------------------------------------------
 
-    static constexpr PipeSchedule gpipe = PipeSchedule::gpipe,
-                                  in_turns = PipeSchedule::one_forward_one_backward;
-    static Pipe<real>::Options by(PipeSchedule schedule) { return {schedule, options().device}; }
+    static constexpr Timetable::Schedule gpipe = Timetable::Schedule::gpipe,
+                                         in_turns = Timetable::Schedule::one_forward_one_backward;
+    static Pipe<real>::Options by(Timetable::Schedule schedule) { return {schedule, options().device}; }
 
     static Array<real> uniform(int stream) {
         return tally::uniform<real>({rows, width}, -0.5, 0.5,
@@ -315,7 +315,7 @@ struct ThePipe {
         };
         return count('.') / (double(drawing.size()) - count('\n'));
     }
-    void check_bubble(PipeSchedule schedule, const Timetable& table) const {
+    void check_bubble(Timetable::Schedule schedule, const Timetable& table) const {
         check_close("counted in the picture", dots(table.drawing(1)), (p - 1.0) / (m + p - 1), 1e-12);
         check_equal("units in all", table.seconds, 3.0 * (m + p - 1));
         const auto did = on_ranks([&](ProcessGroup& here) {

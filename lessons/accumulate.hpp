@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "tally/autograd/observer.hpp"
-#include "tally/train/accumulation_steps.hpp"
-#include "tally/train/window.hpp"
+#include "tally/train/trainer.hpp"
 
 namespace tally::lesson {
 
@@ -66,7 +65,8 @@ private:
 // changes. It also rejects two backward() calls.
 template <class S> class Accumulate {
 public:
-    Accumulate(Optimizer<S>& optimizer, AccumulationSteps steps, Reduction reduction, Tail tail = Tail::scale)
+    Accumulate(Optimizer<S>& optimizer, typename Trainer<S>::AccumulationSteps steps, Reduction reduction,
+               Tail tail = Tail::scale)
         : steps_(std::move(steps)),
           window_(optimizer, {.micro_batches = steps_.at(0), .reduction = reduction, .tail = tail}),
           calls_(optimizer.parameters()) {}
@@ -111,7 +111,7 @@ public:
     Window<S>& window() { return window_; }
 
 private:
-    AccumulationSteps steps_;
+    typename Trainer<S>::AccumulationSteps steps_;
     Window<S> window_;
     CallsReaching<S> calls_;  // since the last step()
     Observer::Scope observing_{calls_};

@@ -4,7 +4,6 @@
 #include "tally/array/exact_sum.hpp"
 #include "tally/io/idx.hpp"
 #include "tally/io/safetensors.hpp"
-#include "tally/io/state_file.hpp"
 #include "tally/io/training_state.hpp"
 #include "tally/train/accumulation_steps.hpp"
 #include "tally/train/average.hpp"
@@ -23,5 +22,4 @@
 #include "tally/train/schedule.hpp"
 #include "tally/train/trainer.hpp"
 #include "tally/train/training_log.hpp"
-#include "tally/train/weights.hpp"
 #include "tally/train/window.hpp"

@@ -8,6 +8,7 @@ A name is public if it is in namespace tally, outside tally::detail and tally::f
 tally/xtensor.hpp or is included directly by tally/core.hpp, tally/distributed.hpp, tally/tally.hpp or tally/train.hpp. A comment belongs to the
 declarations that follow it without an empty line, and a trailing comment to its line. The first comment of a header also documents the names in it.
 """
+import functools
 import re
 import sys
 from pathlib import Path
@@ -229,7 +230,7 @@ def members(source, inside, head):
 
 
 def aliases(source):
-    """A struct of detail that users fill in or read -> its name on the page: SgdOptions -> Sgd::Options."""
+    """A type of detail that users fill in or read -> its name on the page: SgdOptions -> Sgd::Options."""
     found = {}
     for use in re.finditer(r"\busing (\w+) = detail::(\w+)", source.code):
         owner = re.findall(r"(?m)^(?:template <[^>]*>\s*)?(?:class|struct) (\w+)[^;{]*\{", source.code[:use.start()])
@@ -242,6 +243,14 @@ def aliases(source):
     return found
 
 
+@functools.cache
+def aliases_of_all():
+    """The aliases of all headers, and the options in the signatures of functions."""
+    sources = [Source(path.read_text()) for path in headers()]
+    options = {name: f"detail::{name}" for source in sources for name in re.findall(r"\bdetail::(\w+(?:Options|Arg|Stream))\b", source.code)}
+    return options | {name: alias for source in sources for name, alias in aliases(source).items() if not alias.startswith("detail::")}
+
+
 def entries(source, begin=0, end=None, space=()):
     for start, stop, to, inside in declarations(source.code, begin, len(source.code) if end is None else end):
         words = plain(source.code[start:stop])
@@ -249,12 +258,12 @@ def entries(source, begin=0, end=None, space=()):
             names = (found.group(1) or "detail").split("::")
             if inside and not HIDDEN & set(names):
                 yield from entries(source, *inside, space + tuple(names))
-            elif inside and names == ["detail"] and space == ("tally",):
+            elif inside and space + tuple(names) == ("tally", "detail"):
                 for declared in declarations(source.code, *inside):
                     entry = Entry(source, *declared, space[1:])
-                    entry.alias = aliases(source).get(entry.name)
-                    if entry.alias and re.search(rf"\bstruct {entry.name}\b", entry.text):
-                        entry.text = re.sub(rf"(struct) {entry.name}\b", rf"\1 {entry.alias}", entry.text, count=1)
+                    entry.alias = (aliases_of_all() | aliases(source)).get(entry.name)
+                    if entry.alias and entry.inside and re.search(rf"\b(?:struct|class) {entry.name}\b", entry.text):
+                        entry.text = re.sub(rf"(struct|class) {entry.name}\b", rf"\1 {entry.alias}", entry.text, count=1)
                         yield entry
         elif space and space[0] == "tally":
             entry = Entry(source, start, stop, to, inside, space[1:])

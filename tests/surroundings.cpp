@@ -33,7 +33,7 @@ tally::test::Surroundings tally::test::surroundings() {
     };
     for (const Device device : {Device::cpu, Device::cuda}) {
         found[std::string("the budget of ") + to_string(device)] =
-            format_bytes(memory::detail::budget(device));
+            detail::format_bytes(memory::detail::budget(device));
         found[std::string("the memory in use of ") + to_string(device)] =
             std::to_string(memory::in_use(device)) + " bytes";
     }

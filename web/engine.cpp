@@ -19,7 +19,7 @@ namespace {
 std::string number(float x) {
     char bits[16];
     std::snprintf(bits, sizeof bits, "%08x", std::bit_cast<std::uint32_t>(x));
-    return "{\"text\":\"" + short_number(double{x}) + "\",\"bits\":\"" + bits + "\"}";
+    return "{\"text\":\"" + detail::short_number(double{x}) + "\",\"bits\":\"" + bits + "\"}";
 }
 
 template <class Items, class F> std::string list(const Items& items, F each) {
@@ -219,8 +219,8 @@ std::string noise(std::uint64_t seed, int size, int draws) {
         std::vector<std::int32_t> numbers;
         for (int i = 0; i < size; ++i)
             numbers.push_back(static_cast<std::int32_t>(
-                random::bits(seed, 2,
-                             static_cast<std::uint64_t>(draw) * items + static_cast<std::uint64_t>(i)) %
+                random::detail::bits(
+                    seed, 2, static_cast<std::uint64_t>(draw) * items + static_cast<std::uint64_t>(i)) %
                 items));
         const Array<std::int32_t> picked({size}, numbers);
         points +=

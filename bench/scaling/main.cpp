@@ -10,7 +10,7 @@
 namespace {
 
 using namespace tally::scaling;
-using tally::PipeSchedule, tally::Timetable;
+using tally::Timetable;
 
 // A billion parameters in float32, 25 GB/s and 5 microseconds per message, 0.2 s per micro-batch.
 const Training billion{.micro_seconds = 0.2, .gradient_bytes = 4e9, .network = {5e-6, 1 / 25e9}};
@@ -57,8 +57,8 @@ void bubbles() {
         "| stages, micro-batches | GPipe | 1F1B | ZB-H1 | kept by GPipe | by 1F1B | by ZB-H1 "
         "|\n|---|---|---|---|---|---|---|");
     for (const auto& [stages, micros] : {std::pair{2, 4}, {4, 4}, {4, 8}, {4, 32}, {8, 32}}) {
-        const Timetable all[] = {Timetable::of(PipeSchedule::gpipe, stages, micros),
-                                 Timetable::of(PipeSchedule::one_forward_one_backward, stages, micros),
+        const Timetable all[] = {Timetable::of(Timetable::Schedule::gpipe, stages, micros),
+                                 Timetable::of(Timetable::Schedule::one_forward_one_backward, stages, micros),
                                  tally::detail::zero_bubble(stages, micros)};
         std::printf("| %d, %d |", stages, micros);
         for (const Timetable& one : all) std::printf(" %.3f |", one.bubble());
@@ -69,7 +69,7 @@ void bubbles() {
 
 void drawings() {
     std::printf("```text\n%s\n%s```\n",
-                Timetable::of(PipeSchedule::one_forward_one_backward, 4, 8).drawing(1).c_str(),
+                Timetable::of(Timetable::Schedule::one_forward_one_backward, 4, 8).drawing(1).c_str(),
                 tally::detail::zero_bubble(4, 8).drawing(1).c_str());
 }
 

@@ -117,7 +117,7 @@ Row epoch_row(std::int64_t count) {
     const Mlp mlp{.micro = 16};
     const Pictures<float> data = generated_pictures<float>(count, 1);
     const auto network = std::make_shared<Network>(mlp);
-    const auto by_tally = [=, parts = split(in_order(count), mlp.micro)] {
+    const auto by_tally = [=, parts = split(Items::in_order(count), mlp.micro)] {
         Window<float>& window = network->window();
         for (const Items& part : parts) {
             network->add(rows(data.images, part), rows(data.labels, part));

@@ -44,7 +44,7 @@ template <class S> Array<S> zero_to_one(const std::vector<std::uint8_t>& pixels)
 }
 
 template <class S> Pictures<S> load_pictures(const std::string& images_path, const std::string& labels_path) {
-    const Idx images = load_idx(images_path), labels = load_idx(labels_path);
+    const Idx images = Idx::load(images_path), labels = Idx::load(labels_path);
     const auto side = static_cast<std::int64_t>(garments::picture_side);
     if (images.shape.rank() != 3 || images.shape[1] != side || images.shape[2] != side)
         throw Error("[load_fashion] '" + images_path + "' holds " + to_string(images.shape) +

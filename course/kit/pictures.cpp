@@ -15,6 +15,8 @@
 namespace tally::lesson {
 
 namespace {
+using detail::short_number;
+
 constexpr int left = Sheet::margin + 16, line = 30;
 
 std::string words_of(const Vector& numbers) { return detail::short_values(std::span<const double>(numbers)); }

@@ -81,7 +81,8 @@ void shuffle(Prediction& prediction, std::uint64_t seed, int lesson) {
     const char right = options[prediction.answer].id;
     const auto stream = static_cast<std::uint64_t>(64 * lesson + prediction.id);
     for (std::size_t left = options.size(); left > 1; --left)
-        std::swap(options[left - 1], options[random::bits(seed / options.size(), stream, left) % left]);
+        std::swap(options[left - 1],
+                  options[random::detail::bits(seed / options.size(), stream, left) % left]);
     std::rotate(options.begin(), options.begin() + static_cast<std::ptrdiff_t>(seed % options.size()),
                 options.end());
     const auto is_right = [right](const auto& option) { return option.id == right; };

@@ -21,6 +21,7 @@
 
 #include "course/kit/lesson.hpp"
 #include "course/kit/wording.hpp"
+#include "tally/base/text.hpp"
 #include "tally/tally.hpp"
 #include "tally/tools/sheet.hpp"
 
@@ -29,6 +30,9 @@
 #endif
 
 namespace tally::lesson {
+
+using tally::detail::format_bytes;
+using tally::detail::short_number;
 
 // The numbers of any value that can be shown, for an independent check in double.
 inline std::vector<double> values(const Numbers& numbers) { return numbers.values; }
@@ -40,7 +44,7 @@ int run_registered(int argc, const char* const* argv, int number = 0);
 // Emits a picture of the graph that `draw` records. `draw` calls name() and backward() of the Picture.
 template <std::invocable<Picture&> Draw>
 void graph(std::string_view name, std::string title, const Draw& draw) {
-    KeepValues keep_values;
+    Picture::KeepValues keep_values;
     Picture picture(std::move(title));
     draw(picture.widest(drawing::Sheet::widest));
     graph(name, picture.svg(), picture.dot());

@@ -28,9 +28,10 @@ const std::vector<std::int64_t> micro_batches = {24, 24, 16};
 template <class S> struct Network : Module<S> {
     using V = Var<Array<S>>;
 
-    V weight1 = uniform_parameter<S>({8, 1, 5, 5}, 1 / std::sqrt(25.0), {seed, 1});
+    V weight1 = parameter(uniform<S>({8, 1, 5, 5}, -0.2, 0.2, {.seed = seed, .stream = 1}));
     V bias1 = parameter(Array<S>::zeros({8}));
-    V weight2 = uniform_parameter<S>({16, 8, 5, 5}, 1 / std::sqrt(200.0), {seed, 2});
+    V weight2 = parameter(
+        uniform<S>({16, 8, 5, 5}, -1 / std::sqrt(200.0), 1 / std::sqrt(200.0), {.seed = seed, .stream = 2}));
     V bias2 = parameter(Array<S>::zeros({16}));
     Linear<S> last{16 * 7 * 7, 10, {seed, 3}};
 
@@ -42,7 +43,7 @@ template <class S> struct Network : Module<S> {
     }
 
     // The files of weights have PyTorch's names.
-    void list(Members<S>& members) override {
+    void list(typename Module<S>::Members& members) override {
         members.parameter("conv1.weight", weight1);
         members.parameter("conv1.bias", bias1);
         members.parameter("conv2.weight", weight2);
@@ -62,7 +63,7 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
     const bool first = processes.rank() == 0;  // only the first process prints and writes files
     const Pictures<S> pictures = find_pictures<S>();
     Network<S> network;
-    Sgd<S> optimizer(parameters(network), {.learning_rate = 0.01, .momentum = 0.9});
+    Sgd<S> optimizer(network.parameters(), {.learning_rate = 0.01, .momentum = 0.9});
     // Every update is the mean over 64 pictures, for every split. The total is known beforehand, so the
     // window divides each micro-batch's gradient by it at once, and each picture has the same weight.
     DataParallel<S> ranks(processes);
@@ -71,8 +72,8 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
     const int digits = std::numeric_limits<S>::max_digits10;
     const auto record = [&](std::int64_t update) {
         if (folder.empty() || !first) return;
-        save_weights(folder + "/weights-" + std::to_string(update) + ".safetensors", network,
-                     WeightOrder::pytorch);
+        network.save_weights(folder + "/weights-" + std::to_string(update) + ".safetensors",
+                             WeightOrder::pytorch);
     };
     if (!folder.empty() && first) {
         save_npy(folder + "/images.npy", pictures.images);
@@ -81,7 +82,7 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
     record(0);
     std::vector<std::int32_t> order;
     for (std::int64_t update = 1; update <= updates; ++update) {
-        const Items drawn = shuffled(pictures.count(), seed, update).part(0, batch);
+        const Items drawn = Items::shuffled(pictures.count(), seed, update).part(0, batch);
         for (const Items& micro : window.share(split(drawn, micro_batches))) {
             const Var<Array<S>> logits = network(rows(pictures.images, micro));
             window.add(cross_entropy(logits, rows(pictures.labels, micro)));

@@ -48,8 +48,8 @@ Poem read(const std::string& path) {
 template <class S> struct Transformer : Module<S> {
     using V = Var<Array<S>>;
 
-    V letter = uniform_parameter<S>({ascii, width}, 0.5, {seed, 1});
-    V place = uniform_parameter<S>({places, width}, 0.5, {seed, 2});
+    V letter = parameter(uniform<S>({ascii, width}, -0.5, 0.5, {.seed = seed, .stream = 1}));
+    V place = parameter(uniform<S>({places, width}, -0.5, 0.5, {.seed = seed, .stream = 2}));
     LayerNorm<S> norm1{width}, norm2{width}, norm3{width};
     SelfAttention<S> attention{width, heads, {seed, 3}, {.causal = true}};
     Linear<S> up{width, 4 * width, {seed, 4}}, down{4 * width, width, {seed, 5}};
@@ -62,7 +62,7 @@ template <class S> struct Transformer : Module<S> {
         return reshape(guess(norm3(x)), {-1, ascii});
     }
 
-    void list(Members<S>& members) override {
+    void list(typename Module<S>::Members& members) override {
         members.parameter("letter.weight", letter);
         members.parameter("place.weight", place);
         members.child("norm1", norm1);
@@ -80,7 +80,7 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
     const bool first = processes.rank() == 0;  // only the first process prints and writes files
     const Poem poem = read(TALLY_TEXT);
     Transformer<S> model;
-    AdamW<S> optimizer(parameters(model), {.learning_rate = 5e-3, .weight_decay = 0.01});
+    AdamW<S> optimizer(model.parameters(), {.learning_rate = 5e-3, .weight_decay = 0.01});
     // The number of letters in 28 lines is not known beforehand. The window adds up sums and counts, and
     // divides once at the end. A mean of the three means would give 4 lines the weight of 16.
     DataParallel<S> ranks(processes);
@@ -89,13 +89,13 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
     const int digits = std::numeric_limits<S>::max_digits10;
     const auto record = [&](std::int64_t update) {
         if (folder.empty() || !first) return;
-        save_weights(folder + "/weights-" + std::to_string(update) + ".safetensors", model,
-                     WeightOrder::pytorch);
+        model.save_weights(folder + "/weights-" + std::to_string(update) + ".safetensors",
+                           WeightOrder::pytorch);
     };
     record(0);
     std::vector<std::int32_t> order;
     for (std::int64_t update = 1; update <= updates; ++update) {
-        const Items drawn = shuffled(poem.letters.shape()[0], seed, update).part(0, batch);
+        const Items drawn = Items::shuffled(poem.letters.shape()[0], seed, update).part(0, batch);
         for (const Items& micro : window.share(split(drawn, micro_batches))) {
             const Var<Array<S>> logits = model(rows(poem.letters, micro));
             window.add(cross_entropy(logits, rows(poem.next, micro).reshaped({logits.shape()[0]}),

@@ -15,7 +15,7 @@ namespace detail::device_copy {
 
 void bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t count) {
     if (to_device != Device::cpu || from_device != Device::cpu)
-        peer::copy(to, to_device, from, from_device, count);
+        backend::copy(to, to_device, from, from_device, count);
     else if (count)
         std::memcpy(to, from, count);
 }
@@ -85,7 +85,7 @@ template <class S> void Array<S>::unshare() {
 template <class S> Array<S> Array<S>::to(Device device) const {
     if (!storage_) detail::fail_without_memory("to");
     if (device == device_) return *this;
-    if (!available(device)) throw Error("[to] " + peer::unavailable_reason());
+    if (!available(device)) throw Error("[to] " + backend::unavailable_reason());
     Array made = empty(shape_, device);
     detail::device_copy::bytes(made.raw(), device, data(), device_, size() * sizeof(S));
     return made;

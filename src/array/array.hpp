@@ -47,6 +47,7 @@ public:
     [[gnu::always_inline]] static Array empty(const Shape& shape, Device device = Device::cpu) {
         return Array(shape, device);
     }
+    static Array empty_like(const Array& x) { return empty(x.shape(), x.device()); }
     static Array full(const Shape& shape, S value, Device device = Device::cpu);
     static Array zeros(const Shape& shape, Device device = Device::cpu) { return full(shape, S(0), device); }
 
@@ -234,6 +235,12 @@ template <class S> [[gnu::always_inline]] inline void make_unique_buffer(Array<S
         replace_by_copy(x);
 }
 
+// Copies the numbers of another array, possibly from another device, into the memory of x.
+template <class S> void copy_into(Array<S>& x, const Array<S>& numbers) {
+    S* const place = x.writable();
+    device_copy::bytes(place, x.device(), numbers.data(), numbers.device(), numbers.size() * sizeof(S));
+}
+
 // Call this before an intended in-place update. If x is saved for backward(), x moves to a copy. A graph of
 // this thread that saved x then throws in backward(); graphs of other threads still use the old buffer.
 template <class S> void before_in_place_update(Array<S>& x) {
@@ -275,9 +282,10 @@ template <class S> std::uint32_t version_of(const Array<S>& x) {
 
 // ---- for authors of operations ----
 
+namespace detail {
 // Returns the kernels of the operands' device. Throws Error if the operands are on different devices.
 template <class S, class... Others>
-const detail::Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&... others) {
+const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&... others) {
     if (!a.storage() || !(others.storage() && ...)) [[unlikely]] {
         if (!detail::skip_compute) detail::fail_without_memory(op);
     }
@@ -285,10 +293,8 @@ const detail::Kernels<S>& kernels_for(const char* op, const Array<S>& a, const O
     return detail::kernels<S>(a.device());
 }
 
-namespace detail {
 // True while call_custom_backward() runs a function that may add to a buffer that the function should set.
 inline constinit thread_local bool zero_output_buffers = false;
-}  // namespace detail
 
 // Returns the memory to write a gradient to. The gradient already has the shape and device of its value.
 template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Array<S>> into) {
@@ -302,6 +308,17 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Ar
     }
     return {into.dst.raw(), into.how};
 }
+// Returns the output buffer for a gradient with as many elements as dy. With can_reuse_dy, dx takes over the
+// buffer of dy if that buffer is not shared and dx has no memory yet, so call dy.data() first.
+template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Array<S>> dx,
+                                                                         const Array<S>& dy,
+                                                                         bool can_reuse_dy) {
+    if (!can_reuse_dy || dx.how == Write::add || dx.dst.storage() || !can_be_overwritten(dy))
+        return output_buffer(dx);
+    dx.dst.take_over(const_cast<Array<S>&>(dy));  // allowed, because the node of dy does not read it again
+    return {dx.dst.raw(), Write::set};
+}
+}  // namespace detail
 
 // Computes dx = dy or dx += dy. For dx = dy, a dx without memory shares the buffer of dy.
 template <class S>
@@ -309,30 +326,17 @@ template <class S>
     if (into.how == Write::set && !into.dst.storage() && gradient.storage())
         into.dst.share(gradient);
     else
-        kernels_for<S>("accumulate", gradient)
-            .add_scaled(S(1), gradient.data(), output_buffer(into), gradient.size());
+        detail::kernels_for<S>("accumulate", gradient)
+            .add_scaled(S(1), gradient.data(), detail::output_buffer(into), gradient.size());
 }
-
-// Returns an uninitialised array with the shape and device of x.
-template <class S> Array<S> empty_like(const Array<S>& x) { return Array<S>::empty(x.shape(), x.device()); }
 
 // Computes x += factor * y in place.
 template <class S> void add_scaled(Array<S>& x, double factor, const Array<S>& y) {
     if (!detail::same_shape_and_device(x, y))
         detail::fail_gradient_shape(detail::describe(x), detail::describe(y));
     S* dst = x.writable();
-    kernels_for("add_scaled", x, y).add_scaled(static_cast<S>(factor), y.data(), {dst, Write::add}, x.size());
-}
-
-// Returns the output buffer for a gradient with as many elements as dy. With can_reuse_dy, dx takes over the
-// buffer of dy if that buffer is not shared and dx has no memory yet, so call dy.data() first.
-template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Array<S>> dx,
-                                                                         const Array<S>& dy,
-                                                                         bool can_reuse_dy) {
-    if (!can_reuse_dy || dx.how == Write::add || dx.dst.storage() || !detail::can_be_overwritten(dy))
-        return output_buffer(dx);
-    dx.dst.take_over(const_cast<Array<S>&>(dy));  // allowed, because the node of dy does not read it again
-    return {dx.dst.raw(), Write::set};
+    detail::kernels_for("add_scaled", x, y)
+        .add_scaled(static_cast<S>(factor), y.data(), {dst, Write::add}, x.size());
 }
 
 namespace detail {
@@ -370,7 +374,7 @@ inline bool is_contiguous(const StridedIndex<2>& index) {
 namespace functor {  // found by argument-dependent lookup: the first argument is a functor
 
 template <detail::UnaryFunctor F, class S> Array<S> map(const F& f, const Array<S>& x) {
-    Array<S> y = empty_like(x);
+    Array<S> y = Array<S>::empty_like(x);
     detail::kernels<S>(x.device()).map[detail::slot<F, detail::UnaryOps>](&f, x.data(), y.raw(), x.size());
     return y;
 }
@@ -387,13 +391,13 @@ template <detail::UnaryFunctor F, class S> void map_back(const F& f, const Array
     const S *const dy_data = dy.data(), *const saved_data = kept.data();
     detail::kernels<S>(dy.device())
         .map_back[detail::slot<F, detail::UnaryOps>](&f, dy_data, saved_data,
-                                                     output_buffer(dx, dy, can_reuse_dy), dy.size());
+                                                     detail::output_buffer(dx, dy, can_reuse_dy), dy.size());
 }
 
 template <detail::BinaryFunctor F, class S> Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
-    const auto kernel = kernels_for(F::name, a, b).zip[detail::slot<F, detail::BinaryOps>];
+    const auto kernel = detail::kernels_for(F::name, a, b).zip[detail::slot<F, detail::BinaryOps>];
     if (a.shape() == b.shape()) {
-        Array<S> y = empty_like(a);
+        Array<S> y = Array<S>::empty_like(a);
         detail::StridedIndex<2> scratch;
         kernel(&f, detail::contiguous_index(y.size(), scratch), a.data(), b.data(), y.raw());
         return y;
@@ -407,7 +411,7 @@ template <detail::BinaryFunctor F, class S>
 Array<S> zip_in_place(const F& f, Array<S>& a, const Array<S>& b) {
     if (!detail::can_be_overwritten(a) || !(a.shape() == b.shape())) return zip(f, a, b);
     detail::StridedIndex<2> scratch;
-    kernels_for(F::name, a, b)
+    detail::kernels_for(F::name, a, b)
         .zip[detail::slot<F, detail::BinaryOps>](&f, detail::contiguous_index(a.size(), scratch), a.data(),
                                                  b.data(), a.raw());
     return std::move(a);
@@ -425,7 +429,7 @@ template <detail::BinaryFunctor F, class S> void zip_back_a(const F& f, const Ar
     detail::kernels<S>(dy.device())
         .zip_back_a[detail::slot<F, detail::BinaryOps>](
             &f, index, dy_data, a.data(), b.data(), y.data(),
-            output_buffer(da, dy, can_reuse_dy && detail::is_contiguous(index)));
+            detail::output_buffer(da, dy, can_reuse_dy && detail::is_contiguous(index)));
 }
 
 template <detail::BinaryFunctor F, class S> void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a,
@@ -438,7 +442,7 @@ template <detail::BinaryFunctor F, class S> void zip_back_b(const F& f, const Ar
     detail::kernels<S>(dy.device())
         .zip_back_b[detail::slot<F, detail::BinaryOps>](
             &f, index, dy_data, a.data(), b.data(), y.data(),
-            output_buffer(db, dy, can_reuse_dy && detail::is_contiguous(index)));
+            detail::output_buffer(db, dy, can_reuse_dy && detail::is_contiguous(index)));
 }
 
 }  // namespace functor

@@ -17,13 +17,13 @@ namespace {
 
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
-// Returns whether more than `ordered_row` adjacent outputs, at one index of axis 0, read one operand element.
+// Returns whether more than `longest_sequential_row` adjacent outputs, at one index of axis 0, read one operand element.
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;
          axis > 0 && (out.begin()[axis] == 1 || stride[static_cast<std::size_t>(axis)] == 0); --axis)
         row *= static_cast<std::size_t>(out.begin()[axis]);
-    return row > ordered_row;
+    return row > longest_sequential_row;
 }
 
 // Merges an axis with the axis before it if every operand passes through both with a single stride. Axis 0
@@ -93,7 +93,8 @@ std::array<bool, max_rank> named_axes(const char* op, const Shape& shape, const 
 }  // namespace
 
 ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
-    if (axes.empty() && !keepdims) return {{1, shape.size(), 1, shape.size() <= ordered_sum}, {}, {}};
+    if (axes.empty() && !keepdims)
+        return {{1, shape.size(), 1, shape.size() <= longest_sequential_sum}, {}, {}};
     std::array<bool, max_rank> reduced = named_axes(op, shape, axes);
     if (axes.empty()) reduced.fill(true);
 
@@ -117,8 +118,9 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
             r.fold.inner *= extent;
     }
     r.shape = Shape(extents);
-    r.fold.in_order = reduced[0] && r.fold.reduced <= ordered_sum;  // longer sums are split in halves
-    if (alternations > 2 || (alternations == 2 && reduced[0])) {    // the reduced axes are not adjacent
+    r.fold.in_order =
+        reduced[0] && r.fold.reduced <= longest_sequential_sum;   // longer sums are split in halves
+    if (alternations > 2 || (alternations == 2 && reduced[0])) {  // the reduced axes are not adjacent
         r.fold.outer *= r.fold.inner;
         r.fold.inner = 1;
         r.order = kept;

@@ -132,25 +132,26 @@ template <class S> bool set_special_value(std::int64_t marks, bool zero, S& to) 
 
 }  // namespace
 
-template <class S> detail::ExactRange ExactSum<S>::range_of(std::span<const S> summand) {
+template <class S> detail::ExactRange detail::ExactSum<S>::range_of(std::span<const S> summand) {
     using F = Format<S>;
     using Word = typename F::Word;
-    Word below_smallest = ~Word{0}, largest = 0, any = 0, negative_zero = 1;
+    Word smallest_minus_1 = ~Word{0}, largest_finite = 0, largest = 0, difference_from_negative_zero = 1;
     for (const S x : summand) {
         const Word bits = F::bits(x), magnitude = bits & ~F::sign;
-        below_smallest = std::min<Word>(below_smallest, magnitude - 1);  // 0 wraps around to the largest
-        largest = std::max(largest, F::finite(magnitude));
-        any = std::max(any, magnitude);
-        negative_zero = std::min<Word>(negative_zero, bits ^ F::sign);
+        smallest_minus_1 =
+            std::min<Word>(smallest_minus_1, magnitude - 1);  // 0 wraps around to the largest word
+        largest_finite = std::max(largest_finite, F::finite(magnitude));
+        largest = std::max(largest, magnitude);
+        difference_from_negative_zero = std::min<Word>(difference_from_negative_zero, bits ^ F::sign);
     }
-    detail::ExactRange range{.has_marks = any >= F::infinity || negative_zero == 0};
-    if (largest == 0) return range;
-    range.lowest = F::exponent(below_smallest + 1) / digit_bits;
-    range.highest = (F::exponent(largest) + F::mantissa_bits) / digit_bits;
+    detail::ExactRange range{.has_marks = largest >= F::infinity || difference_from_negative_zero == 0};
+    if (largest_finite == 0) return range;
+    range.lowest = F::exponent(smallest_minus_1 + 1) / digit_bits;
+    range.highest = (F::exponent(largest_finite) + F::mantissa_bits) / digit_bits;
     return range;
 }
 
-template <class S> void ExactSum<S>::widen(const detail::ExactRange& to) {
+template <class S> void detail::ExactSum<S>::widen(const detail::ExactRange& to) {
     const detail::ExactRange wider = range_.united_with(to);
     if (wider == range_) return;
     const std::size_t count = shape_.size();
@@ -169,7 +170,7 @@ template <class S> void ExactSum<S>::widen(const detail::ExactRange& to) {
     range_ = wider;
 }
 
-template <class S> void ExactSum<S>::add(const Array<S>& summand) {
+template <class S> void detail::ExactSum<S>::add(const Array<S>& summand) {
     if (!detail::has_memory(summand)) detail::fail_without_memory("exact_sum");
     if (summand.shape() != shape_)
         throw Error("[exact_sum] " + to_string(summand.shape()) + " cannot be added to a sum of " +
@@ -183,7 +184,7 @@ template <class S> void ExactSum<S>::add(const Array<S>& summand) {
 }
 
 // Adds blocks of 256 numbers, digit by digit. The loops have no branches, so that compilers vectorise them.
-template <class S> void ExactSum<S>::add_digits(std::span<const S> summand) {
+template <class S> void detail::ExactSum<S>::add_digits(std::span<const S> summand) {
     using F = Format<S>;
     constexpr std::size_t block_size = 256;
     std::array<std::uint64_t, block_size> fractions;
@@ -213,7 +214,7 @@ template <class S> void ExactSum<S>::add_digits(std::span<const S> summand) {
     }
 }
 
-template <class S> void ExactSum<S>::add_marks(std::span<const S> summand) {
+template <class S> void detail::ExactSum<S>::add_marks(std::span<const S> summand) {
     using F = Format<S>;
     std::int64_t* const marks = digits_.raw() + shape_.size() * range_.digits();
     for (std::size_t i = 0; i < summand.size(); ++i) {
@@ -227,7 +228,7 @@ template <class S> void ExactSum<S>::add_marks(std::span<const S> summand) {
     }
 }
 
-template <class S> void ExactSum<S>::merge(const ExactSum& summands) {
+template <class S> void detail::ExactSum<S>::merge(const ExactSum& summands) {
     if (summands.shape_ != shape_)
         throw Error("[exact_sum] a sum of " + to_string(summands.shape_) + " cannot be merged into one of " +
                     to_string(shape_));
@@ -250,14 +251,14 @@ template <class S> void ExactSum<S>::merge(const ExactSum& summands) {
     if (additions_ > most_additions) carry();
 }
 
-template <class S> void ExactSum<S>::carry() {
+template <class S> void detail::ExactSum<S>::carry() {
     if (additions_ <= 1) return;
     while (carry_in_range()) widen({range_.lowest, range_.highest + 1, range_.has_marks});
     additions_ = 1;
 }
 
 // Returns true if a highest digit is too large, so that the range needs one more digit.
-template <class S> bool ExactSum<S>::carry_in_range() {
+template <class S> bool detail::ExactSum<S>::carry_in_range() {
     const std::size_t count = shape_.size(), digits = range_.digits();
     std::int64_t* at = digits_.raw();
     for (std::size_t k = 0; k + 1 < digits; ++k, at += count)
@@ -277,7 +278,7 @@ template <class S> bool ExactSum<S>::carry_in_range() {
     return beyond;
 }
 
-template <class S> void ExactSum<S>::round_to(S* dst) const {
+template <class S> void detail::ExactSum<S>::round_to(S* dst) const {
     const std::size_t count = shape_.size(), digits = range_.digits();
     const std::int64_t* const all_marks = digits_.data() + count * digits;
     Magnitude sum(range_);
@@ -289,13 +290,13 @@ template <class S> void ExactSum<S>::round_to(S* dst) const {
     }
 }
 
-template <class S> Array<S> ExactSum<S>::rounded() const {
+template <class S> Array<S> detail::ExactSum<S>::rounded() const {
     Array<S> sum = Array<S>::empty(shape_);
     round_to(sum.raw());
     return sum;
 }
 
-template class ExactSum<float>;
-template class ExactSum<double>;
+template class detail::ExactSum<float>;
+template class detail::ExactSum<double>;
 
 }  // namespace tally

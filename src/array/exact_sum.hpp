@@ -34,7 +34,6 @@ struct ExactRange {
     }
     bool operator==(const ExactRange&) const = default;
 };
-}  // namespace detail
 
 // The sum of each number in fixed point. A digit has 32 bits and is stored in an int64, so that a million
 // additions need no carry. The exponents of the summands determine how many digits there are.
@@ -61,8 +60,8 @@ public:
     std::size_t bytes() const { return digits_.storage() ? digits_.size() * sizeof(std::int64_t) : 0; }
 
     // ---- for files and sums over processes: sums of the same range are added digit by digit ----
-    const detail::ExactRange& range() const { return range_; }
-    void widen(const detail::ExactRange& to);  // includes `to`; new digits are 0
+    const ExactRange& range() const { return range_; }
+    void widen(const ExactRange& to);  // includes `to`; new digits are 0
     // Carries, so that each digit is less than 2^32. The sum then counts as one addition.
     void carry();
     // The lowest digits of all numbers, then the next digits, and so on; the marks follow the highest digits.
@@ -73,18 +72,19 @@ public:
     void set_additions(std::int64_t additions) { additions_ = additions; }  // after writing to digits()
 
 private:
-    static detail::ExactRange range_of(std::span<const S> summand);
+    static ExactRange range_of(std::span<const S> summand);
     void add_digits(std::span<const S> summand);
     void add_marks(std::span<const S> summand);
     bool carry_in_range();
 
     Shape shape_;
-    detail::ExactRange range_;
+    ExactRange range_;
     Array<std::int64_t> digits_;
     std::int64_t additions_ = 0;
 };
 
 extern template class ExactSum<float>;
 extern template class ExactSum<double>;
+}  // namespace detail
 
 }  // namespace tally

@@ -69,7 +69,8 @@ detail::ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, con
 
 }  // namespace
 
-ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const Transpose& options) {
+ProductPlan plan_product(const char* op, const Shape& a, const Shape& b,
+                         const detail::TransposeOptions& options) {
     const bool transpose_a = options.transpose_a, transpose_b = options.transpose_b;
     if (a.rank() != 2 || b.rank() != 2) return plan_vectors_and_batches(op, a, b, transpose_a, transpose_b);
     const std::int64_t m = a.begin()[transpose_a ? 1 : 0], k = a.begin()[transpose_a ? 0 : 1],

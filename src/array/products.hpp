@@ -20,10 +20,12 @@ struct ProductPlan {
     Shape shape;            // of the result
     StridedIndex<2> batch;  // of A and B, strides in matrices; rank 0: a single product
 };
-ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const Transpose& options);
+ProductPlan plan_product(const char* op, const Shape& a, const Shape& b,
+                         const detail::TransposeOptions& options);
 
 template <class S> void multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
-    if (!try_cached_transpose(p, a, b, c)) kernels_for("matmul", a, b).matmul(p, a.data(), b.data(), c);
+    if (!try_cached_transpose(p, a, b, c))
+        detail::kernels_for("matmul", a, b).matmul(p, a.data(), b.data(), c);
 }
 
 // The products for the gradients of A and B. The gradient of a transposed operand is stored transposed.
@@ -36,19 +38,19 @@ inline Product product_for_b(const Product& p) {
                          : Product{p.k, p.n, p.m, !p.transpose_a, false};
 }
 
-// Runs one product for each member of a batch. `batch` gives the matrix numbers of the forward A, B and C.
-// places() maps them to the numbers in a, b and c, because a backward product has dy as a or b.
-template <class S, class Places> void multiply_each(const StridedIndex<2>& batch, const Product& p,
-                                                    const Array<S>& a, const Array<S>& b, Into<S[]> c,
-                                                    Places places) {
-    const Kernels<S>& kernel = kernels_for("matmul", a, b);
+// Runs one product for each member of a batch. `batch` gives the indices of the matrices of the forward A, B and C.
+// indices_of() maps them to the matrices of a, b and c, because a backward product has dy as a or b.
+template <class S, class MatrixIndices> void multiply_each(const StridedIndex<2>& batch, const Product& p,
+                                                           const Array<S>& a, const Array<S>& b, Into<S[]> c,
+                                                           MatrixIndices indices_of) {
+    const Kernels<S>& kernel = detail::kernels_for("matmul", a, b);
     std::array<std::size_t, max_rank> index{};
     std::ptrdiff_t at_a = 0, at_b = 0;
     for (std::size_t at_c = 0; at_c < batch.size; ++at_c) {
-        const auto [number_a, number_b, number_c] =
-            places(static_cast<std::size_t>(at_a), static_cast<std::size_t>(at_b), at_c);
-        kernel.matmul(p, a.data() + number_a * p.m * p.k, b.data() + number_b * p.k * p.n,
-                      {c.dst + number_c * p.m * p.n, c.how});
+        const auto [index_a, index_b, index_c] =
+            indices_of(static_cast<std::size_t>(at_a), static_cast<std::size_t>(at_b), at_c);
+        kernel.matmul(p, a.data() + index_a * p.m * p.k, b.data() + index_b * p.k * p.n,
+                      {c.dst + index_c * p.m * p.n, c.how});
         for (auto axis = static_cast<std::size_t>(batch.rank); axis-- > 0;) {
             at_a += batch.stride[0][axis];
             at_b += batch.stride[1][axis];
@@ -64,9 +66,9 @@ template <class S, class Places> void multiply_each(const StridedIndex<2>& batch
 // same matrix, the buffer is set to 0, so that each member can add.
 template <class S>
 Into<S[]> summed_output_buffer(Into<Array<S>> into, std::size_t members, std::size_t matrices) {
-    const Into<S[]> d = output_buffer(into);
+    const Into<S[]> d = detail::output_buffer(into);
     if (d.how == Write::add || members == matrices) return d;
-    kernels_for("matmul", into.dst).fill(S(0), d.dst, into.dst.size());
+    detail::kernels_for("matmul", into.dst).fill(S(0), d.dst, into.dst.size());
     return {d.dst, Write::add};
 }
 

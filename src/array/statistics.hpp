@@ -18,52 +18,52 @@ namespace detail {
 ReduceAxes plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias);
 }  // namespace detail
 
-// The mean and the biased variance of `count` values for each feature.
-template <class S> struct BatchStatistics {
-    Array<S> mean, variance;
-    double count = 0;
-};
-
 namespace detail {
 template <class S> Array<S> times(double factor, const Array<S>& x) {
     return map(functor::MulNumber{factor}, x);
 }
 
-template <class S> void require_features(const Shape& features, const BatchStatistics<S>& batch) {
-    if (batch.mean.shape() != features || batch.variance.shape() != features)
-        throw Error("[batch_norm] statistics of " + to_string(features) + " cannot be combined with " +
-                    to_string(batch.mean.shape()) + " and " + to_string(batch.variance.shape()));
-}
-}  // namespace detail
+// The mean and the biased variance of `count` values for each feature.
+template <class S> struct BatchStatistics {
+    Array<S> mean, variance;
+    double count = 0;
 
-// Returns the statistics of both batches together; the difference of their means adds to the variance.
-template <class S> BatchStatistics<S> pooled(const BatchStatistics<S>& a, const BatchStatistics<S>& b) {
-    using detail::times;
-    const double count = a.count + b.count;
-    if (a.count == 0) return b;
-    if (b.count == 0) return a;
-    detail::require_features(a.mean.shape(), b);
-    const functor::Add add;
-    const auto mixed = [&](const Array<S>& of_a, const Array<S>& of_b) {
-        return zip(add, times(a.count / count, of_a), times(b.count / count, of_b));
-    };
-    const double between = (a.count / count) * (b.count / count);
-    return {mixed(a.mean, b.mean),
-            zip(add, mixed(a.variance, b.variance),
-                times(between, zip(functor::SquaredDifference{}, a.mean, b.mean))),
-            count};
-}
+    void require_features(const Shape& features) const {
+        if (mean.shape() != features || variance.shape() != features)
+            throw Error("[batch_norm] statistics of " + to_string(features) + " cannot be combined with " +
+                        to_string(mean.shape()) + " and " + to_string(variance.shape()));
+    }
+
+    // Returns the statistics of both batches together; the difference of their means adds to the variance.
+    BatchStatistics pooled_with(const BatchStatistics& other) const {
+        const double all = count + other.count;
+        if (count == 0) return other;
+        if (other.count == 0) return *this;
+        other.require_features(mean.shape());
+        const double share = count / all, others_share = other.count / all;
+        const functor::Add add;
+        const auto mixed = [&](const Array<S>& here, const Array<S>& there) {
+            return zip(add, times(share, here), times(others_share, there));
+        };
+        const Array<S> between = zip(functor::SquaredDifference{}, mean, other.mean);
+        return {mixed(mean, other.mean),
+                zip(add, mixed(variance, other.variance), times(share * others_share, between)), all};
+    }
+};
+}  // namespace detail
 
 // The running mean and variance by which evaluation normalises. Call commit() once in each update.
 template <class S> struct RunningStatistics {
+    using Batch = detail::BatchStatistics<S>;
+
     Array<S> mean, variance;
 
     explicit RunningStatistics(std::int64_t features, Device device = Device::cpu)
         : mean(Array<S>::zeros({features}, device)), variance(Array<S>::full({features}, S(1), device)) {}
 
     // running = (1 - momentum) * running + momentum * batch, with the unbiased variance of the batch.
-    void commit(const BatchStatistics<S>& batch, double momentum = 0.1) {
-        detail::require_features(mean.shape(), batch);
+    void commit(const Batch& batch, double momentum = 0.1) {
+        batch.require_features(mean.shape());
         if (!detail::has_memory(mean) || !detail::has_memory(variance))
             detail::fail_without_memory("batch_norm");
         if (batch.count < 2)

@@ -34,7 +34,7 @@ template <class S> Array<S> transposed_copy(const Array<S>& b, const Product& p)
 template <class S> Array<S> transposed(const Array<S>& matrix) {
     const Axes order{1, 0};
     Array<S> made = Array<S>::empty(permuted(matrix.shape(), order), matrix.device());
-    kernels_for("transposed", matrix)
+    detail::kernels_for("transposed", matrix)
         .gather(permuted_index(matrix.shape(), order), matrix.data(), {made.raw(), Write::set});
     return made;
 }
@@ -55,7 +55,7 @@ template <class S> const S* TransposeCache<S>::find_or_add(const Array<S>& b, co
 
 template <class S>
 bool TransposeCache<S>::multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
-    const Kernels<S>& kernel = kernels_for("matmul", a, b);
+    const Kernels<S>& kernel = detail::kernels_for("matmul", a, b);
     const S* const transposed_copy = find_or_add(b, p);
     if (transposed_copy) kernel.matmul({p.m, p.n, p.k, p.transpose_a, false}, a.data(), transposed_copy, c);
     return transposed_copy != nullptr;

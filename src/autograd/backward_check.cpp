@@ -17,8 +17,8 @@ void throw_saved_modified(const char* op, const std::string& description) {
                 "writable() before each write");
 }
 
-void throw_read_only_modified(const char* op, std::size_t which) {
-    throw Error(subject(op) + "changed " + (which == 0 ? "dy" : "saved value " + std::to_string(which - 1)) +
+void throw_read_only_modified(const char* op, std::size_t index) {
+    throw Error(subject(op) + "changed " + (index == 0 ? "dy" : "saved value " + std::to_string(index - 1)) +
                 ", which is read-only; change a copy through writable()");
 }
 

@@ -40,7 +40,7 @@ class GraphUsedDuringCheck : public Error {
 namespace backward_check {
 
 [[noreturn]] void throw_saved_modified(const char* op, const std::string& description);
-[[noreturn]] void throw_read_only_modified(const char* op, std::size_t which);  // 0: dy; i + 1: saved value i
+[[noreturn]] void throw_read_only_modified(const char* op, std::size_t index);  // 0: dy; i + 1: saved value i
 [[noreturn]] void throw_nothing_written(const char* op, std::size_t input);
 [[noreturn]] void throw_not_fully_set(const char* op, std::size_t input, std::size_t elements);
 [[noreturn]] void throw_assigned_instead_of_added(const char* op, std::size_t input, std::size_t elements);
@@ -149,11 +149,11 @@ public:
 
 private:
     // The gradient of an input before the first round.
-    struct StashedGradient {
+    struct SavedGradient {
         detail::GradientRef<T> grad;
         std::size_t input;
         std::uint8_t grad_flags;
-        T gradient;
+        T before;
     };
 
     // Replaces all gradients by NaN and marks them as present, so that the function must add to them.
@@ -162,11 +162,11 @@ private:
         for (std::size_t i = 0; i < call_.grads.size(); ++i) {
             const detail::GradientRef<T> grad = call_.grads[i];
             bool seen = false;
-            for (const StashedGradient& each : stashed_) seen = seen || each.grad.gradient == grad.gradient;
+            for (const SavedGradient& each : stashed_) seen = seen || each.grad.gradient == grad.gradient;
             if (!grad || seen) continue;
-            StashedGradient& stashed = stashed_.emplace_back(
-                StashedGradient{grad, i, *grad.grad_flags, detail::like_without_memory(*grad.value)});
-            std::swap(stashed.gradient, *grad.gradient);
+            SavedGradient& stashed = stashed_.emplace_back(
+                SavedGradient{grad, i, *grad.grad_flags, detail::like_without_memory(*grad.value)});
+            std::swap(stashed.before, *grad.gradient);
             if constexpr (Buffered<T>) grad.gradient->allocate();
             *grad.grad_flags |= grad_flag::present;
             poison(*grad.gradient);
@@ -176,15 +176,15 @@ private:
     // Restores the gradients, also after an error.
     void restore() {
         if (!stashed_.empty()) call_.thread_id = thread_id_;
-        for (StashedGradient& stashed : stashed_) {
-            *stashed.grad.gradient = std::move(stashed.gradient);
+        for (SavedGradient& stashed : stashed_) {
+            *stashed.grad.gradient = std::move(stashed.before);
             *stashed.grad.grad_flags = static_cast<std::uint8_t>(
                 stashed.grad_flags | (*stashed.grad.grad_flags & grad_flag::dirty_for_window));
         }
         stashed_.clear();
     }
     void require_added() const {
-        for (const StashedGradient& stashed : stashed_) {
+        for (const SavedGradient& stashed : stashed_) {
             std::size_t no_longer_nan = 0;
             for (const auto& each : elements(*stashed.grad.gradient)) no_longer_nan += is_nan(each) ? 0 : 1;
             if (no_longer_nan) throw_assigned_instead_of_added(call_.op, stashed.input, no_longer_nan);
@@ -208,7 +208,7 @@ private:
 
     const BackwardCall<T>& call_;
     std::vector<std::uint64_t> checksums_;
-    std::vector<StashedGradient> stashed_;  // empty in the second round
+    std::vector<SavedGradient> stashed_;  // empty in the second round
     std::uint32_t thread_id_;
 };
 

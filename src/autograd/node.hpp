@@ -70,6 +70,11 @@ public:
     bool is_grad_target = false;          // a target of grad(); sgd_step() also uses it to find duplicates
     bool keeps_values;                    // recorded inside KeepValues
 
+    // Counts the nodes alive in this thread, including leaves and constants.
+    static std::int64_t live_count() {
+        return static_cast<std::int64_t>(detail::context.next_id - 1 - detail::context.nodes_destroyed);
+    }
+
 protected:
     // For an operation, context.thread_id is set already, because the inputs of the operation exist.
     explicit Node(detail::State s)
@@ -113,19 +118,16 @@ void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameter
 [[noreturn]] void throw_during_backward(const char* call);
 }  // namespace detail
 
-// Counts the graph nodes alive in this thread, including leaves and constants.
-inline std::int64_t live_nodes() {
-    return static_cast<std::int64_t>(detail::context.next_id - 1 - detail::context.nodes_destroyed);
-}
-
 // NoGrad stops recording on this thread during its lifetime. Operations still compute their values.
 struct [[nodiscard]] NoGrad : private detail::ScopedValue<bool> {
     [[nodiscard]] NoGrad() : ScopedValue(detail::context.recording, false) {}
 };
 
+namespace detail {
 // KeepValues makes nodes recorded during its lifetime keep values and constant inputs, to draw the graph.
-struct [[nodiscard]] KeepValues : private detail::ScopedValue<bool> {
-    [[nodiscard]] KeepValues() : ScopedValue(detail::context.keep_values, true) {}
+struct [[nodiscard]] KeepValues : private ScopedValue<bool> {
+    [[nodiscard]] KeepValues() : ScopedValue(context.keep_values, true) {}
 };
+}  // namespace detail
 
 }  // namespace tally

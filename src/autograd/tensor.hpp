@@ -30,32 +30,35 @@ template <class S> Var<Array<S>> constant(std::initializer_list<S> vector) {
 
 // Sets all elements to `value`.
 template <class S = float>
-Var<Array<S>> full(const Shape& shape, double value, const TensorOptions& options = {}) {
+Var<Array<S>> full(const Shape& shape, double value, const detail::TensorOptions& options = {}) {
     return constant(Array<S>::full(shape, static_cast<S>(value), options.device));
 }
-template <class S = float> Var<Array<S>> zeros(const Shape& shape, const TensorOptions& options = {}) {
+template <class S = float>
+Var<Array<S>> zeros(const Shape& shape, const detail::TensorOptions& options = {}) {
     return full<S>(shape, 0, options);
 }
-template <class S = float> Var<Array<S>> ones(const Shape& shape, const TensorOptions& options = {}) {
+template <class S = float> Var<Array<S>> ones(const Shape& shape, const detail::TensorOptions& options = {}) {
     return full<S>(shape, 1, options);
 }
 // Returns the vector 0, 1, ..., count - 1.
-template <class S = float> Var<Array<S>> arange(std::int64_t count, const TensorOptions& options = {}) {
+template <class S = float>
+Var<Array<S>> arange(std::int64_t count, const detail::TensorOptions& options = {}) {
     return constant(detail::counting<S>(count).to(options.device));
 }
-template <class S = float> Var<Array<S>> eye(std::int64_t size, const TensorOptions& options = {}) {
+template <class S = float> Var<Array<S>> eye(std::int64_t size, const detail::TensorOptions& options = {}) {
     return constant(detail::identity<S>(size).to(options.device));
 }
-template <class S = float> Var<Array<S>> randn(const Shape& shape, const TensorOptions& options = {}) {
+template <class S = float>
+Var<Array<S>> randn(const Shape& shape, const detail::TensorOptions& options = {}) {
     return constant(detail::normal_array<S>(shape, options));
 }
-template <class S = float>
-Var<Array<S>> randn(const Shape& shape, double mean, double deviation, const TensorOptions& options = {}) {
+template <class S = float> Var<Array<S>> randn(const Shape& shape, double mean, double deviation,
+                                               const detail::TensorOptions& options = {}) {
     return constant(detail::normal_array<S>(shape, options, S(mean), S(deviation)));
 }
 // Draws from the interval [low, high).
 template <class S = float> Var<Array<S>> uniform(const Shape& shape, double low = 0, double high = 1,
-                                                 const TensorOptions& options = {}) {
+                                                 const detail::TensorOptions& options = {}) {
     return constant(detail::uniform_array<S>(shape, options, static_cast<S>(low), static_cast<S>(high)));
 }
 

@@ -140,7 +140,7 @@ public:
     template <class Plain>
     requires(std::same_as<std::remove_cvref_t<Plain>, T> && !detail::Number<T>) Var& operator=(Plain&&) & {
         static_assert(!sizeof(Plain),
-                      "call assign(parameter, numbers) to change a parameter, or write "
+                      "call parameter.assign(numbers) to change a parameter, or write "
                       "variable = constant(numbers) to make the variable a constant");
     }
     [[gnu::always_inline]] ~Var() {
@@ -160,6 +160,7 @@ public:
     // x[i] is the part at index i of the first axis. x.t() swaps the last two axes. Both need shape_ops.hpp.
     Var operator[](std::int64_t i) const requires(!detail::Number<T>) { return at(*this, i); }
     Var t() const requires(!detail::Number<T>) { return transpose(*this); }
+    Var detach() const { return Var(value(), detail::State::constant); }  // no gradient flows through it
     bool requires_grad() const { return node_ && node_->state != detail::State::constant; }
 
     // ---- the gradient of a leaf ----
@@ -184,6 +185,19 @@ public:
     template <class F> void update(F f) const {
         if (leaf("update").has_gradient())
             modify_value([&](T& value) { f(value, std::as_const(node_->gradient)); }, "update");
+    }
+    // Replaces the value of a parameter in place, so that all handles see it. A later backward() that needs the
+    // previous value throws.
+    void assign(const T& value) const requires(!detail::Number<T>) {
+        detail::ValueNode<T>& node = leaf("assign");
+        if (node.value.shape() != value.shape())
+            throw Error("[assign] a parameter of " + to_string(node.value.shape()) +
+                        " was given a value of " + to_string(value.shape()));
+        detail::require_unlocked("assign", node);
+        detail::require_not_averaged("assign", node.grad_flags);
+        if (!detail::has_memory(value)) detail::fail_without_memory("assign");
+        detail::before_in_place_update(node.value);
+        detail::copy_into(node.value, value);
     }
     // Calls f(value) to change a parameter in place, with or without a gradient.
     template <class F> void modify_value(F f, const char* call = "modify_value") const {
@@ -358,11 +372,6 @@ template <detail::Value T> Var<T> constant(T value) {
     return Var<T>(std::move(value), detail::State::constant);
 }
 template <detail::Variable V> V constant(const V& numbers) { return constant(numbers.value()); }
-
-// Returns the value as a constant, through which no gradient flows.
-template <detail::Value T> Var<T> detach(const Var<T>& x) {
-    return Var<T>(x.value(), detail::State::constant);
-}
 
 // ---- gradients that are returned, not accumulated in leaves ----
 

@@ -28,8 +28,9 @@ template <class S, class Put> void for_each_lane(std::size_t count, std::uint64_
 template <class S> void detail::fill_uniform(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S lo,
                                              S hi, std::uint64_t first) {
     if (!(lo <= hi) || !std::isfinite(hi - lo))
-        throw Error("[uniform] numbers cannot be drawn between " + short_number(static_cast<double>(lo)) +
-                    " and " + short_number(static_cast<double>(hi)) +
+        throw Error("[uniform] numbers cannot be drawn between " +
+                    tally::detail::short_number(static_cast<double>(lo)) + " and " +
+                    tally::detail::short_number(static_cast<double>(hi)) +
                     "; give two finite bounds, the lower one first");
     for_each_lane<S>(out.size(), seed, stream, first,
                      [&](std::size_t i, const detail::Words& words, std::size_t lane) {
@@ -40,8 +41,9 @@ template <class S> void detail::fill_uniform(std::span<S> out, std::uint64_t see
 template <class S> void detail::fill_normal(std::span<S> out, std::uint64_t seed, std::uint64_t stream,
                                             S mean, S deviation, std::uint64_t first) {
     if (!(deviation >= 0) || !std::isfinite(deviation) || !std::isfinite(mean))
-        throw Error("[normal] numbers cannot be drawn around " + short_number(static_cast<double>(mean)) +
-                    " with a deviation of " + short_number(static_cast<double>(deviation)) +
+        throw Error("[normal] numbers cannot be drawn around " +
+                    tally::detail::short_number(static_cast<double>(mean)) + " with a deviation of " +
+                    tally::detail::short_number(static_cast<double>(deviation)) +
                     "; give a finite mean and a finite deviation from 0 on");
     detail::Point pair{};
     for_each_lane<S>(out.size(), seed, stream, first,

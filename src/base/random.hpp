@@ -121,14 +121,12 @@ template <class S> Point normals(const Words& words, std::size_t pair) {
         return normal_pair((static_cast<double>(join(words[0], words[1]) >> 12) + 0.5) * 0x1p-52,
                            join(words[2], words[3]));
 }
-}  // namespace detail
 
 // Returns 32 random bits.
 constexpr std::uint32_t bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
     return detail::words(seed, stream, index / 4)[index % 4];
 }
 
-namespace detail {
 // Returns a number uniform in [0, 1), with 24 bits for float and 53 for double.
 template <class S> constexpr S uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
     constexpr std::size_t lanes = detail::lanes<S>;

@@ -82,7 +82,7 @@ std::string detail::with_decimals(double number, int decimals) {
     return number_text(number, std::chars_format::fixed, decimals);
 }
 
-std::string short_number(double number) {
+std::string detail::short_number(double number) {
     if (std::isnan(number)) return "nan";
     if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
     const double size = std::abs(number);
@@ -90,7 +90,7 @@ std::string short_number(double number) {
     return plain ? detail::with_decimals(number, 4) : number_text(number, std::chars_format::scientific, 3);
 }
 
-std::string format_bytes(std::size_t bytes) {
+std::string detail::format_bytes(std::size_t bytes) {
     if (bytes < 1024) return std::to_string(bytes) + " B";
     constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     double number = static_cast<double>(bytes) / 1024;

@@ -18,8 +18,8 @@ int text_columns(const std::string& utf8);  // the width in a terminal or a mono
 std::string shortest(double number);
 std::string to_text(std::floating_point auto number) { return detail::shortest(number); }
 std::string to_text(double number, int digits);  // as printf("%.*g")
+std::string short_number(double number);         // "0.5000", "1.250e-07", "nan"
+std::string format_bytes(std::size_t bytes);     // "960 B", "45.0 MiB"
 }  // namespace detail
-std::string short_number(double number);      // "0.5000", "1.250e-07", "nan"
-std::string format_bytes(std::size_t bytes);  // "960 B", "45.0 MiB"
 
 }  // namespace tally

@@ -105,8 +105,8 @@ detail::Segmentation fit_into(const std::vector<detail::LayerBytes>& layers, std
         (cut_within(layers, middle) ? enough : too_few) = middle;
     }
     throw OutOfMemory("[fit_into] no cut of " + std::to_string(layers.size()) + " layers fits into " +
-                          format_bytes(bytes) + "; the least is " + std::to_string(enough) + " bytes (" +
-                          format_bytes(enough) + "). Use smaller micro-batches",
+                          detail::format_bytes(bytes) + "; the least is " + std::to_string(enough) +
+                          " bytes (" + detail::format_bytes(enough) + "). Use smaller micro-batches",
                       device, enough, memory::in_use(device));
 }
 
@@ -116,8 +116,8 @@ std::string to_string(const detail::Segmentation& cut) {
         std::to_string(cut.sizes.size()) + (cut.sizes.size() == 1 ? " segment of " : " segments of ");
     for (std::size_t i = 0; i < cut.sizes.size(); ++i)
         text += (i == 0 ? "" : i + 1 == cut.sizes.size() ? " and " : ", ") + std::to_string(cut.sizes[i]);
-    return text + " layers: " + format_bytes(cut.bytes) + " instead of " +
-           format_bytes(cut.without_checkpoints) + "; " + std::to_string(cut.recomputed) + " of " +
+    return text + " layers: " + detail::format_bytes(cut.bytes) + " instead of " +
+           detail::format_bytes(cut.without_checkpoints) + "; " + std::to_string(cut.recomputed) + " of " +
            std::to_string(layers) + " layers run again";
 }
 

@@ -65,7 +65,7 @@ void CheckpointTrace::require_same_operation(const OpInfo& operation) {
                     "(versions " +
                     std::to_string(before.captured.versions) + " and " + std::to_string(captured.versions) +
                     "); step the optimizer after backward()");
-    if (before.inputs != input_checksum(operation))
+    if (before.input_checksum != input_checksum(operation))
         throw Error("[checkpoint] " + described() + "'" + op +
                     "' has other operands or other sizes than the first time; the function must do the same "
                     "when it runs again");

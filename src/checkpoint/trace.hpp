@@ -57,8 +57,8 @@ private:
 struct TraceLog {
     struct Entry {
         std::string op;
-        std::uint64_t checksum;     // of the result
-        std::uint64_t inputs;       // a checksum of the operands and of the captured numbers
+        std::uint64_t checksum;        // of the result
+        std::uint64_t input_checksum;  // of the operands and of the captured numbers
         CapturedInputs captured{};  // read by this operation and by constant operations since the last entry
     };
     std::vector<Entry> steps;

@@ -40,7 +40,7 @@ template <class S> void cross_entropy(const S* logits, const std::int32_t* label
         sum_of_many += static_cast<double>(loss);
         ++counted;
     }
-    *total = rows <= ordered_sum ? sum : static_cast<S>(sum_of_many);
+    *total = rows <= longest_sequential_sum ? sum : static_cast<S>(sum_of_many);
     *count = static_cast<S>(counted);
 }
 

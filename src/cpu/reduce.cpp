@@ -9,7 +9,7 @@ namespace tally::cpu {
 
 namespace {
 
-// Sums more than `ordered_sum` rows, in halves.
+// Sums more than `longest_sequential_sum` rows, in halves.
 template <class S> void sum_many_rows(const S* x, Into<S[]> y, const detail::ReduceAxes& fold) {
     for_column_tiles<wide_strip>(fold.inner, [&](std::size_t i, std::size_t width) {
         alignas(line) S total[wide_strip];

@@ -412,7 +412,7 @@ template <class S> void dropout(const S* x, const DropoutMask& mask, S scale, In
                                 std::size_t width) {
     for (std::size_t i = 0; i < items * width; ++i) {
         const std::uint64_t index = DropoutMask::index(mask.first + i / width, i % width);
-        const bool kept = random::bits(mask.seed, mask.stream, index) >= mask.dropped;
+        const bool kept = random::detail::bits(mask.seed, mask.stream, index) >= mask.dropped;
         store(y, i, x[i] * (kept ? scale : S(0)));
     }
 }

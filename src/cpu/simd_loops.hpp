@@ -153,7 +153,7 @@ template <class S> S sum_in_order(S start, const S* x, std::size_t n) {
 }
 
 // A sum of more terms is the sum of its two halves, because a long chain of additions would lose digits.
-inline constexpr std::size_t whole_sum = detail::ordered_sum;
+inline constexpr std::size_t whole_sum = detail::longest_sequential_sum;
 constexpr std::size_t half_of(std::size_t n, std::size_t unit) { return (n / unit + 1) / 2 * unit; }
 
 struct Plus {

@@ -20,7 +20,7 @@
 #include "tally/kernels/dual.hpp"
 #include "tally/kernels/kernel_slots.hpp"
 
-namespace tally::peer {
+namespace tally::backend {
 
 namespace {
 
@@ -259,4 +259,4 @@ template <> const detail::Kernels<Dual<double>>& kernels() {
 void wait_after_each_launch(bool wait) { through(table("kernels").wait_after_each_launch, wait); }
 void* pinned_alloc(std::size_t bytes) { return through(table("memory").pinned_alloc, bytes); }
 
-}  // namespace tally::peer
+}  // namespace tally::backend

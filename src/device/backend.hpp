@@ -9,7 +9,7 @@
 #include "tally/kernels/device.hpp"
 #include "tally/kernels/kernels.hpp"
 
-namespace tally::peer {
+namespace tally::backend {
 
 // Selects the module before the device is first used: "cuda" (the default), "simulated", which computes on the
 // host, or a path. The environment variable TALLY_GPU_MODULE overrides the choice.
@@ -28,4 +28,4 @@ template <class S> const detail::Kernels<S>& kernels();
 void wait_after_each_launch(bool wait);
 void* pinned_alloc(std::size_t bytes);  // memory for host and device that is never freed
 
-}  // namespace tally::peer
+}  // namespace tally::backend

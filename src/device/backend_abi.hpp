@@ -14,7 +14,7 @@
 #include "tally/kernels/kernels.hpp"
 #include "tally/memory/memory.hpp"
 
-namespace tally::peer {
+namespace tally::backend {
 
 // The functions of the library that a module may call.
 struct HostApi {
@@ -64,4 +64,4 @@ inline constexpr const char* stamp_name = "tally_module_stamp";
 inline constexpr const char* open_name = "tally_module_open";
 using Open = const Table* (*)(const HostApi*);
 
-}  // namespace tally::peer
+}  // namespace tally::backend

@@ -41,6 +41,6 @@ constexpr Raw host{
 
 }  // namespace
 
-const Raw& raw(Device device) { return device == Device::cpu ? host : peer::raw(); }
+const Raw& raw(Device device) { return device == Device::cpu ? host : backend::raw(); }
 
 }  // namespace tally::memory

@@ -12,13 +12,14 @@
 
 namespace tally {
 
-bool available(Device device) { return device == Device::cpu || peer::unavailable_reason().empty(); }
+bool available(Device device) { return device == Device::cpu || backend::unavailable_reason().empty(); }
 
-std::uint64_t waits(Device device) { return device == Device::cpu ? 0 : peer::waits(); }
+std::uint64_t detail::waits(Device device) { return device == Device::cpu ? 0 : backend::waits(); }
 
 template <class S> const detail::Kernels<S>& detail::find_kernels(Device device) {
     products();  // throws before any computation if the name in the environment is wrong
-    const detail::Kernels<S>& found = device == Device::cpu ? detail::cpu_kernels<S>() : peer::kernels<S>();
+    const detail::Kernels<S>& found =
+        device == Device::cpu ? detail::cpu_kernels<S>() : backend::kernels<S>();
     detail::found_kernels<S>[static_cast<std::size_t>(device)].store(&found, std::memory_order_release);
     return found;
 }

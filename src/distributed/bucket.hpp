@@ -24,9 +24,10 @@ template <class T> struct Bucket {
 // processes and copies it back; a full bucket is summed at once. Use this only right after an all_gather().
 template <class T> class BucketedAllReduce {
 public:
-    // `known` becomes true if a sum fails, because the other processes then get an error as well.
-    BucketedAllReduce(ProcessGroup& processes, AllReduce how, std::unique_ptr<Bucket<T>>& bucket, bool& known)
-        : processes_(processes), how_(how), bucket_(bucket), others_get_error_(known) {}
+    // `others_get_error` becomes true if a sum fails, because the other processes then get an error as well.
+    BucketedAllReduce(ProcessGroup& processes, ProcessGroup::AllReduce how,
+                      std::unique_ptr<Bucket<T>>& bucket, bool& others_get_error)
+        : processes_(processes), how_(how), bucket_(bucket), others_get_error_(others_get_error) {}
 
     void add(T* data, std::size_t count, Device device) {
         while (count > 0) {
@@ -66,7 +67,7 @@ private:
     };
 
     ProcessGroup& processes_;
-    AllReduce how_;
+    ProcessGroup::AllReduce how_;
     std::unique_ptr<Bucket<T>>& bucket_;
     bool& others_get_error_;
     std::vector<Part> parts_;

@@ -170,7 +170,7 @@ MpiTransport::~MpiTransport() {
     if (!state_->posts->empty()) (void)state_->posts.release();  // MPI may still read them
 }
 
-std::string MpiTransport::single_rank_reason() {
+std::string MpiTransport::why_only_one_rank() {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
     int length = 0;
     require_ok(MPI_Get_library_version(text, &length), "MPI_Get_library_version");

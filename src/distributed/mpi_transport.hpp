@@ -25,7 +25,7 @@ public:
     MpiTransport& operator=(const MpiTransport&) = delete;
     ~MpiTransport();
 
-    static std::string single_rank_reason();  // for a program that a launcher has started several times
+    static std::string why_only_one_rank();  // for a program that a launcher has started several times
 
     int rank() const;
     int size() const;

@@ -19,7 +19,7 @@ MpiTransport::MpiTransport(const void* communicator) {
 
 MpiTransport::~MpiTransport() = default;
 
-std::string MpiTransport::single_rank_reason() { return advice; }
+std::string MpiTransport::why_only_one_rank() { return advice; }
 
 int MpiTransport::rank() const { return 0; }
 int MpiTransport::size() const { return 1; }

@@ -17,7 +17,7 @@ namespace tally {
 namespace detail {
 // Options of Pipe.
 struct PipeOptions {
-    PipeSchedule schedule = PipeSchedule::one_forward_one_backward;
+    Timetable::Schedule schedule = Timetable::Schedule::one_forward_one_backward;
     Device device = Device::cpu;  // for arrays that this process receives from another one
 };
 

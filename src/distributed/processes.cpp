@@ -71,7 +71,7 @@ ProcessGroup::ProcessGroup(detail::ProcessGroupOptions options)
     if (launched.empty()) return;
     wire_.end(true);
     throw Error("processes", "this program was started ", launched, ", but ",
-                detail::MpiTransport::single_rank_reason());
+                detail::MpiTransport::why_only_one_rank());
 }
 
 // Reports that this process leaves, so that the others do not wait for it. If a process does not answer,
@@ -99,7 +99,7 @@ void ProcessGroup::require_connected(const std::string& call) const {
 // Returns the messages of all processes. missing_text_ then names those that did not answer in time.
 std::vector<ProcessGroup::Message> ProcessGroup::exchange(const Message& mine, double seconds) {
     const std::string text = mine.encode();
-    sent_.words += text.size() * static_cast<std::size_t>(size() - 1);
+    sent_.gathered += text.size() * static_cast<std::size_t>(size() - 1);
     const detail::MpiTransport::Messages received = wire_.all_gather(text, seconds);
     std::vector<Message> messages(received.size());
     missing_text_.clear();
@@ -267,19 +267,19 @@ template <class S> void ProcessGroup::sum(AllReduce how, std::span<S> numbers, s
                                    : ", and " + missing_text_));
 }
 
-template <class S> Array<S> sum_of_all(ProcessGroup& processes, const Array<S>& mine, AllReduce how) {
-    if (!mine.storage()) detail::fail_without_memory("sum_of_all");
+template <class S> Array<S> ProcessGroup::all_reduce(const Array<S>& mine, AllReduce how) {
+    if (!mine.storage()) detail::fail_without_memory("all_reduce");
     // Allocated on the heap: after an error MPI may still use these buffers, so they must not be freed.
     struct Numbers {
         std::vector<S> numbers, scratch;
     };
     auto held = std::make_unique<Numbers>();
     held->numbers = mine.to_vector();
-    held->scratch.resize(mine.size() + static_cast<std::size_t>(processes.size()));
-    processes.all_gather("sum_of_all of " + std::string(sizeof(S) == 4 ? "float " : "double ") +
-                         to_string(mine.shape()) + (how == AllReduce::fast ? ", fast" : ", rank_order"));
+    held->scratch.resize(mine.size() + static_cast<std::size_t>(size()));
+    all_gather("all_reduce of " + std::string(sizeof(S) == 4 ? "float " : "double ") +
+               to_string(mine.shape()) + (how == AllReduce::fast ? ", fast" : ", rank_order"));
     try {
-        processes.sum<S>(how, held->numbers, held->scratch);
+        sum<S>(how, held->numbers, held->scratch);
     } catch (...) {
         (void)held.release();
         throw;
@@ -290,7 +290,7 @@ template <class S> Array<S> sum_of_all(ProcessGroup& processes, const Array<S>& 
 template void ProcessGroup::sum<float>(AllReduce, std::span<float>, std::span<float>);
 template void ProcessGroup::sum<double>(AllReduce, std::span<double>, std::span<double>);
 template void ProcessGroup::sum<std::int64_t>(AllReduce, std::span<std::int64_t>, std::span<std::int64_t>);
-template Array<float> sum_of_all<float>(ProcessGroup&, const Array<float>&, AllReduce);
-template Array<double> sum_of_all<double>(ProcessGroup&, const Array<double>&, AllReduce);
+template Array<float> ProcessGroup::all_reduce<float>(const Array<float>&, AllReduce);
+template Array<double> ProcessGroup::all_reduce<double>(const Array<double>&, AllReduce);
 
 }  // namespace tally

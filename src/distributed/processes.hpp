@@ -18,20 +18,12 @@ namespace detail {
 struct SharedError : Error {
     using Error::Error;
 };
-}  // namespace detail
 
-// How the numbers of several processes are added. All processes get the same bits.
-enum class AllReduce {
-    fast,        // by MPI_Iallreduce: the bits depend on the MPI library and the number of processes
-    rank_order,  // rank 0's plus rank 1's, then rank 2's, ...: they depend only on the number of processes
-};
-
-namespace detail {
 // Counts what one process has sent.
 struct CommStats {
     std::uint64_t numbers = 0;   // bytes of summed numbers; for AllReduce::fast the bytes passed to MPI
     std::uint64_t messages = 0;  // messages with such numbers; those of AllReduce::fast are not counted
-    std::uint64_t words = 0;     // bytes of the messages of all_gather()
+    std::uint64_t gathered = 0;  // bytes of the messages of all_gather()
     std::uint64_t sums = 0;      // calls of sum()
     std::uint64_t passed = 0;    // bytes passed to post()
 };
@@ -49,6 +41,12 @@ struct ProcessGroupOptions {
 class ProcessGroup {
 public:
     using Options = detail::ProcessGroupOptions;
+    // How the numbers of several processes are added. All processes get the same bits.
+    enum class AllReduce {
+        fast,        // by MPI_Iallreduce: the bits depend on the MPI library and the number of processes
+        rank_order,  // rank 0's plus rank 1's, then rank 2's, ...: they depend only on the number of processes
+    };
+
     explicit ProcessGroup(Options options = {});
     ProcessGroup(const ProcessGroup&) = delete;
     ProcessGroup& operator=(const ProcessGroup&) = delete;
@@ -62,6 +60,9 @@ public:
     // Throws on all processes if one makes another call, has failed or has left. If a process does not answer
     // within the timeout, the run ends on all processes (MPI_Abort) with a message that names it.
     std::vector<std::string> all_gather(const std::string& call, const std::string& mine = "");
+
+    // Returns the sum of the arrays of all processes, on each process. The arrays have one shape and one type.
+    template <class S> Array<S> all_reduce(const Array<S>& mine, AllReduce how = AllReduce::rank_order);
 
     // ---- for the engine ----
 
@@ -103,9 +104,5 @@ private:
     std::string missing_text_;             // the processes that did not answer in the last exchange
     std::string why_broken_;               // empty while calls are possible, else the reason why not
 };
-
-// Returns the sum of the arrays of all processes, on each process. The arrays have one shape and one type.
-template <class S>
-Array<S> sum_of_all(ProcessGroup& processes, const Array<S>& mine, AllReduce how = AllReduce::rank_order);
 
 }  // namespace tally

@@ -10,16 +10,16 @@
 #include "tally/base/checksum.hpp"
 #include "tally/base/version.hpp"
 #include "tally/distributed/entry_format.hpp"
-#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 #include "tally/train/state_reader.hpp"
 
 namespace tally {
 
 namespace {
 
-using Named = std::vector<std::pair<std::string, std::string>>;
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-std::string text_of(const Named& lines) {
+std::string text_of(const NamedTexts& lines) {
     TrainingState state;
     state.put("lines", static_cast<std::int64_t>(lines.size()));
     for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -34,9 +34,9 @@ TrainingState state_of(const std::string& bytes, std::size_t rank) {
                                "the message of rank " + std::to_string(rank));
 }
 
-Named lines_of(const std::string& bytes, std::size_t rank) {
+NamedTexts lines_of(const std::string& bytes, std::size_t rank) {
     const TrainingState state = state_of(bytes, rank);
-    Named lines;
+    NamedTexts lines;
     for (std::int64_t i = 0; i < state.get<std::int64_t>("lines"); ++i)
         lines.emplace_back(state.get<std::string>("name/" + std::to_string(i)),
                            state.get<std::string>("value/" + std::to_string(i)));
@@ -44,7 +44,7 @@ Named lines_of(const std::string& bytes, std::size_t rank) {
 }
 
 // Describes the first line that differs, or that one of them lacks.
-std::string difference(const Named& first, const Named& other, const std::string& who) {
+std::string difference(const NamedTexts& first, const NamedTexts& other, const std::string& who) {
     for (std::size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
         if (i >= other.size()) return who + " has no " + first[i].first + ", rank 0 has " + first[i].second;
         if (i >= first.size())
@@ -111,7 +111,7 @@ template <class S> std::vector<Items> DataParallel<S>::share(const std::vector<I
 template <class S>
 std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window) {
     Opened& opened = windows_.at(&optimizer);
-    if (std::exchange(opened.numbered_window, window) != window) opened.share_call = share_call_;
+    if (std::exchange(opened.window_of_first_item, window) != window) opened.share_call = share_call_;
     if (share_call_ && opened.share_call && *opened.share_call != *share_call_)
         throw Error("ranks",
                     "share() was called again in this window, so two processes would draw the same random "
@@ -131,13 +131,13 @@ std::vector<std::string> DataParallel<S>::all_gather(const std::string& what, co
 // ---- before the first micro-batch ----
 
 // Compares one checksum of all lines, and the lines themselves only if the checksums differ.
-template <class S>
-void DataParallel<S>::require_equal(const std::string& call, const Named& lines, const std::string& way_out) {
+template <class S> void DataParallel<S>::require_equal(const std::string& call, const NamedTexts& lines,
+                                                       const std::string& way_out) {
     const std::string text = text_of(lines);
     const auto sums = all_gather(call, std::to_string(detail::checksum_of(text.data(), text.size())));
     if (std::ranges::count(sums, sums[0]) == std::ssize(sums)) return;
     const std::vector<std::string> texts = all_gather("the lines of " + call, text);
-    const Named first = lines_of(texts[0], 0);
+    const NamedTexts first = lines_of(texts[0], 0);
     for (std::size_t rank = 1; rank < texts.size(); ++rank)
         if (texts[rank] != texts[0]) {
             others_get_error_ = true;
@@ -147,24 +147,25 @@ void DataParallel<S>::require_equal(const std::string& call, const Named& lines,
         }
 }
 
-template <class S> typename DataParallel<S>::Named DataParallel<S>::checksums() const {
-    Named lines;
+template <class S> typename DataParallel<S>::NamedTexts DataParallel<S>::checksums() const {
+    NamedTexts lines;
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         lines.emplace_back("parameter " + std::to_string(i) + " with checksum",
                            std::to_string(detail::checksum(parameters_[i].value())));
     return lines;
 }
 
-template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, const Named& options) {
+template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, const NamedTexts& options) {
     parameters_ = optimizer.parameters();
     Opened& opened = windows_[&optimizer] = {};
     call_ = where_ = "";
-    Named lines{{"version", std::to_string(TALLY_VERSION_MAJOR) + '.' + std::to_string(TALLY_VERSION_MINOR) +
-                                '.' + std::to_string(TALLY_VERSION_PATCH)},
-                {"numbers of", std::to_string(8 * sizeof(S)) + " bits"},
-                {"reduce", options_.reduce == AllReduce::fast ? "fast" : "rank_order"},
-                {"buckets of", std::to_string(options_.bucket) + " numbers"},
-                {"parameters:", std::to_string(parameters_.size())}};
+    NamedTexts lines{
+        {"version", std::to_string(TALLY_VERSION_MAJOR) + '.' + std::to_string(TALLY_VERSION_MINOR) + '.' +
+                        std::to_string(TALLY_VERSION_PATCH)},
+        {"numbers of", std::to_string(8 * sizeof(S)) + " bits"},
+        {"reduce", options_.reduce == ProcessGroup::AllReduce::fast ? "fast" : "rank_order"},
+        {"buckets of", std::to_string(options_.bucket) + " numbers"},
+        {"parameters:", std::to_string(parameters_.size())}};
     std::size_t most = 0;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         const auto& value = parameters_[i].value();
@@ -172,7 +173,7 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
         most += value.size();
     }
     if (options_.model)
-        for (const detail::Member<S>& member : members(*options_.model))
+        for (const detail::Member<S>& member : detail::members(*options_.model))
             for (std::size_t i = 0; i < parameters_.size(); ++i)
                 if (member.parameter && member.parameter.node() == parameters_[i].node())
                     lines.emplace_back("parameter " + std::to_string(i) + " called", member.name);
@@ -181,7 +182,7 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
     optimizer.save(state, "optimizer");
     for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_text(entry));
     for (auto& line : checksums()) lines.push_back(std::move(line));
-    require_equal_and_reset("the opening of a window", lines);
+    require_equal_and_clear_error("the opening of a window", lines);
     opened.number = processes_.new_window();
     if (processes_.size() == 1) return;
     bucket_->resize(std::max(std::min(most, options_.bucket), bucket_->numbers.size()),
@@ -191,11 +192,11 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
 template <class S> void DataParallel<S>::require_same_weights() {
     detail::require(!parameters_.empty(), "ranks", "no weights can be compared yet; open a window first");
     call_ = where_ = "";
-    require_equal_and_reset("require_same_weights", checksums());
+    require_equal_and_clear_error("require_same_weights", checksums());
 }
 
 template <class S>
-void DataParallel<S>::require_equal_and_reset(const std::string& call, const Named& lines) {
+void DataParallel<S>::require_equal_and_clear_error(const std::string& call, const NamedTexts& lines) {
     try {
         require_equal(call, lines);
     } catch (...) {
@@ -248,7 +249,7 @@ template <class S> void DataParallel<S>::require_equal_written_weights(const std
 template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<S>& optimizer,
                                                                 const char* call, std::int64_t window,
                                                                 const detail::WindowTotals& here,
-                                                                std::span<ExactSum<S>> exact) {
+                                                                std::span<detail::ExactSum<S>> exact) {
     parameters_ = optimizer.parameters();
     call_ = std::string(call) + " of window " + std::to_string(window);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
@@ -287,7 +288,8 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
 
 // Allocates all memory before the exchange of side effects, and sums after it: a process that runs out of
 // memory can then still report this to the others.
-template <class S> void DataParallel<S>::reduce(detail::SideEffects& effects, std::span<ExactSum<S>> exact) {
+template <class S>
+void DataParallel<S>::reduce(detail::SideEffects& effects, std::span<detail::ExactSum<S>> exact) {
     if (processes_.size() == 1) return;
     detail::require(effects.empty() || options_.model, "ranks",
                     "a layer has side effects, such as the statistics of batch norm; pass the model: "
@@ -342,15 +344,16 @@ template <class S> void DataParallel<S>::sum_gradients() {
     sums.finish();
 }
 
-template <class S> void DataParallel<S>::prepare_digits(std::span<ExactSum<S>> exact) {
+template <class S> void DataParallel<S>::prepare_digits(std::span<detail::ExactSum<S>> exact) {
     const std::size_t digits = exact_sums_.widen(exact);
     digits_->resize(std::min(digits, options_.bucket), static_cast<std::size_t>(processes_.size()));
 }
 
 // Uses the fast way, since a sum of integers does not depend on the order.
-template <class S> void DataParallel<S>::sum_digits(std::span<ExactSum<S>> exact) {
-    detail::BucketedAllReduce<std::int64_t> sums(processes_, AllReduce::fast, digits_, others_get_error_);
-    for (ExactSum<S>& sum : exact) sums.add(sum.digits().data(), sum.digits().size(), Device::cpu);
+template <class S> void DataParallel<S>::sum_digits(std::span<detail::ExactSum<S>> exact) {
+    detail::BucketedAllReduce<std::int64_t> sums(processes_, ProcessGroup::AllReduce::fast, digits_,
+                                                 others_get_error_);
+    for (detail::ExactSum<S>& sum : exact) sums.add(sum.digits().data(), sum.digits().size(), Device::cpu);
     sums.finish();
     exact_sums_.count_additions(exact);
 }

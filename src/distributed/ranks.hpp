@@ -30,7 +30,7 @@ namespace tally {
 namespace detail {
 // Options of DataParallel.
 template <class S> struct DataParallelOptions {
-    AllReduce reduce = AllReduce::rank_order;
+    ProcessGroup::AllReduce reduce = ProcessGroup::AllReduce::rank_order;
     Module<S>* model = nullptr;                 // required if it has side effects, as batch norm has
     std::size_t bucket = std::size_t{1} << 20;  // the most numbers that are summed at once
 };
@@ -74,11 +74,12 @@ public:
 
     // ---- for the window ----
     bool is_main_process() const override { return processes_.rank() == 0; }
-    using Named = typename detail::GradientReducer<S>::Named;
-    void open(const Optimizer<S>& optimizer, const Named& options) override;
+    using NamedTexts = typename detail::GradientReducer<S>::NamedTexts;
+    void open(const Optimizer<S>& optimizer, const NamedTexts& options) override;
     detail::WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
-                                const detail::WindowTotals& here, std::span<ExactSum<S>> exact) override;
-    void reduce(detail::SideEffects& effects, std::span<ExactSum<S>> exact) override;
+                                const detail::WindowTotals& here,
+                                std::span<detail::ExactSum<S>> exact) override;
+    void reduce(detail::SideEffects& effects, std::span<detail::ExactSum<S>> exact) override;
     void barrier_before_step() override;
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
     std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) override;
@@ -96,16 +97,17 @@ public:
 
 private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine = "");
-    void require_equal(const std::string& call, const Named& lines,
+    void require_equal(const std::string& call, const NamedTexts& lines,
                        const std::string& way_out = "; make them equal on all processes");
-    void require_equal_and_reset(const std::string& call, const Named& lines);  // resets others_get_error_
-    Named checksums() const;
+    void require_equal_and_clear_error(const std::string& call,
+                                       const NamedTexts& lines);  // resets others_get_error_
+    NamedTexts checksums() const;
     void require_equal_totals(const std::vector<std::string>& all);
     void require_equal_written_weights(const std::vector<std::string>& all);
     void prepare_gradients();
     void sum_gradients();
-    void prepare_digits(std::span<ExactSum<S>> exact);
-    void sum_digits(std::span<ExactSum<S>> exact);
+    void prepare_digits(std::span<detail::ExactSum<S>> exact);
+    void sum_digits(std::span<detail::ExactSum<S>> exact);
     void merge_effects(detail::SideEffects& effects);
 
     ProcessGroup& processes_;
@@ -113,7 +115,7 @@ private:
     std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
     struct Opened {
         std::int64_t number = 0;                      // in the order of opening
-        std::int64_t numbered_window = -1;            // the window that called first_item() last; -1: none
+        std::int64_t window_of_first_item = -1;       // the window that called first_item() last; -1: none
         std::optional<std::int64_t> share_call = {};  // the call of share() that numbers its items
     };
     std::map<const Optimizer<S>*, Opened> windows_;

@@ -8,7 +8,7 @@
 #include "tally/distributed/entry_format.hpp"
 #include "tally/distributed/ranks.hpp"
 #include "tally/distributed/send_bytes.hpp"
-#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 
 namespace tally {
 
@@ -111,12 +111,12 @@ void DataParallel<S>::save(const std::string& path, const Window<S>& window, Tra
     where_ = "";
     TrainingState part;
     or_report(processes_, call_, [&] { part = own_part(window, options_.model, state); });
-    Named lines;
+    NamedTexts lines;
     for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_text(entry));
-    require_equal_and_reset("the shared entries, ", lines);
+    require_equal_and_clear_error("the shared entries, ", lines);
     or_report(processes_, call_, [&] {
         if (processes_.rank() == 0)
-            save_state(path, joined_file(std::move(part), std::move(state), processes_, call_));
+            joined_file(std::move(part), std::move(state), processes_, call_).save(path);
         else
             detail::send_parcel(processes_, 0, call_, detail::state_bytes(part));
     });
@@ -133,7 +133,7 @@ template <class S> TrainingState DataParallel<S>::load(const std::string& path, 
             mine = receive_part(0, processes_, call_);
             return;
         }
-        const TrainingState file = load_state(path);
+        const TrainingState file = TrainingState::load(path);
         require_resumable(processes_.size(), file, path);
         mine = state_for(0, file);
         for (int rank = 1; rank < processes_.size(); ++rank)

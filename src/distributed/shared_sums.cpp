@@ -8,7 +8,7 @@ namespace tally::detail {
 // Carries the digits of sums with more additions than this process's share of the limit, so that the digits
 // of all processes together do not overflow.
 template <class S> std::string SharedSums<S>::serialize(Sums mine, std::size_t ranks) {
-    const std::int64_t share = ExactSum<S>::most_additions / static_cast<std::int64_t>(ranks);
+    const std::int64_t share = detail::ExactSum<S>::most_additions / static_cast<std::int64_t>(ranks);
     std::string message;
     const auto append = [&](const void* bytes, std::size_t size) {
         message.append(static_cast<const char*>(bytes), size);
@@ -36,7 +36,7 @@ template <class S> void SharedSums<S>::merge(std::string_view message) {
         ranges_[i].range = ranges_[i].range.united_with(theirs.range);
         ranges_[i].additions += theirs.additions;
         if (i + 2 < ranges_.size()) continue;
-        ExactSum<S> sum{Shape{}};
+        detail::ExactSum<S> sum{Shape{}};
         sum.widen(theirs.range);
         take(sum.digits().data(), sum.digits().size_bytes());
         sum.set_additions(theirs.additions);

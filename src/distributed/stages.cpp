@@ -17,7 +17,7 @@ std::vector<std::string> PipelineParallel<S>::all_gather(const std::string& what
     return all;
 }
 
-template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const Named& options) {
+template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const NamedTexts& options) {
     call_ = "";
     std::string mine;
     for (const auto& [name, value] : options) mine += name + " " + value + "\n";
@@ -34,9 +34,10 @@ template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const Nam
                         "and rank 0\n", all[0], "; pass the same options on all processes");
 }
 
-template <class S>
-detail::WindowTotals PipelineParallel<S>::gather(const Optimizer<S>&, const char* call, std::int64_t window,
-                                                 const detail::WindowTotals& here, std::span<ExactSum<S>>) {
+template <class S> detail::WindowTotals PipelineParallel<S>::gather(const Optimizer<S>&, const char* call,
+                                                                    std::int64_t window,
+                                                                    const detail::WindowTotals& here,
+                                                                    std::span<detail::ExactSum<S>>) {
     call_ = std::string(call) + " of window " + std::to_string(window) + " of stages";
     const std::pair<const char*, double> mine[] = {
         {"micro-batches:", static_cast<double>(here.micro_batches)},

@@ -28,11 +28,12 @@ public:
 
     // ---- for the window ----
     bool is_main_process() const override { return true; }  // for its own stage's parameters
-    using Named = typename detail::GradientReducer<S>::Named;
-    void open(const Optimizer<S>& optimizer, const Named& options) override;
+    using NamedTexts = typename detail::GradientReducer<S>::NamedTexts;
+    void open(const Optimizer<S>& optimizer, const NamedTexts& options) override;
     detail::WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
-                                const detail::WindowTotals& here, std::span<ExactSum<S>> exact) override;
-    void reduce(detail::SideEffects&, std::span<ExactSum<S>>) override {}
+                                const detail::WindowTotals& here,
+                                std::span<detail::ExactSum<S>> exact) override;
+    void reduce(detail::SideEffects&, std::span<detail::ExactSum<S>>) override {}
     detail::MeasuredGradients measured(const detail::MeasuredGradients& mine) override;
     void barrier_before_step() override { all_gather("the step, ", ""); }
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;

@@ -8,18 +8,20 @@
 
 namespace tally {
 
-std::string to_string(PipeSchedule schedule) { return schedule == PipeSchedule::gpipe ? "GPipe" : "1F1B"; }
+std::string to_string(Timetable::Schedule schedule) {
+    return schedule == Timetable::Schedule::gpipe ? "GPipe" : "1F1B";
+}
 
 namespace {
 
 using detail::StageSeconds;
 
 // Returns the order of a stage's steps. With `split` the gradients of the weights are separate steps.
-std::vector<Timetable::Step> order_of(PipeSchedule schedule, bool split, int stage, int stages,
+std::vector<Timetable::Step> order_of(Timetable::Schedule schedule, bool split, int stage, int stages,
                                       int micro_batches) {
     detail::require(micro_batches >= 1, "pipe", micro_batches, " micro-batches; pass at least 1");
     const int warm_up =
-        schedule == PipeSchedule::gpipe ? micro_batches : std::min(micro_batches, stages - stage);
+        schedule == Timetable::Schedule::gpipe ? micro_batches : std::min(micro_batches, stages - stage);
     // Stage s defers the weight gradients of s micro-batches, so each stage keeps at most `stages` inputs.
     const int deferred = split ? stage : 0;
     std::vector<Timetable::Step> order;
@@ -50,7 +52,7 @@ int most_live(const std::vector<Timetable::Step>& steps, bool split) {
     return most;
 }
 
-Timetable simulate(PipeSchedule schedule, bool split, const std::vector<StageSeconds>& stages,
+Timetable simulate(Timetable::Schedule schedule, bool split, const std::vector<StageSeconds>& stages,
                    int micro_batches) {
     const std::size_t count = stages.size();
     detail::require(count > 0, "pipe", "a timetable of 0 stages; pass at least 1");
@@ -92,16 +94,18 @@ std::vector<StageSeconds> equal_stages(int stages, const StageSeconds& seconds) 
 
 }  // namespace
 
-Timetable Timetable::of(PipeSchedule schedule, const std::vector<StageSeconds>& stages, int micro_batches) {
+Timetable Timetable::of(Timetable::Schedule schedule, const std::vector<StageSeconds>& stages,
+                        int micro_batches) {
     return simulate(schedule, false, stages, micro_batches);
 }
 
-Timetable Timetable::of(PipeSchedule schedule, int stages, int micro_batches, const StageSeconds& seconds) {
+Timetable Timetable::of(Timetable::Schedule schedule, int stages, int micro_batches,
+                        const StageSeconds& seconds) {
     return of(schedule, equal_stages(stages, seconds), micro_batches);
 }
 
 Timetable detail::zero_bubble(const std::vector<StageSeconds>& stages, int micro_batches) {
-    return simulate(PipeSchedule::one_forward_one_backward, true, stages, micro_batches);
+    return simulate(Timetable::Schedule::one_forward_one_backward, true, stages, micro_batches);
 }
 
 Timetable detail::zero_bubble(int stages, int micro_batches) {

@@ -6,13 +6,6 @@
 
 namespace tally {
 
-// The order in which the stages of a pipe work.
-enum class PipeSchedule {
-    gpipe,                     // first the forward steps of all micro-batches, then all backward steps
-    one_forward_one_backward,  // 1F1B: after a few forward steps, alternately a backward and a forward step
-};
-std::string to_string(PipeSchedule schedule);  // "GPipe", "1F1B"
-
 namespace detail {
 // One step of one stage.
 struct TimetableStep {
@@ -30,12 +23,17 @@ struct StageSeconds {
 // The steps of all stages with their times.
 struct Timetable {
     using Step = detail::TimetableStep;
+    // The order in which the stages of a pipe work.
+    enum class Schedule {
+        gpipe,                     // first the forward steps of all micro-batches, then all backward steps
+        one_forward_one_backward,  // 1F1B: after a few forward steps, alternately a backward and a forward step
+    };
 
     // Computes a timetable in which each step begins as soon as its stage is free and its input is available.
     // Sending takes no time.
-    static Timetable of(PipeSchedule schedule, const std::vector<detail::StageSeconds>& stages,
+    static Timetable of(Schedule schedule, const std::vector<detail::StageSeconds>& stages,
                         int micro_batches);
-    static Timetable of(PipeSchedule schedule, int stages, int micro_batches,
+    static Timetable of(Schedule schedule, int stages, int micro_batches,
                         const detail::StageSeconds& seconds = {});
 
     std::vector<std::vector<Step>> stages;
@@ -45,6 +43,8 @@ struct Timetable {
     double bubble() const;                   // the fraction of the stages' time that is spent waiting
     std::string drawing(double unit) const;  // a line for each stage, a column for each unit of time
 };
+
+std::string to_string(Timetable::Schedule schedule);  // "GPipe", "1F1B"
 
 namespace detail {
 // Computes the timetable of ZB-H1 (arXiv 2401.10241): 1F1B in which a stage computes gradients of weights

@@ -1,4 +1,4 @@
-// Turns a device into a peer::Table whose functions do not throw, for a device module.
+// Turns a device into a backend::Table whose functions do not throw, for a device module.
 #pragma once
 
 #include <array>
@@ -13,9 +13,9 @@
 
 namespace tally::gpu {
 
-inline const peer::HostApi* the_host = nullptr;  // set by open(), the first call
+inline const backend::HostApi* the_host = nullptr;  // set by open(), the first call
 
-inline const peer::HostApi& host() { return *the_host; }
+inline const backend::HostApi& host() { return *the_host; }
 
 struct HostError {};  // thrown after an error of the host, which has stored the message
 
@@ -59,10 +59,10 @@ template <class On, class S> const Kernels<S>* catching_kernels(const Kernels<S>
 }
 
 // Builds the table from static functions of `Device`. Throws if Device::missing() returns a reason.
-template <class Device> const peer::Table* table_of() {
+template <class Device> const backend::Table* table_of() {
     using On = typename Device::On;
     if (const std::string why = Device::missing(); !why.empty()) throw Error(why);
-    static const peer::Table made{
+    static const backend::Table made{
         .name = Device::name,
         .raw = {catching<Device::allocate>, catching<Device::free>, catching<Device::fill>},
         .copy = catching<Device::copy>,
@@ -75,7 +75,7 @@ template <class Device> const peer::Table* table_of() {
     return &made;
 }
 
-template <class Device> const peer::Table* open(const peer::HostApi* library) noexcept {
+template <class Device> const backend::Table* open(const backend::HostApi* library) noexcept {
     the_host = library;
     return Catching<table_of<Device>>::call();
 }
@@ -83,12 +83,12 @@ template <class Device> const peer::Table* open(const peer::HostApi* library) no
 }  // namespace tally::gpu
 
 // Defines the two symbols that the library looks up in a module.
-#define TALLY_MODULE(Device)                                                                \
-    extern "C" {                                                                            \
-    [[gnu::visibility("default")]] extern const tally::peer::AbiVersion tally_module_stamp; \
-    const tally::peer::AbiVersion tally_module_stamp = tally::peer::stamp;                  \
-    [[gnu::visibility("default")]] const tally::peer::Table* tally_module_open(             \
-        const tally::peer::HostApi* host) {                                                 \
-        return tally::gpu::open<Device>(host);                                              \
-    }                                                                                       \
+#define TALLY_MODULE(Device)                                                                   \
+    extern "C" {                                                                               \
+    [[gnu::visibility("default")]] extern const tally::backend::AbiVersion tally_module_stamp; \
+    const tally::backend::AbiVersion tally_module_stamp = tally::backend::stamp;               \
+    [[gnu::visibility("default")]] const tally::backend::Table* tally_module_open(             \
+        const tally::backend::HostApi* host) {                                                 \
+        return tally::gpu::open<Device>(host);                                                 \
+    }                                                                                          \
     }

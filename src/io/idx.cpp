@@ -1,4 +1,4 @@
-// load_idx() parses IDX files and unpacks those that are compressed by gzip.
+// Parses IDX files and unpacks those that are compressed by gzip.
 //
 // An IDX file holds two zeros, the type of its elements, the number of axes, each extent in four bytes, and
 // the elements. All numbers are big-endian.
@@ -34,7 +34,7 @@ public:
     Content(std::span<const std::byte> file, const std::string& name)
         : file_(file), name_(name), packed_(starts_a_member(0)) {
         if (packed_ && inflateInit2(&stream_, 16 + MAX_WBITS) != Z_OK)
-            throw Error("load_idx", "zlib cannot start to unpack '", name, "'");
+            throw Error("Idx::load", "zlib cannot start to unpack '", name, "'");
     }
     Content(const Content&) = delete;
     Content& operator=(const Content&) = delete;
@@ -52,7 +52,7 @@ public:
     std::uint64_t given() const { return given_; }
 
     template <class... Parts> [[noreturn]] void throw_at(std::uint64_t at, const Parts&... parts) const {
-        throw Error("load_idx", "'", name_, packed_ ? "', unpacked byte " : "', byte ", at, ": ", parts...);
+        throw Error("Idx::load", "'", name_, packed_ ? "', unpacked byte " : "', byte ", at, ": ", parts...);
     }
 
 private:
@@ -61,7 +61,7 @@ private:
     }
 
     template <class... Parts> [[noreturn]] void throw_packed(const Parts&... parts) const {
-        throw Error("load_idx", "'", name_, "', byte ", at_, ": ", parts...);
+        throw Error("Idx::load", "'", name_, "', byte ", at_, ": ", parts...);
     }
 
     std::size_t copy(std::span<std::uint8_t> to) {
@@ -158,9 +158,9 @@ Idx detail::parse_idx(std::span<const std::byte> file, const std::string& name) 
     return idx;
 }
 
-Idx load_idx(const std::string& path) {
-    const std::vector<std::byte> bytes = read_file("load_idx", path);
-    return within_memory("load_idx", path, [&] { return detail::parse_idx(bytes, path); });
+Idx Idx::load(const std::string& path) {
+    const std::vector<std::byte> bytes = read_file("Idx::load", path);
+    return within_memory("Idx::load", path, [&] { return detail::parse_idx(bytes, path); });
 }
 
 }  // namespace tally

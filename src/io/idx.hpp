@@ -1,4 +1,4 @@
-// load_idx() reads IDX files, the format of MNIST, plain or compressed by gzip.
+// Idx::load() reads IDX files, the format of MNIST, plain or compressed by gzip.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ namespace tally {
 struct Idx {
     Shape shape;
     std::vector<std::uint8_t> values;  // row-major
-};
 
-// Reads a file of unsigned bytes with one, two or three axes. Throws an Error that names the file and the
-// byte if the file is invalid. Allocates memory only for bytes that the file has.
-Idx load_idx(const std::string& path);
+    // Reads a file of unsigned bytes with one, two or three axes. Throws an Error that names the file and the
+    // byte if the file is invalid. Allocates memory only for bytes that the file has.
+    static Idx load(const std::string& path);
+};
 
 namespace detail {
 // Does the same for a file in memory. Errors call the file `name`.

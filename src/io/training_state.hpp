@@ -1,9 +1,26 @@
-// TrainingState holds named numbers, texts and arrays, from which a training resumes with the same bits.
+// TrainingState holds named numbers, texts and arrays, from which a training resumes with the same bits. save()
+// writes them to a file with a version and a checksum.
+//
+//     bytes 0-7        the magic word "tally\r\n\0"
+//     8-11             the version, 1
+//     12-15            0
+//     16-23            the length of the whole file
+//     entries          in the order of their names: length of the name (4 bytes), name, kind (1 byte), value
+//                        1  int64        8 bytes
+//                        2  double       8 bytes
+//                        3  string       its length (8 bytes), its bytes
+//                        4  float array, 5  double array: number of axes (1 byte), extents (4 bytes each),
+//                                                         the numbers, row-major
+//     the last 8       CRC-64 of all bytes before
+//
+// All numbers are little-endian.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -14,6 +31,11 @@ namespace tally {
 class TrainingState {
 public:
     using Entry = std::variant<std::int64_t, double, std::string, Array<float>, Array<double>>;
+
+    // Writes the file completely or not at all. Arrays on a GPU are written like arrays on the CPU.
+    void save(const std::string& path) const;
+    // Throws an Error that names the file and the byte if the file is invalid.
+    static TrainingState load(const std::string& path);
 
     template <class T> void put(const std::string& name, T value) {
         if (!entries_.emplace(name, Entry(std::move(value))).second)
@@ -42,6 +64,10 @@ namespace detail {
 // The second step of loading. The first step checks everything and allocates all memory; this function then
 // applies the changes and cannot fail. Objects that are loaded together therefore change all or none.
 using ApplyState = std::function<void()>;
+
+// Write and read the format of a file in memory. Errors call the file `name`.
+std::string state_bytes(const TrainingState& state);
+TrainingState parse_state(std::span<const std::byte> file, const std::string& name);
 }  // namespace detail
 
 }  // namespace tally

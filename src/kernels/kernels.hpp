@@ -11,7 +11,7 @@
 //    write beyond the last element.
 //  - The order of additions is fixed: the same call gives the same bits every time.
 //  - A sum over samples (zip_back, scatter, rows_back, sum if in_order) starts from the destination and adds
-//    sequentially, so that two calls give the same bits as one. More than `ordered_row` adjacent elements of
+//    sequentially, so that two calls give the same bits as one. More than `longest_sequential_row` adjacent elements of
 //    one sample are summed separately first, in an order that depends only on their number.
 //  - Each element of an ordered product is the chain c <- fma(a[p], b[p], c), p = 0, 1, ..., k-1. The chain
 //    starts from the destination (add) or from -0 (set; 0 if k is 0). Its bits are the same for all sizes,
@@ -46,15 +46,16 @@ struct ReduceAxes {
 
 namespace detail {
 inline constexpr std::size_t ordered_limit = 4096;  // Products::blas keeps the order up to this many fma
-inline constexpr std::size_t ordered_sum = 1024, ordered_row = 64;
+inline constexpr std::size_t longest_sequential_sum = 1024, longest_sequential_row = 64;
 
 constexpr bool sums_in_order(const ReduceAxes& fold) {
-    return fold.in_order || fold.reduced <= (fold.inner != 1 ? ordered_sum : ordered_row);
+    return fold.in_order ||
+           fold.reduced <= (fold.inner != 1 ? longest_sequential_sum : longest_sequential_row);
 }
 
 // A row-major loop over `extent`, and the strides of each operand; a stride of 0 broadcasts. Adjacent axes
 // are merged if the strides of all operands allow it, so a contiguous index has rank 1 and stride 1. The
-// first axis, which may count samples, is not merged if more than `ordered_row` adjacent elements are summed
+// first axis, which may count samples, is not merged if more than `longest_sequential_row` adjacent elements are summed
 // to one number.
 template <int Operands> struct StridedIndex {
     int rank = 0;
@@ -66,7 +67,7 @@ template <int Operands> struct StridedIndex {
 
 // Returns whether `length` adjacent elements are summed sequentially. A single axis may count samples.
 template <int Operands> constexpr bool sums_in_order(const StridedIndex<Operands>& walk, std::size_t length) {
-    return walk.rank == 1 || length <= ordered_row;
+    return walk.rank == 1 || length <= longest_sequential_row;
 }
 
 // C (m, n) = A (m, k) · B (k, n). The flags mark operands that are stored transposed.

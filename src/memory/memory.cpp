@@ -445,7 +445,7 @@ void set_budget(std::size_t bytes, Device device) {
             base = static_cast<std::byte*>(device_memory.allocate(round_up_to_line(bytes)));
         if (base == nullptr)
             throw OutOfMemory("[memory] cannot set a budget of " + std::to_string(bytes) + " bytes (" +
-                                  format_bytes(bytes) + ") on " + tally::to_string(device) +
+                                  tally::detail::format_bytes(bytes) + ") on " + tally::to_string(device) +
                                   ": the device itself has less",
                               device, bytes, 0);
         asan_poison(false, base, round_up_to_line(bytes), device);

@@ -133,10 +133,11 @@ struct Report {
     std::size_t largest_free = 0;   // with a budget: the largest block that can still be allocated
     std::uint64_t allocations = 0;  // buffers allocated so far
     std::uint64_t reused = 0;       // allocations from a free list
+
+    friend std::string to_string(const Report& report);  // a table with one line for each class
 };
 
-Report report(Device device = Device::cpu);   // for all threads together
-std::string to_string(const Report& report);  // a table with one line for each class
+Report report(Device device = Device::cpu);  // for all threads together
 
 // Bytes in use now, and the most since the program began or since reset_peak().
 std::size_t in_use(Device device = Device::cpu);

@@ -8,6 +8,8 @@
 
 namespace tally::memory {
 
+using tally::detail::format_bytes;
+
 std::string to_string(const Report& report) {
     constexpr const char* names[] = {"parameters", "gradients", "saved", "temporary"};
     std::string text = "                in use        peak\n";

@@ -1,4 +1,4 @@
-// to_svg() draws a diagram by its layout, and to_dot() writes the same graph for Graphviz.
+// Draws a diagram as SVG by its layout, and writes the same graph for Graphviz.
 #include "tally/tools/diagram.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using drawing::Outline;
 using drawing::Point;
 using drawing::Row;
 using drawing::Shape;
-using Role = Diagram::Role;
+using Role = detail::Diagram::Role;
 
 constexpr int margin = 32, legend_pitch = 40;
 
@@ -43,7 +43,7 @@ std::string escape_dot(const std::string& text) {
 std::string whole(const std::string& text) { return detail::clean_text(text, 4000); }
 
 // "parameter w (3): value [..], gradient [..]"
-std::string sentence(const Diagram::Box& box) {
+std::string sentence(const detail::Diagram::Box& box) {
     std::string text = std::string(to_string(box.role)) + " " + whole(box.name);
     if (!box.shape.empty()) text += " " + whole(box.shape);
     if (!box.value.empty()) text += ": value " + whole(box.value);
@@ -54,7 +54,7 @@ std::string sentence(const Diagram::Box& box) {
     return text;
 }
 
-std::string default_description(const Diagram& diagram) {
+std::string default_description(const detail::Diagram& diagram) {
     std::string text = "A computation graph, from left to right:";
     for (Role role : {Role::parameter, Role::data, Role::operation, Role::loss}) {
         const auto boxes = std::count_if(diagram.boxes.begin(), diagram.boxes.end(),
@@ -232,7 +232,7 @@ std::string style_of(Role role, bool saved, bool recomputed) {
 // Explains the shapes and lines that occur in a diagram. Wraps at the width of the picture.
 class Legend {
 public:
-    Legend(const Diagram& diagram, int width) : width_(width) {
+    Legend(const detail::Diagram& diagram, int width) : width_(width) {
         std::array<bool, 4> seen{};
         bool wires = false, back = false, saved = false, recomputed = false;
         for (const auto& box : diagram.boxes) {
@@ -297,7 +297,7 @@ template <class S> std::string join_values(std::span<const S> values) {
     const std::size_t shown = values.size() > max_shown ? shown_of_more : values.size();
     std::string text;
     for (std::size_t i = 0; i < shown; ++i) {
-        const std::string number = short_number(static_cast<double>(values[i]));
+        const std::string number = detail::short_number(static_cast<double>(values[i]));
         text += std::string(number.size() < 7 ? 8 - number.size() : 1, ' ') + number;
     }
     if (shown < values.size()) text += " ..";
@@ -311,7 +311,7 @@ template <class S> std::string join_values(std::span<const S> values) {
 std::string detail::short_values(std::span<const double> values) { return join_values(values); }
 std::string detail::short_values(std::span<const float> values) { return join_values(values); }
 
-void detail::lanes_from_losses(Diagram& diagram) {
+void detail::lanes_from_losses(detail::Diagram& diagram) {
     drawing::require_drawable(diagram);
     auto& boxes = diagram.boxes;
     const int none_yet = -2;
@@ -319,24 +319,25 @@ void detail::lanes_from_losses(Diagram& diagram) {
     for (auto& box : boxes) box.lane = box.role == Role::loss ? lanes++ : none_yet;
     for (std::size_t i = boxes.size(); i-- > 0;) {
         auto& box = boxes[i];
-        if (box.lane == none_yet) box.lane = Diagram::no_lane;  // leads to no loss
+        if (box.lane == none_yet) box.lane = detail::Diagram::no_lane;  // leads to no loss
         for (const auto& input : box.inputs) {
             int& lane = boxes[static_cast<std::size_t>(input.from)].lane;
-            if (lane != box.lane) lane = lane == none_yet ? box.lane : Diagram::no_lane;
+            if (lane != box.lane) lane = lane == none_yet ? box.lane : detail::Diagram::no_lane;
         }
     }
 }
 
-std::string to_svg(const Diagram& diagram) {
+std::string detail::Diagram::svg() const {
+    const detail::Diagram& diagram = *this;
     const drawing::Layout layout = [&] {
-        Diagram inner = diagram;
+        detail::Diagram inner = diagram;
         if (inner.widest > 0) inner.widest = std::max(1, inner.widest - 2 * margin);
         return drawing::lay_out(inner);
     }();
-    const std::string title = detail::clean_text(diagram.title, 80);
-    const int top = margin + (title.empty() ? 0 : 52);
+    const std::string heading = detail::clean_text(diagram.title, 80);
+    const int top = margin + (heading.empty() ? 0 : 52);
     const int one_line = Legend(diagram, INT_MAX).width();
-    const int inner = std::max({layout.width, drawing::text_width(title) * 5 / 4, std::min(one_line, 960)});
+    const int inner = std::max({layout.width, drawing::text_width(heading) * 5 / 4, std::min(one_line, 960)});
     Legend legend(diagram, inner);
     const int left = margin + (inner - layout.width) / 2, legend_top = top + layout.height + 44;
     const int width = inner + 2 * margin, height = legend_top + legend.height() + margin;
@@ -345,7 +346,7 @@ std::string to_svg(const Diagram& diagram) {
     svg << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << width << "\" height=\"" << height
         << "\" viewBox=\"0 0 " << width << " " << height
         << "\" role=\"img\" aria-labelledby=\"t-title t-desc\">\n";
-    svg << "<title id=\"t-title\">" << escape_xml(title.empty() ? "Computation graph" : title)
+    svg << "<title id=\"t-title\">" << escape_xml(heading.empty() ? "Computation graph" : heading)
         << "</title>\n";
     svg << "<desc id=\"t-desc\">"
         << escape_xml(diagram.description.empty() ? default_description(diagram) : whole(diagram.description))
@@ -355,7 +356,7 @@ std::string to_svg(const Diagram& diagram) {
                     [](const auto& box) { return box.recomputed; }))
         svg << hatch;
     svg.rectangle(0, 0, width, height, 12, "t-page");
-    if (!title.empty()) svg.write(margin, margin + 14, "t-text t-title", title);
+    if (!heading.empty()) svg.write(margin, margin + 14, "t-text t-title", heading);
 
     svg << "<g transform=\"translate(" << left << "," << top << ")\">\n";
     for (const auto& band : layout.bands) {
@@ -384,10 +385,11 @@ std::string to_svg(const Diagram& diagram) {
     return svg.take();
 }
 
-std::string to_dot(const Diagram& diagram) {
+std::string detail::Diagram::dot() const {
+    const detail::Diagram& diagram = *this;
     drawing::require_drawable(diagram);
     const auto quoted = [](const std::string& text) { return "\"" + escape_dot(whole(text)) + "\""; };
-    const auto label = [](const Diagram::Box& box) {
+    const auto label = [](const detail::Diagram::Box& box) {
         std::string text = escape_dot(whole(box.name));
         if (!box.shape.empty()) text += " " + escape_dot(whole(box.shape));
         if (box.recomputed) text += " x2";
@@ -399,25 +401,25 @@ std::string to_dot(const Diagram& diagram) {
                       ";\n    labelloc=t;\n    fontname=monospace;\n    fontsize=18;\n    node "
                       "[fontname=monospace, fontsize=18, style=filled, fillcolor=white];\n"
                       "    edge [fontname=monospace, fontsize=18];\n";
-    std::map<int, std::string> lanes;  // their boxes
+    std::map<int, std::string> by_lane;  // their boxes
     for (std::size_t i = 0; i < diagram.boxes.size(); ++i) {
         const auto& box = diagram.boxes[i];
-        std::string& lane = lanes[std::max(box.lane, Diagram::no_lane)];
+        std::string& lane = by_lane[std::max(box.lane, detail::Diagram::no_lane)];
         lane += "n" + std::to_string(i) + " [label=\"" + label(box) + "\", " + dot_style(box.role);
         if (box.recomputed) lane += ", style=\"filled,dashed\"";
         if (box.saved && !box.recomputed) lane += ", fillcolor=\"#ffe69a\"";
         lane += "];\n";
     }
-    const bool apart = lanes.size() - lanes.count(Diagram::no_lane) > 1;
-    for (const auto& [lane, boxes] : lanes) {
-        if (lane == Diagram::no_lane || !apart) {
-            dot += boxes;
+    const bool apart = by_lane.size() - by_lane.count(detail::Diagram::no_lane) > 1;
+    for (const auto& [lane, drawn] : by_lane) {
+        if (lane == detail::Diagram::no_lane || !apart) {
+            dot += drawn;
             continue;
         }
         const auto number = static_cast<std::size_t>(lane);
         const std::string name = number < diagram.lanes.size() ? diagram.lanes[number] : "";
         dot +=
-            "subgraph cluster_" + std::to_string(lane) + " {\nlabel=" + quoted(name) + ";\n" + boxes + "}\n";
+            "subgraph cluster_" + std::to_string(lane) + " {\nlabel=" + quoted(name) + ";\n" + drawn + "}\n";
     }
     for (std::size_t i = 0; i < diagram.boxes.size(); ++i)
         for (const auto& input : diagram.boxes[i].inputs) {

@@ -1,4 +1,4 @@
-// Diagram describes a computation graph by plain text, independent of the engine, for to_svg() and to_dot().
+// Diagram describes a computation graph by plain text, independent of the engine, and draws it.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace tally {
+namespace tally::detail {
 
 struct Diagram {
     enum class Role : std::uint8_t { parameter, data, operation, loss };
@@ -37,13 +37,11 @@ struct Diagram {
     std::vector<std::string> lanes;  // names of the lanes, shown if there are several
     std::vector<Box> boxes;          // in topological order
     int widest = 0;                  // pixels at which lines must wrap; 0 wraps at a width that reads well
+
+    std::string svg() const;
+    std::string dot() const;  // for Graphviz
 };
 
-// Return the diagram as an SVG file and as a DOT file for Graphviz.
-std::string to_svg(const Diagram& diagram);
-std::string to_dot(const Diagram& diagram);
-
-namespace detail {
 // Gives each loss its own lane, in order. Every other box gets the lane of the loss that it leads to, or
 // no_lane if it leads to several losses or to none.
 void lanes_from_losses(Diagram& diagram);
@@ -51,6 +49,4 @@ void lanes_from_losses(Diagram& diagram);
 // Returns "[-0.3536  0.0207 -0.6125]", or "[ 0.5000 -1.2500 ..]" for more than four values.
 std::string short_values(std::span<const double> values);
 std::string short_values(std::span<const float> values);
-}  // namespace detail
-
-}  // namespace tally
+}  // namespace tally::detail

@@ -12,7 +12,7 @@ namespace {
 
 class GridMaker {
 public:
-    explicit GridMaker(const std::vector<Diagram::Box>& boxes) : boxes_(boxes) {
+    explicit GridMaker(const std::vector<detail::Diagram::Box>& boxes) : boxes_(boxes) {
         choose_groups();
         choose_columns();
         make_boxes();
@@ -23,7 +23,7 @@ public:
     Grid take() { return std::move(grid_); }
 
 private:
-    const std::vector<Diagram::Box>& boxes_;
+    const std::vector<detail::Diagram::Box>& boxes_;
     Grid grid_;
     std::vector<int> group_, layer_;  // of each box
     std::vector<int> place_;          // of each cell in its column
@@ -114,7 +114,7 @@ void GridMaker::make_boxes() {
             shape_of(box, std::max({0, ins, (at(consumers, i) - 1) * port_pitch}) + 2 * strand));
         Cell cell;
         cell.is_box = true;
-        cell.is_parameter = box.role == Diagram::Role::parameter;
+        cell.is_parameter = box.role == detail::Diagram::Role::parameter;
         cell.carries_label = labelled;
         cell.column = count(grid_.columns) - 1 - at(layer_, i);
         cell.group = at(group_, i);
@@ -256,6 +256,6 @@ void GridMaker::place_ports() {
 
 }  // namespace
 
-Grid make_grid(const Diagram& diagram) { return GridMaker(diagram.boxes).take(); }
+Grid make_grid(const detail::Diagram& diagram) { return GridMaker(diagram.boxes).take(); }
 
 }  // namespace tally::drawing

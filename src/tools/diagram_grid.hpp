@@ -63,7 +63,7 @@ struct Extent {
     int top = 0, bottom = 0;
 };
 
-Grid make_grid(const Diagram& diagram);
+Grid make_grid(const detail::Diagram& diagram);
 void choose_heights(Grid& grid);
 // Puts each lane below the previous one, and returns their extents.
 std::vector<Extent> stack_lanes(Grid& grid);

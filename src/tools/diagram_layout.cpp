@@ -29,7 +29,7 @@ struct Line {
 
 class Arranger {
 public:
-    explicit Arranger(const Diagram& diagram)
+    explicit Arranger(const detail::Diagram& diagram)
         : lane_names_(diagram.lanes), asked_(diagram.widest), grid_(make_grid(diagram)) {
         choose_heights(grid_);
         lane_extent_ = stack_lanes(grid_);
@@ -405,12 +405,12 @@ void Arranger::add_bands(Layout& layout, const Line& line) const {
 
 }  // namespace
 
-void require_drawable(const Diagram& diagram) {
+void require_drawable(const detail::Diagram& diagram) {
     const auto& boxes = diagram.boxes;
     detail::require(!boxes.empty(), "picture", "the diagram has no boxes; add at least one");
-    detail::require(boxes.size() <= static_cast<std::size_t>(Diagram::max_boxes), "picture", boxes.size(),
-                    " boxes are too many to read; draw a part of the graph with at most ",
-                    Diagram::max_boxes);
+    detail::require(boxes.size() <= static_cast<std::size_t>(detail::Diagram::max_boxes), "picture",
+                    boxes.size(), " boxes are too many to read; draw a part of the graph with at most ",
+                    detail::Diagram::max_boxes);
     for (std::size_t i = 0; i < boxes.size(); ++i)
         for (const auto& input : boxes[i].inputs) {
             if (input.from >= 0 && static_cast<std::size_t>(input.from) < i) continue;
@@ -419,7 +419,7 @@ void require_drawable(const Diagram& diagram) {
         }
 }
 
-Layout lay_out(const Diagram& diagram) {
+Layout lay_out(const detail::Diagram& diagram) {
     require_drawable(diagram);
     return Arranger(diagram).layout();
 }

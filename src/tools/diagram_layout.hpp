@@ -34,7 +34,7 @@ struct Layout {
 };
 
 // Throws if the diagram has no boxes, too many, or an input that is not before its box.
-void require_drawable(const Diagram& diagram);
-Layout lay_out(const Diagram& diagram);
+void require_drawable(const detail::Diagram& diagram);
+Layout lay_out(const detail::Diagram& diagram);
 
 }  // namespace tally::drawing

@@ -60,8 +60,8 @@ int Shape::inset(int dy) const {
     }
 }
 
-Shape shape_of(const Diagram::Box& box, int port_extent) {
-    using Role = Diagram::Role;
+Shape shape_of(const detail::Diagram::Box& box, int port_extent) {
+    using Role = detail::Diagram::Role;
     Shape shape;
     Row head{Row::Kind::head, detail::clean_text(box.name, 24), detail::clean_text(box.shape, 24), 0, 0};
     if (box.recomputed) head.text += head.text.empty() ? "x2" : " x2";

@@ -33,6 +33,6 @@ struct Shape {
 
 int text_width(const std::string& utf8);
 // Returns the shape of a box. It is high enough for wires that span port_extent.
-Shape shape_of(const Diagram::Box& box, int port_extent);
+Shape shape_of(const detail::Diagram::Box& box, int port_extent);
 
 }  // namespace tally::drawing

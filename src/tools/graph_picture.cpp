@@ -6,8 +6,8 @@
 
 namespace tally {
 
-Diagram Picture::finished() const {
-    Diagram done = diagram_;
+detail::Diagram Picture::finished() const {
+    detail::Diagram done = diagram_;
     detail::lanes_from_losses(done);
     return done;
 }

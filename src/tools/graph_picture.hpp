@@ -1,6 +1,6 @@
 // Picture draws a recorded graph and the gradients of its backward pass as SVG or DOT.
 //
-//     KeepValues keep_values;                       // keep values and data for the picture
+//     Picture::KeepValues keep_values;                       // keep values and data for the picture
 //     Picture picture;
 //     picture.name(w, "w");
 //     for (auto micro : split(x, 2)) picture.backward(mean(matmul(micro, w)) / 3);   // one lane each
@@ -21,10 +21,15 @@
 
 namespace tally {
 
-// Draws one graph or several in one picture, each in its own lane. picture(loss) draws one.
+// Draws one graph or several in one picture, each in its own lane. Picture(loss) draws one.
 class Picture {
 public:
+    using KeepValues = detail::KeepValues;
+
     explicit Picture(std::string title = "") { diagram_.title = std::move(title); }
+    template <class T> explicit Picture(const Var<T>& loss) {
+        add(loss);
+    }  // of the graph in its current state
 
     // Sets the name of a variable. Call this before the variable is drawn.
     template <class T> Picture& name(const Var<T>& x, std::string text) {
@@ -37,7 +42,7 @@ public:
         if (loss.checked("picture").state == detail::State::consumed)
             detail::BackwardPass::throw_consumed(loss.node());
         draw<T>(loss.node());
-        box_of(loss.node()).role = Diagram::Role::loss;
+        box_of(loss.node()).role = detail::Diagram::Role::loss;
         ++losses_;
         diagram_.lanes.push_back(lane.empty() ? "micro-batch " + std::to_string(losses_) : std::move(lane));
     }
@@ -65,9 +70,11 @@ public:
         int current = -1;
         const auto arrived = [&] {  // labels the gradients that the last backward function sent to leaves
             for (std::size_t i = 0; current >= 0 && i < leaves.size(); ++i) {
-                Diagram::Input* edge = nullptr;  // the last one if the operation reads the leaf several times
+                detail::Diagram::Input* edge =
+                    nullptr;  // the last one if the operation reads the leaf several times
                 int edges = 0;
-                for (Diagram::Input& input : diagram_.boxes[static_cast<std::size_t>(current)].inputs) {
+                for (detail::Diagram::Input& input :
+                     diagram_.boxes[static_cast<std::size_t>(current)].inputs) {
                     if (input.from != boxes_.at(leaves[i]->id) || !leaves[i]->has_gradient()) continue;
                     input.back = true;
                     edge = &input;
@@ -88,10 +95,11 @@ public:
             if (drawn == boxes_.end()) return;  // a node inside a checkpoint, which is drawn as one box
             arrived();
             current = drawn->second;
-            Diagram::Box& box = diagram_.boxes[static_cast<std::size_t>(current)];
+            detail::Diagram::Box& box = diagram_.boxes[static_cast<std::size_t>(current)];
             box.gradient = text(visit.gradient);
-            for (Diagram::Input& input : box.inputs)
-                input.back = diagram_.boxes[static_cast<std::size_t>(input.from)].role != Diagram::Role::data;
+            for (detail::Diagram::Input& input : box.inputs)
+                input.back =
+                    diagram_.boxes[static_cast<std::size_t>(input.from)].role != detail::Diagram::Role::data;
         });
         arrived();
         for (const detail::ValueNode<T>* leaf : leaves)
@@ -104,8 +112,8 @@ public:
         return *this;
     }
 
-    std::string svg() const { return to_svg(finished()); }
-    std::string dot() const { return to_dot(finished()); }
+    std::string svg() const { return finished().svg(); }
+    std::string dot() const { return finished().dot(); }
     void write(const std::string& path) const;  // writes .svg or .dot, completely or not at all
 
 private:
@@ -121,15 +129,15 @@ private:
         }
         for (const auto& [id, node] : fresh) {
             const auto& shown = static_cast<const detail::ValueNode<T>&>(*node);
-            Diagram::Box box;
-            box.role = node->state == detail::State::leaf       ? Diagram::Role::parameter
-                       : node->state == detail::State::constant ? Diagram::Role::data
-                                                                : Diagram::Role::operation;
+            detail::Diagram::Box box;
+            box.role = node->state == detail::State::leaf       ? detail::Diagram::Role::parameter
+                       : node->state == detail::State::constant ? detail::Diagram::Role::data
+                                                                : detail::Diagram::Role::operation;
             box.name = names_.count(id) ? names_.at(id) : node->op();
             if (detail::shape_of(shown.value).rank() > 0)
                 box.shape = to_string(detail::shape_of(shown.value));
             box.value = detail::has_memory(shown.value) ? text(shown.value) : "(freed)";
-            if (box.role != Diagram::Role::data)
+            if (box.role != detail::Diagram::Role::data)
                 box.gradient = shown.has_gradient() ? text(shown.gradient) : "-";
             for (const Node* input : node->inputs())
                 if (input) box.inputs.push_back({boxes_.at(input->id), false, ""});
@@ -155,30 +163,23 @@ private:
         return leaves;
     }
 
-    Diagram::Box& box_of(const Node* node) {
+    detail::Diagram::Box& box_of(const Node* node) {
         return diagram_.boxes[static_cast<std::size_t>(boxes_.at(node->id))];
     }
-    Diagram finished() const;
+    detail::Diagram finished() const;
 
-    static std::string text(double x) { return short_number(x); }
-    static std::string text(float x) { return short_number(static_cast<double>(x)); }
+    static std::string text(double x) { return detail::short_number(x); }
+    static std::string text(float x) { return detail::short_number(static_cast<double>(x)); }
     template <class S> static std::string text(const Array<S>& x) {
         const std::vector<S> values = x.to_vector();
-        return x.shape().rank() == 0 ? short_number(static_cast<double>(values[0]))
+        return x.shape().rank() == 0 ? detail::short_number(static_cast<double>(values[0]))
                                      : detail::short_values(std::span<const S>(values));
     }
 
-    Diagram diagram_;
+    detail::Diagram diagram_;
     std::map<std::uint64_t, std::string> names_;  // by node id
     std::map<std::uint64_t, int> boxes_;          // index in diagram_.boxes, by node id
     int losses_ = 0;
 };
-
-// Draws the graph of one result in its current state.
-template <class T> Picture picture(const Var<T>& loss, std::string title = "") {
-    Picture drawn(std::move(title));
-    drawn.add(loss);
-    return drawn;
-}
 
 }  // namespace tally

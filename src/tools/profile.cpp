@@ -121,7 +121,7 @@ std::string to_string(const Profile& profile) {
                                       static_cast<double>(std::max<std::uint64_t>(profile.nanoseconds(), 1)),
                                   1) +
             " %";
-        const auto bytes = [&](std::size_t n) { return of_operations ? format_bytes(n) : ""; };
+        const auto bytes = [&](std::size_t n) { return of_operations ? detail::format_bytes(n) : ""; };
         table.add({row.name, row.calls ? std::to_string(row.calls) : "", time_in_words(row.forward),
                    of_operations ? time_in_words(row.backward) : "", time_in_words(row.together()), share,
                    bytes(row.made), bytes(row.kept)});

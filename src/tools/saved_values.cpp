@@ -82,14 +82,14 @@ std::string to_string(const SavedValues& kept) {
         const auto same_buffer = std::ranges::find(entries, entry.storage, &SavedValues::Entry::storage);
         const auto listed = static_cast<std::size_t>(same_buffer - entries.begin());
         std::string bytes = "-", reason = to_text(entry.why);
-        if (entry.counts && listed == i) bytes = format_bytes(entry.bytes);
+        if (entry.counts && listed == i) bytes = detail::format_bytes(entry.bytes);
         if (entry.counts && listed < i)
             reason = "same buffer as line " + std::to_string(listed + 1) + ", not added";
         else if (!entry.counts && entry.why <= SavedValues::Why::operand)
             reason += "; saved before this list began";
         table.add({std::to_string(i + 1), entry.op, to_string(entry.shape), bytes, reason, entry.where});
     }
-    return table.text() + "saved for backward: " + format_bytes(kept.bytes()) + " in " +
+    return table.text() + "saved for backward: " + detail::format_bytes(kept.bytes()) + " in " +
            std::to_string(kept.buffers()) + (kept.buffers() == 1 ? " buffer\n" : " buffers\n");
 }
 

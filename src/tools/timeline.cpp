@@ -52,7 +52,7 @@ std::vector<Timeline::Sample> detail::highest(const std::vector<Timeline::Sample
 }
 
 std::string detail::to_text(const Timeline::Peak& peak) {
-    return format_bytes(peak.bytes) + (peak.within ? " within event " : " at event ") +
+    return detail::format_bytes(peak.bytes) + (peak.within ? " within event " : " at event ") +
            std::to_string(peak.at.event) + ", " + (peak.at.forward ? "computing '" : "backward of '") +
            detail::clean_text(peak.op, 40) + "'" +
            (peak.where.empty() ? "" : " in " + detail::clean_text(peak.where, 60));
@@ -72,7 +72,7 @@ std::string Timeline::strip(const detail::StripOptions& options) const {
         for (std::size_t i = 0; i < stretch; ++i) text += letter;
         return text;
     };
-    const std::string top = format_bytes(peak_.bytes);
+    const std::string top = detail::format_bytes(peak_.bytes);
     std::string text;
     for (int row = rows; row-- > 0;) {
         std::string label = row == rows - 1 ? top : row == 0 ? "0 B" : "";

@@ -134,7 +134,7 @@ std::string Timeline::svg(const std::string& title, const Share& of_temporary) c
     for (std::size_t tick = 0; tick <= scale.highest; tick += step) {
         const int y = scale.y(tick);
         svg += rule(left, y, right, y, "t-rule");
-        svg += text(left - 12, y + 6, "t-end", format_bytes(tick));
+        svg += text(left - 12, y + 6, "t-end", detail::format_bytes(tick));
     }
     const std::vector<Layer> layers = layers_of(of_temporary);
     for (std::size_t layer = 0; layer < layers.size(); ++layer) svg += area(shown, layers, layer, scale);

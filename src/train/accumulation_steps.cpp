@@ -7,7 +7,7 @@
 
 namespace tally {
 
-AccumulationSteps::AccumulationSteps(std::map<std::int64_t, std::int64_t> from_epoch)
+detail::AccumulationSteps::AccumulationSteps(std::map<std::int64_t, std::int64_t> from_epoch)
     : from_epoch_(std::move(from_epoch)) {
     if (from_epoch_.empty())
         throw Error(
@@ -21,12 +21,12 @@ AccumulationSteps::AccumulationSteps(std::map<std::int64_t, std::int64_t> from_e
     }
 }
 
-std::int64_t AccumulationSteps::at(std::int64_t epoch) const {
+std::int64_t detail::AccumulationSteps::at(std::int64_t epoch) const {
     const auto later = from_epoch_.upper_bound(epoch);
     return later == from_epoch_.begin() ? 1 : std::prev(later)->second;
 }
 
-std::string AccumulationSteps::to_text() const {
+std::string detail::AccumulationSteps::to_text() const {
     if (from_epoch_.size() == 1 && from_epoch_.begin()->first == 0)
         return std::to_string(from_epoch_.begin()->second);
     std::string all;

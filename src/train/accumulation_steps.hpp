@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace tally {
+namespace tally::detail {
 
 // Maps an epoch to the number of micro-batches per update: 4, or {{0, 8}, {4, 2}} for 8 from the start and 2
 // from epoch 4 on. Epochs before the first given one have 1.
@@ -26,4 +26,4 @@ private:
     std::map<std::int64_t, std::int64_t> from_epoch_;
 };
 
-}  // namespace tally
+}  // namespace tally::detail

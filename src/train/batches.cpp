@@ -36,12 +36,10 @@ Items Items::part(std::int64_t from, std::int64_t to) const {
     return part;
 }
 
-Items in_order(std::int64_t count) { return Items(0, count); }
-
-Items shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch) {
+Items Items::shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch) {
     if (count < 0 || epoch < 0)
-        throw Error("[shuffled] " + std::to_string(count) + " items in epoch " + std::to_string(epoch) +
-                    ": neither may be negative");
+        throw Error("[Items::shuffled] " + std::to_string(count) + " items in epoch " +
+                    std::to_string(epoch) + ": neither may be negative");
     return Items(random::detail::permutation(static_cast<std::size_t>(count), seed,
                                              first_stream + static_cast<std::uint64_t>(epoch)));
 }

@@ -14,6 +14,9 @@ class Items {
 public:
     explicit Items(std::int64_t from, std::int64_t to);  // from, from + 1, ..., to - 1
     explicit Items(std::vector<std::int32_t> numbers);   // keeps the order
+    // Return all items in the order of the data set, or in an order that depends only on the seed and the epoch.
+    static Items in_order(std::int64_t count) { return Items(0, count); }
+    static Items shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch);
 
     std::int64_t count() const { return to_ - from_; }
     std::int64_t operator[](std::int64_t i) const {
@@ -26,10 +29,6 @@ private:
     std::shared_ptr<const std::vector<std::int32_t>> numbers_;  // null: a position is the number of its item
     std::int64_t from_, to_;
 };
-
-// Return all items in the order of the data set, or in an order that depends only on the seed and the epoch.
-Items in_order(std::int64_t count);
-Items shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch);
 
 // Divides the items into parts of `size` items (the last part may be smaller), or of the given sizes.
 std::vector<Items> split(const Items& items, std::int64_t size);

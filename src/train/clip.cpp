@@ -52,7 +52,7 @@ template <class S> void limit(const Parameters<S>& parameters, S factor, S max_v
 
 }  // namespace
 
-template <class S> double grad_norm(const Parameters<S>& parameters) {
+template <class S> double detail::grad_norm(const Parameters<S>& parameters) {
     require_parameters("grad_norm", parameters);
     return measure(parameters).norm;
 }
@@ -72,18 +72,12 @@ template <class S> void detail::clip_measured(const Parameters<S>& parameters, d
     if (factor != 1) limit(parameters, static_cast<S>(factor), std::numeric_limits<S>::infinity());
 }
 
-template <class S>
-double clip_grad_norm(const Parameters<S>& parameters, double max_norm, detail::NonFiniteNorm non_finite) {
+template <class S> double clip_grad_norm(const Parameters<S>& parameters, double max_norm) {
     require(max_norm >= 0, "clip_grad_norm", "max_norm must be from 0 on", max_norm);
     require_parameters("clip_grad_norm", parameters);
-    const MeasuredGradients found = measure(parameters);
-    if (non_finite == detail::NonFiniteNorm::raise && !std::isfinite(found.norm))
-        throw Error("[clip_grad_norm] the norm is " + detail::to_text(found.norm) +
-                    (found.non_finite > 0
-                         ? ": " + std::to_string(found.non_finite) + " elements are infinite or NaN"
-                         : ", though each element is finite: their squares are too large"));
-    detail::clip_measured(parameters, found.norm, max_norm);
-    return found.norm;
+    const double norm = measure(parameters).norm;
+    detail::clip_measured(parameters, norm, max_norm);
+    return norm;
 }
 
 template <class S> void clip_grad_value(const Parameters<S>& parameters, double max_value) {
@@ -92,12 +86,12 @@ template <class S> void clip_grad_value(const Parameters<S>& parameters, double 
     limit(parameters, S(1), static_cast<S>(max_value));
 }
 
-#define TALLY_MADE_FOR(S)                                                                \
-    template double grad_norm(const Parameters<S>&);                                     \
-    template std::int64_t detail::count_non_finite(const Parameters<S>&);                \
-    template MeasuredGradients detail::measure_gradients(const Parameters<S>&, bool);    \
-    template void detail::clip_measured(const Parameters<S>&, double, double);           \
-    template double clip_grad_norm(const Parameters<S>&, double, detail::NonFiniteNorm); \
+#define TALLY_MADE_FOR(S)                                                             \
+    template double detail::grad_norm(const Parameters<S>&);                          \
+    template std::int64_t detail::count_non_finite(const Parameters<S>&);             \
+    template MeasuredGradients detail::measure_gradients(const Parameters<S>&, bool); \
+    template void detail::clip_measured(const Parameters<S>&, double, double);        \
+    template double clip_grad_norm(const Parameters<S>&, double);                     \
     template void clip_grad_value(const Parameters<S>&, double);
 TALLY_MADE_FOR(float)
 TALLY_MADE_FOR(double)

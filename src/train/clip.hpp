@@ -12,10 +12,10 @@
 
 namespace tally {
 
+namespace detail {
 // Returns the root of the sum of all squares, or 0 if no parameter has a gradient.
 template <class S> double grad_norm(const std::vector<Var<Array<S>>>& parameters);
 
-namespace detail {
 // Returns the number of elements of the gradients that are infinite or NaN.
 template <class S> std::int64_t count_non_finite(const std::vector<Var<Array<S>>>& parameters);
 
@@ -29,15 +29,11 @@ MeasuredGradients measure_gradients(const std::vector<Var<Array<S>>>& parameters
 // Clips gradients whose norm has been measured.
 template <class S>
 void clip_measured(const std::vector<Var<Array<S>>>& parameters, double norm, double max_norm);
-
-// NonFiniteNorm decides what clip_grad_norm() does with an infinite or NaN norm. With `pass` it multiplies
-// the gradients by the resulting NaN or 0, as PyTorch does.
-enum class NonFiniteNorm { pass, raise };
 }  // namespace detail
 
-// Multiplies all gradients by max_norm / (norm + 1e-6) if this factor is below 1. Returns the previous norm.
-template <class S> double clip_grad_norm(const std::vector<Var<Array<S>>>& parameters, double max_norm,
-                                         detail::NonFiniteNorm non_finite = detail::NonFiniteNorm::pass);
+// Multiplies all gradients by max_norm / (norm + 1e-6) if this factor is below 1, and returns the previous
+// norm, the root of the sum of all squares. As in PyTorch, an infinite or NaN norm makes gradients 0 or NaN.
+template <class S> double clip_grad_norm(const std::vector<Var<Array<S>>>& parameters, double max_norm);
 
 // Clamps every element to [-limit, limit]; NaN stays NaN.
 template <class S> void clip_grad_value(const std::vector<Var<Array<S>>>& parameters, double limit);

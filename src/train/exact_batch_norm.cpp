@@ -59,7 +59,7 @@ template <class S> void require_whole_window(const Window<S>& window) {
 }
 
 // Returns running statistics with these values.
-template <class S> RunningStatistics<S> fixed_at(const BatchStatistics<S>& all) {
+template <class S> RunningStatistics<S> fixed_at(const detail::BatchStatistics<S>& all) {
     if (all.count < 2)
         throw Error("[exact_batch_norm] " + std::to_string(static_cast<std::int64_t>(all.count)) +
                     " values a feature have no variance; the window needs at least 2");
@@ -118,13 +118,13 @@ template <class S> void add_with_exact_batch_norm(
             return through(model, 0, at, input(micro_batches[k]), apart);
         };
         InputChecksums<S> checksums;
-        BatchStatistics<S> all;
+        detail::BatchStatistics<S> all;
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
             const NoGrad off;
             first_items.push_back(first_item);
             first_item += micro_batches[k].count();
             const V x = checksums.note(before(k));
-            all = pooled(all, detail::batch_statistics(x, norm.weight.value(), norm.bias.value()));
+            all = all.pooled_with(detail::batch_statistics(x, norm.weight.value(), norm.bias.value()));
         }
         RunningStatistics<S> fixed = fixed_at(all);
 
@@ -154,7 +154,7 @@ template <class S> void add_with_exact_batch_norm(
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
             const V x = checksums.expect(k, before(k));
             if (!x.requires_grad()) return;
-            const Array<S> rest = batch_norm(detach(x), along, total, fixed, norm.eps()).value();
+            const Array<S> rest = batch_norm(x.detach(), along, total, fixed, norm.eps()).value();
             window.backward([&] { x.backward(rest); });
         }
     });

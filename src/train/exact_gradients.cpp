@@ -44,7 +44,7 @@ template <class S> void ExactGradients<S>::round() {
         ValueNode<Array<S>>& node = *parameters_[i].node();
         const Into<Array<S>> into = node.into();
         if (node.value.device() == Device::cpu)
-            sums_[i].round_to(output_buffer(into).dst);
+            sums_[i].round_to(detail::output_buffer(into).dst);
         else
             accumulate_into(into, sums_[i].rounded().to(node.value.device()));
         account_as(node.gradient, MemoryClass::gradient);
@@ -52,7 +52,7 @@ template <class S> void ExactGradients<S>::round() {
 }
 
 template <class S> void ExactGradients<S>::clear() {
-    for (ExactSum<S>& sum : sums_) sum.clear();
+    for (detail::ExactSum<S>& sum : sums_) sum.clear();
 }
 
 // Saves the digits as doubles, which represent them exactly after carry().
@@ -61,7 +61,7 @@ template <class S> void ExactGradients<S>::save(TrainingState& state, const std:
         const std::string at = under + "/sums/" + std::to_string(i);
         state.put(at + "/there", std::int64_t{!sums_[i].empty()});
         if (sums_[i].empty()) continue;
-        ExactSum<S> sum(sums_[i].shape());
+        detail::ExactSum<S> sum(sums_[i].shape());
         sum.merge(sums_[i]);
         sum.carry();
         const ExactRange& range = sum.range();

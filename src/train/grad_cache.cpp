@@ -91,7 +91,7 @@ Var<Array<S>> cached_backward(std::size_t parts,
         detail::backward_calls = before;  // all parts count as one backward()
         y.backward(gradient);
     });
-    return detach(value);
+    return value.detach();
 }
 
 template <class S>

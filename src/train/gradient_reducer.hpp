@@ -49,7 +49,7 @@ struct WindowTotals {
 // parameter's gradient, of the losses and of the counts; otherwise `exact` is empty.
 template <class S> class GradientReducer {
 public:
-    using Named = std::vector<std::pair<std::string, std::string>>;
+    using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
     virtual ~GradientReducer() = default;
 
@@ -58,14 +58,14 @@ public:
     // Returns whether this process writes the files and the lines of progress. Not collective.
     virtual bool is_main_process() const = 0;
     // Throws if optimizers, parameters or options differ. Called when a window is opened.
-    virtual void open(const Optimizer<S>& optimizer, const Named& options) = 0;
+    virtual void open(const Optimizer<S>& optimizer, const NamedTexts& options) = 0;
     // Returns the totals of all processes before the end of a window. `call` and `window` must be the same in
     // all processes. Sum and count of the totals include the exact sums of all processes, rounded once;
     // `exact` does not change. Later calls refer to this optimizer, because windows may share a reducer.
     virtual WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
-                                const WindowTotals& here, std::span<ExactSum<S>> exact) = 0;
+                                const WindowTotals& here, std::span<detail::ExactSum<S>> exact) = 0;
     // Sums each gradient, or each exact sum, over all processes, and joins their effects.
-    virtual void reduce(SideEffects& effects, std::span<ExactSum<S>> exact) = 0;
+    virtual void reduce(SideEffects& effects, std::span<detail::ExactSum<S>> exact) = 0;
     // Measures the gradients of all processes. The default is for processes that have all gradients.
     virtual detail::MeasuredGradients measured(const detail::MeasuredGradients& mine) { return mine; }
     // Returns when every process has the memory for the step, just before the parameters change.

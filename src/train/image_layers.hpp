@@ -26,14 +26,15 @@ template <class S> class Conv2d : public Layer<S> {
 public:
     using Options = detail::Conv2dOptions;
 
-    Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, RngStream stream, Options options = {})
+    Conv2d(std::int64_t in, std::int64_t out, std::int64_t size, detail::RngStream stream,
+           Options options = {})
         : options_(options) {
         const auto seen = static_cast<double>(in * size * size);
         const double bound = seen > 0 ? 1 / std::sqrt(seen) : 0;
-        weight = uniform_parameter<S>({out, in, size, size}, bound, stream);
-        if (options.bias) bias = uniform_parameter<S>({out}, bound, stream, weight.value().size());
+        weight = detail::uniform_parameter<S>({out, in, size, size}, bound, stream);
+        if (options.bias) bias = detail::uniform_parameter<S>({out}, bound, stream, weight.value().size());
     }
-    void list(Members<S>& members) override {
+    void list(detail::Members<S>& members) override {
         members.parameter("weight", weight);
         members.parameter("bias", bias);
     }
@@ -54,7 +55,7 @@ private:
 template <class S> class MaxPool2d : public Layer<S> {
 public:
     explicit MaxPool2d(std::int64_t size, std::int64_t stride = 0) : size_(size), stride_(stride) {}
-    void list(Members<S>&) override {}
+    void list(detail::Members<S>&) override {}
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override {
@@ -82,7 +83,7 @@ public:
             throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +
                         detail::to_text(momentum));
     }
-    void list(Members<S>& members) override {
+    void list(detail::Members<S>& members) override {
         members.parameter("weight", weight);
         members.parameter("bias", bias);
         members.buffer("running_mean", running.mean);
@@ -92,9 +93,9 @@ public:
     std::unique_ptr<detail::SideEffect> saved_effect(const TrainingState& state,
                                                      const std::string& under) override {
         if (!state.has(under + "count")) return nullptr;
-        BatchStatistics<S> seen{state.get<Array<S>>(under + "mean").to(running.mean.device()),
-                                state.get<Array<S>>(under + "variance").to(running.mean.device()),
-                                state.get<double>(under + "count")};
+        detail::BatchStatistics<S> seen{state.get<Array<S>>(under + "mean").to(running.mean.device()),
+                                        state.get<Array<S>>(under + "variance").to(running.mean.device()),
+                                        state.get<double>(under + "count")};
         if (!(seen.count > 0 && seen.count <= 0x1p53))
             throw Error("[batch_norm] '" + under + "count' must be 1 to 2^53, not " +
                         detail::to_text(seen.count));
@@ -105,7 +106,7 @@ public:
     }
 
     // Adds the statistics of a batch to the pass; finish() updates the running statistics by them.
-    void leave(ForwardPass& pass, BatchStatistics<S> batch) {
+    void leave(ForwardPass& pass, detail::BatchStatistics<S> batch) {
         by_hand_ = by_hand_ || !pass.items;
         pass.effects.add(this, std::make_unique<Seen>(*this, std::move(batch)));
     }
@@ -128,10 +129,10 @@ protected:
 
 private:
     struct Seen : detail::SideEffect {
-        Seen(BatchNorm& of, BatchStatistics<S> batch) : place(of.place()), seen(std::move(batch)) {}
+        Seen(BatchNorm& of, detail::BatchStatistics<S> batch) : place(of.place()), seen(std::move(batch)) {}
         BatchNorm* layer() const { return static_cast<BatchNorm*>(*place); }  // null after the layer's end
         void join(const detail::SideEffect& later) override {
-            seen = pooled(seen, static_cast<const Seen&>(later).seen);
+            seen = seen.pooled_with(static_cast<const Seen&>(later).seen);
         }
         void prepare() override {
             if (next || !layer()) return;
@@ -151,7 +152,7 @@ private:
             state.put(under + "count", seen.count);
         }
         std::shared_ptr<Module<S>*> place;
-        BatchStatistics<S> seen;
+        detail::BatchStatistics<S> seen;
         std::optional<RunningStatistics<S>> next;
     };
 

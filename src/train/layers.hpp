@@ -16,6 +16,7 @@
 
 namespace tally {
 
+namespace detail {
 // Returns a parameter that is uniform in [-bound, bound), drawn from the stream from number `first` on.
 template <class S>
 Var<Array<S>> uniform_parameter(const Shape& shape, double bound, RngStream stream, std::uint64_t first = 0) {
@@ -26,7 +27,6 @@ Var<Array<S>> uniform_parameter(const Shape& shape, double bound, RngStream stre
     return parameter(std::move(values));
 }
 
-namespace detail {
 // Options of Linear.
 struct LinearOptions {
     bool bias = true;
@@ -38,14 +38,14 @@ template <class S> class Linear : public Layer<S> {
 public:
     using Options = detail::LinearOptions;
 
-    Linear(std::int64_t in, std::int64_t out, RngStream stream, const Options& options = {}) {
+    Linear(std::int64_t in, std::int64_t out, detail::RngStream stream, const Options& options = {}) {
         const double bound = in > 0 ? 1 / std::sqrt(static_cast<double>(in)) : 0;
-        weight = uniform_parameter<S>({in, out}, bound, stream);
-        if (options.bias) bias = uniform_parameter<S>({out}, bound, stream, weight.value().size());
+        weight = detail::uniform_parameter<S>({in, out}, bound, stream);
+        if (options.bias) bias = detail::uniform_parameter<S>({out}, bound, stream, weight.value().size());
     }
-    Linear(std::int64_t, std::int64_t, RngStream,
+    Linear(std::int64_t, std::int64_t, detail::RngStream,
            detail::Arithmetic auto) = delete;  // write {.bias = false}
-    void list(Members<S>& members) override {
+    void list(detail::Members<S>& members) override {
         members.weight("weight", weight);
         members.parameter("bias", bias);
     }
@@ -61,7 +61,7 @@ protected:
 // ReLU applies relu(x).
 template <class S> class ReLU : public Layer<S> {
 public:
-    void list(Members<S>&) override {}
+    void list(detail::Members<S>&) override {}
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override { return relu(std::move(x)); }
@@ -70,7 +70,7 @@ protected:
 // Tanh applies tanh(x).
 template <class S> class Tanh : public Layer<S> {
 public:
-    void list(Members<S>&) override {}
+    void list(detail::Members<S>&) override {}
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override { return tanh(std::move(x)); }
@@ -79,7 +79,7 @@ protected:
 // GELU applies gelu(x).
 template <class S> class GELU : public Layer<S> {
 public:
-    void list(Members<S>&) override {}
+    void list(detail::Members<S>&) override {}
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override { return gelu(std::move(x)); }
@@ -88,7 +88,7 @@ protected:
 // Flatten turns each item into one row.
 template <class S> class Flatten : public Layer<S> {
 public:
-    void list(Members<S>&) override {}
+    void list(detail::Members<S>&) override {}
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override {
@@ -107,7 +107,7 @@ public:
         : weight(parameter(Array<S>::full({width}, S(1)))),
           bias(parameter(Array<S>::zeros({width}))),
           eps_(eps) {}
-    void list(Members<S>& members) override {
+    void list(detail::Members<S>& members) override {
         members.parameter("weight", weight);
         members.parameter("bias", bias);
     }
@@ -132,7 +132,7 @@ public:
         if (!(p >= 0 && p <= 1))
             throw Error("[dropout] the probability must be between 0 and 1; it is " + detail::to_text(p));
     }
-    void list(Members<S>&) override {}
+    void list(detail::Members<S>&) override {}
     detail::LayerRng* stream() override { return &stream_; }
 
 protected:
@@ -163,9 +163,9 @@ private:
 // `padding` is initially zero and is never updated; a negative `padding` counts from the end.
 template <class S> class Embedding : public Module<S> {
 public:
-    Embedding(std::int64_t, std::int64_t, RngStream,
+    Embedding(std::int64_t, std::int64_t, detail::RngStream,
               std::floating_point auto) = delete;  // because a padding is the number of a row
-    Embedding(std::int64_t entries, std::int64_t width, RngStream stream,
+    Embedding(std::int64_t entries, std::int64_t width, detail::RngStream stream,
               std::optional<std::int64_t> padding = {})
         : padding_(padding) {
         const Shape shape{entries, width};
@@ -180,7 +180,7 @@ public:
         }
         weight = parameter(Array<S>(shape, values));
     }
-    void list(Members<S>& members) override { members.parameter("weight", weight); }
+    void list(detail::Members<S>& members) override { members.parameter("weight", weight); }
 
     Var<Array<S>> operator()(const Array<std::int32_t>& indices) const {
         return embedding(weight, indices, padding_);
@@ -205,21 +205,22 @@ template <class S> class SelfAttention : public Layer<S> {
 public:
     using Options = detail::SelfAttentionOptions;
 
-    SelfAttention(std::int64_t width, std::int64_t heads, RngStream stream, const Options& options = {})
+    SelfAttention(std::int64_t width, std::int64_t heads, detail::RngStream stream,
+                  const Options& options = {})
         : width_(width), heads_(heads), causal_(options.causal) {
         if (heads < 1 || width < 1 || width % heads != 0)
             throw Error("[attention] a width of " + std::to_string(width) + " cannot be divided among " +
                         std::to_string(heads) + " heads");
         const auto in = static_cast<double>(width);
-        in_weight = uniform_parameter<S>({width, 3 * width}, std::sqrt(6 / (4 * in)), stream);
+        in_weight = detail::uniform_parameter<S>({width, 3 * width}, std::sqrt(6 / (4 * in)), stream);
         in_bias = parameter(Array<S>::zeros({3 * width}));
         out_weight =
-            uniform_parameter<S>({width, width}, 1 / std::sqrt(in), stream, in_weight.value().size());
+            detail::uniform_parameter<S>({width, width}, 1 / std::sqrt(in), stream, in_weight.value().size());
         out_bias = parameter(Array<S>::zeros({width}));
     }
-    SelfAttention(std::int64_t, std::int64_t, RngStream,
+    SelfAttention(std::int64_t, std::int64_t, detail::RngStream,
                   detail::Arithmetic auto) = delete;  // write {.causal = true}
-    void list(Members<S>& members) override {
+    void list(detail::Members<S>& members) override {
         members.weight("in_proj_weight", in_weight);
         members.parameter("in_proj_bias", in_bias);
         members.weight("out_proj.weight", out_weight);
@@ -325,7 +326,7 @@ public:
     // Returns the segments chosen for a limit in bytes; empty before the first forward().
     const std::optional<detail::Segmentation>& segmentation() const { return segmentation_; }
 
-    void list(Members<S>& members) override {
+    void list(detail::Members<S>& members) override {
         for (std::size_t i = 0; i < layers_.size(); ++i) members.child(std::to_string(i), *layers_[i]);
     }
 

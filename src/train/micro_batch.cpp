@@ -41,12 +41,13 @@ public:
                                    std::min(failure.in_use, in_use_ + gradients_made);
         const std::size_t budget = memory::detail::budget(failure.device);
         return "[micro_batch] not even one item at a time fits. Fixed, whatever the size: " +
-               format_bytes(2 * values + optimizer) + " (parameters " + format_bytes(values) +
-               ", gradients " + format_bytes(values) + ", optimizer " + format_bytes(optimizer) + "), and " +
-               format_bytes(others) + " in use elsewhere. " +
+               detail::format_bytes(2 * values + optimizer) + " (parameters " + detail::format_bytes(values) +
+               ", gradients " + detail::format_bytes(values) + ", optimizer " +
+               detail::format_bytes(optimizer) + "), and " + detail::format_bytes(others) +
+               " in use elsewhere. " +
                (filled ? "One item fits, but then the update asked for " : "One item takes ") +
-               format_bytes(beyond) + (filled ? " more. " : " or more. ") +
-               (budget > 0 ? "The budget is " + format_bytes(budget) : "No budget is set") +
+               detail::format_bytes(beyond) + (filled ? " more. " : " or more. ") +
+               (budget > 0 ? "The budget is " + detail::format_bytes(budget) : "No budget is set") +
                "; use checkpoints or a smaller model" + (budget > 0 ? ", or raise the budget" : "");
     }
 

@@ -1,7 +1,7 @@
 // MicroBatchSize halves the number of items per micro-batch and repeats the window when memory runs out.
 //
 //     MicroBatchSize size(256);
-//     for (const Items& batch : split(shuffled(count, seed, epoch), 256))
+//     for (const Items& batch : split(Items::shuffled(count, seed, epoch), 256))
 //         size.update(window, batch.count(), [&](std::int64_t most) {
 //             for (const Items& micro : split(batch, most))
 //                 window.add(loss(micro, window.begin_micro_batch(micro.count())));

@@ -52,7 +52,7 @@ bool detail::trains(const char* layer, const ForwardPass& pass) {
     return pass.training;
 }
 
-template class Members<float>;
-template class Members<double>;
+template class detail::Members<float>;
+template class detail::Members<double>;
 
 }  // namespace tally

@@ -185,10 +185,12 @@ void require_made_in_pass(const std::string& what, const Node& graph);
 bool trains(const char* layer, const ForwardPass& pass);
 }  // namespace detail
 
+namespace detail {
 // RngStream selects the random numbers of a layer. No two layers of a model share a stream.
 struct RngStream {
     std::uint64_t seed = 0, number = 0;
 };
+}  // namespace detail
 
 // ---- members ----
 
@@ -205,6 +207,7 @@ template <class S> struct Member {
 };
 }  // namespace detail
 
+namespace detail {
 // Members collects the parameters, buffers and child modules that Module::list() passes to it.
 template <class S> class Members {
 public:
@@ -248,6 +251,7 @@ private:
     std::vector<detail::Member<S>> all_;
     std::vector<std::pair<std::string, Module<S>*>> modules_;
 };
+}  // namespace detail
 
 // Checkpointing divides each chain of a model into `segments`, or so that saved values fit into `bytes`. Both
 // at once are an Error. Without either, a chain has as many segments as the square root of its layers.
@@ -255,9 +259,14 @@ struct Checkpointing {
     std::size_t segments = 0, bytes = 0;
 };
 
+// The order of the numbers of a matrix in a file: tally's matrices are (in, out), PyTorch's are (out, in).
+enum class WeightOrder { tally, pytorch };
+
 // Module is a model or a part of one.
 template <class S> class Module {
 public:
+    using Members = detail::Members<S>;
+
     Module() = default;
     Module(Module&& other) noexcept : place_(std::exchange(other.place_, nullptr)) { point_here(); }
     Module& operator=(Module&& other) noexcept {
@@ -273,7 +282,25 @@ public:
 
     // Passes the module's members to `members`, always in the same order, under the names that PyTorch uses.
     // Only listed members are trained and saved. A module without members has an empty list().
-    virtual void list(Members<S>& members) = 0;
+    virtual void list(detail::Members<S>& members) = 0;
+
+    // Returns the parameters. A parameter that several layers share is returned once, under its first name.
+    std::vector<Var<Array<S>>> parameters();
+    std::vector<std::pair<std::string, Var<Array<S>>>> named_parameters();
+    // Moves the model to the device and frees the gradients of moved parameters. Handles to a parameter remain
+    // valid, so an optimizer can continue with the same parameters; it moves its own state with the next step.
+    void to(Device device);
+
+    // Saves parameters and buffers as a safetensors file, with the names that PyTorch uses. The file contains
+    // the order of its matrices and a checksum of all its bytes.
+    void save_weights(const std::string& path, WeightOrder order = WeightOrder::tally);
+    // Loads all weights, or throws and does not change the model. The Error lists all missing and unknown
+    // tensors and all of another shape or type. Files of other programs often do not declare their order, and a
+    // square matrix does not show it, so the caller must name it. Throws if the file declares another order.
+    void load_weights(const std::string& path, std::optional<WeightOrder> order = {});
+
+    // ---- for authors of layers ----
+
     // Returns a pointer to this module that remains valid when the module moves and is null after its end.
     const std::shared_ptr<Module*>& place() {
         if (!place_) place_ = std::make_shared<Module*>(this);
@@ -296,7 +323,7 @@ private:
     std::shared_ptr<Module*> place_;
 };
 
-template <class S> void Members<S>::assign_rng_streams(Module<S>& model) {
+template <class S> void detail::Members<S>::assign_rng_streams(Module<S>& model) {
     std::map<std::uint64_t, std::string> given;
     std::vector<std::pair<std::size_t, detail::LayerRng*>> unassigned;
     std::set<const detail::LayerRng*> seen;
@@ -350,13 +377,9 @@ template <class S> Members<S> collect_members(Module<S>& model) {
     members.assign_rng_streams(model);
     return members;
 }
-}  // namespace detail
 
-template <class S> std::vector<detail::Member<S>> members(Module<S>& model) {
-    return detail::collect_members(model).all();
-}
+template <class S> std::vector<Member<S>> members(Module<S>& model) { return collect_members(model).all(); }
 
-namespace detail {
 // Returns the model, under an empty name, and all modules below it.
 template <class S> std::vector<std::pair<std::string, Module<S>*>> modules(Module<S>& model) {
     const Members<S> members = detail::collect_members(model);
@@ -379,40 +402,19 @@ template <class S> std::size_t checkpoint(Module<S>& model, const Checkpointing&
     return chains;
 }
 
-// A parameter that several layers share is returned once, under its first name.
-template <class S> std::vector<std::pair<std::string, Var<Array<S>>>> named_parameters(Module<S>& model) {
+template <class S> std::vector<std::pair<std::string, Var<Array<S>>>> Module<S>::named_parameters() {
     std::vector<std::pair<std::string, Var<Array<S>>>> named;
     std::set<const void*> seen;
-    for (const detail::Member<S>& member : members(model))
+    for (const detail::Member<S>& member : detail::members(*this))
         if (member.parameter && seen.insert(member.parameter.node()).second)
             named.emplace_back(member.name, member.parameter);
     return named;
 }
 
-// Returns the parameters without their names, as the constructor of an optimizer takes them.
-template <class S> std::vector<Var<Array<S>>> parameters(Module<S>& model) {
+template <class S> std::vector<Var<Array<S>>> Module<S>::parameters() {
     std::vector<Var<Array<S>>> all;
-    for (auto& [name, parameter] : named_parameters(model)) all.push_back(std::move(parameter));
+    for (auto& [name, parameter] : named_parameters()) all.push_back(std::move(parameter));
     return all;
-}
-
-// ---- changing the values of parameters ----
-
-// Writes the value in place, so that all handles see it. backward() throws if it needs the previous value.
-template <class S> void assign(const Var<Array<S>>& parameter, const Array<S>& value) {
-    Array<S>& held = parameter.checked("assign").value;
-    if (parameter.node()->state != detail::State::leaf)
-        throw Error("[assign] only a parameter can be given a value");
-    if (held.shape() != value.shape())
-        throw Error("[assign] a parameter of " + to_string(held.shape()) + " was given a value of " +
-                    to_string(value.shape()));
-    Var<Array<S>>::require_own_thread("assign", *parameter.node());
-    detail::require_unlocked("assign", *parameter.node());
-    detail::require_not_averaged("assign", parameter.node()->grad_flags);
-    if (!value.storage()) detail::fail_without_memory("assign");
-    detail::before_in_place_update(held);
-    S* const place = held.writable();
-    detail::device_copy::bytes(place, held.device(), value.data(), value.device(), value.size() * sizeof(S));
 }
 
 namespace detail {
@@ -464,10 +466,8 @@ private:
 };
 }  // namespace detail
 
-// Moves the model to the device and frees the gradients of moved parameters. Handles to a parameter remain
-// valid, so an optimizer can continue with the same parameters; it moves its own state with the next step.
-template <class S> void to(Module<S>& model, Device device) {
-    const std::vector<detail::Member<S>> all = members(model);
+template <class S> void Module<S>::to(Device device) {
+    const std::vector<detail::Member<S>> all = detail::members(*this);
     std::vector<Array<S>> moved;  // allocated before the first member changes
     for (const detail::Member<S>& member : all) {
         if (member.parameter) {
@@ -492,7 +492,7 @@ template <class S> void to(Module<S>& model, Device device) {
     }
 }
 
-extern template class Members<float>;
-extern template class Members<double>;
+extern template class detail::Members<float>;
+extern template class detail::Members<double>;
 
 }  // namespace tally

@@ -11,7 +11,7 @@ namespace tally {
 
 namespace {
 
-void require_some(const Noise& noise, const char* what) {
+void require_some(const detail::Noise& noise, const char* what) {
     if (noise.windows > 0) return;
     throw Error(
         std::string("[noise] ") + what + ": no window has given an estimate yet" +
@@ -25,22 +25,22 @@ void require_some(const Noise& noise, const char* what) {
 
 }  // namespace
 
-double Noise::trace() const {
+double detail::Noise::trace() const {
     require_some(*this, "trace");
     return traces / static_cast<double>(windows);
 }
 
-double Noise::square() const {
+double detail::Noise::square() const {
     require_some(*this, "square");
     return squares / static_cast<double>(windows);
 }
 
-std::optional<double> Noise::scale() const {
+std::optional<double> detail::Noise::scale() const {
     require_some(*this, "scale");
     return squares > 0 ? std::optional(traces / squares) : std::nullopt;
 }
 
-Noise& Noise::operator+=(const Noise& more) {
+detail::Noise& detail::Noise::operator+=(const Noise& more) {
     windows += more.windows;
     without += more.without;
     traces += more.traces;
@@ -76,7 +76,7 @@ template <class S> void NoiseScaleEstimator<S>::add(const V& counted, double eac
     if (first_.firsts > 0) return;
     const auto count = static_cast<double>(so_far.item());
     if (!(count > 0)) return;
-    const double length = grad_norm(parameters_) * (total_ > 0 ? total_ : 1) / count;
+    const double length = detail::grad_norm(parameters_) * (total_ > 0 ? total_ : 1) / count;
     if (!std::isfinite(length * length)) return;  // the window will not step, but may be saved
     first_ = {.firsts = 1,
               .squares = length * length,
@@ -92,7 +92,7 @@ template <class S> void NoiseScaleEstimator<S>::set_norm(double norm) {
     if (!norm_) norm_ = norm;
 }
 
-template <class S> Noise NoiseScaleEstimator<S>::estimate(const WindowTotals& all, bool divided) {
+template <class S> detail::Noise NoiseScaleEstimator<S>::estimate(const WindowTotals& all, bool divided) {
     const auto firsts = static_cast<double>(all.noise.firsts);
     const double length = norm_.value() / (divided ? 1 : all.count), square = length * length,
                  share = all.noise.squared_weights / (all.count * all.count),

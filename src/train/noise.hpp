@@ -16,6 +16,7 @@ namespace tally {
 
 class StateReader;
 
+namespace detail {
 // A mean gradient of b items has the expected square |G|^2 + tr(Sigma)/b, so the squares for two numbers of
 // items determine both terms (docs/mathematics.md, 8). The estimate of each window is unbiased and has a
 // large variance. Ratios of such estimates are biased, so these calls sum over many windows and then divide.
@@ -35,7 +36,6 @@ struct Noise {
     Noise& operator+=(const Noise& more);
 };
 
-namespace detail {
 [[noreturn]] void throw_noise_not_estimated();  // WindowOptions::noise is false
 
 // Collects a window's sums. With weights w, sum(w^2) / sum(w)^2 replaces the factor 1/b of the variance.

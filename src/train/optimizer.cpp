@@ -83,7 +83,7 @@ template <class S> void Optimizer<S>::require_current(const Parameters& also) co
             "[" + name_ + "] no variable refers to parameter " + std::to_string(i) + " of " +
             to_string(parameters_[i].shape()) +
             " any more; if the variable was replaced by a new parameter, make the optimizer after that, or "
-            "write assign(variable, numbers)");
+            "write variable.assign(numbers)");
     }
 }
 
@@ -199,8 +199,8 @@ detail::ApplyState Optimizer<S>::validate_state(const TrainingState& state, cons
                    ") was called before load(), which sets " + detail::to_text(rate) +
                    "; call it after load()");
 
-    Named<Counts> counts = counts_;
-    Named<Arrays> arrays = arrays_;
+    NamedState<Counts> counts = counts_;
+    NamedState<Arrays> arrays = arrays_;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         const std::string which = "/" + std::to_string(i);
         bool remembered = false;

@@ -71,7 +71,7 @@ protected:
     using NamedNumbers = std::vector<std::pair<std::string, double>>;
     using Arrays = std::vector<Array<S>>;      // one for each parameter, allocated by its first step
     using Counts = std::vector<std::int64_t>;  // one for each parameter
-    template <class Of> using Named = std::vector<std::pair<std::string, Of>>;
+    template <class Of> using NamedState = std::vector<std::pair<std::string, Of>>;
 
     // `remembers` and `counts` name the arrays and counts that make up the state of each parameter.
     Optimizer(std::string name, Parameters parameters, double learning_rate, NamedNumbers options,
@@ -104,8 +104,8 @@ private:
     bool had_effects_ = false;
     mutable std::vector<bool> had_variable_;  // for each parameter: a variable has referred to it
     NamedNumbers options_;
-    Named<Arrays> arrays_;
-    Named<Counts> counts_;
+    NamedState<Arrays> arrays_;
+    NamedState<Counts> counts_;
 };
 
 namespace detail {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "tally/base/write_file.hpp"
-#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 #include "tally/memory/memory.hpp"
 #include "tally/train/option_names.hpp"
 #include "tally/train/state_reader.hpp"
@@ -69,7 +69,7 @@ template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(M
     for (const Var<Array<S>>& parameter : optimizer.parameters()) steps.insert(parameter.node());
     std::vector<std::pair<std::string, const void*>> stepped;
     std::string left;
-    for (const auto& [name, parameter] : named_parameters(model))
+    for (const auto& [name, parameter] : model.named_parameters())
         if (steps.count(parameter.node()) > 0)
             stepped.emplace_back(name, parameter.node());
         else
@@ -77,10 +77,10 @@ template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(M
     if (stepped.empty())
         throw Error(
             "[trainer] the optimizer steps no parameter of this model; make the optimizer from "
-            "parameters(model) of the model that the Trainer is given");
+            "model.parameters() of the model that the Trainer is given");
     if (!left.empty() && !frozen)
         throw Error("[trainer] the optimizer does not step the model's " + left +
-                    "; make the optimizer from parameters(model) when the model is complete, or set "
+                    "; make the optimizer from model.parameters() when the model is complete, or set "
                     ".frozen = true to leave these as they are");
     return stepped;
 }
@@ -197,7 +197,8 @@ template <class S> bool Trainer<S>::train_epoch() {
     begun_ = Clock::now();
     window_.plan_micro_batches(in_whole_windows() ? 0 : options_.gradient_accumulation_steps.at(epoch_));
     if (window_.full()) on_window_end(window_.finish());  // the previous epoch had planned more micro-batches
-    const Items order = options_.shuffle ? shuffled(items_, options_.seed, epoch_) : in_order(items_);
+    const Items order =
+        options_.shuffle ? Items::shuffled(items_, options_.seed, epoch_) : Items::in_order(items_);
     while (position_ < items_)
         if (in_whole_windows())
             whole_window(order);
@@ -226,12 +227,12 @@ template <class S> bool Trainer<S>::train_epoch() {
 // Throws if a parameter of the model was replaced, because the optimizer would still step the previous one.
 template <class S> void Trainer<S>::require_same_parameters() {
     std::map<std::string, const void*> now;
-    for (const auto& [name, parameter] : named_parameters(model_)) now[name] = parameter.node();
+    for (const auto& [name, parameter] : model_.named_parameters()) now[name] = parameter.node();
     for (const auto& [name, node] : stepped_)
         if (const auto found = now.find(name); found == now.end() || found->second != node)
             throw Error("[trainer] the model's parameter '" + name +
                         "' is not the one that the optimizer steps, because a new parameter was assigned to "
-                        "it; write assign(parameter, numbers) instead, or make a new optimizer and Trainer");
+                        "it; write parameter.assign(numbers) instead, or make a new optimizer and Trainer");
     if (!options_.frozen && now.size() > stepped_.size())
         throw Error("[trainer] the optimizer steps " + std::to_string(stepped_.size()) + " of the model's " +
                     std::to_string(now.size()) +
@@ -241,7 +242,7 @@ template <class S> void Trainer<S>::require_same_parameters() {
 // Throws if the loss depends on a parameter that the model does not list and that would not be trained.
 template <class S> void Trainer<S>::require_listed(std::vector<const Node*> waiting) const {
     std::set<const Node*> known, seen;
-    for (const auto& [name, parameter] : named_parameters(model_)) known.insert(parameter.node());
+    for (const auto& [name, parameter] : model_.named_parameters()) known.insert(parameter.node());
     for (const Var<Array<S>>& parameter : optimizer_.parameters()) known.insert(parameter.node());
     while (!waiting.empty()) {
         const Node* const node = waiting.back();
@@ -405,11 +406,11 @@ template <class S> void Trainer<S>::save(const std::string& path) const {
     state.put("trainer/records", as_array(records_));
     state.put("trainer/since", as_array({current_record_}));
     window_.save(state, "window", &model_);
-    save_state(path, state);
+    state.save(path);
 }
 
 template <class S> void Trainer<S>::load(const std::string& path) {
-    const TrainingState state = load_state(path);
+    const TrainingState state = TrainingState::load(path);
     StateReader saved("trainer", state, "trainer");
     for (const auto& [name, here] : training_options(options_, items_))
         if (const auto& before = saved.get<std::string>("options/" + name); before != here)
@@ -449,7 +450,7 @@ namespace {
 template <class Visit> void in_batches(std::int64_t items, std::int64_t batch_size, Visit visit) {
     if (items < 1) throw Error("[evaluate] the data set has no items; give at least one");
     const NoGrad off;
-    for (const Items& batch : split(in_order(items), batch_size)) visit(batch);
+    for (const Items& batch : split(Items::in_order(items), batch_size)) visit(batch);
 }
 
 double mean(double sum, double count) {
@@ -459,7 +460,7 @@ double mean(double sum, double count) {
 }  // namespace
 
 template <class S>
-double evaluate(std::int64_t items, std::int64_t batch_size, const typename Trainer<S>::LossOf& loss) {
+double Trainer<S>::evaluate(std::int64_t items, std::int64_t batch_size, const LossOf& loss) {
     double sum = 0, count = 0;
     in_batches(items, batch_size, [&](const Items& batch) {
         ForwardPass pass;
@@ -470,9 +471,11 @@ double evaluate(std::int64_t items, std::int64_t batch_size, const typename Trai
     return mean(sum, count);
 }
 
-template <class S> detail::Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
-                                               const std::function<Var<Array<S>>(const Items&)>& logits,
-                                               const CrossEntropyOptions& options) {
+template <class S>
+typename Trainer<S>::Evaluation Trainer<S>::evaluate(const Array<std::int32_t>& labels,
+                                                     std::int64_t batch_size,
+                                                     const std::function<Var<Array<S>>(const Items&)>& logits,
+                                                     const detail::CrossEntropyOptions& options) {
     double sum = 0, right = 0, count = 0;
     in_batches(labels.shape().rank() == 1 ? labels.shape()[0] : 0, batch_size, [&](const Items& batch) {
         const Var<Array<S>> y = logits(batch);
@@ -493,13 +496,5 @@ template <class S> detail::Evaluation evaluate(const Array<std::int32_t>& labels
 
 template class Trainer<float>;
 template class Trainer<double>;
-template double evaluate<float>(std::int64_t, std::int64_t, const Trainer<float>::LossOf&);
-template double evaluate<double>(std::int64_t, std::int64_t, const Trainer<double>::LossOf&);
-template detail::Evaluation evaluate<float>(const Array<std::int32_t>&, std::int64_t,
-                                            const std::function<Var<Array<float>>(const Items&)>&,
-                                            const CrossEntropyOptions&);
-template detail::Evaluation evaluate<double>(const Array<std::int32_t>&, std::int64_t,
-                                             const std::function<Var<Array<double>>(const Items&)>&,
-                                             const CrossEntropyOptions&);
 
 }  // namespace tally

@@ -31,7 +31,8 @@ template <class S> struct TrainerOptions {
     // update still has per_device_batch_size * gradient_accumulation_steps items. Checkpoints are then
     // written only between windows.
     bool auto_find_batch_size = false;
-    AccumulationSteps gradient_accumulation_steps = 1;  // micro-batches per update, over all processes
+    detail::AccumulationSteps gradient_accumulation_steps =
+        1;  // micro-batches per update, over all processes
     std::int64_t num_train_epochs = 1;
     std::uint64_t seed = 0;  // for the order of the items and the random numbers of the model
     bool shuffle = true;
@@ -65,6 +66,12 @@ template <class S> struct TrainerOptions {
     // Allows an optimizer that does not step all parameters of the model, which otherwise throws.
     bool frozen = false;
 };
+
+// Result of evaluating a model on a data set. It does not depend on the batch size.
+struct Evaluation {
+    double loss = 0, accuracy = 0;
+    std::int64_t count = 0;  // the number of terms in the mean loss
+};
 }  // namespace detail
 
 template <class S> class Trainer {
@@ -72,6 +79,8 @@ public:
     using Record = detail::TrainingRecord;
     using Summary = detail::TrainingTotals;
     using Options = detail::TrainerOptions<S>;
+    using Evaluation = detail::Evaluation;
+    using AccumulationSteps = detail::AccumulationSteps;
 
     // Returns the loss of some items of the data set, from a forward pass of the model with `pass`.
     using LossOf = std::function<Loss<Array<S>>(const Items& items, ForwardPass& pass)>;
@@ -100,6 +109,13 @@ public:
 
     void save(const std::string& path) const;
     void load(const std::string& path);
+
+    // Returns the mean of the loss over all items. Records no graph.
+    static double evaluate(std::int64_t items, std::int64_t batch_size, const LossOf& loss);
+    // Evaluates a classifier by its logits (items, classes) with the cross entropy of `options`.
+    static Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
+                               const std::function<Var<Array<S>>(const Items&)>& logits,
+                               const detail::CrossEntropyOptions& options = {});
 
     Summary summary() const;
     void print_summary(std::ostream& out) const { out << to_string(summary()); }
@@ -142,23 +158,6 @@ private:
     std::optional<Clock::time_point> begun_;  // start of the current epoch
     std::size_t shown_ = 0;                   // columns of the line of progress
 };
-
-namespace detail {
-// Result of evaluating a model on a data set. It does not depend on the batch size.
-struct Evaluation {
-    double loss = 0, accuracy = 0;
-    std::int64_t count = 0;  // the number of terms in the mean loss
-};
-}  // namespace detail
-
-// Returns the mean of the loss over all items. Records no graph.
-template <class S>
-double evaluate(std::int64_t items, std::int64_t batch_size, const typename Trainer<S>::LossOf& loss);
-
-// Evaluates a classifier by its logits (items, classes) with the cross entropy of `options`.
-template <class S> detail::Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
-                                               const std::function<Var<Array<S>>(const Items&)>& logits,
-                                               const CrossEntropyOptions& options = {});
 
 extern template class Trainer<float>;
 extern template class Trainer<double>;

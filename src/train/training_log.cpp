@@ -65,8 +65,9 @@ std::string to_string(const detail::TrainingTotals& s) {
     if (s.retries > 0)
         text += "memory ran out " + std::to_string(s.retries) + " times, down to " +
                 std::to_string(s.micro_batch_size) + " items a micro-batch\n";
-    return text + "memory: " + format_bytes(s.peak) + " at most, " + format_bytes(s.peak_without_model) +
-           " of it beyond parameters and gradients; saved for backward " + format_bytes(s.saved) +
+    return text + "memory: " + detail::format_bytes(s.peak) + " at most, " +
+           detail::format_bytes(s.peak_without_model) +
+           " of it beyond parameters and gradients; saved for backward " + detail::format_bytes(s.saved) +
            " at most\n";
 }
 

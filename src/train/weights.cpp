@@ -1,11 +1,12 @@
 // Saves and loads the members of a model as tensors, transposed if PyTorch stores them so.
-#include "tally/train/weights.hpp"
-
 #include <cstring>
 #include <map>
+#include <optional>
+#include <string>
 
 #include "tally/array/transpose_cache.hpp"
 #include "tally/io/safetensors.hpp"
+#include "tally/train/module.hpp"
 
 namespace tally {
 namespace {
@@ -49,9 +50,9 @@ Shape transposed_shape(const Shape& shape) { return {shape[1], shape[0]}; }
 
 }  // namespace
 
-template <class S> void save_weights(const std::string& path, Module<S>& model, WeightOrder order) {
+template <class S> void Module<S>::save_weights(const std::string& path, WeightOrder order) {
     std::map<std::string, detail::AnyArray> tensors;
-    for (const detail::Member<S>& member : members(model)) {
+    for (const detail::Member<S>& member : detail::members(*this)) {
         if (member.counter) {
             tensors.emplace(member.name, *member.counter);
             continue;
@@ -63,14 +64,13 @@ template <class S> void save_weights(const std::string& path, Module<S>& model, 
     detail::save_safetensors(path, tensors, detail::checksum_metadata({{order_key, word_for(order)}}));
 }
 
-template <class S>
-void load_weights(const std::string& path, Module<S>& model, std::optional<WeightOrder> named) {
+template <class S> void Module<S>::load_weights(const std::string& path, std::optional<WeightOrder> named) {
     detail::Safetensors file = detail::load_safetensors(path);
     const WeightOrder order = agreed_order(path, file, named);
 
     std::string wrong;
     std::vector<std::pair<detail::Member<S>, detail::AnyArray>> found;
-    for (const detail::Member<S>& member : members(model)) {
+    for (const detail::Member<S>& member : detail::members(*this)) {
         const auto entry = file.tensors.extract(member.name);
         const std::string name = "'" + member.name + "'";
         if (!entry) {
@@ -123,9 +123,9 @@ void load_weights(const std::string& path, Module<S>& model, std::optional<Weigh
     for (detail::PendingValue<S>& each : all) each.commit();
 }
 
-template void save_weights(const std::string&, Module<float>&, WeightOrder);
-template void save_weights(const std::string&, Module<double>&, WeightOrder);
-template void load_weights(const std::string&, Module<float>&, std::optional<WeightOrder>);
-template void load_weights(const std::string&, Module<double>&, std::optional<WeightOrder>);
+template void Module<float>::save_weights(const std::string&, WeightOrder);
+template void Module<double>::save_weights(const std::string&, WeightOrder);
+template void Module<float>::load_weights(const std::string&, std::optional<WeightOrder>);
+template void Module<double>::load_weights(const std::string&, std::optional<WeightOrder>);
 
 }  // namespace tally

@@ -38,7 +38,7 @@ template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array
 
 template <class S> Window<S>::Window(Optimizer<S>& optimizer, detail::WindowOptions<S> options,
                                      detail::GradientReducer<S>* reducer,
-                                     typename detail::GradientReducer<S>::Named extra_options)
+                                     typename detail::GradientReducer<S>::NamedTexts extra_options)
     : optimizer_(optimizer),
       options_(std::move(options)),
       reducer_(reducer),
@@ -60,7 +60,8 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, detail::WindowOpti
     if (options_.sum == Sum::exact)
         exact_.emplace(parameters());
     else if (options_.non_finite == NonFinite::drop_micro)
-        for (const V& parameter : parameters()) gradient_backup_.push_back(empty_like(parameter.value()));
+        for (const V& parameter : parameters())
+            gradient_backup_.push_back(Array<S>::empty_like(parameter.value()));
     had_gradient_.resize(gradient_backup_.size());
     if (options_.noise) noise_estimator_.emplace(parameters(), options_.total, zero_);
     reset();
@@ -130,7 +131,7 @@ template <class S> void Window<S>::require_not_full(const char* call) const {
     if (full())
         throw Error(std::string("[window] ") + call + ": it is full with its " +
                     std::to_string(micro_batches_) + " micro-batches; finish() it first");
-    require_gradient_reached(call);
+    require_loss_reached_parameter(call);
     lock_.require_unchanged(call);
 }
 
@@ -176,7 +177,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, const detail:
 }
 
 // Throws if the loss of another model was added, which would count without any effect.
-template <class S> void Window<S>::require_gradient_reached(const char* call) const {
+template <class S> void Window<S>::require_loss_reached_parameter(const char* call) const {
     if (unreached_)
         throw Error(std::string("[window] ") + call + ": the loss of micro-batch " +
                     std::to_string(micro_batches_) + " has reached none of the " +
@@ -347,7 +348,7 @@ template <class S> void Window<S>::count(const Loss<Array<S>>& share, double ite
         loss_sum_ = exact_->loss();
         denominator_.restart(exact_->counted());
     } else {
-        loss_sum_ = loss_sum_ + detach(share.sum);
+        loss_sum_ = loss_sum_ + share.sum.detach();
         denominator_.count(share.count);
     }
     if (noise_estimator_) noise_estimator_->add(share.count, item_weight, denominator_.counted());
@@ -440,7 +441,7 @@ template <class S> void Window<S>::drop_or_raise(detail::WindowResult<S>& result
     }
 }
 
-template <class S> void Window<S>::require_some_gradient(const char* call) const {
+template <class S> void Window<S>::require_a_gradient(const char* call) const {
     if (std::ranges::none_of(parameters(), [](const V& parameter) { return parameter.has_grad(); }))
         throw Error(std::string("[window] ") + call + ": no gradient has reached any of its " +
                     std::to_string(parameters().size()) +
@@ -462,7 +463,7 @@ template <class S> detail::WindowResult<S> Window<S>::try_end_window(const char*
     if (micro_batches_ == 0 && !reducer_) throw Error("[window] finish: no micro-batch was added");
     require_loss_added(call);
     lock_.require_unchanged(call);
-    if (micro_batches_ > 1) require_gradient_reached(call);
+    if (micro_batches_ > 1) require_loss_reached_parameter(call);
     const detail::WindowTotals all = totals(call);
     if (all.micro_batches == 0) {
         if (end_of_epoch) return {};
@@ -494,7 +495,7 @@ template <class S> detail::WindowResult<S> Window<S>::try_end_window(const char*
     }
     if (reducer_) mark_broken_on_error([&] { reduce(); });
     if (exact_) mark_broken_on_error([&] { allow_changes([&] { exact_->round(); }); });
-    require_some_gradient(call);
+    require_a_gradient(call);
     optimizer_.require_current(averaged_parameters());
     mark_broken_on_error([&] { update(result, all); });
     discard();
@@ -511,7 +512,7 @@ template <class S> void Window<S>::reduce() {
 template <class S> void Window<S>::update(detail::WindowResult<S>& result, const detail::WindowTotals& all) {
     allow_changes([&] { denominator_.divide(parameters(), result.count); });
     if (noise_estimator_ && !regularizers_.empty())
-        noise_estimator_->set_norm(grad_norm(parameters()));  // without the regularizers
+        noise_estimator_->set_norm(detail::grad_norm(parameters()));  // without the regularizers
     allow_backward([&] {
         for (const V& term : std::exchange(regularizers_, {})) {
             lock_.snapshot();

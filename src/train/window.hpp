@@ -2,7 +2,7 @@
 // parameters, and begins the next window of the same object.
 //
 //     Window<float> window(optimizer, {.micro_batches = 3, .total = 6});
-//     for (const Items& micro : split(in_order(6), 2))
+//     for (const Items& micro : split(Items::in_order(6), 2))
 //         window.add(mse(model(rows(x, micro), window.begin_micro_batch(2)), rows(target, micro)));
 //     window.finish();   // normalise, clip, set the rate, step, average, effects: each once
 #pragma once
@@ -102,12 +102,13 @@ public:
     using Result = detail::WindowResult<S>;
     using Options = detail::WindowOptions<S>;
     using AddOptions = detail::MicroBatchOptions;
+    using Noise = detail::Noise;
     using V = Var<Array<S>>;
 
     // Throws if a parameter already has a gradient. With a reducer, the results of finish() are over all
     // processes. Each plans its own micro-batches; other options and `extra_options` must be equal on all.
     Window(Optimizer<S>& optimizer, Options options = {}, detail::GradientReducer<S>* reducer = nullptr,
-           typename detail::GradientReducer<S>::Named extra_options = {});
+           typename detail::GradientReducer<S>::NamedTexts extra_options = {});
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
     ~Window();
@@ -227,12 +228,12 @@ private:
     Result end_window(const char* call, bool end_of_epoch);
     Result try_end_window(const char* call, bool end_of_epoch);
     detail::WindowTotals totals(const char* call);
-    std::span<ExactSum<S>> exact_sums() {
+    std::span<detail::ExactSum<S>> exact_sums() {
         if (!exact_) return {};
         return exact_->sums();
     }
     void reduce();
-    typename detail::GradientReducer<S>::Named options_as_text(bool shared = false) const;
+    typename detail::GradientReducer<S>::NamedTexts options_as_text(bool with_noise = false) const;
     void back_up_gradients();
     bool drop_if_not_finite(const V& sum);
     void count(const Loss<Array<S>>& share, double item_weight);
@@ -243,8 +244,9 @@ private:
     void require_all_stages() const;
     void require_countable(double counted, std::int64_t items) const;
     void require_loss_added(const char* call) const;
-    void require_some_gradient(const char* call) const;     // throws if no parameter has a gradient
-    void require_gradient_reached(const char* call) const;  // throws if the last loss reached no parameter
+    void require_a_gradient(const char* call) const;  // throws if no parameter has a gradient
+    void require_loss_reached_parameter(
+        const char* call) const;  // throws if the last loss reached no parameter
     std::uint64_t window_seed() const;
     void update(Result& result, const detail::WindowTotals& all);
     void step(Result& result, const detail::WindowTotals& all);

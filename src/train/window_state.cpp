@@ -19,7 +19,7 @@ using Names = std::map<const Node*, std::string>;
 template <class S> Names names_of(Module<S>* model) {
     Names names;
     if (model)
-        for (const auto& [name, parameter] : named_parameters(*model)) names.emplace(parameter.node(), name);
+        for (const auto& [name, parameter] : model->named_parameters()) names.emplace(parameter.node(), name);
     return names;
 }
 
@@ -61,7 +61,7 @@ template <class S> struct SavedWindow {
     std::int64_t micro_batches, dropped, items, updates;
     typename detail::ParameterLock<S>::Mode mode;
     Var<Array<S>> sum, count;
-    std::vector<ExactSum<S>> exact;
+    std::vector<detail::ExactSum<S>> exact;
     typename detail::NoiseScaleEstimator<S>::Saved noise;
     detail::SideEffects effects;
     bool buffers = false;  // whether the model has buffers
@@ -109,7 +109,7 @@ template <class S> void read_parameters(StateReader& saved, const Names& names,
 // Saves the buffers of the model and the effects that finish() has not committed yet.
 template <class S> void save_model(TrainingState& state, const std::string& under, Module<S>& model,
                                    const detail::SideEffects& effects) {
-    for (const detail::Member<S>& member : members(model)) {
+    for (const detail::Member<S>& member : detail::members(model)) {
         if (member.buffer) state.put(under + "/buffers/" + member.name, *member.buffer);
         if (member.counter)
             state.put(under + "/buffers/" + member.name, static_cast<std::int64_t>(member.counter->item()));
@@ -129,7 +129,7 @@ template <class S> void save_model(TrainingState& state, const std::string& unde
 template <class S>
 void read_model(StateReader& saved, const TrainingState& state, Module<S>& model, SavedWindow<S>& to) {
     const std::int64_t largest = std::numeric_limits<std::int32_t>::max();
-    for (const detail::Member<S>& member : members(model)) {
+    for (const detail::Member<S>& member : detail::members(model)) {
         const std::string name = "buffers/" + member.name;
         to.buffers = to.buffers || member.buffer || member.counter;
         if (member.buffer) to.numbers.emplace_back(*member.buffer, saved.array(name, *member.buffer).clone());
@@ -156,21 +156,22 @@ void read_model(StateReader& saved, const TrainingState& state, Module<S>& model
 // The binding names every option, so that a new option does not compile before it is considered here. The
 // planned number of micro-batches is compared separately. `noise` does not affect the bits, but must be the
 // same in all processes that share a window.
-template <class S> typename detail::GradientReducer<S>::Named Window<S>::options_as_text(bool shared) const {
+template <class S>
+typename detail::GradientReducer<S>::NamedTexts Window<S>::options_as_text(bool with_noise) const {
     [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
                                   max_value, schedule, average, seed, noise] = options_;
-    typename detail::GradientReducer<S>::Named words{{"total", detail::to_text(total)},
-                                                     {"reduction", detail::to_text(reduction)},
-                                                     {"weigh", detail::to_text(weigh)},
-                                                     {"sum", detail::to_text(sum)},
-                                                     {"tail", detail::to_text(tail)},
-                                                     {"non_finite", detail::to_text(non_finite)},
-                                                     {"max_norm", detail::to_text(max_norm)},
-                                                     {"max_value", detail::to_text(max_value)},
-                                                     {"schedule", schedule ? "given" : "none"},
-                                                     {"average", average ? "given" : "none"},
-                                                     {"seed", std::to_string(seed)}};
-    if (shared) words.emplace_back("noise", detail::to_text(noise));
+    typename detail::GradientReducer<S>::NamedTexts words{{"total", detail::to_text(total)},
+                                                          {"reduction", detail::to_text(reduction)},
+                                                          {"weigh", detail::to_text(weigh)},
+                                                          {"sum", detail::to_text(sum)},
+                                                          {"tail", detail::to_text(tail)},
+                                                          {"non_finite", detail::to_text(non_finite)},
+                                                          {"max_norm", detail::to_text(max_norm)},
+                                                          {"max_value", detail::to_text(max_value)},
+                                                          {"schedule", schedule ? "given" : "none"},
+                                                          {"average", average ? "given" : "none"},
+                                                          {"seed", std::to_string(seed)}};
+    if (with_noise) words.emplace_back("noise", detail::to_text(noise));
     return words;
 }
 
@@ -178,7 +179,7 @@ template <class S>
 void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* model) const {
     require_not_broken("save");
     require_loss_added("save");
-    require_gradient_reached("save");
+    require_loss_reached_parameter("save");
     if (micro_batches_ == 0) require_no_gradients();
     if (!regularizers_.empty() || (!model && !effects_.empty()))
         throw Error(
@@ -279,8 +280,8 @@ template <class S> detail::ApplyState Window<S>::validate_state(const TrainingSt
     };
 }
 
-template detail::GradientReducer<float>::Named Window<float>::options_as_text(bool) const;
-template detail::GradientReducer<double>::Named Window<double>::options_as_text(bool) const;
+template detail::GradientReducer<float>::NamedTexts Window<float>::options_as_text(bool) const;
+template detail::GradientReducer<double>::NamedTexts Window<double>::options_as_text(bool) const;
 template void Window<float>::save(TrainingState&, const std::string&, Module<float>*) const;
 template void Window<double>::save(TrainingState&, const std::string&, Module<double>*) const;
 template detail::ApplyState Window<float>::validate_state(const TrainingState&, const std::string&,

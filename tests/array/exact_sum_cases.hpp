@@ -80,8 +80,8 @@ template <class S> std::vector<S> drawn_summands(Random& random) {
 }
 
 // Returns the exact sum of the numbers.
-template <class S> ExactSum<S> exact_sum_of(const std::vector<S>& summands) {
-    ExactSum<S> sum(Shape{});
+template <class S> detail::ExactSum<S> exact_sum_of(const std::vector<S>& summands) {
+    detail::ExactSum<S> sum(Shape{});
     for (const S x : summands) sum.add(Array<S>({}, {x}));
     return sum;
 }

@@ -25,14 +25,14 @@ template <class S> S sum_of(const std::vector<S>& summands) {
 template <class S> bool same_number(S a, S b) { return bits_of(a) == bits_of(b); }
 
 // Adds separate sums as an MPI reduction does: widens all of them to one range, then adds their integers.
-template <class S> S added_as_integers(std::vector<ExactSum<S>>& parts) {
+template <class S> S added_as_integers(std::vector<detail::ExactSum<S>>& parts) {
     detail::ExactRange all;
     std::int64_t additions = 0;
-    for (ExactSum<S>& part : parts) {
+    for (detail::ExactSum<S>& part : parts) {
         part.carry();
         all = all.united_with(part.range());
     }
-    for (ExactSum<S>& part : parts) {
+    for (detail::ExactSum<S>& part : parts) {
         part.widen(all);
         additions += part.additions();
     }
@@ -49,7 +49,7 @@ template <class S> void check_every_split(std::uint64_t seed, int cases) {
         INFO("seed " << seed + static_cast<std::uint64_t>(i) << ": " << listed(summands));
         const S want = sum_of(summands);
         for (int again = 0; again < 3; ++again) {
-            std::vector<ExactSum<S>> parts, same;
+            std::vector<detail::ExactSum<S>> parts, same;
             for (std::int64_t p = random.whole(1, 5); p > 0; --p) {
                 parts.emplace_back(Shape{});
                 same.emplace_back(Shape{});
@@ -65,7 +65,7 @@ template <class S> void check_every_split(std::uint64_t seed, int cases) {
                 if (random.whole(0, 5) == 0) parts[which].carry();
             }
             REQUIRE(same_number(added_as_integers(same), want));
-            ExactSum<S> all{Shape{}};
+            detail::ExactSum<S> all{Shape{}};
             for (std::size_t p = parts.size(); p > 0; --p) all.merge(parts[p - 1]);
             REQUIRE(same_number(all.rounded().item(), want));
         }
@@ -82,14 +82,14 @@ TEST_CASE("Law: an exact sum has the same bits in every order and split") {
 }
 
 // The test uses multiples of 1/64, because their sum is exact in double.
-TEST_CASE("ExactSum: a sum of floats equals the exact sum in double, rounded once") {
+TEST_CASE("detail::ExactSum: a sum of floats equals the exact sum in double, rounded once") {
     const std::uint64_t seed = std::random_device()();
     WARN("seed " << seed);
     Random random(seed);
     for (int i = 0; i < 300; ++i) {
         const Shape shape = random.shape(3);
         std::vector<double> want(shape.size(), 0.0);
-        ExactSum<float> sum(shape);
+        detail::ExactSum<float> sum(shape);
         for (std::int64_t k = random.whole(1, 60); k > 0; --k) {
             std::vector<float> summand;
             for (double& number : want) {
@@ -104,7 +104,7 @@ TEST_CASE("ExactSum: a sum of floats equals the exact sum in double, rounded onc
     }
 }
 
-TEMPLATE_TEST_CASE("ExactSum: rounds once, to nearest and ties to even", "", float, double) {
+TEMPLATE_TEST_CASE("detail::ExactSum: rounds once, to nearest and ties to even", "", float, double) {
     using S = TestType;
     const S eps = std::numeric_limits<S>::epsilon(), least = std::numeric_limits<S>::denorm_min();
     CHECK(sum_of<S>({1, eps / 2}) == 1);                      // a tie, so down to even
@@ -119,7 +119,8 @@ TEMPLATE_TEST_CASE("ExactSum: rounds once, to nearest and ties to even", "", flo
     CHECK(sum_of<S>({std::ldexp(S(1), 100), -1, -std::ldexp(S(1), 100)}) == -1);
 }
 
-TEMPLATE_TEST_CASE("ExactSum: results can be denormal, the largest number or infinite", "", float, double) {
+TEMPLATE_TEST_CASE("detail::ExactSum: results can be denormal, the largest number or infinite", "", float,
+                   double) {
     using S = TestType;
     using Limits = std::numeric_limits<S>;
     const S least = Limits::denorm_min(), normal = Limits::min(), most = Limits::max(),
@@ -138,7 +139,7 @@ TEMPLATE_TEST_CASE("ExactSum: results can be denormal, the largest number or inf
     CHECK(sum_of<S>({most, most, most, -most, -most, least, -most}) == least);
 }
 
-TEMPLATE_TEST_CASE("ExactSum: follows IEEE for infinities, NaN and zeros", "", float, double) {
+TEMPLATE_TEST_CASE("detail::ExactSum: follows IEEE for infinities, NaN and zeros", "", float, double) {
     using S = TestType;
     const S inf = std::numeric_limits<S>::infinity(), nan = std::numeric_limits<S>::quiet_NaN();
     for (const std::vector<S>& summands : std::vector<std::vector<S>>{
@@ -155,7 +156,7 @@ TEMPLATE_TEST_CASE("ExactSum: follows IEEE for infinities, NaN and zeros", "", f
     CHECK(same_number(sum_of<S>({-0.0, 1, -1}), S(0)));
     // A merged sum has the signs of all zeros that were added to either sum.
     for (const bool negative_first : {true, false}) {
-        ExactSum<S> one{Shape{}}, other{Shape{}}, none{Shape{}};
+        detail::ExactSum<S> one{Shape{}}, other{Shape{}}, none{Shape{}};
         one.add(Array<S>({}, {negative_first ? S(-0.0) : S(0)}));
         other.add(Array<S>({}, {negative_first ? S(0) : S(-0.0)}));
         one.merge(none);
@@ -165,7 +166,7 @@ TEMPLATE_TEST_CASE("ExactSum: follows IEEE for infinities, NaN and zeros", "", f
         CHECK(same_number(one.rounded().item(), S(0)));
     }
     // The elements of one array do not influence each other.
-    ExactSum<S> sum({4});
+    detail::ExactSum<S> sum({4});
     sum.add(Array<S>({4}, {1, S(-0.0), inf, 2}));
     sum.add(Array<S>({4}, {2, S(-0.0), -5, nan}));
     const std::vector<S> got = sum.rounded().to_vector();
@@ -176,16 +177,16 @@ TEMPLATE_TEST_CASE("ExactSum: follows IEEE for infinities, NaN and zeros", "", f
 }
 
 // A million additions need about two carries.
-TEMPLATE_TEST_CASE("ExactSum: carries before its digits overflow", "", float, double) {
+TEMPLATE_TEST_CASE("detail::ExactSum: carries before its digits overflow", "", float, double) {
     using S = TestType;
     const S most = std::numeric_limits<S>::max();
-    const std::int64_t count = 2 * ExactSum<S>::most_additions + 7;
-    ExactSum<S> sum({2});
+    const std::int64_t count = 2 * detail::ExactSum<S>::most_additions + 7;
+    detail::ExactSum<S> sum({2});
     const S almost_two = 2 - std::numeric_limits<S>::epsilon();
     const Array<S> summand({2}, {almost_two, -most}), minus_one({2}, {S(0), most});
     for (std::int64_t i = 0; i < count; ++i) sum.add(summand);
     const double exact = static_cast<double>(almost_two) * static_cast<double>(count);  // exact for float
-    CHECK(sum.additions() <= ExactSum<S>::most_additions);
+    CHECK(sum.additions() <= detail::ExactSum<S>::most_additions);
     CHECK(sum.rounded().to_vector()[1] == -std::numeric_limits<S>::infinity());
     for (std::int64_t i = 0; i < count; ++i) sum.add(minus_one);
     const std::vector<S> got = sum.rounded().to_vector();
@@ -193,9 +194,10 @@ TEMPLATE_TEST_CASE("ExactSum: carries before its digits overflow", "", float, do
     CHECK(same_number(got[1], S(0)));
 }
 
-TEST_CASE("ExactSum: counters of infinities do not overflow when sums with the most additions are merged") {
-    ExactSum<float> all({}), more({});
-    const auto most = ExactSum<float>::most_additions;
+TEST_CASE(
+    "detail::ExactSum: counters of infinities do not overflow when sums with the most additions are merged") {
+    detail::ExactSum<float> all({}), more({});
+    const auto most = detail::ExactSum<float>::most_additions;
     all.add(Array<float>({}, {std::numeric_limits<float>::infinity()}));
     more.add(Array<float>({}, {std::numeric_limits<float>::infinity()}));
     all.digits().back() *= most;
@@ -206,8 +208,8 @@ TEST_CASE("ExactSum: counters of infinities do not overflow when sums with the m
     CHECK(all.rounded().item() == std::numeric_limits<float>::infinity());
 }
 
-TEST_CASE("ExactSum: zeros can be added when the range has no digit for their place") {
-    ExactSum<double> sum({2});
+TEST_CASE("detail::ExactSum: zeros can be added when the range has no digit for their place") {
+    detail::ExactSum<double> sum({2});
     sum.widen({0, 0, false});
     sum.digits()[1] = 1;
     sum.set_additions(1);
@@ -215,8 +217,8 @@ TEST_CASE("ExactSum: zeros can be added when the range has no digit for their pl
     CHECK(sum.rounded().to_vector() == std::vector<double>{0, std::numeric_limits<double>::denorm_min()});
 }
 
-TEST_CASE("ExactSum: doubling 60 times by merging is exact") {
-    std::vector<ExactSum<float>> sums;
+TEST_CASE("detail::ExactSum: doubling 60 times by merging is exact") {
+    std::vector<detail::ExactSum<float>> sums;
     sums.emplace_back(Shape{});
     sums.back().add(Array<float>({}, {1.5f}));
     sums.back().add(Array<float>({}, {-0.0f}));
@@ -226,12 +228,12 @@ TEST_CASE("ExactSum: doubling 60 times by merging is exact") {
         sums.back().merge(sums[sums.size() - 2]);
     }
     CHECK(sums.back().rounded().item() == std::ldexp(1.5f, 60));
-    CHECK(sums.back().additions() <= ExactSum<float>::most_additions);
+    CHECK(sums.back().additions() <= detail::ExactSum<float>::most_additions);
 }
 
-TEST_CASE("ExactSum: allocates only the digits that its exponents need") {
+TEST_CASE("detail::ExactSum: allocates only the digits that its exponents need") {
     const std::size_t before = memory::in_use(Device::cpu);
-    ExactSum<float> sum({1000});
+    detail::ExactSum<float> sum({1000});
     CHECK(sum.bytes() == 0);
     sum.add(Array<float>::zeros({1000}));
     CHECK(sum.bytes() == 0);
@@ -253,21 +255,21 @@ TEST_CASE("ExactSum: allocates only the digits that its exponents need") {
     sum.clear();
     CHECK(sum.empty());
     CHECK(memory::in_use(Device::cpu) == before);
-    ExactSum<double> wide(Shape{});
+    detail::ExactSum<double> wide(Shape{});
     wide.add(Array<double>({}, {std::numeric_limits<double>::denorm_min()}));
     wide.add(Array<double>({}, {std::numeric_limits<double>::max()}));
     CHECK(wide.range().digits() == 66);
 }
 
-TEST_CASE("ExactSum: arrays without elements can be summed") {
-    ExactSum<double> sum({0, 3});
+TEST_CASE("detail::ExactSum: arrays without elements can be summed") {
+    detail::ExactSum<double> sum({0, 3});
     sum.add(Array<double>::zeros({0, 3}));
     sum.carry();
     CHECK(sum.rounded().shape() == Shape{0, 3});
 }
 
-TEST_CASE("ExactSum: the sum stays when an addition or a merge throws Error") {
-    ExactSum<float> sum({2}), other({3});
+TEST_CASE("detail::ExactSum: the sum stays when an addition or a merge throws Error") {
+    detail::ExactSum<float> sum({2}), other({3});
     sum.add({1.0f, 2.0f});
     CHECK_THROWS_WITH(sum.add({1.0f, 2.0f, 3.0f}),
                       contains("[exact_sum] (3) cannot be added to a sum of (2)"));

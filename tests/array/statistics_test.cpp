@@ -8,7 +8,7 @@
 namespace tally::test {
 
 TEST_CASE("RunningStatistics: mean and variance stay when a commit runs out of memory") {
-    const BatchStatistics<double> batch{{1, 2, 3}, {4, 5, 6}, 10};
+    const RunningStatistics<double>::Batch batch{{1, 2, 3}, {4, 5, 6}, 10};
     RunningStatistics<double> running(3);
     running.commit(batch);
     const Array<double> mean = running.mean.clone(), variance = running.variance.clone();

@@ -71,13 +71,13 @@ TEST_CASE("using namespace std and tally: arithmetic, shapes, sums and losses co
     Tensor64 y = concat(vector<Tensor64>{halves[0], parts[1]}, 0);
     y = exp(y) + log(abs(y) + 1) - sqrt(abs(y)) + tanh(y) * sigmoid(y) / 3 + relu(y) + gelu(y) + sin(y) +
         cos(y);
-    y = pow(clamp(y, 0.0, 4.0), 2) + maximum(y, x) + minimum(y, x) + squared_difference(y, x);
+    y = pow(clamp(y, 0.0, 4.0), 2) + maximum(y, x) + minimum(y, x) + detail::squared_difference(y, x);
     y = y + max(y, {1}, {.keepdims = true}) + max(y, 0, {.keepdims = true}) + mean(y, 0, {.keepdims = true}) +
         sum(y, {1}, {.keepdims = true}) + logsumexp(y, 1, {.keepdims = true});
     y = softplus(y) + silu(y) + log1p(abs(y)) + expm1(clamp(y, -1, 1)) + cumsum(y, 0) +
         var(y, 1, {.keepdims = true}) + prod(y, 0, {.keepdims = true});
     y = softmax(y) + log_softmax(y, 1) + transpose(reshape(permute(y, {1, 0}), {3, 2}));
-    y = y + broadcast_to(reshape(w, {1, 3}), {2, 3}) + rows(x, Array<int32_t>{1, 0}) + detach(x);
+    y = y + broadcast_to(reshape(w, {1, 3}), {2, 3}) + rows(x, Array<int32_t>{1, 0}) + x.detach();
     y = y + layer_norm(x, w, w) + where(Array<int32_t>({2, 3}, {1, 0, 1, 0, 1, 0}), x, y);
     Tensor64 z = matmul(y, w) + matmul(x, w) + y[0][1] + max(matmul(x, w));
     z = z + matmul(tally::slice(y, 0, 0, 2), w) + tally::stack<double>({x, x})[1][0][0];
@@ -98,7 +98,7 @@ TEST_CASE("using namespace std and tally: arithmetic, shapes, sums and losses co
 TEST_CASE("using namespace std and tally: memory, checkpoints, training and reports compile") {
     const Tensor x = randn({6, 3}, {.seed = 1}), e = eye(3) + full({3, 3}, 0.5) + ones({3, 3}) + arange(3);
     Sequential<float> model(Linear<float>(3, 2, {1, 0}), Tanh<float>());
-    Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+    Sgd<float> sgd(model.parameters(), {.learning_rate = 0.1});
     Window<float> window(sgd, {.micro_batches = 3});
     const SavedValues saved;
     const Profile profile;
@@ -112,7 +112,7 @@ TEST_CASE("using namespace std and tally: memory, checkpoints, training and repo
     CHECK(done.stepped);
     {
         const NoGrad off;
-        CHECK(live_nodes() >= 0);
+        CHECK(Node::live_count() >= 0);
     }
     const function<Tensor(Tensor)> step = [](Tensor h) { return tanh(h) * 2; };
     const Chain<Array<float>> chain{step, step, step, step};
@@ -121,9 +121,9 @@ TEST_CASE("using namespace std and tally: memory, checkpoints, training and repo
     CHECK(w.has_grad());
     const memory::Report report = memory::report();
     CHECK(size(report.peak_by) == 4);
-    CHECK(grad_norm<float>({w}) > 0);
+    CHECK(detail::grad_norm<float>({w}) > 0);
     clip_grad_norm<float>({w}, 1.0);
-    CHECK(shuffled(5, 1, 0).count() == 5);
+    CHECK(Items::shuffled(5, 1, 0).count() == 5);
     const auto check =
         gradcheck([](const vector<Tensor64>& in) { return sum(in[0] * in[0]); }, {Array<double>{1, 2}});
     CHECK(check.ok);

@@ -49,7 +49,7 @@ TEST_CASE("custom: an Error gives the number of inputs when the backward functio
 TEST_CASE("custom: no gradient is left when the backward function throws before it has written") {
     const Tensor w = parameter(A::full({4}, 1));
     const auto throws = [](GradInputs<A> to, const A&, const A&, const A&) {
-        output_buffer(to.into(0));
+        detail::output_buffer(to.into(0));
         throw Error("boom");
     };
     CHECK_THROWS_WITH(sum(with_backward(throws, w)).backward(), "boom");
@@ -80,7 +80,7 @@ TEST_CASE("custom: gradients of other operations stay when a backward function o
 }
 
 TEST_CASE("custom: a chain of 300,000 backward functions is freed without recursion") {
-    const std::int64_t before = live_nodes();
+    const std::int64_t before = Node::live_count();
     for (const bool run_backward : {false, true}) {
         const Tensor x = parameter({1.0f});
         Tensor h = x;
@@ -94,7 +94,7 @@ TEST_CASE("custom: a chain of 300,000 backward functions is freed without recurs
             CHECK(x.grad().item() == 1);
         }
         h = Tensor();
-        CHECK(live_nodes() == before + 1);
+        CHECK(Node::live_count() == before + 1);
     }
-    CHECK(live_nodes() == before);
+    CHECK(Node::live_count() == before);
 }

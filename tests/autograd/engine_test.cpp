@@ -54,10 +54,10 @@ template <class T> Var<T> fragile_square(Var<T> x, int throws_after) {
 
 struct Balance {  // checks at its end that it sees as many nodes and bytes as at its beginning
     ~Balance() {
-        CHECK(live_nodes() == nodes);
+        CHECK(Node::live_count() == nodes);
         CHECK(memory::in_use() == bytes);
     }
-    std::int64_t nodes = live_nodes();
+    std::int64_t nodes = Node::live_count();
     std::size_t bytes = memory::in_use();
 };
 
@@ -158,18 +158,18 @@ TEMPLATE_TEST_CASE("NoGrad, detach: operations record nothing", "", KINDS) {
     const Var<T> x = parameter(value<T>(3));
     {
         const NoGrad off;
-        const std::int64_t before = live_nodes();
+        const std::int64_t before = Node::live_count();
         const Var<T> y = x * x;
         CHECK_FALSE(y.requires_grad());
         CHECK(number(y.value()) == 9);
-        CHECK(live_nodes() == before + 1);
+        CHECK(Node::live_count() == before + 1);
         { const NoGrad nested; }
         CHECK_FALSE((x * x).requires_grad());
     }
     CHECK((x * x).requires_grad());
-    (detach(x * x) * x).backward();
+    ((x * x).detach() * x).backward();
     CHECK(number(x.grad()) == 9);
-    CHECK_THROWS_WITH(detach(x).backward(), contains("depends on no parameter"));
+    CHECK_THROWS_WITH(x.detach().backward(), contains("depends on no parameter"));
     CHECK_THROWS_WITH((constant(value<T>(1)) * 2).backward(), contains("nothing to differentiate"));
 }
 
@@ -187,7 +187,7 @@ TEMPLATE_TEST_CASE("backward: leaves and graph stay usable when a backward funct
         CHECK_THROWS_WITH(waiting.backward(), contains("a second time"));
         CHECK_THROWS_WITH((waiting * 1).backward(), contains("a second time"));
     }
-    CHECK(live_nodes() == balance.nodes + 1);
+    CHECK(Node::live_count() == balance.nodes + 1);
     x.zero_grad();
     fragile_square(x, 2).backward();
     CHECK(number(x.grad()) == 6);
@@ -223,12 +223,12 @@ TEMPLATE_TEST_CASE("Var: handles can be copied, assigned and moved, and unused n
     moved = Var<T>();
     y.backward();
     CHECK(number(x.grad()) == 27);
-    const std::int64_t before = live_nodes();
+    const std::int64_t before = Node::live_count();
     {
         Var<T> unused = tanh(x * x);
-        CHECK(live_nodes() == before + 2);
+        CHECK(Node::live_count() == before + 2);
     }
-    CHECK(live_nodes() == before);
+    CHECK(Node::live_count() == before);
 }
 
 TEST_CASE("grad: a leaf that is not an input gets no gradient", "[engine]") {
@@ -262,7 +262,7 @@ TEST_CASE("custom: a gradient for a constant is dropped, but its buffer is an Er
 }
 
 TEST_CASE("Picture: shows the gradient of a parameter that has no handle any more", "[engine]") {
-    KeepValues keep_values;
+    detail::KeepValues keep_values;
     Picture picture;
     picture.backward(mean(parameter({1.f, 2.f}) * 2));
     CHECK(picture.dot().find("1.0000") != std::string::npos);  // the gradient of the parameter

@@ -75,7 +75,7 @@ void add_elementwise(std::vector<Operation64>& all) {
     two("maximum", "maximum", [](Tensor64 a, Tensor64 b) { return maximum(a, b); });
     two("minimum", "minimum", [](Tensor64 a, Tensor64 b) { return minimum(a, b); });
     two("squared_difference", "squared_difference",
-        [](Tensor64 a, Tensor64 b) { return squared_difference(a, b); });
+        [](Tensor64 a, Tensor64 b) { return detail::squared_difference(a, b); });
     all.push_back({"clamp", "clamp",
                    [](Random& r) {
                        return Call{{extents(r, 0, 3)}, {}, {-1, 1}, {}};
@@ -499,8 +499,8 @@ void add_norms(std::vector<Operation64>& all) {
                    },
                    [](const Call& c) { return c.operands[0] == c.operands[1]; },
                    [](const Call&, const Tensors& x, Whole) {
-                       pooled(BatchStatistics<double>{x[0].value(), x[0].value(), 2},
-                              BatchStatistics<double>{x[1].value(), x[1].value(), 3});
+                       RunningStatistics<double>::Batch{x[0].value(), x[0].value(), 2}.pooled_with(
+                           {x[1].value(), x[1].value(), 3});
                    }});
     all.push_back(
         {"dropout", "dropout",

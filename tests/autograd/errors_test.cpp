@@ -166,7 +166,7 @@ TEST_CASE("Var: an empty variable throws Error") {
     CHECK_THROWS_WITH(sum(none), contains("this variable is empty"));
     CHECK_THROWS_WITH(sgd_step({none}, 0.1), contains("[sgd_step] this variable is empty"));
     CHECK_THROWS_WITH(grad(sum(w), {none}), contains("[grad] this variable is empty"));
-    CHECK_THROWS_WITH(detach(none), contains("this variable is empty"));
+    CHECK_THROWS_WITH(none.detach(), contains("this variable is empty"));
 }
 
 TEST_CASE("Var: a parameter rejects a value or a seed of another shape") {

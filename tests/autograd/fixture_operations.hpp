@@ -69,7 +69,7 @@ template <class T> const Table<T>& elementwise() {  // works for numbers and arr
         {"pow", [](In in) { return pow(in["a"], in["b"]); }},
         {"maximum", [](In in) { return maximum(in["a"], in["b"]); }},
         {"minimum", [](In in) { return minimum(in["a"], in["b"]); }},
-        {"squared_difference", [](In in) { return squared_difference(in["a"], in["b"]); }},
+        {"squared_difference", [](In in) { return detail::squared_difference(in["a"], in["b"]); }},
     };
     // clang-format on
     return table;

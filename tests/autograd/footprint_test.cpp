@@ -79,7 +79,7 @@ std::vector<Row> table() {
         {"pow(a, data)", 2 * whole, [] { return pow(made(), data()); }},
         {"maximum", 2 * whole, [] { return maximum(made(), made()); }},
         {"minimum", 2 * whole, [] { return minimum(made(), made()); }},
-        {"squared_difference", 2 * whole, [] { return squared_difference(made(), made()); }},
+        {"squared_difference", 2 * whole, [] { return detail::squared_difference(made(), made()); }},
         {"where", whole, [mask] { return where(mask, made(), made()); }},
         {"sum", 0, [] { return sum(made()); }},
         {"sum over axis 0", 0, [] { return sum(made(), {0}); }},
@@ -201,7 +201,7 @@ TEST_CASE("invariant 6: each operation saves the bytes of the table for backward
     for (const Row& row : rows_of_table) {
         INFO(row.what);
         const std::size_t saved = in_use(MemoryClass::saved), before = memory::in_use();
-        const std::int64_t nodes = live_nodes();
+        const std::int64_t nodes = Node::live_count();
         {
             const Tensor y = row.build();
             const std::size_t kept = in_use(MemoryClass::saved) - saved;
@@ -212,12 +212,12 @@ TEST_CASE("invariant 6: each operation saves the bytes of the table for backward
             CHECK(in_use(MemoryClass::saved) == saved);  // although y is still held
         }
         CHECK(memory::in_use() == before);
-        CHECK(live_nodes() == nodes);
+        CHECK(Node::live_count() == nodes);
         {
             const Tensor dropped = row.build();  // without a backward pass
         }
         CHECK(memory::in_use() == before);
-        CHECK(live_nodes() == nodes);
+        CHECK(Node::live_count() == nodes);
         {
             const NoGrad off;
             const Tensor y = row.build();
@@ -294,7 +294,7 @@ TEST_CASE("invariant 6: a result never overwrites an operand that is read again"
     sum(log(x * 2)).backward();  // the backward function of log reads its operand
     CHECK(x.grad().to_vector() == V{1, 0.5, 0.25, 0.125});
     int seen = 0;
-    const KeepValues keep_values;  // the hook reads intermediate values
+    const detail::KeepValues keep_values;  // the hook reads intermediate values
     sum(-(x * 2)).backward([&](const detail::VisitedNode<Array<float>>& visit) {
         if (visit.node.op() != std::string("mul_number")) return;
         CHECK(visit.value.to_vector() == V{2, 4, 8, 16});

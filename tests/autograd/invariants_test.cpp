@@ -62,25 +62,25 @@ TEST_CASE("invariant 1: a node is visited after all of its consumers") {
 }
 
 TEST_CASE("invariant 1: a chain of a million nodes runs backward and is freed without recursion") {
-    const std::int64_t before = live_nodes();
+    const std::int64_t before = Node::live_count();
     const Scalar x = parameter(1.0);
     {
         Scalar y = x;
         for (int i = 0; i < 1'000'000; ++i) y = y + 1.0;
-        CHECK(live_nodes() == before + 1'000'001);
+        CHECK(Node::live_count() == before + 1'000'001);
         y.backward();
         CHECK(x.grad() == 1);
-        CHECK(live_nodes() == before + 2);  // a consumed chain keeps only nodes that have handles
+        CHECK(Node::live_count() == before + 2);  // a consumed chain keeps only nodes that have handles
     }
     {
         Scalar unused = x;
         for (int i = 0; i < 1'000'000; ++i) unused = unused + 1.0;
     }
-    CHECK(live_nodes() == before + 1);
+    CHECK(Node::live_count() == before + 1);
     std::vector<Scalar> held{x * 1};
     for (int i = 0; i < 100'000; ++i) held.push_back(held.back() + 1.0);
     held.clear();
-    CHECK(live_nodes() == before + 1);
+    CHECK(Node::live_count() == before + 1);
 }
 
 TEST_CASE("invariant 1: 2^60 paths cost 60 visits") {
@@ -155,7 +155,7 @@ TEST_CASE("invariant 2: a result with a handle keeps its value and loses its gra
 }
 
 TEST_CASE("invariant 2: the hook sees node, value and gradient") {
-    const KeepValues keep_values;
+    const detail::KeepValues keep_values;
     const Tensor w = parameter({1.0f, 2.0f});
     std::vector<std::string> seen;
     sum(w * w).backward([&](const detail::VisitedNode<Array<float>>& visit) {

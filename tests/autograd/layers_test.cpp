@@ -144,12 +144,12 @@ TEST_CASE("pooled: statistics of parts equal those of the whole") {
         INFO("seed " << seed);
         const std::int64_t features = random.whole(1, 5), space = random.whole(2, 4);
         std::vector<Tensor64> parts;
-        BatchStatistics<double> pool;
+        RunningStatistics<double>::Batch pool;
         const Tensor64 gain = constant(Array<double>::full({features}, 1)),
                        bias = constant(Array<double>::zeros({features}));
         for (std::int64_t left = random.whole(1, 5); left > 0; --left) {
             parts.push_back(constant(random.array<double>({random.whole(0, 3), features, space, 1})));
-            pool = pooled(pool, batch_norm(parts.back(), gain, bias).batch);
+            pool = pool.pooled_with(batch_norm(parts.back(), gain, bias).batch);
         }
         const Tensor64 whole = concat(parts);
         if (whole.value().size() == 0) continue;
@@ -202,7 +202,7 @@ TEST_CASE("batch_norm: throws Error when the variance is undefined or the number
                contains("must be (2); they are (3) and (3)"));
     CHECK_THAT(message_of([&] { batch_norm(two, two, two); }),
                contains("[batch_norm] requires (items, features, ...); x is (2)"));
-    const BatchStatistics<double> empty = batch_norm(numbers({0, 2}, {}), two, two).batch;
+    const RunningStatistics<double>::Batch empty = batch_norm(numbers({0, 2}, {}), two, two).batch;
     CHECK(message_of([&] { RunningStatistics<double>(2).commit(empty); }) ==
           "[batch_norm] 0 values a feature have no variance; at least 2 are needed");
 }
@@ -280,7 +280,7 @@ TEST_CASE("conv2d, max_pool2d: throw Error with the operands when windows or pad
 
 TEST_CASE("RunningStatistics: commit throws Error when the features differ") {
     const auto features = [](std::int64_t n) {
-        return BatchStatistics<double>{Array<double>::zeros({n}), Array<double>::zeros({n}), 4};
+        return RunningStatistics<double>::Batch{Array<double>::zeros({n}), Array<double>::zeros({n}), 4};
     };
     RunningStatistics<double> running(3);
     CHECK_THROWS_WITH(running.commit(features(1)),

@@ -187,14 +187,14 @@ TEST_CASE("Observer: observers can end in any order") {
 
 TEST_CASE("Observer: no node and no memory is left when an observer throws") {
     const Tensor w = weights();
-    const std::int64_t nodes = live_nodes();
+    const std::int64_t nodes = Node::live_count();
     const std::size_t before = memory::in_use();
     for (int events_left = 1; events_left <= 3; ++events_left) {
         ThrowingObserver throwing;
         throwing.events_left = events_left;
         const Observer::Scope scope(throwing);
         CHECK_THROWS_AS(concat<float>({tanh(w * w), w}), std::runtime_error);
-        CHECK(live_nodes() == nodes);
+        CHECK(Node::live_count() == nodes);
         CHECK(memory::in_use() == before);
         CHECK(in_use(MemoryClass::saved) == 0);
     }
@@ -212,7 +212,7 @@ TEST_CASE("Observer: no node and no memory is left when a backward pass ends or 
         bool before = false, after = false;
     };
     const Tensor w = weights();
-    const std::int64_t nodes = live_nodes();
+    const std::int64_t nodes = Node::live_count();
     const std::size_t bytes = memory::in_use();
     const bool before = GENERATE(false, true), after = GENERATE(false, true), rule = GENERATE(false, true),
                held = GENERATE(false, true);
@@ -235,7 +235,7 @@ TEST_CASE("Observer: no node and no memory is left when a backward pass ends or 
         else
             loss.backward();
     }
-    CHECK(live_nodes() == nodes);
+    CHECK(Node::live_count() == nodes);
     w.free_grad();
     CHECK(memory::in_use() == bytes);
 }

@@ -85,7 +85,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
         "pow", [](V a, V b) { return pow(a, b); }, 0.5, 2);
     two("maximum", [](V a, V b) { return maximum(a, b); });
     two("minimum", [](V a, V b) { return minimum(a, b); });
-    two("squared_difference", [](V a, V b) { return squared_difference(a, b); });
+    two("squared_difference", [](V a, V b) { return detail::squared_difference(a, b); });
     const auto compared = [&](const char* name, V (*f)(V, V), double low, double high) {
         all.push_back({name, [=](Random& r) {
                            const Shape shape = r.shape(4, 3);

@@ -64,7 +64,7 @@ TEST_CASE("custom: a backward function may set where it should add") {
         return custom(
             "twice", [](const A& in) { return A({1}, {2 * in.item()}); },
             [](GradInputs<A> to, const A& dy, const A&, const A&) {
-                output_buffer(to.into(0)).dst[0] = 2 * dy.item();
+                detail::output_buffer(to.into(0)).dst[0] = 2 * dy.item();
             },
             std::move(x));
     };
@@ -99,7 +99,7 @@ TEST_CASE("modify_value: leaves NaN and throws Error when the function moves the
             w.modify_value(take),
             contains("[modify_value] the function left the parameter of shape (2) without a value"));
         CHECK(std::isnan((w * 2).value().to_vector()[1]));
-        assign(w, A{5, 6});
+        w.assign(A{5, 6});
         CHECK((w * 2).value().to_vector() == V{10, 12});
     }
 }

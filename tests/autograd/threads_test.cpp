@@ -64,7 +64,7 @@ TEST_CASE("threads: record and run their own graphs at the same time") {
                 for (int step = 0; step < 200; ++step) sum(w * w * static_cast<double>(t)).backward();
                 gradients[t] = w.grad().span()[1];
             }
-            left[t] = live_nodes();
+            left[t] = Node::live_count();
         });
     }
     for (std::thread& thread : running) thread.join();

@@ -50,18 +50,18 @@ TEST_CASE("philox: gives the published answers") {
 }
 
 TEST_CASE("random: key and counter hold seed, stream and index") {
-    STATIC_REQUIRE(random::bits(0, 0, 0) == 0x6627e8d5);
-    STATIC_REQUIRE(random::bits(0, 0, 3) == 0x9b00dbd8);
-    STATIC_REQUIRE(random::bits(0xffffffffffffffff, 0xffffffffffffffff, 0) ==
+    STATIC_REQUIRE(random::detail::bits(0, 0, 0) == 0x6627e8d5);
+    STATIC_REQUIRE(random::detail::bits(0, 0, 3) == 0x9b00dbd8);
+    STATIC_REQUIRE(random::detail::bits(0xffffffffffffffff, 0xffffffffffffffff, 0) ==
                    random::detail::philox({0, 0, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff})[0]);
     STATIC_REQUIRE(
-        random::bits(0x299f31d0a4093822, 0x0370734413198a2e, 0x2400000000 + 0x243f6a84) ==
+        random::detail::bits(0x299f31d0a4093822, 0x0370734413198a2e, 0x2400000000 + 0x243f6a84) ==
         random::detail::philox({0x090fdaa1, 0x9, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0})[0]);
     std::set<std::uint32_t> seen;
     for (std::uint64_t bit = 1; bit != 0; bit <<= 1) {  // every bit of the three matters
-        seen.insert(random::bits(bit, 0, 0));
-        seen.insert(random::bits(0, bit, 0));
-        seen.insert(random::bits(0, 0, bit));
+        seen.insert(random::detail::bits(bit, 0, 0));
+        seen.insert(random::detail::bits(0, bit, 0));
+        seen.insert(random::detail::bits(0, 0, bit));
     }
     CHECK(seen.size() == 3 * 64);
 }
@@ -158,7 +158,7 @@ TEST_CASE("random: the own logarithm and circle are accurate to a few units in t
         worst_log = std::max(worst_log, static_cast<double>(std::abs((random::detail::log(x) - log) / log)));
 
         const std::uint64_t turn =
-            random::detail::join(random::bits(2, 0, 2 * i), random::bits(2, 0, 2 * i + 1));
+            random::detail::join(random::detail::bits(2, 0, 2 * i), random::detail::bits(2, 0, 2 * i + 1));
         const long double angle =
             static_cast<long double>(turn) * 0x1p-64L * 2 * std::numbers::pi_v<long double>;
         const random::detail::Point point = random::detail::on_circle(turn);

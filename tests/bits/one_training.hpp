@@ -33,13 +33,13 @@ template <class S> std::uint64_t one_training() {
     SelfAttention<S> attention(16, 4, {1, 3});
     Sequential<S> head(LayerNorm<S>(16), Flatten<S>(), Dropout<S>(0.2, 5), Linear<S>(64, 300, {1, 4}),
                        ReLU<S>(), Linear<S>(300, 10, {1, 5}));
-    std::vector<Var<Array<S>>> parameters = tally::parameters(pixels);
+    std::vector<Var<Array<S>>> parameters = pixels.parameters();
     for (Module<S>* part : std::initializer_list<Module<S>*>{&attention, &head})
-        for (const auto& p : tally::parameters(*part)) parameters.push_back(p);
+        for (const auto& p : part->parameters()) parameters.push_back(p);
     Adam<S> adam(parameters, {.learning_rate = 3e-3});
     Window<S> window(adam, {.max_norm = 1.0, .schedule = Schedule::cosine(3e-3, 5, 1e-4), .seed = 11});
     for (int update = 0; update < 5; ++update) {
-        for (const Items& micro : split(in_order(items), {7, 1, 12, 10})) {
+        for (const Items& micro : split(Items::in_order(items), {7, 1, 12, 10})) {
             ForwardPass& pass = window.begin_micro_batch(micro.count());
             Var<Array<S>> h = pixels(constant(rows(images, micro)), pass);
             h = permute(reshape(h, detail::Axes{micro.count(), 16, -1}), {0, 2, 1});

@@ -176,7 +176,7 @@ TEST_CASE("Revolve: throws Error without snapshots, without steps, and inside a 
 
 TEST_CASE("Revolve: throws Error when a step gives other values, and leaves no node") {
     const Tensor64 x = parameter(Random(1).array<double>({3}));
-    const std::int64_t nodes = live_nodes();
+    const std::int64_t nodes = Node::live_count();
     int runs = 0;
     Chain<Array<double>> steps(5, [](Tensor64 h) { return sin(std::move(h)); });
     {
@@ -193,7 +193,7 @@ TEST_CASE("Revolve: throws Error when a step gives other values, and leaves no n
         INFO(error);
         CHECK(error.find("other values") != std::string::npos);
     }
-    CHECK(live_nodes() == nodes);
+    CHECK(Node::live_count() == nodes);
 }
 
 TEST_CASE("Revolve: is_recomputing() is false exactly once per step, also on the way to a snapshot") {

@@ -269,7 +269,7 @@ TEST_CASE("checkpoint: throws Error when an inner value is used outside") {
 
 TEST_CASE("checkpoint: leaves parameters usable and no node when the function throws during backward") {
     const Tensor64 w = square(1), x = square(2);
-    const std::int64_t nodes = live_nodes();
+    const std::int64_t nodes = Node::live_count();
     const std::size_t bytes = memory::in_use(here());
     {
         int runs = 0;
@@ -284,7 +284,7 @@ TEST_CASE("checkpoint: leaves parameters usable and no node when the function th
         CHECK(message_of([&] { sum(y).backward(); }).find("'checkpoint' a second time") != std::string::npos);
     }
     w.free_grad(), x.free_grad();
-    CHECK(live_nodes() == nodes);
+    CHECK(Node::live_count() == nodes);
     CHECK(memory::in_use(here()) == bytes);
     sum(checkpoint([&](const Tensor64& h) { return two_layers(h, w); }, x)).backward();
     CHECK(w.has_grad());

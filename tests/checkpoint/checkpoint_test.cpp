@@ -152,7 +152,7 @@ TEMPLATE_TEST_CASE(
     const std::uint64_t first = static_cast<std::uint64_t>(GENERATE(0, 1, 2, 3)) * 100;
     for (std::uint64_t seed = first; seed < first + 100; ++seed) {
         INFO("seed " << seed);
-        const std::int64_t nodes = live_nodes();
+        const std::int64_t nodes = Node::live_count();
         {
             const Model<TestType> model(seed);
             Random random(seed);
@@ -164,7 +164,7 @@ TEMPLATE_TEST_CASE(
                 if (detail::has_memory(plain[i])) REQUIRE(same_bits(plain[i], again[i]));
             }
         }
-        REQUIRE(live_nodes() == nodes);
+        REQUIRE(Node::live_count() == nodes);
     }
     CHECK(memory::in_use(here()) == 0);
 }
@@ -365,13 +365,13 @@ TEST_CASE("grad: works through a checkpoint and leaves the gradients of leaves u
 
 TEST_CASE("checkpoint: equals its function when nothing is recorded") {
     const Tensor64 x = square(2);
-    const std::int64_t nodes = live_nodes();
+    const std::int64_t nodes = Node::live_count();
     {
         const NoGrad off;
         const Tensor64 y = checkpoint([](const Tensor64& h) { return tanh(h); }, x);
         CHECK_FALSE(y.requires_grad());
     }
-    CHECK(live_nodes() == nodes);
+    CHECK(Node::live_count() == nodes);
     const Tensor64 y = sum(checkpoint([](const Tensor64& h) { return tanh(h); }, x));
     {
         const NoGrad off;

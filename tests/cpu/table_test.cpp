@@ -16,8 +16,8 @@ TEST_CASE("kernels: an unavailable device throws Error", "[alone]") {
     CHECK_THROWS_WITH(kernels<float>(Device::cuda), "[kernels] " + peer::unavailable_reason());
     CHECK_THAT(peer::unavailable_reason(), contains("no CUDA"));
     CHECK(available(Device::cpu));
-    CHECK(waits(Device::cuda) == 0);
-    CHECK(waits(Device::cpu) == 0);
+    CHECK(detail::waits(Device::cuda) == 0);
+    CHECK(detail::waits(Device::cpu) == 0);
 }
 
 TEMPLATE_TEST_CASE("cross_entropy: throws Error with the label when it is not a class", "", float, double,

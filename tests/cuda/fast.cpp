@@ -10,7 +10,7 @@
 namespace tally::test {
 
 template <class S> const Kernels<S>& fast() {
-    peer::wait_after_each_launch(true);
+    backend::wait_after_each_launch(true);
     return kernels<S>(Device::cuda);
 }
 
@@ -35,7 +35,7 @@ void* grab(std::size_t bytes) {
         memory = spare.back();
         spare.pop_back();
     } else {
-        memory = peer::pinned_alloc(bytes);
+        memory = backend::pinned_alloc(bytes);
         blocks().size_of[memory] = bytes;
     }
     return memory;

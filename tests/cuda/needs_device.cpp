@@ -3,7 +3,7 @@
 #include "tally/device/backend.hpp"
 
 [[maybe_unused]] static const bool is_set = [] {
-    tally::test::why_not = [] { return tally::peer::unavailable_reason(); };
-    tally::test::before_each_test = [] { tally::peer::wait_after_each_launch(false); };
+    tally::test::why_not = [] { return tally::backend::unavailable_reason(); };
+    tally::test::before_each_test = [] { tally::backend::wait_after_each_launch(false); };
     return true;
 }();

@@ -20,9 +20,9 @@ namespace {
 
 // Returns how often the host waits for the device while f runs.
 template <class F> std::uint64_t waits_in(F f) {
-    const std::uint64_t before = waits(Device::cuda);
+    const std::uint64_t before = detail::waits(Device::cuda);
     f();
-    return waits(Device::cuda) - before;
+    return detail::waits(Device::cuda) - before;
 }
 
 Array<float> counted_up(std::int64_t n) {
@@ -101,7 +101,7 @@ TEST_CASE("Adam, clip_grad_norm: a step does not wait and has the CPU's bits, an
               }) == 0);
         const std::vector<float> stepped = w.value().to_vector();
         CHECK(waits_in([&] { clip_grad_norm(adam.parameters(), 0.5); }) == (device == Device::cuda ? 1 : 0));
-        CHECK(std::abs(grad_norm(adam.parameters()) - 0.5) < 1e-5);
+        CHECK(std::abs(detail::grad_norm(adam.parameters()) - 0.5) < 1e-5);
         return stepped;
     };
     CHECK(train(Device::cuda) == train(Device::cpu));
@@ -110,11 +110,11 @@ TEST_CASE("Adam, clip_grad_norm: a step does not wait and has the CPU's bits, an
 TEST_CASE("Adam, MovingAverage: their state moves from device to device with the model") {
     const auto train = [](Device device) {
         Linear<float> model(30, 7, {1, 1});
-        to(model, device);
-        Adam adam(parameters(model), Adam<double>::Options{.learning_rate = 0.5, .weight_decay = 0.1});
-        MovingAverage<float> average(parameters(model));
+        model.to(device);
+        Adam adam(model.parameters(), Adam<double>::Options{.learning_rate = 0.5, .weight_decay = 0.1});
+        MovingAverage<float> average(model.parameters());
         for (std::uint64_t update = 0; update < 3; ++update) {
-            if (update > 0) to(model, update == 1 ? Device::cpu : device);
+            if (update > 0) model.to(update == 1 ? Device::cpu : device);
             for (const Tensor& each : adam.parameters()) {
                 each.zero_grad();
                 each.backward(randn<float>(each.shape(), {.seed = update, .stream = 3})
@@ -136,13 +136,13 @@ TEST_CASE("Adam, MovingAverage: their state moves from device to device with the
 
 TEST_CASE("optimizers: throw Error and step nothing when the parameters are on two devices") {
     Sequential<float> model{Linear<float>(3, 2, {1, 1}), Linear<float>(2, 1, {1, 2})};
-    const std::vector<Tensor> all = parameters(model);
+    const std::vector<Tensor> all = model.parameters();
     Sgd sgd(all, {.learning_rate = 1});
     MovingAverage<float> average(all);
     Linear<float> second(2, 1, {1, 3});
     second.weight = all[2];
     second.bias = all[3];
-    to(second, Device::cuda);
+    second.to(Device::cuda);
     std::vector<std::vector<float>> before;
     for (const Tensor& each : all) {
         before.push_back(each.value().to_vector());
@@ -157,11 +157,11 @@ TEST_CASE("optimizers: throw Error and step nothing when the parameters are on t
 
 TEST_CASE("to(model): the model stays where it is when the device runs out of memory") {
     Linear<float> model(30, 7, {1, 1});
-    const std::vector<Tensor> all = parameters(model);
+    const std::vector<Tensor> all = model.parameters();
     for (const Tensor& each : all) each.backward(Array<float>::full(each.shape(), 1));
     for (std::uint64_t n = 1; n <= 2; ++n) {
         memory::detail::fail_allocation(n);
-        CHECK_THROWS_AS(to(model, Device::cuda), OutOfMemory);
+        CHECK_THROWS_AS(model.to(Device::cuda), OutOfMemory);
         memory::detail::fail_allocation(0);
         for (const Tensor& each : all) {
             CHECK(each.value().device() == Device::cpu);

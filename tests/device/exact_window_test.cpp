@@ -19,8 +19,8 @@ TEST_CASE("Window: exact sums have the same bits on every device and in any orde
             Sgd<float> sgd({w}, {.learning_rate = 0.1});
             Window window(sgd, {.sum = Sum::exact, .max_norm = 1e6});
             for (const std::int64_t i : order)
-                window.add(make_loss(matmul(constant(x.slice_rows(2 * i, 2 * i + 2).to(device)), w) *
-                                     constant(dy.slice_rows(2 * i, 2 * i + 2).to(device))));
+                window.add(Loss(matmul(constant(x.slice_rows(2 * i, 2 * i + 2).to(device)), w) *
+                                constant(dy.slice_rows(2 * i, 2 * i + 2).to(device))));
             CHECK(window.finish().stepped);
             CHECK(w.value().device() == device);
             gradients.push_back(w.node()->gradient.to_vector());

@@ -27,8 +27,8 @@ struct Net {
         model.add(Tanh<double>());
         model.add(Dropout<double>(0.3, 2));
         model.add(Linear<double>(24, 2, {1, 3}));
-        to(model, device);
-        return parameters(model);
+        model.to(device);
+        return model.parameters();
     }
     // The items are consecutive, so their rows need no copy.
     Tensor64 input(const Items& items) const {
@@ -38,12 +38,12 @@ struct Net {
         return mse(y, constant(target.slice_rows(items[0], items[0] + items.count())));
     }
     void fill(std::int64_t most) {
-        for (const Items& micro : split(in_order(32), most))
+        for (const Items& micro : split(Items::in_order(32), most))
             window.add(loss(model(input(micro), window.begin_micro_batch(micro.count())), micro));
     }
     std::vector<double> numbers() {
         std::vector<double> all;
-        for (const detail::Member<double>& member : members(model)) {
+        for (const detail::Member<double>& member : detail::members(model)) {
             const Array<double>* const array = member.buffer      ? member.buffer
                                                : member.parameter ? &member.parameter.value()
                                                                   : nullptr;
@@ -110,7 +110,7 @@ TEST_CASE("MicroBatchSize: finds a size within a device's budget and within its 
 TEST_CASE("add_with_exact_batch_norm, add_cached: equal the full batch on a device") {
     Net exact(Device::cuda, true);
     add_with_exact_batch_norm<double>(
-        exact.window, exact.model, split(in_order(32), 5),
+        exact.window, exact.model, split(Items::in_order(32), 5),
         [&](const Items& items) { return exact.input(items); },
         [&](const Tensor64& y, const Items& items) { return exact.loss(y, items); });
     exact.window.finish();
@@ -119,7 +119,7 @@ TEST_CASE("add_with_exact_batch_norm, add_cached: equal the full batch on a devi
     const auto contrasted = [](Device device, std::int64_t most) {
         Net net(device);
         add_cached<double>(
-            net.window, split(in_order(32), most),
+            net.window, split(Items::in_order(32), most),
             {[&](const Items& items, ForwardPass& pass) { return net.model(net.input(items), pass); },
              [&](const Items& items, ForwardPass&) {
                  return constant(net.target.slice_rows(items[0], items[0] + items.count()));

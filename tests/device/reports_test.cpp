@@ -17,7 +17,7 @@ TEST_CASE("reports: read a device's memory account without waiting") {
     };
     memory::reset_peak(Device::cuda);
     const std::size_t before = saved();
-    const std::uint64_t waited = waits(Device::cuda);
+    const std::uint64_t waited = detail::waits(Device::cuda);
     const SavedValues kept;
     const Profile profile(Device::cuda);
     const Timeline timeline(Device::cuda);
@@ -25,7 +25,7 @@ TEST_CASE("reports: read a device's memory account without waiting") {
     CHECK(kept.bytes() > 0);
     CHECK(kept.bytes() == saved() - before);
     loss.backward();
-    CHECK(waits(Device::cuda) == waited);
+    CHECK(detail::waits(Device::cuda) == waited);
     CHECK(saved() == before);
     CHECK(kept.entries().empty());
     CHECK(timeline.events() == 10);

@@ -83,14 +83,15 @@ TEST_CASE("Dropout: processes whose items are not numbered draw different masks"
     for (std::size_t rank = 1; rank < ranks(); ++rank) CHECK(sums[rank] != sums[0]);
     window.add({sum(dropped), constant(Array<float>::full({}, 8))});
     CHECK(window.finish().stepped);
-    across.share(split(in_order(16), 2));  // from here on items are numbered, so all processes use one seed
+    across.share(
+        split(Items::in_order(16), 2));  // from here on items are numbered, so all processes use one seed
     const auto seeds = world().all_gather("seeds", std::to_string(window.begin_micro_batch(2).seed));
     for (const std::string& seed : seeds) CHECK(seed == seeds[0]);
 }
 
 TEST_CASE("DataParallel::share: different micro-batches throw an Error that lists them by process") {
     if (ranks() == 1) return;
-    const Items order = shuffled(40, 1, 0);
+    const Items order = Items::shuffled(40, 1, 0);
     One one;
     const auto error = [&](const std::vector<Items>& parts) {
         one.across.share(parts);
@@ -99,7 +100,7 @@ TEST_CASE("DataParallel::share: different micro-batches throw an Error that list
         one.window.discard();
         return words;
     };
-    const std::string other = error(split(last() ? shuffled(40, 2, 0) : order, 8));
+    const std::string other = error(split(last() ? Items::shuffled(40, 2, 0) : order, 8));
     CHECK_THAT(other, contains("[processes] finish of window 0: " + last_rank() +
                                " passed 5 micro-batches of 40 items with checksum "));
     CHECK_THAT(other, contains(" to share(), rank 0 passed 5 micro-batches of 40 items with checksum "));
@@ -121,7 +122,7 @@ TEST_CASE("Trainer: different options or numbers of items on the processes throw
     if (ranks() == 1) return;
     const auto made = [](std::int64_t items, Trainer<float>::Options options) {
         Linear<float> model(2, 1, {1, 0});
-        Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+        Sgd<float> sgd(model.parameters(), {.learning_rate = 0.1});
         DataParallel<float> across(world(), {.model = &model});
         return message_of([&] {
             Trainer<float> trainer(
@@ -151,20 +152,20 @@ TEST_CASE("DataParallel: weights that one process writes are compared at the nex
                                    " has parameter 0 with checksum "));
         one.window.discard();
     };
-    if (last()) assign(one.w, Array<float>::full({3}, 5));
+    if (last()) one.w.assign(Array<float>::full({3}, 5));
     one.add();
     differs("1");
     one.add();
     differs("2");  // again, until the weights are equal
-    assign(one.w, Array<float>::full({3}, 5));
+    one.w.assign(Array<float>::full({3}, 5));
     one.add();
     CHECK(one.error() == "no error");
-    if (last()) assign(one.w, one.w.value().clone());  // the same bits, so all processes continue
+    if (last()) one.w.assign(one.w.value().clone());  // the same bits, so all processes continue
     one.add();
     CHECK(one.error() == "no error");
     // The weights are also compared before the first step.
     One fresh;
-    if (last()) assign(fresh.w, Array<float>::full({3}, 7));
+    if (last()) fresh.w.assign(Array<float>::full({3}, 7));
     fresh.add();
     CHECK_THAT(fresh.error(), contains("written since the last update by " + last_rank()));
     fresh.window.discard();

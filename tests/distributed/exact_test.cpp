@@ -212,20 +212,20 @@ template <class S> void check_update(std::uint64_t seed, Outcomes& outcomes) {
 }
 
 // Each rank has sums of several, many, or no numbers: for two parameters, the loss and the count.
-template <class S> using Sums = std::vector<ExactSum<S>>;
+template <class S> using Sums = std::vector<detail::ExactSum<S>>;
 const std::vector<Shape> summed_shapes{{3}, {2, 7}, {}, {}};
 
 template <class S> Sums<S> drawn_sums(Random& r, bool zeros) {
     NumberGenerator<S> generator(r, true, zeros);
     Sums<S> sums;
     for (const Shape& shape : summed_shapes) {
-        ExactSum<S> sum(shape);
+        detail::ExactSum<S> sum(shape);
         for (std::int64_t n = r.whole(0, 4); n-- > 0;) sum.add(generator.array(shape));
         if (r.whole(0, 3) == 0) {  // nearly the maximum number of additions
-            ExactSum<S> other(shape);
+            detail::ExactSum<S> other(shape);
             other.add(generator.array(shape));
             other.add(generator.array(shape));
-            while (sum.additions() + other.additions() <= ExactSum<S>::most_additions) {
+            while (sum.additions() + other.additions() <= detail::ExactSum<S>::most_additions) {
                 sum.merge(other);
                 std::swap(sum, other);
             }
@@ -324,10 +324,10 @@ TEST_CASE("Sum::exact: a million infinities of one sign are an infinity, and of 
         sums.emplace_back(Shape{1});
         sums.emplace_back(Shape{});
         sums.emplace_back(Shape{});
-        ExactSum<float> other(Shape{1});
+        detail::ExactSum<float> other(Shape{1});
         const Array<float> mine({both && last() && ranks() > 1 ? -inf : inf});
         other.add(mine);
-        while (sums[0].additions() + other.additions() <= ExactSum<float>::most_additions) {
+        while (sums[0].additions() + other.additions() <= detail::ExactSum<float>::most_additions) {
             sums[0].merge(other);
             std::swap(sums[0], other);
         }
@@ -336,7 +336,7 @@ TEST_CASE("Sum::exact: a million infinities of one sign are an infinity, and of 
         one.across.reduce(none, sums);
         const float all = sums[0].rounded().item();
         CHECK((both && ranks() > 1 ? std::isnan(all) : all == inf));
-        CHECK(sums[0].additions() <= ExactSum<float>::most_additions);
+        CHECK(sums[0].additions() <= detail::ExactSum<float>::most_additions);
     }
 }
 
@@ -356,16 +356,16 @@ TEST_CASE("Sum::exact: losses, counts and gradients that one process would round
 TEST_CASE("Sum::exact: a window sends 8 bytes per digit once, and micro-batches send nothing") {
     for (const int micros : {1, 6}) {
         Linear<float> model(7, 3, {1, 0});
-        Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+        Sgd<float> sgd(model.parameters(), {.learning_rate = 0.1});
         DataParallel<float> across(world());
         Window<float> window(sgd, {.sum = Sum::exact}, &across);
         const detail::CommStats before = world().sent();
         for (int micro = 0; micro < micros; ++micro)  // gradients 1 and 2, and two scalars
             window.add({sum(model.weight) + sum(model.bias) * 2, constant(Array<float>::full({}, 1))});
         CHECK(world().sent().numbers == before.numbers);
-        CHECK(world().sent().words == before.words);
+        CHECK(world().sent().gathered == before.gathered);
         const std::size_t expected = [&] {
-            ExactSum<float> one(Shape{}), two(Shape{}), loss(Shape{}), count(Shape{});
+            detail::ExactSum<float> one(Shape{}), two(Shape{}), loss(Shape{}), count(Shape{});
             for (std::size_t i = 0; i < static_cast<std::size_t>(micros) * ranks(); ++i) {
                 one.add(Array<float>::full({}, 1));
                 two.add(Array<float>::full({}, 2));

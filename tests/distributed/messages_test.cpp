@@ -39,7 +39,7 @@ template <class S> CountedSends sends_of_a_sum(std::size_t size) {
     world().all_gather("a sum of " + std::to_string(size));
     const CountedSends before = counted_sends();
     const detail::CommStats counters = world().sent();
-    world().template sum<S>(AllReduce::rank_order, numbers, scratch);
+    world().template sum<S>(ProcessGroup::AllReduce::rank_order, numbers, scratch);
     const CountedSends sends = counted_sends() - before;
     CHECK(sends == CountedSends{world().sent().messages - counters.messages,
                                 world().sent().numbers - counters.numbers});
@@ -59,7 +59,9 @@ template <class S> void check_sends(std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("AllReduce::rank_order: a sum sends the study's messages and bytes, on each process and in total") {
+TEST_CASE(
+    "ProcessGroup::AllReduce::rank_order: a sum sends the study's messages and bytes, on each process and in "
+    "total") {
     const std::uint64_t seed = common_seed("sizes of sums");
     Random r(seed);
     CAPTURE(seed);
@@ -70,7 +72,9 @@ TEST_CASE("AllReduce::rank_order: a sum sends the study's messages and bytes, on
     }
 }
 
-TEST_CASE("AllReduce::rank_order: processes without a share of few numbers send and receive nothing") {
+TEST_CASE(
+    "ProcessGroup::AllReduce::rank_order: processes without a share of few numbers send and receive "
+    "nothing") {
     for (std::size_t size = 1; size < ranks(); ++size) {
         CAPTURE(size, ranks());
         const CountedSends all = of_all(sends_of_a_sum<float>(size));
@@ -86,7 +90,7 @@ TEST_CASE("Window: each bucket sends the messages of one sum, for any number of 
         const auto bucket = static_cast<std::size_t>(r.whole(static_cast<std::int64_t>(ranks()), 300));
         CAPTURE(in, out, bucket, ranks());
         Linear<float> model(in, out, {.seed = 1});
-        Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+        Sgd<float> sgd(model.parameters(), {.learning_rate = 0.1});
         DataParallel<float> across(world(), {.bucket = bucket});
         Window<float> window(sgd, {}, &across);
         const CountedSends before = counted_sends();

@@ -45,7 +45,7 @@ TEST_CASE("Window::noise: all processes have the same estimates, computed from a
         for (const Micro& micro : micros[me()])
             window.add({sum(w * constant(Array<double>({d}, micro.gradient))),
                         constant(Array<double>::full({}, micro.count))});
-        const Noise found = window.finish().noise;
+        const auto found = window.finish().noise;
         CHECK(same_everywhere(Array<double>({2}, {found.traces, found.squares})));
 
         std::vector<double> all(static_cast<std::size_t>(d));

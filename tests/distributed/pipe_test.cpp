@@ -17,7 +17,8 @@ namespace tally::test {
 
 namespace {
 
-constexpr PipeSchedule both[] = {PipeSchedule::gpipe, PipeSchedule::one_forward_one_backward};
+constexpr Timetable::Schedule both[] = {Timetable::Schedule::gpipe,
+                                        Timetable::Schedule::one_forward_one_backward};
 
 std::string last_rank() { return "rank " + std::to_string(ranks() - 1); }
 
@@ -32,7 +33,7 @@ template <class S> struct RandomPipe {
     std::vector<Layer> layers;
     std::vector<std::size_t> begin;  // first stage of each process, and the number of stages
     std::vector<Array<S>> inputs, targets;
-    PipeSchedule schedule;
+    Timetable::Schedule schedule;
 
     explicit RandomPipe(Random& r) : schedule(both[r.whole(0, 1)]) {
         begin.push_back(0);
@@ -79,7 +80,7 @@ template <class S> struct RandomPipe {
         return x;
     }
     V loss(const V& y, int k) const {
-        return sum(squared_difference(y, constant(targets[static_cast<std::size_t>(k)]))) / 7;
+        return sum(detail::squared_difference(y, constant(targets[static_cast<std::size_t>(k)]))) / 7;
     }
     // Trains on one process: each micro-batch passes all stages before the next one.
     double alone(const std::vector<std::vector<V>>& leaves) const {
@@ -164,7 +165,7 @@ template <class S> void check_run(std::uint64_t seed) {
         }
         REQUIRE(done.live.size() == drawn.begin[me() + 1] - drawn.begin[me()]);
         for (std::size_t stage = drawn.begin[me()]; stage < drawn.begin[me() + 1]; ++stage) {
-            const bool gpipe = drawn.schedule == PipeSchedule::gpipe;
+            const bool gpipe = drawn.schedule == Timetable::Schedule::gpipe;
             const int s = static_cast<int>(stage);
             CHECK(done.live[stage - drawn.begin[me()]] == (gpipe ? m : std::min(m, stages - s)));
             CHECK(std::ranges::equal(steps[s], table.stages[stage], [](const auto& a, const auto& b) {
@@ -264,13 +265,13 @@ TEST_CASE("Pipe: an error in a stage is thrown on all processes, and the next ru
     for (std::uint64_t i = 0; i < 60; ++i) check_failure<float>(seed + i);
 }
 
-TEST_CASE("PipeSchedule: 1F1B holds p - s micro-batches in memory where GPipe holds all") {
+TEST_CASE("Timetable::Schedule: 1F1B holds p - s micro-batches in memory where GPipe holds all") {
     constexpr int m = 12;
     constexpr std::int64_t items = 256, width = 16;
     const std::size_t array = items * width * sizeof(float);
     const Tensor weight = square(width, 1);
-    std::map<PipeSchedule, std::size_t> peak;
-    for (const PipeSchedule schedule : both) {
+    std::map<Timetable::Schedule, std::size_t> peak;
+    for (const Timetable::Schedule schedule : both) {
         Pipe<float> pipe = chain(weight, {.schedule = schedule});
         const std::size_t before = memory::in_use();
         memory::reset_peak();
@@ -323,7 +324,7 @@ TEST_CASE("Pipe: with a window the update is that of one process") {
 
 TEST_CASE("Pipe: different pipes, or different numbers of micro-batches, throw an Error on all processes") {
     const auto stage = [](const Tensor& x, int) { return x; };
-    const auto make = [&](int own, PipeSchedule schedule = PipeSchedule::gpipe) {
+    const auto make = [&](int own, Timetable::Schedule schedule = Timetable::Schedule::gpipe) {
         return Pipe<float>(world(), std::vector<Pipe<float>::Stage>(static_cast<std::size_t>(own), stage),
                            {.schedule = schedule});
     };
@@ -349,7 +350,9 @@ TEST_CASE("Pipe: different pipes, or different numbers of micro-batches, throw a
     if (ranks() > 1) {
         const bool last = me() + 1 == ranks();
         CHECK_THAT(
-            message_of([&] { make(1, last ? PipeSchedule::gpipe : PipeSchedule::one_forward_one_backward); }),
+            message_of([&] {
+                make(1, last ? Timetable::Schedule::gpipe : Timetable::Schedule::one_forward_one_backward);
+            }),
             contains("rank 0 calls a pipe of float by 1F1B, and " + last_rank() +
                      " calls a pipe of float by GPipe"));
         CHECK_THAT(message_of([&] { run(last ? 4 : 3); }),

@@ -56,7 +56,8 @@ TEST_CASE("Window: windows that differ between processes throw an Error with the
     CHECK(error_on_all([&](bool other) { open(two(), {}, other ? 0.5 : 0.25); }) ==
           start + "optimizer/learning_rate 0.5, rank 0 has 0.25" + advice);
     CHECK(error_on_all([&](bool other) {
-              open(two(), {}, 0.1, {.reduce = other ? AllReduce::fast : AllReduce::rank_order});
+              open(two(), {}, 0.1,
+                   {.reduce = other ? ProcessGroup::AllReduce::fast : ProcessGroup::AllReduce::rank_order});
           }) == start + "reduce fast, rank 0 has rank_order" + advice);
     CHECK_THAT(error_on_all([&](bool other) { open(two(false, other ? 3.0F : 1.0F)); }),
                contains(start + "parameter 0 with checksum "));
@@ -75,7 +76,7 @@ TEST_CASE("DataParallel: the names of a model's parameters are compared") {
     if (ranks() == 1) return;
     const std::string error = error_on_all([](bool other) {
         Sequential<float> model(Linear<float>(2, 2, {1, 0}), Linear<float>(2, 2, {1, 0}));
-        std::vector<Tensor> all = parameters(model);
+        std::vector<Tensor> all = model.parameters();
         if (other) std::swap(all[0], all[2]);  // two parameters of the same shape and value
         Sgd<float> sgd(all, {.learning_rate = 0.1});
         DataParallel<float> across(world(), {.model = &model});

@@ -13,7 +13,7 @@
 #include "distributed/common_folder.hpp"
 #include "distributed/world.hpp"
 #include "tally/core.hpp"
-#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 #include "tally/train.hpp"
 
 namespace tally::test {
@@ -192,7 +192,7 @@ template <class S> void check_resumed_window(std::uint64_t seed, const CommonFol
         training.across->save(between, *training.window, loop(7));
         if (group->rank() == 0) {  // Window can load it, too
             Training<S> other(drawn, nullptr, true);
-            other.window->load(load_state(between), "window");
+            other.window->load(TrainingState::load(between), "window");
             CHECK(other.window->updates() == 1);
         }
     }
@@ -295,12 +295,12 @@ TEST_CASE("DataParallel::load: an incomplete window of one process or of an earl
         one.across.save(path, one.window);
         TrainingState plain;
         one.window.save(plain, "window");
-        save_state(joined, plain);  // a window of one process in the format of Window::save
+        plain.save(joined);  // a window of one process in the format of Window::save
         One other(*alone, {.sum = Sum::exact});
         other.across.load(joined, other.window);
         CHECK(other.window.micro_batches() == 1);
         plain.put("processes/count", static_cast<std::int64_t>(ranks()));
-        save_state(joined, plain);
+        plain.save(joined);
     }
     world().all_gather("the files");
     if (ranks() == 1) return;
@@ -369,7 +369,7 @@ TEST_CASE("DataParallel::save: messages of a failed save have no effect on later
     const CommonFolder folder;
     const Tensor weight = parameter(Array<float>::zeros({3000}));
     Sgd<float> sgd({weight}, {.learning_rate = 1});
-    DataParallel<float> across(world(), {.reduce = AllReduce::rank_order});
+    DataParallel<float> across(world(), {.reduce = ProcessGroup::AllReduce::rank_order});
     Window<float> window(sgd, {.reduction = Reduction::sum}, &across);
     const auto add = [&] { window.add({sum(weight), constant(Array<float>::full({}, 1))}); };
     int failures = 0, updates = 0;
@@ -433,13 +433,13 @@ TEST_CASE("DataParallel::save: pending running statistics are saved, and each pr
         window.add(mse(model(constant(of), pass), constant(Array<double>::zeros({of.shape()[0], 2}))));
     };
     Sequential<double> alone = make();
-    Sgd<double> sgd_alone(parameters(alone), {.learning_rate = 0.1});
+    Sgd<double> sgd_alone(alone.parameters(), {.learning_rate = 0.1});
     Window<double> window_alone(sgd_alone, {.sum = Sum::exact});
     for (const auto& of : x) add(window_alone, alone, of);
     window_alone.finish();
     for (const bool resumes : {false, true}) {
         Sequential<double> model = make();
-        Sgd<double> sgd(parameters(model), {.learning_rate = 0.1});
+        Sgd<double> sgd(model.parameters(), {.learning_rate = 0.1});
         DataParallel<double> across(world(), {.model = &model});
         Window<double> window(sgd, {.sum = Sum::exact}, &across);
         if (resumes)
@@ -457,8 +457,8 @@ TEST_CASE("DataParallel::save: pending running statistics are saved, and each pr
             CHECK(std::abs(norm.running.variance.data()[i] - norm_alone.running.variance.data()[i]) < 1e-14);
         }
         CHECK(same_everywhere(norm.running.mean));
-        for (std::size_t i = 0; i < parameters(model).size(); ++i)
-            CHECK(same_bits(parameters(model)[i].value(), parameters(alone)[i].value()));
+        for (std::size_t i = 0; i < model.parameters().size(); ++i)
+            CHECK(same_bits(model.parameters()[i].value(), alone.parameters()[i].value()));
     }
 }
 

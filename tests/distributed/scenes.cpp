@@ -16,7 +16,7 @@
 
 #include "tally/core.hpp"
 #include "tally/distributed.hpp"
-#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 #include "tally/train.hpp"
 
 using namespace tally;
@@ -28,7 +28,7 @@ namespace {
 void train(ProcessGroup& processes, const std::string& scene) {
     const bool last = processes.rank() + 1 == processes.size();
     Linear<float> model(3, 2, {1, 0});
-    Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+    Sgd<float> sgd(model.parameters(), {.learning_rate = 0.1});
     DataParallel<float> ranks(processes);
     Window<float>::Options options;
     if (scene == "late")  // called after the sums, just before barrier_before_step()
@@ -102,7 +102,7 @@ void stop_during_a_sum(ProcessGroup& processes) {
     Window<float> window(sgd, {.sum = Sum::exact}, &ranks);
     window.add({sum(weight), constant(Array<float>::full({}, 1))});
     if (processes.rank() + 1 == processes.size()) {
-        std::vector<ExactSum<float>> sums;
+        std::vector<detail::ExactSum<float>> sums;
         for (const Shape& shape : {Shape{2}, Shape{}, Shape{}})
             sums.emplace_back(shape).add(Array<float>::full(shape, 1));
         ranks.gather(sgd, "finish", 0, {.learning_rate = sgd.learning_rate()}, sums);

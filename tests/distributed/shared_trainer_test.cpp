@@ -53,7 +53,7 @@ struct Trained {
 Trained trained(const Training& t, const Trainer<float>::Options& options, DataParallel<float>* ranks) {
     Sequential<float> model(Linear<float>(4, 6, {t.seed, 0}), Tanh<float>(), Dropout<float>(0.3, 7),
                             Linear<float>(6, 2, {t.seed, 1}));
-    AdamW<float> adam(parameters(model), {.learning_rate = 0.01});
+    AdamW<float> adam(model.parameters(), {.learning_rate = 0.01});
     Trainer<float> trainer(
         model, adam, t.items,
         [&](const Items& items, ForwardPass& pass) {
@@ -62,11 +62,11 @@ Trained trained(const Training& t, const Trainer<float>::Options& options, DataP
         options, ranks);
     trainer.train();
     if (options.noise) {
-        const Noise& noise = trainer.window().noise();
+        const auto& noise = trainer.window().noise();
         CHECK(noise.windows + noise.without == trainer.updates());
     }
     Trained done{{}, {}, trainer.updates(), trainer.summary().dropped_micro_batches};
-    for (const Tensor& weight : parameters(model)) done.weights.push_back(weight.value().clone());
+    for (const Tensor& weight : model.parameters()) done.weights.push_back(weight.value().clone());
     for (const Trainer<double>::Record& record : trainer.records()) done.losses.push_back(record.loss());
     return done;
 }

@@ -1,4 +1,4 @@
-// Tests of sum_of_all(): the order of additions, the error bound, and the number of bytes.
+// Tests of all_reduce(): the order of additions, the error bound, and the number of bytes.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -41,9 +41,9 @@ template <class S> void check_sums(std::uint64_t seed) {
     const std::vector<Array<S>> all = random_operands<S>(r, shape);
     CAPTURE(seed, shape.size(), world().size());
     const std::uint64_t before = numbers_of_all();
-    const Array<S> ordered = sum_of_all(world(), all[me()], AllReduce::rank_order);
+    const Array<S> ordered = world().all_reduce(all[me()], ProcessGroup::AllReduce::rank_order);
     CHECK(numbers_of_all() - before == 2 * (ranks() - 1) * shape.size() * sizeof(S));
-    const Array<S> fast = sum_of_all(world(), all[me()], AllReduce::fast);
+    const Array<S> fast = world().all_reduce(all[me()], ProcessGroup::AllReduce::fast);
     REQUIRE(ordered.shape() == shape);
     bool bits = true, near = true;
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -69,7 +69,7 @@ template <class S> void check_sums(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("sum_of_all: rank_order has the bits of the rank order, and sends 2(P-1) times the bytes") {
+TEST_CASE("all_reduce: rank_order has the bits of the rank order, and sends 2(P-1) times the bytes") {
     const std::uint64_t seed = common_seed("sums");
     for (std::uint64_t i = 0; i < 100; ++i) {
         check_sums<float>(seed + i);
@@ -77,18 +77,19 @@ TEST_CASE("sum_of_all: rank_order has the bits of the rank order, and sends 2(P-
     }
 }
 
-TEST_CASE("sum_of_all: different shapes or algorithms throw an Error on all processes") {
+TEST_CASE("all_reduce: different shapes or algorithms throw an Error on all processes") {
     if (ranks() == 1) return;
     const bool last = me() + 1 == ranks();
-    const std::string other = message_of([&] { sum_of_all(world(), Array<float>::zeros({last ? 3 : 2})); });
-    CHECK_THAT(other, contains("rank 0 calls sum_of_all of float (2), rank_order"));
+    const std::string other = message_of([&] { world().all_reduce(Array<float>::zeros({last ? 3 : 2})); });
+    CHECK_THAT(other, contains("rank 0 calls all_reduce of float (2), rank_order"));
     CHECK_THAT(other, contains("rank " + std::to_string(ranks() - 1) +
-                               " calls sum_of_all of float (3), rank_order"));
+                               " calls all_reduce of float (3), rank_order"));
     const std::string way = message_of([&] {
-        sum_of_all(world(), Array<double>::zeros({2}), last ? AllReduce::fast : AllReduce::rank_order);
+        world().all_reduce(Array<double>::zeros({2}),
+                           last ? ProcessGroup::AllReduce::fast : ProcessGroup::AllReduce::rank_order);
     });
-    CHECK_THAT(way, contains("calls sum_of_all of double (2), fast"));
-    CHECK(sum_of_all(world(), Array<float>({1, 2})).to_vector()[1] ==
+    CHECK_THAT(way, contains("calls all_reduce of double (2), fast"));
+    CHECK(world().all_reduce(Array<float>({1, 2})).to_vector()[1] ==
           2.0F * static_cast<float>(ranks()));  // the next call succeeds
 }
 

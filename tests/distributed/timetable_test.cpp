@@ -13,7 +13,8 @@ namespace tally::test {
 
 namespace {
 
-constexpr PipeSchedule schedules[] = {PipeSchedule::gpipe, PipeSchedule::one_forward_one_backward};
+constexpr Timetable::Schedule schedules[] = {Timetable::Schedule::gpipe,
+                                             Timetable::Schedule::one_forward_one_backward};
 
 }  // namespace
 
@@ -23,12 +24,12 @@ TEST_CASE("Timetable::of: the duration, bubble and number of live micro-batches 
     for (int p = 1; p <= 6; ++p)
         for (int m = 1; m <= 12; ++m) {
             CAPTURE(seed, p, m);
-            std::map<PipeSchedule, Timetable> of;
-            for (const PipeSchedule schedule : schedules) of[schedule] = Timetable::of(schedule, p, m);
+            std::map<Timetable::Schedule, Timetable> of;
+            for (const Timetable::Schedule schedule : schedules) of[schedule] = Timetable::of(schedule, p, m);
             const double bubble = static_cast<double>(p - 1) / (m + p - 1);
             // Forward and backward may take any time that is equal in all stages.
             const detail::StageSeconds any{r.between(0.1, 2), r.between(0.1, 2), r.between(0.1, 2)};
-            for (const PipeSchedule schedule : schedules) {
+            for (const Timetable::Schedule schedule : schedules) {
                 CHECK(of[schedule].seconds == 3 * (m + p - 1));
                 CHECK(std::abs(of[schedule].bubble() - bubble) < 1e-12);
                 CHECK(std::abs(Timetable::of(schedule, p, m, any).bubble() - bubble) < 1e-12);
@@ -37,8 +38,8 @@ TEST_CASE("Timetable::of: the duration, bubble and number of live micro-batches 
             CHECK(split.seconds == 3 * m + (p - 1) + std::max(0, p - m));
             for (int s = 0; s < p; ++s) {
                 const auto stage = static_cast<std::size_t>(s);
-                CHECK(of[PipeSchedule::gpipe].live[stage] == m);
-                CHECK(of[PipeSchedule::one_forward_one_backward].live[stage] == std::min(m, p - s));
+                CHECK(of[Timetable::Schedule::gpipe].live[stage] == m);
+                CHECK(of[Timetable::Schedule::one_forward_one_backward].live[stage] == std::min(m, p - s));
                 CHECK(split.live[stage] == std::min(m, p));
             }
         }
@@ -82,9 +83,9 @@ TEST_CASE("Timetable::of: a stage never does two steps at once, nor a step befor
 }
 
 TEST_CASE("Timetable::of: no stages or no micro-batches throw an Error") {
-    CHECK(message_of([] { Timetable::of(PipeSchedule::gpipe, 0, 3); }) ==
+    CHECK(message_of([] { Timetable::of(Timetable::Schedule::gpipe, 0, 3); }) ==
           "[pipe] a timetable of 0 stages; pass at least 1");
-    CHECK(message_of([] { Timetable::of(PipeSchedule::gpipe, 2, 0); }) ==
+    CHECK(message_of([] { Timetable::of(Timetable::Schedule::gpipe, 2, 0); }) ==
           "[pipe] 0 micro-batches; pass at least 1");
 }
 

@@ -57,14 +57,14 @@ void train(ProcessGroup& processes, const std::string& path, std::int64_t update
                        y = uniform<float>({48, 3}, -1, 1, {.seed = 1, .stream = 1}).value();
     Sequential<float> model{Linear<float>(6, 16, {.seed = 1, .number = 0}), Tanh<float>(),
                             Dropout<float>(0.5), Linear<float>(16, 3, {.seed = 1, .number = 1})};
-    Adam<float> adam(parameters(model), {.learning_rate = 0.01});
+    Adam<float> adam(model.parameters(), {.learning_rate = 0.01});
     DataParallel<float> ranks(processes, {.model = &model});
     Window<float> window(adam, {.sum = Sum::exact, .seed = 3}, &ranks);
     const bool there = processes.rank() == 0 && std::filesystem::exists(path);
     if (processes.all_gather("whether there is a file", there ? "yes" : "no")[0] == "yes")
         ranks.load(path, window);
     while (window.updates() < updates) {
-        const std::vector<Items> parts = split(shuffled(48, 5, window.updates()), 4);
+        const std::vector<Items> parts = split(Items::shuffled(48, 5, window.updates()), 4);
         // All processes have the same number of micro-batches, so all save at the same places of a window.
         for (std::int64_t k = processes.rank() + processes.size() * window.micro_batches();
              k < std::ssize(parts); k += processes.size()) {

@@ -164,13 +164,15 @@ TEST_CASE("DataParallel: an update has the bits of one process that adds the gra
     }
 }
 
-TEST_CASE("AllReduce::fast: all processes have one result, within the error bound of another order") {
+TEST_CASE(
+    "ProcessGroup::AllReduce::fast: all processes have one result, within the error bound of another order") {
     Random r(common_seed("fast"));
     for (int i = 0; i < 30; ++i) {
         const RandomWindow<double> drawn(r);
         const Leaves<double> mine = drawn.leaves();
         Sgd<double> sgd(mine, {.learning_rate = 1});
-        DataParallel<double> across(world(), {.reduce = AllReduce::fast, .bucket = drawn.bucket});
+        DataParallel<double> across(world(),
+                                    {.reduce = ProcessGroup::AllReduce::fast, .bucket = drawn.bucket});
         Window<double> window(sgd, {.reduction = Reduction::sum}, &across);
         for (const auto& micro : drawn.micros[me()]) window.add(drawn.loss(mine, micro.with, micro.count));
         window.finish();
@@ -295,8 +297,8 @@ TEST_CASE("BatchNorm: statistics are pooled over all processes in rank order, an
         window.add(mse(model(constant(of), pass), constant(Array<double>::zeros({of.shape()[0], 2}))));
     };
     Sequential<double> model = make(), alone = make();
-    Sgd<double> sgd(parameters(model), {.learning_rate = 0.1}),
-        sgd_alone(parameters(alone), {.learning_rate = 0.1});
+    Sgd<double> sgd(model.parameters(), {.learning_rate = 0.1}),
+        sgd_alone(alone.parameters(), {.learning_rate = 0.1});
     DataParallel<double> across(world(), {.model = &model});
     Window<double> window(sgd, {}, &across), window_alone(sgd_alone);
     for (const auto& of : x[me()]) add(window, model, of);
@@ -319,7 +321,7 @@ TEST_CASE("BatchNorm: statistics are pooled over all processes in rank order, an
 TEST_CASE("DataParallel::share: the processes draw the same masks as one process") {
     Random r(common_seed("shares"));
     for (int i = 0; i < 20; ++i) {
-        const std::vector<Items> parts = split(in_order(r.whole(1, 40)), r.whole(1, 9));
+        const std::vector<Items> parts = split(Items::in_order(r.whole(1, 40)), r.whole(1, 9));
         OneWeight model;
         DataParallel<float> across(world());
         Window<float> window(model.sgd, {}, &across);
@@ -339,7 +341,7 @@ TEST_CASE("DataParallel::share: the processes draw the same masks as one process
 }
 
 TEST_CASE("DataParallel::share: a second call in one window, which would repeat masks, throws an Error") {
-    const std::vector<Items> parts = split(in_order(3 * std::int64_t(ranks())), 3);
+    const std::vector<Items> parts = split(Items::in_order(3 * std::int64_t(ranks())), 3);
     OneWeight model, more;
     DataParallel<float> across(world());
     Window<float> window(model.sgd, {}, &across), other(more.sgd, {}, &across);

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
         if (idx.values.size() != idx.shape.size() || idx.shape.rank() < 1 || idx.shape.rank() > 3)
             std::abort();
     } catch (const tally::Error& error) {
-        if (std::string(error.what()).rfind("[load_idx] 'fuzz', ", 0) != 0) std::abort();
+        if (std::string(error.what()).rfind("[Idx::load] 'fuzz', ", 0) != 0) std::abort();
     }
     return 0;
 }

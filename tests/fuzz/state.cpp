@@ -8,7 +8,7 @@
 #include "tally/base/error.hpp"
 #include "tally/io/crc64.hpp"
 #include "tally/io/file_bytes.hpp"
-#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 
 namespace {
 

@@ -109,7 +109,7 @@ TEMPLATE_TEST_CASE("GPU kernels: broadcast gradients have the bits of the plain 
         const Write how = dice.how();
         std::vector<std::size_t> extents = dice.extents(1 + dice.upto(4));
         for (auto& extent : extents)  // short enough that every sum is ordered
-            extent = std::min(extent, ordered_row);
+            extent = std::min(extent, longest_sequential_row);
         const auto walk = dice.walk<2>(extents, dice.coin());
         const auto choice = dice.walk<3>(extents, dice.coin());
         INFO(dice.text() << ", size " << walk.size << ", " << write_names[static_cast<int>(how)]);

@@ -15,13 +15,13 @@ using namespace detail;
 
 // The first: the others ask for the device.
 TEST_CASE("A device that the environment names is the one that is in use", "[alone]") {
-    if (peer::name() == "simulated") TALLY_SKIP("another case has asked for the device");
-    peer::select_backend("cuda");
+    if (backend::name() == "simulated") TALLY_SKIP("another case has asked for the device");
+    backend::select_backend("cuda");
     setenv("TALLY_GPU_MODULE", "simulated", 0);
     CHECK(available(Device::cuda));
-    CHECK(peer::name() == "simulated");
-    peer::select_backend("simulated");
-    CHECK_THROWS_WITH(peer::select_backend("cuda"), contains("'cuda' comes too late"));
+    CHECK(backend::name() == "simulated");
+    backend::select_backend("simulated");
+    CHECK_THROWS_WITH(backend::select_backend("cuda"), contains("'cuda' comes too late"));
 }
 
 TEMPLATE_TEST_CASE("GPU module: every slot of the table is filled", "", float, double) {
@@ -62,9 +62,9 @@ TEST_CASE("GPU module: OutOfMemory in a kernel reaches the caller") {
 
 TEST_CASE("select_backend: throws Error when another device is in use") {
     CHECK(available(Device::cuda));
-    CHECK(peer::name() == "simulated");
-    peer::select_backend("simulated");
-    CHECK_THROWS_WITH(peer::select_backend("cuda"), contains("'cuda' comes too late"));
+    CHECK(backend::name() == "simulated");
+    backend::select_backend("simulated");
+    CHECK_THROWS_WITH(backend::select_backend("cuda"), contains("'cuda' comes too late"));
 }
 
 }  // namespace tally::test

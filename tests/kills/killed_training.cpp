@@ -34,11 +34,11 @@ void train(const std::string& folder, int variant) {
     std::unique_ptr<Optimizer<S>> optimizer;
     if (adam)
         optimizer = std::make_unique<AdamW<S>>(
-            parameters(model), AdamW<double>::Options{.learning_rate = 0.01, .weight_decay = 0.01});
+            model.parameters(), AdamW<double>::Options{.learning_rate = 0.01, .weight_decay = 0.01});
     else
-        optimizer = std::make_unique<Sgd<S>>(parameters(model),
+        optimizer = std::make_unique<Sgd<S>>(model.parameters(),
                                              Sgd<double>::Options{.learning_rate = 0.01, .momentum = 0.9});
-    MovingAverage<S> average(parameters(model), {.decay = 0.9, .bias_correction = adam});
+    MovingAverage<S> average(model.parameters(), {.decay = 0.9, .bias_correction = adam});
 
     typename Trainer<S>::Options options{.per_device_batch_size = 9,
                                          .gradient_accumulation_steps = {{0, 4}, {3, 2}},
@@ -59,9 +59,9 @@ void train(const std::string& folder, int variant) {
         return cross_entropy(model(constant(rows(x, some)), pass), rows(labels, some));
     };
     Trainer<S>(model, *optimizer, items, loss, options).train();
-    save_weights(folder + "/weights.safetensors", model);
+    model.save_weights(folder + "/weights.safetensors");
     average.swap();
-    save_weights(folder + "/average.safetensors", model);
+    model.save_weights(folder + "/average.safetensors");
 }
 
 }  // namespace

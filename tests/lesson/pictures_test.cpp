@@ -17,6 +17,7 @@
 
 using namespace tally;
 using namespace tally::lesson;
+using tally::detail::short_number;
 
 namespace {
 

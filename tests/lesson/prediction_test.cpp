@@ -69,8 +69,8 @@ TEST_CASE("shuffle: the order depends on the seed only, and a typed number is no
 
 TEST_CASE("parse_try: accepts a number within the tolerance only") {
     for (std::uint64_t draw = 0; draw < 200; ++draw) {
-        const double value = tally::random::bits(2026, 1, draw) % 2000 / 100.0 - 10;
-        const double tolerance = (1 + tally::random::bits(2026, 2, draw) % 100) / 1000.0;
+        const double value = tally::random::detail::bits(2026, 1, draw) % 2000 / 100.0 - 10;
+        const double tolerance = (1 + tally::random::detail::bits(2026, 2, draw) % 100) / 1000.0;
         const double other = value + 1;
         const auto prediction = prediction_of("?", {right(value).within(tolerance), wrong(other, "one more")},
                                               hint("?", "."), "so");

@@ -437,14 +437,14 @@ TEST_CASE("memory: buffers can be freed and allocated after the thread's lists a
     CHECK(memory::in_use() == before);
 }
 
-TEST_CASE("format_bytes, to_string: format sizes and the report's table") {
-    CHECK(format_bytes(0) == "0 B");
-    CHECK(format_bytes(1023) == "1023 B");
-    CHECK(format_bytes(1024) == "1.0 KiB");
-    CHECK(format_bytes(1536) == "1.5 KiB");
-    CHECK(format_bytes(MiB - 1) == "1.0 MiB");
-    CHECK(format_bytes(45 * MiB) == "45.0 MiB");
-    CHECK(format_bytes(std::numeric_limits<std::size_t>::max()) == "16.0 EiB");
+TEST_CASE("detail::format_bytes, to_string: format sizes and the report's table") {
+    CHECK(detail::format_bytes(0) == "0 B");
+    CHECK(detail::format_bytes(1023) == "1023 B");
+    CHECK(detail::format_bytes(1024) == "1.0 KiB");
+    CHECK(detail::format_bytes(1536) == "1.5 KiB");
+    CHECK(detail::format_bytes(MiB - 1) == "1.0 MiB");
+    CHECK(detail::format_bytes(45 * MiB) == "45.0 MiB");
+    CHECK(detail::format_bytes(std::numeric_limits<std::size_t>::max()) == "16.0 EiB");
 
     memory::Report report;
     report.in_use = 2048;
@@ -455,7 +455,7 @@ TEST_CASE("format_bytes, to_string: format sizes and the report's table") {
     report.cached = 64;
     report.allocations = 12;
     report.reused = 10;
-    CHECK(memory::to_string(report) ==
+    CHECK(to_string(report) ==
           "                in use        peak\n"
           "parameters     2.0 KiB     2.0 KiB\n"
           "gradients          0 B         0 B\n"
@@ -465,6 +465,5 @@ TEST_CASE("format_bytes, to_string: format sizes and the report's table") {
           "cached 64 B, no budget; 12 allocations, 10 of them reused\n");
     report.budget = MiB;
     report.largest_free = 512 * KiB;
-    CHECK_THAT(memory::to_string(report),
-               contains("budget 1.0 MiB (largest free block 512.0 KiB); 12 allocations"));
+    CHECK_THAT(to_string(report), contains("budget 1.0 MiB (largest free block 512.0 KiB); 12 allocations"));
 }

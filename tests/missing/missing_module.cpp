@@ -27,9 +27,9 @@ bool has_loaded_a_module() {
 int main() {
     using tally::Device;
     std::cout << "cpu: " << sum_on_the_cpu() << '\n';
-    std::cout << "waits: " << tally::waits(Device::cuda) << '\n';
+    std::cout << "waits: " << tally::detail::waits(Device::cuda) << '\n';
     std::cout << "loaded before it is asked for: " << has_loaded_a_module() << '\n';
-    std::cout << "absent: " << tally::peer::unavailable_reason() << '\n';
+    std::cout << "absent: " << tally::backend::unavailable_reason() << '\n';
     try {
         const auto there = tally::Array<float>{1, 2, 3}.to(Device::cuda);
         std::cout << "there: " << there.to(Device::cpu).to_vector().size() << '\n';

@@ -27,9 +27,9 @@ AbiVersion own_stamp() {
 }  // namespace tally::peer
 
 extern "C" {
-extern const tally::peer::AbiVersion tally_module_stamp;
-const tally::peer::AbiVersion tally_module_stamp = tally::peer::own_stamp();
-const tally::peer::Table* tally_module_open(const tally::peer::HostApi* host) {
+extern const tally::backend::AbiVersion tally_module_stamp;
+const tally::backend::AbiVersion tally_module_stamp = tally::backend::own_stamp();
+const tally::backend::Table* tally_module_open(const tally::backend::HostApi* host) {
     const char* words = "this machine has no CUDA device (CUDA driver version is insufficient)";
 #if MODULE_IS == LACKS_LIBRARY
     if (tally_test_lacking() == 0) words = "";

@@ -44,8 +44,8 @@ struct World {
     I labels{{2}, {0, 2}}, mask{{2, 3}, {1, 0, 1, 0, 1, 0}};
     Array<double> array64{{2}, {3., 4.}}, direction64{{2}, {1., 0.}};
     RunningStatistics<float> running{3};
-    BatchStatistics<float> batch{A({3}, {1, 2, 3}), A({3}, {1, 1, 1}), 4};
-    Loss<A> loss = make_loss(z * 1);
+    RunningStatistics<float>::Batch batch{A({3}, {1, 2, 3}), A({3}, {1, 1, 1}), 4};
+    Loss<A> loss = Loss(z * 1);
     Linear<float> linear{3, 2, {.seed = 1}};
     Dropout<float> dropout{0.5, 3};
     BatchNorm<float> norm{3};
@@ -56,11 +56,11 @@ struct World {
     Window<float> window{optimizer, {}};
     ForwardPass training{.training = true};
     TrainingState state;
-    Items items = in_order(4);
+    Items items = Items::in_order(4);
     Schedule schedule = Schedule::constant(0.1);
     std::vector<std::int64_t> sizes{1, 1};
     Chain<A> chain{[](Tensor t) { return t * 2; }, [](Tensor t) { return t + 1; }};
-    ExactSum<float> exact{{2, 3}};
+    detail::ExactSum<float> exact{{2, 3}};
     std::string file = "a.file";
 };
 

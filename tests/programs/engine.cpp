@@ -198,7 +198,7 @@ private:
                const Array<S>& b) {
                 for (const std::size_t operand : {std::size_t{0}, std::size_t{1}}) {
                     if (!to.needs_grad(operand)) continue;
-                    const Into<S[]> into = output_buffer(to.into(operand));
+                    const Into<S[]> into = detail::output_buffer(to.into(operand));
                     for (std::size_t i = 0; i < dy.size(); ++i) {
                         const S part = dy.span()[i] * (operand == 0 ? b.span()[i] + 1 : a.span()[i]);
                         into.dst[i] = into.how == Write::add ? into.dst[i] + part : part;
@@ -275,7 +275,7 @@ private:
             case Op::minimum:
                 return minimum(a(), b());
             case Op::squared_difference:
-                return squared_difference(a(), b());
+                return detail::squared_difference(a(), b());
             case Op::where:
                 return where(indices(), a(), b());
             case Op::sum:
@@ -346,7 +346,7 @@ private:
                                                    static_cast<std::uint64_t>(whole(1)),
                                                    static_cast<std::uint64_t>(whole(2))});
             case Op::detach:
-                return detach(x[0]);
+                return x[0].detach();
             default:
                 return custom_of(step, x);
         }
@@ -359,7 +359,7 @@ private:
 };
 
 template <class S> Outcome run_as(const Program& program, Way way) {
-    const std::int64_t nodes = live_nodes();
+    const std::int64_t nodes = Node::live_count();
     const auto bytes = static_cast<std::int64_t>(memory::in_use());
     Outcome outcome;
     try {
@@ -367,7 +367,7 @@ template <class S> Outcome run_as(const Program& program, Way way) {
     } catch (const Error& error) {
         outcome.error = error.what();
     }
-    outcome.nodes_left = live_nodes() - nodes;
+    outcome.nodes_left = Node::live_count() - nodes;
     outcome.bytes_left = static_cast<std::int64_t>(memory::in_use()) - bytes;
     return outcome;
 }

@@ -9,7 +9,7 @@
 #include "tally/distributed/timetable.hpp"
 
 using namespace tally::scaling;
-using tally::PipeSchedule;
+using tally::Timetable;
 
 namespace {
 
@@ -122,11 +122,11 @@ TEST_CASE("published: the bubble is (p - 1)/m of the work, and a third of that f
         for (int m = p; m <= 4 * p; m += p) {
             const double work = 3 * m;
             const double one =
-                tally::Timetable::of(PipeSchedule::one_forward_one_backward, p, m).seconds - work;
+                tally::Timetable::of(Timetable::Schedule::one_forward_one_backward, p, m).seconds - work;
             CHECK(near(one / work, double(p - 1) / m));
             CHECK(near(tally::detail::zero_bubble(p, m).seconds - work, one / 3));
         }
-    CHECK(near(tally::Timetable::of(PipeSchedule::one_forward_one_backward, 4, 8).bubble(), 3.0 / 11));
+    CHECK(near(tally::Timetable::of(Timetable::Schedule::one_forward_one_backward, 4, 8).bubble(), 3.0 / 11));
 }
 
 TEST_CASE("published: at the critical batch, steps and samples are twice the minimum") {

@@ -10,12 +10,12 @@
 
 namespace tally::test {
 
-using Role = Diagram::Role;
+using Role = detail::Diagram::Role;
 
 // Builds diagrams by short calls. Every edge to a box with a gradient sends a gradient back.
 class Sketch {
 public:
-    Diagram diagram;
+    detail::Diagram diagram;
 
     int parameter(std::string name, std::string shape, std::string value, std::string gradient,
                   int lane = 0) {
@@ -36,15 +36,15 @@ public:
     // The label of input k is parts[k], if there are that many.
     int operation(std::string name, std::string shape, std::string value, std::string gradient,
                   std::vector<int> from, const std::vector<std::string>& parts = {}, int lane = 0) {
-        Diagram::Box box{Role::operation,
-                         std::move(name),
-                         std::move(shape),
-                         std::move(value),
-                         std::move(gradient),
-                         lane,
-                         false,
-                         false,
-                         {}};
+        detail::Diagram::Box box{Role::operation,
+                                 std::move(name),
+                                 std::move(shape),
+                                 std::move(value),
+                                 std::move(gradient),
+                                 lane,
+                                 false,
+                                 false,
+                                 {}};
         for (std::size_t k = 0; k < from.size(); ++k) {
             const std::string& theirs = diagram.boxes[static_cast<std::size_t>(from[k])].gradient;
             const bool back = !theirs.empty() && theirs != "-";
@@ -61,14 +61,14 @@ public:
     }
 
 private:
-    int add(Diagram::Box box) {
+    int add(detail::Diagram::Box box) {
         diagram.boxes.push_back(std::move(box));
         return static_cast<int>(diagram.boxes.size()) - 1;
     }
 };
 
 // Lesson 1: f = (a b + c)^2 at a = 2, b = -3, c = 10.
-inline Diagram one_number() {
+inline detail::Diagram one_number() {
     Sketch s;
     s.diagram.title = "f = (a*b + c)^2";
     const int a = s.parameter("a", "", "2.0000", "-24.0000");
@@ -81,7 +81,7 @@ inline Diagram one_number() {
 }
 
 // Lesson 2: x is used twice, and both gradients are added. y = x^2 + 3x at x = 3.
-inline Diagram diamond() {
+inline detail::Diagram diamond() {
     Sketch s;
     s.diagram.title = "The diamond: two ways back to x, and their gradients add up";
     s.diagram.description =
@@ -93,7 +93,7 @@ inline Diagram diamond() {
     return s.diagram;
 }
 
-inline Diagram full_batch() {
+inline detail::Diagram full_batch() {
     Sketch s;
     s.diagram.title = "The full batch";
     const int w = s.parameter("w", "(3)", "[ 0.5000 -1.2500  0.7500]", "[-0.3536  0.0207 -0.6125]");
@@ -120,20 +120,20 @@ inline void micro_batches_into(Sketch& s, int w, int first_lane) {
 }
 
 // Lesson 7: three micro-batches of two rows, each divided by 3. w is drawn once and receives the sum.
-inline Diagram micro_batches() {
+inline detail::Diagram micro_batches() {
     Sketch s;
     s.diagram.title = "Three micro-batches, one w: what comes back is added";
-    const int w =
-        s.parameter("w", "(3)", "[ 0.5000 -1.2500  0.7500]", "[-0.3536  0.0207 -0.6125]", Diagram::no_lane);
+    const int w = s.parameter("w", "(3)", "[ 0.5000 -1.2500  0.7500]", "[-0.3536  0.0207 -0.6125]",
+                              detail::Diagram::no_lane);
     micro_batches_into(s, w, 0);
     return s.diagram;
 }
 
-inline Diagram full_and_micro() {
+inline detail::Diagram full_and_micro() {
     Sketch s;
     s.diagram.title = "The full batch, and the same in three micro-batches";
-    const int w =
-        s.parameter("w", "(3)", "[ 0.5000 -1.2500  0.7500]", "[-0.7072  0.0413 -1.2250]", Diagram::no_lane);
+    const int w = s.parameter("w", "(3)", "[ 0.5000 -1.2500  0.7500]", "[-0.7072  0.0413 -1.2250]",
+                              detail::Diagram::no_lane);
     s.diagram.lanes = {"full batch"};
     const int x = s.data("x", "(6, 3)", "", 0);
     const int y = s.operation("matmul", "(6)", "", "[ 0.1667  0.1667 ..]", {x, w},
@@ -144,7 +144,7 @@ inline Diagram full_and_micro() {
 }
 
 // Two layers and a loss. The output of relu is saved, and the first product is recomputed.
-inline Diagram two_layers() {
+inline detail::Diagram two_layers() {
     Sketch s;
     s.diagram.title = "Two layers and a loss";
     const int x = s.data("x", "(16, 4)", "[ 0.2500 -0.5000 ..]");
@@ -165,12 +165,13 @@ inline Diagram two_layers() {
 }
 
 // Two micro-batches pass two layers with shared parameters, and their losses are added.
-inline Diagram shared_layers() {
+inline detail::Diagram shared_layers() {
     Sketch s;
     s.diagram.title = "Two micro-batches through two layers";
     const int w1 =
-        s.parameter("W1", "(4, 8)", "[ 0.3112 -0.0250 ..]", "[-0.0133  0.0021 ..]", Diagram::no_lane);
-    const int w2 = s.parameter("W2", "(8)", "[ 0.1204  0.4410 ..]", "[ 0.0312 -0.0020 ..]", Diagram::no_lane);
+        s.parameter("W1", "(4, 8)", "[ 0.3112 -0.0250 ..]", "[-0.0133  0.0021 ..]", detail::Diagram::no_lane);
+    const int w2 =
+        s.parameter("W2", "(8)", "[ 0.1204  0.4410 ..]", "[ 0.0312 -0.0020 ..]", detail::Diagram::no_lane);
     std::vector<int> losses;
     for (int lane = 0; lane < 2; ++lane) {
         const int x = s.data("x" + std::to_string(lane), "(8, 4)", "", lane);
@@ -182,21 +183,22 @@ inline Diagram shared_layers() {
         losses.push_back(s.operation("mean", "", "0.5103", "1.0000", {y}, {}, lane));
         s.diagram.lanes.push_back("micro-batch " + std::to_string(lane + 1) + " of 2");
     }
-    s.loss("add", "", "1.0206", "1.0000", losses, {}, Diagram::no_lane);
+    s.loss("add", "", "1.0206", "1.0000", losses, {}, detail::Diagram::no_lane);
     return s.diagram;
 }
 
-inline Diagram chain_of(int operations) {
+inline detail::Diagram chain_of(int operations) {
     Sketch s;
     s.diagram.title = "A chain of " + std::to_string(operations) + " operations";
     int last = s.parameter("x", "", "0.0000", "1.0000");
-    for (int i = 1; i <= operations; ++i) last = s.operation("add 1", "", short_number(i), "1.0000", {last});
+    for (int i = 1; i <= operations; ++i)
+        last = s.operation("add 1", "", detail::short_number(i), "1.0000", {last});
     s.diagram.boxes.back().role = Role::loss;
     return s.diagram;
 }
 
 // Contains names, texts and numbers that are hard to escape.
-inline Diagram odd_names() {
+inline detail::Diagram odd_names() {
     Sketch s;
     s.diagram.title = "a < b && \"c\" > 'd'";
     s.diagram.description = "line one\nline two\x01 & \xFF";
@@ -206,7 +208,7 @@ inline Diagram odd_names() {
     return s.diagram;
 }
 
-inline std::vector<std::pair<std::string, Diagram>> example_diagrams() {
+inline std::vector<std::pair<std::string, detail::Diagram>> example_diagrams() {
     return {{"one_number", one_number()},
             {"diamond", diamond()},
             {"full_batch", full_batch()},

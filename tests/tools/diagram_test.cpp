@@ -86,7 +86,7 @@ bool parallel(const Rectangle& a, const Rectangle& b) {
 }
 
 // Returns the first violated property of a layout, or an empty string.
-std::string layout_fault(const Diagram& diagram) {
+std::string layout_fault(const detail::Diagram& diagram) {
     const drawing::Layout layout = drawing::lay_out(diagram);
     const Rectangle page{0, 0, layout.width, layout.height};
     const std::vector<Piece> pieces = pieces_of(layout);
@@ -147,7 +147,7 @@ constexpr unsigned random_diagrams = 100;  // with assertions, and under the san
 #endif
 
 // Returns a random graph, the same on every machine, with mostly recent operands, in one or several lanes.
-Diagram random_diagram(unsigned seed) {
+detail::Diagram random_diagram(unsigned seed) {
     unsigned state = seed * 2654435761u + 12345u;
     const auto below = [&](int n) {
         state = state * 1664525u + 1013904223u;
@@ -156,7 +156,8 @@ Diagram random_diagram(unsigned seed) {
     Sketch s;
     const int lanes = 1 + below(3), size = 3 + below(20), shared = below(3);
     for (int i = 0; i < shared; ++i)
-        s.parameter("w", "(3)", "[ 0.5000 -1.2500  0.7500]", "1.0000", lanes > 1 ? Diagram::no_lane : 0);
+        s.parameter("w", "(3)", "[ 0.5000 -1.2500  0.7500]", "1.0000",
+                    lanes > 1 ? detail::Diagram::no_lane : 0);
     for (int lane = 0; lane < lanes; ++lane) {
         const int first = static_cast<int>(s.diagram.boxes.size());
         s.data("x", "(4)", below(2) == 0 ? "" : "[ 0.1250 -0.7500 ..]", lane);
@@ -184,14 +185,14 @@ Diagram random_diagram(unsigned seed) {
 
 // tests/lesson/printed_test.py compares the pictures of the lessons.
 TEST_CASE("to_svg, to_dot: a picture equals its golden copy byte by byte") {
-    compare_with_golden("full_and_micro.svg", to_svg(full_and_micro()));
-    compare_with_golden("full_and_micro.dot", to_dot(full_and_micro()));
+    compare_with_golden("full_and_micro.svg", full_and_micro().svg());
+    compare_with_golden("full_and_micro.dot", full_and_micro().dot());
 }
 
 TEST_CASE("to_svg: every picture is well-formed, readable, and the same on every machine") {
     for (const auto& [name, diagram] : example_diagrams()) {
         INFO(name);
-        const std::string svg = to_svg(diagram);
+        const std::string svg = diagram.svg();
         CHECK(xml_fault(svg) == "");
         CHECK(svg.find("<title id=\"t-title\">") != std::string::npos);
         CHECK(svg.find("<desc id=\"t-desc\">") != std::string::npos);
@@ -219,7 +220,7 @@ TEST_CASE("lay_out: text is inside its shape, and no wire crosses a box or overl
 }
 
 TEST_CASE("lay_out: a parameter is drawn once, and each use sends a gradient back to it") {
-    const std::string svg = to_svg(micro_batches());
+    const std::string svg = micro_batches().svg();
     CHECK(all_matches(svg, "(parameter w \\(3\\): value)").size() == 1);
     CHECK(all_matches(svg, "(class=\"t-operation\")").size() == 6 + 1);  // and one in the legend
     const drawing::Layout layout = drawing::lay_out(micro_batches());
@@ -238,12 +239,12 @@ TEST_CASE("lay_out: a parameter is drawn once, and each use sends a gradient bac
 }
 
 TEST_CASE("to_svg: the outline shows the role, the fill shows saved and recomputed values") {
-    const std::string svg = to_svg(two_layers());
+    const std::string svg = two_layers().svg();
     CHECK(all_matches(svg, "(class=\"t-inner\")").size() == 4 + 1);
     CHECK(all_matches(svg, "(t-operation t-saved)").size() == 1);
     CHECK(all_matches(svg, "(t-operation t-recomputed)").size() == 1);
     CHECK(svg.find("x2</tspan>") != std::string::npos);
-    CHECK(all_matches(to_svg(diamond()), "(<pattern)").empty());
+    CHECK(all_matches(diamond().svg(), "(<pattern)").empty());
 }
 
 TEST_CASE("lay_out: a long picture wraps into lines of similar length") {
@@ -263,7 +264,7 @@ TEST_CASE("lay_out: a long picture wraps into lines of similar length") {
 TEST_CASE("lay_out: lines are at most as wide as requested, except for a single column") {
     for (unsigned seed = 0; seed < random_diagrams; ++seed) {
         INFO("random diagram " << seed);
-        Diagram diagram = random_diagram(seed);
+        detail::Diagram diagram = random_diagram(seed);
         diagram.widest = 900 + 100 * static_cast<int>(seed % 6);
         CHECK(layout_fault(diagram) == "");
         const drawing::Layout layout = drawing::lay_out(diagram);
@@ -274,27 +275,27 @@ TEST_CASE("lay_out: lines are at most as wide as requested, except for a single 
     const int requested = 1336;
     for (const auto& [name, diagram] : example_diagrams()) {
         INFO(name);
-        Diagram narrow = diagram;
+        detail::Diagram narrow = diagram;
         narrow.widest = requested;
         CHECK(drawing::lay_out(narrow).width <= requested);
     }
 }
 
 TEST_CASE("lanes_from_losses: each box gets the lane of its loss") {
-    Diagram diagram = full_and_micro();
+    detail::Diagram diagram = full_and_micro();
     for (auto& box : diagram.boxes) box.lane = 0;
     detail::lanes_from_losses(diagram);
-    const Diagram expected = full_and_micro();
+    const detail::Diagram expected = full_and_micro();
     for (std::size_t i = 0; i < diagram.boxes.size(); ++i)
         CHECK(diagram.boxes[i].lane == expected.boxes[i].lane);
 
     diagram.boxes.push_back({Role::data, "unused", "", "", "", 7, false, false, {}});
     detail::lanes_from_losses(diagram);
-    CHECK(diagram.boxes.back().lane == Diagram::no_lane);
+    CHECK(diagram.boxes.back().lane == detail::Diagram::no_lane);
 }
 
 TEST_CASE("to_svg, to_dot: names may contain all characters") {
-    const std::string svg = to_svg(odd_names()), dot = to_dot(odd_names());
+    const std::string svg = odd_names().svg(), dot = odd_names().dot();
     CHECK(svg.find("&lt;w&gt; &amp; &quot;quoted&quot; and broken\\") != std::string::npos);
     CHECK(svg.find("line one line two  &amp; \xEF\xBF\xBD</desc>") != std::string::npos);
     CHECK(dot.find("<w> & \\\"quoted\\\" and broken\\\\") != std::string::npos);
@@ -311,32 +312,32 @@ TEST_CASE("to_svg, to_dot: names may contain all characters") {
 }
 
 TEST_CASE("to_svg: invalid diagrams throw an Error") {
-    CHECK_THROWS_WITH(to_svg({}), "[picture] the diagram has no boxes; add at least one");
-    CHECK_THROWS_AS(to_dot({}), Error);
+    CHECK_THROWS_WITH(detail::Diagram().svg(), "[picture] the diagram has no boxes; add at least one");
+    CHECK_THROWS_AS(detail::Diagram().dot(), Error);
     CHECK_THROWS_AS(drawing::lay_out({}), Error);
     for (int from : {-1, 1, 2, 7}) {
-        Diagram diagram = diamond();
+        detail::Diagram diagram = diamond();
         diagram.boxes[1].inputs[0].from = from;
-        CHECK_THROWS_WITH(to_svg(diagram), contains("box 1 'square' has input " + std::to_string(from)));
-        CHECK_THROWS_AS(to_dot(diagram), Error);
+        CHECK_THROWS_WITH(diagram.svg(), contains("box 1 'square' has input " + std::to_string(from)));
+        CHECK_THROWS_AS(diagram.dot(), Error);
     }
-    Diagram large;
-    large.boxes.resize(static_cast<std::size_t>(Diagram::max_boxes));
-    CHECK_NOTHROW(to_dot(large));
+    detail::Diagram large;
+    large.boxes.resize(static_cast<std::size_t>(detail::Diagram::max_boxes));
+    CHECK_NOTHROW(large.dot());
     large.boxes.emplace_back();
-    CHECK_THROWS_WITH(to_svg(large), contains("1001 boxes are too many to read"));
+    CHECK_THROWS_WITH(large.svg(), contains("1001 boxes are too many to read"));
 }
 
 TEST_CASE("short_values: numbers are shortened correctly") {
     const double infinity = std::numeric_limits<double>::infinity();
-    CHECK(short_number(0.5) == "0.5000");
-    CHECK(short_number(-0.0) == "-0.0000");
-    CHECK(short_number(99999.0) == "99999.0000");
-    CHECK(short_number(1e5) == "1.000e+05");
-    CHECK(short_number(1e-4) == "0.0001");
-    CHECK(short_number(-0.00004) == "-4.000e-05");
-    CHECK(short_number(std::numeric_limits<double>::quiet_NaN()) == "nan");
-    CHECK(short_number(-infinity) == "-inf");
+    CHECK(detail::short_number(0.5) == "0.5000");
+    CHECK(detail::short_number(-0.0) == "-0.0000");
+    CHECK(detail::short_number(99999.0) == "99999.0000");
+    CHECK(detail::short_number(1e5) == "1.000e+05");
+    CHECK(detail::short_number(1e-4) == "0.0001");
+    CHECK(detail::short_number(-0.00004) == "-4.000e-05");
+    CHECK(detail::short_number(std::numeric_limits<double>::quiet_NaN()) == "nan");
+    CHECK(detail::short_number(-infinity) == "-inf");
     CHECK(detail::short_values(std::vector<float>{-0.35356f, 0.0207f, -0.6125f}) ==
           "[-0.3536  0.0207 -0.6125]");
     CHECK(detail::short_values(std::vector<double>{0.5, -1.25, 0.75}) == "[ 0.5000 -1.2500  0.7500]");

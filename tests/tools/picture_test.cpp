@@ -22,7 +22,7 @@ using namespace tally::test;
 namespace {
 
 std::string accumulated() {
-    const KeepValues keep_values;
+    const Picture::KeepValues keep_values;
     const Tensor w = parameter({0.5f, -1.25f}), x = constant(Array<float>({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}));
     Picture drawn("two micro-batches");
     drawn.name(w, "w");
@@ -41,7 +41,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 TEST_CASE("Picture: the same graph yields the same bytes") { CHECK(accumulated() == accumulated()); }
 
 TEST_CASE("Picture::backward: the gradients are those of backward()") {
-    const KeepValues keep_values;
+    const Picture::KeepValues keep_values;
     const Scalar x = parameter(3.0), same = parameter(3.0);
     Picture drawn;
     drawn.backward(x * x + 1);
@@ -52,7 +52,7 @@ TEST_CASE("Picture::backward: the gradients are those of backward()") {
 }
 
 TEST_CASE("Picture: it shows names, operations, values, and gradients that have arrived") {
-    const KeepValues keep_values;
+    const Picture::KeepValues keep_values;
     const Scalar x = parameter(3.0);
     const Scalar y = x * x;
     Picture before;
@@ -67,13 +67,13 @@ TEST_CASE("Picture: it shows names, operations, values, and gradients that have 
     after.backward(y);
     CHECK(count(after.dot(), "6") >= 1);
     CHECK(count(after.dot(), "6.0000 together") == 1);  // x is read twice, so one label is for both edges
-    CHECK_THROWS_WITH(picture(y), contains("through 'mul' a second time"));
+    CHECK_THROWS_WITH(Picture(y), contains("through 'mul' a second time"));
 }
 
 TEST_CASE("Picture::write: the extension chooses .svg or .dot, and a file that cannot be written is named") {
-    const KeepValues keep_values;
+    const Picture::KeepValues keep_values;
     const Scalar x = parameter(3.0);
-    const Picture drawn = picture(x * x);
+    const Picture drawn(x * x);
     CHECK_THROWS_WITH(drawn.write("graph.png"),
                       "[picture] cannot write 'graph.png'; use a name that ends in .svg or .dot");
     CHECK_THROWS_WITH(drawn.write("/no/such/folder/graph.svg"), contains("/no/such/folder/graph.svg"));

@@ -173,7 +173,7 @@ TEST_CASE("Timeline::strip: the height is the bytes in use, rounded to an eighth
     const std::vector<std::string> lines = lines_of(strip);
     REQUIRE(lines.size() == 9);
     const std::size_t events = timeline.samples().size(), stretch = 40 / events;
-    const std::string top = format_bytes(timeline.peak().bytes);
+    const std::string top = detail::format_bytes(timeline.peak().bytes);
     CHECK(lines[0].rfind(top + (ascii ? " |" : " │"), 0) == 0);
     CHECK_THAT(lines[5], contains(std::string(" 0 B") + (ascii ? " |" : " │")));
     const std::vector<std::string> letters =

@@ -44,7 +44,7 @@ struct Towers {
             of_view.push_back(towers.size() - 1);
         }
         for (auto& tower : towers)
-            for (const Tensor64& p : tally::parameters(*tower)) parameters.push_back(p);
+            for (const Tensor64& p : tower->parameters()) parameters.push_back(p);
         parameters.push_back(scale);
     }
 
@@ -115,12 +115,12 @@ TEST_CASE("Law: cached gradients equal the gradient of the loss over all items")
         const auto loss = [&](const detail::Representations<double>& r) { return towers.loss(r); };
         for (int batch = 0; batch < 2; ++batch) {
             if (cached) {
-                add_cached<double>(window, split(in_order(items), sizes), encoders, loss);
+                add_cached<double>(window, split(Items::in_order(items), sizes), encoders, loss);
                 continue;
             }
             ForwardPass& pass = window.begin_micro_batch(items);
             detail::Representations<double> all;
-            for (const auto& encoder : encoders) all.push_back(encoder(in_order(items), pass));
+            for (const auto& encoder : encoders) all.push_back(encoder(Items::in_order(items), pass));
             window.add(loss(all));
         }
         CHECK(window.full());
@@ -183,9 +183,9 @@ TEST_CASE("add_cached: side effects of encoders happen once, and an encoder may 
     const Array<double> x = random.array<double>({8, 3}), keys = random.array<double>({8, 5});
     const auto statistics = [&](bool cached) {
         Sequential<double> model{Linear<double>(3, 5, {1, 0}), BatchNorm<double>(5), Dropout<double>(0.5, 3)};
-        Sgd<double> sgd(parameters(model), {.learning_rate = 0});  // the losses differ, the weights do not
+        Sgd<double> sgd(model.parameters(), {.learning_rate = 0});  // the losses differ, the weights do not
         Window<double> window(sgd);
-        const auto parts = split(in_order(8), 3);
+        const auto parts = split(Items::in_order(8), 3);
         for (int update = 0; update < 2; ++update) {  // a remaining side effect would show
             if (cached) {
                 add_cached<double>(
@@ -204,7 +204,7 @@ TEST_CASE("add_cached: side effects of encoders happen once, and an encoder may 
             CHECK(window.finish().stepped);
         }
         std::vector<double> all;
-        for (const detail::Member<double>& member : members(model)) {
+        for (const detail::Member<double>& member : detail::members(model)) {
             if (member.buffer)
                 for (const double number : member.buffer->to_vector()) all.push_back(number);
             if (member.counter) all.push_back(member.counter->item());
@@ -255,15 +255,15 @@ TEST_CASE("add_cached: after an error the window can only be discarded, and no p
             if (++calls > 3) throw Error("gone");
             return encoders[0](items, pass);
         });
-        CHECK_THROWS_WITH(add_cached<double>(window, split(in_order(6), 2), encoders, loss),
+        CHECK_THROWS_WITH(add_cached<double>(window, split(Items::in_order(6), 2), encoders, loss),
                           contains("gone"));
         CHECK_THROWS_WITH(window.finish(), contains("discard() the window"));
         window.discard();
-        add_cached<double>(window, split(in_order(6), 2), towers.encoders(), loss);
+        add_cached<double>(window, split(Items::in_order(6), 2), towers.encoders(), loss);
         CHECK(window.finish().stepped);
     }
     Window<double> window(sgd, {.non_finite = NonFinite::drop_micro});
-    CHECK_THROWS_WITH(add_cached<double>(window, split(in_order(6), 2), towers.encoders(), loss),
+    CHECK_THROWS_WITH(add_cached<double>(window, split(Items::in_order(6), 2), towers.encoders(), loss),
                       contains("no micro-batch that could be dropped"));
 }
 
@@ -276,7 +276,7 @@ TEST_CASE("add_cached: only one part at a time is saved, and MicroBatchSize may 
     const auto loss = [&](const detail::Representations<double>& r) { return towers.loss(r); };
     const auto saved = [&](std::int64_t size) {
         memory::reset_peak();
-        add_cached<double>(window, split(in_order(items), size), towers.encoders(), loss);
+        add_cached<double>(window, split(Items::in_order(items), size), towers.encoders(), loss);
         window.finish();
         return memory::report().peak_by[static_cast<std::size_t>(MemoryClass::saved)];
     };
@@ -287,7 +287,7 @@ TEST_CASE("add_cached: only one part at a time is saved, and MicroBatchSize may 
 
     MicroBatchSize size(items);
     const auto done = size.update(window, items, [&](std::int64_t most) {
-        add_cached<double>(window, split(in_order(items), most), towers.encoders(), loss);
+        add_cached<double>(window, split(Items::in_order(items), most), towers.encoders(), loss);
         if (most > 20) throw OutOfMemory("none left", Device::cpu, 64, 0);
     });
     CHECK(size.now() == 16);

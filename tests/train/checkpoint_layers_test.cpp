@@ -19,7 +19,7 @@ namespace {
 template <class S> class Residual : public Layer<S> {
 public:
     explicit Residual(Sequential<S> inside) : inside_(std::move(inside)) {}
-    void list(Members<S>& members) override { members.child("inside", inside_); }
+    void list(typename Module<S>::Members& members) override { members.child("inside", inside_); }
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass& pass) override {
@@ -61,7 +61,7 @@ template <class S> Sequential<S> text(std::uint64_t seed) {
 
 template <class S> std::vector<std::vector<S>> state_of(Module<S>& model) {
     std::vector<std::vector<S>> all;
-    for (const detail::Member<S>& member : members(model)) {
+    for (const detail::Member<S>& member : detail::members(model)) {
         if (member.parameter) {
             all.push_back(member.parameter.value().to_vector());
             if (member.parameter.has_grad()) all.push_back(member.parameter.grad().to_vector());
@@ -81,7 +81,7 @@ std::vector<std::vector<S>> trained(Make make, const Shape& item, std::uint64_t 
         for (const auto& [name, module] : detail::modules<S>(model))
             if (name.find("inside.") != std::string::npos && name.find("inside.") + 7 == name.size())
                 module->checkpoint({.segments = 2});
-    Sgd<S> optimizer(parameters<S>(model), {.learning_rate = 0.1, .momentum = 0.9});
+    Sgd<S> optimizer(model.parameters(), {.learning_rate = 0.1, .momentum = 0.9});
     Window<S> window(optimizer, {.micro_batches = 3, .seed = seed});
     Random random(seed);
     std::vector<std::vector<S>> seen;
@@ -131,7 +131,7 @@ TEST_CASE("checkpoint: an embedding in a checkpointed function gets the same gra
         };
         sum(checkpointed ? checkpoint(forward, indices) : forward(indices)).backward();
         std::vector<std::vector<double>> found{table.weight.grad().to_vector()};
-        for (const Tensor64& p : parameters<double>(model)) {
+        for (const Tensor64& p : model.parameters()) {
             found.push_back(p.grad().to_vector());
             p.zero_grad();
         }
@@ -191,7 +191,7 @@ TEST_CASE("checkpoint: only the outermost chains of a model are checkpointed") {
             a.add(Sequential<double>(Tanh<double>()));
             ab.add(Tanh<double>());
         }
-        void list(Members<double>& members) override {
+        void list(Members& members) override {
             members.child("a", a);
             members.child("ab", ab);
         }

@@ -22,7 +22,7 @@ void run(Array<float>& numbers, const Array<float>& others) {
 }
 """
 COMPILES = ["window.add(mse(y, y)); window.add({sum(y), sum(y)}); layer.bias = parameter(numbers); layer.bias = constant(numbers);"
-            "assign(layer.bias, numbers); Tensor x = numbers; (void)x;",
+            "layer.bias.assign(numbers); Tensor x = numbers; (void)x;",
             "sum(y); sum(y, 0); sum(y, {0, 1}); sum(y, {}, {.keepdims = true}); var(y, 0, {.unbiased = false, .keepdims = true});"
             "matmul(y, y, {.transpose_b = true}); squeeze(y); argmax(y, -1);"]
 REJECTED = {
@@ -34,7 +34,7 @@ REJECTED = {
     "Tensor x = y; x /= y;": "a variable is not changed in place",
     "Tensor x = y; x[0] = y;": "a variable is not changed in place",
     "Tensor x = y; x.t() = y;": "a variable is not changed in place",
-    "rows(std::vector<int>{1, 2}, in_order(2));": "rows() requires an array: Array<std::int32_t>({count}, labels) of labels",
+    "rows(std::vector<int>{1, 2}, Items::in_order(2));": "rows() requires an array: Array<std::int32_t>({count}, labels) of labels",
     "sum(y, true);": "no matching function for call to",
     "sum(y, 0, true);": "// {.keepdims = true}",
     "max(y, {0, 1}, true);": "// {.keepdims = true}",
@@ -52,8 +52,8 @@ REJECTED = {
     "numbers.clone();": "nodiscard",
     "window.begin_micro_batch(2);": "nodiscard",
     "NoGrad();": "nodiscard",
-    "layer.bias = numbers;": "call assign(parameter, numbers) to change a parameter",
-    "layer.bias = Array<float>({2}, {1.f, 2.f});": "call assign(parameter, numbers) to change a parameter",
+    "layer.bias = numbers;": "call parameter.assign(numbers) to change a parameter",
+    "layer.bias = Array<float>({2}, {1.f, 2.f});": "call parameter.assign(numbers) to change a parameter",
 }
 COMPILES_WITH_XTENSOR = ["array_of(as_xtensor(others)); array_of<float>(as_xtensor(others) > 0); as_writable_xtensor(numbers) = as_xtensor(others);"]
 WRITE_ARRAY_OF = "of elements of another type write array_of<float>(expression) or array_of<double>(expression)"

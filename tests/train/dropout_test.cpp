@@ -19,7 +19,7 @@ A ones() { return A::full({4, 30}, 1); }
 // A user-defined module whose dropout layers have different positions.
 struct Net : Module<float> {
     Net() : body(Linear<float>(30, 30, {1, 0}), Dropout<float>(0.5)) {}
-    void list(Members<float>& members) override {
+    void list(Members& members) override {
         members.child("body", body);
         members.child("first", first);
         members.child("second", second);
@@ -69,10 +69,10 @@ TEST_CASE("invariant 11: masks are a function of the model and not of modules ma
     std::vector<A> before;
     for (int time = 0; time < 3; ++time) {
         Net net;
-        if (time == 1) parameters(net.body);
-        parameters(net);
+        if (time == 1) net.body.parameters();
+        net.parameters();
         if (time == 2) {
-            parameters(net.body);
+            net.body.parameters();
             detail::modules<float>(net.second);
         }
         ForwardPass pass{true, 3};
@@ -87,7 +87,7 @@ TEST_CASE("invariant 11: masks are a function of the model and not of modules ma
 TEST_CASE("Dropout: layers of nested models draw different masks") {
     Sequential<float> outer(Sequential<float>(Dropout<float>(0.5), Dropout<float>(0.5)),
                             Sequential<float>(Dropout<float>(0.5)), Dropout<float>(0.5));
-    parameters(outer.layer(1));
+    outer.layer(1).parameters();
     ForwardPass pass{true, 3};
     auto& inner = dynamic_cast<Sequential<float>&>(outer.layer(0));
     std::vector<A> masks{

@@ -22,8 +22,8 @@ struct Drawn {
         squares = random.coin();
         const auto norm = [&](std::int64_t features) {
             BatchNorm<double> layer(features, 1e-3, 0.3);
-            assign(layer.weight, random.array<double>({features}, -2, 2));
-            assign(layer.bias, random.array<double>({features}));
+            layer.weight.assign(random.array<double>({features}, -2, 2));
+            layer.bias.assign(random.array<double>({features}));
             return layer;
         };
         const std::int64_t place = random.whole(0, 3);
@@ -70,12 +70,12 @@ struct Numbers {
 Numbers numbers(Drawn& drawn, const std::vector<std::vector<double>>& before) {
     Numbers all;
     std::size_t at = 0;
-    for (const Tensor64& p : parameters(drawn.model)) {
+    for (const Tensor64& p : drawn.model.parameters()) {
         const auto now = p.value().to_vector();
         for (std::size_t i = 0; i < now.size(); ++i) all.gradients.push_back(before[at][i] - now[i]);
         ++at;
     }
-    for (const detail::Member<double>& member : members(drawn.model)) {
+    for (const detail::Member<double>& member : detail::members(drawn.model)) {
         if (member.buffer)
             for (const double number : member.buffer->to_vector()) all.buffers.push_back(number);
         if (member.counter) all.buffers.push_back(member.counter->item());
@@ -87,8 +87,8 @@ Numbers trained(std::uint64_t seed, bool exact) {
     Random random(seed);
     Drawn drawn(random, seed);
     std::vector<std::vector<double>> before;
-    for (const Tensor64& p : parameters(drawn.model)) before.push_back(p.value().to_vector());
-    Sgd<double> sgd(parameters(drawn.model), {.learning_rate = 1});
+    for (const Tensor64& p : drawn.model.parameters()) before.push_back(p.value().to_vector());
+    Sgd<double> sgd(drawn.model.parameters(), {.learning_rate = 1});
     Window<double>::Options options{.seed = seed};
     const double count = static_cast<double>(drawn.items * (drawn.squares ? 3 : 1));
     if (random.coin()) options.total = count;
@@ -101,14 +101,14 @@ Numbers trained(std::uint64_t seed, bool exact) {
     const auto loss = [&](const Tensor64& y, const Items& some) { return drawn.loss(y, some); };
     if (exact) {
         add_with_exact_batch_norm<double>(
-            window, drawn.model, split(in_order(drawn.items), sizes),
+            window, drawn.model, split(Items::in_order(drawn.items), sizes),
             [&](const Items& some) { return drawn.input(some); }, loss);
         CHECK(window.micro_batches() == static_cast<std::int64_t>(sizes.size()));
     } else {
-        const Items all = in_order(drawn.items);
+        const Items all = Items::in_order(drawn.items);
         window.add(loss(drawn.model(drawn.input(all), window.begin_micro_batch(drawn.items)), all));
     }
-    if (random.coin()) window.add_regularizer(sum(parameters(drawn.model)[0]) * 0.25);
+    if (random.coin()) window.add_regularizer(sum(drawn.model.parameters()[0]) * 0.25);
     const auto done = window.finish();
     CHECK(done.stepped);
     CHECK(done.count == count);
@@ -139,12 +139,12 @@ TEST_CASE("add_with_exact_batch_norm: models and windows for which it would not 
     const Array<double> x = Random(1).array<double>({4, 3});
     const auto add = [&](Sequential<double>& model, Window<double>& window, std::int64_t items = 4) {
         add_with_exact_batch_norm<double>(
-            window, model, split(in_order(items), 2),
+            window, model, split(Items::in_order(items), 2),
             [&](const Items& some) { return constant(rows(x, some)); },
-            [](const Tensor64& y, const Items&) { return make_loss(y * y); });
+            [](const Tensor64& y, const Items&) { return Loss(y * y); });
     };
     const auto error_of = [&](Sequential<double> model, Window<double>::Options options = {}) {
-        Sgd<double> sgd(parameters(model), {.learning_rate = 1});
+        Sgd<double> sgd(model.parameters(), {.learning_rate = 1});
         Window<double> window(sgd, options);
         try {
             add(model, window);
@@ -166,7 +166,7 @@ TEST_CASE("add_with_exact_batch_norm: models and windows for which it would not 
                contains("cannot be dropped"));
 
     Sequential<double> model{Linear<double>(3, 3, {1, 0}), BatchNorm<double>(3)};
-    Sgd<double> sgd(parameters(model), {.learning_rate = 0.1});
+    Sgd<double> sgd(model.parameters(), {.learning_rate = 0.1});
     Window<double> window(sgd);
     add(model, window);
     CHECK_THROWS_WITH(add(model, window),
@@ -176,18 +176,18 @@ TEST_CASE("add_with_exact_batch_norm: models and windows for which it would not 
     CHECK_THROWS_WITH(window.finish(), contains("discard() the window"));
     window.discard();
     const std::size_t in_use = memory::in_use();
-    const std::int64_t nodes = live_nodes();
+    const std::int64_t nodes = Node::live_count();
     add(model, window);
     window.discard();
     CHECK(memory::in_use() == in_use);
-    CHECK(live_nodes() == nodes);
+    CHECK(Node::live_count() == nodes);
 }
 
 TEST_CASE("add_with_exact_batch_norm: layers before the batch norm run three times, layers after it once") {
     class Counting : public Layer<double> {
     public:
         explicit Counting(int& calls) : calls_(&calls) {}
-        void list(Members<double>&) override {}
+        void list(Members&) override {}
 
     protected:
         Tensor64 forward(Tensor64 x, ForwardPass&) override {
@@ -201,12 +201,13 @@ TEST_CASE("add_with_exact_batch_norm: layers before the batch norm run three tim
     int before = 0, behind = 0;
     Sequential<double> model{Linear<double>(3, 3, {1, 0}), Counting(before), BatchNorm<double>(3),
                              Counting(behind)};
-    Sgd<double> sgd(parameters(model), {.learning_rate = 0.1});
+    Sgd<double> sgd(model.parameters(), {.learning_rate = 0.1});
     Window<double> window(sgd);
     const Array<double> x = Random(1).array<double>({6, 3});
     add_with_exact_batch_norm<double>(
-        window, model, split(in_order(6), 2), [&](const Items& some) { return constant(rows(x, some)); },
-        [](const Tensor64& y, const Items&) { return make_loss(y * y); });
+        window, model, split(Items::in_order(6), 2),
+        [&](const Items& some) { return constant(rows(x, some)); },
+        [](const Tensor64& y, const Items&) { return Loss(y * y); });
     CHECK(before == 3 * 3);
     CHECK(behind == 3);
 }

@@ -11,7 +11,7 @@
 
 #include "catch.hpp"
 #include "io/file_testing.hpp"
-#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 #include "tally/train/exact_batch_norm.hpp"
 #include "tally/train/grad_cache.hpp"
 #include "train/law_nets.hpp"
@@ -218,8 +218,8 @@ template <class S> void check_bound(std::uint64_t seed) {
             Sgd<S> sgd({w}, {.learning_rate = 0.1});
             Window<S> window(sgd, {.sum = how});
             for (const Micro& m : micro_batches)
-                window.add(make_loss(matmul(constant(x.slice_rows(m.from, m.to)), w) *
-                                     constant(dy.slice_rows(m.from, m.to))));
+                window.add(Loss(matmul(constant(x.slice_rows(m.from, m.to)), w) *
+                                constant(dy.slice_rows(m.from, m.to))));
             window.finish();
             const std::vector<S> got = w.node()->gradient.to_vector();
             INFO("seed " << seed << ", " << items << " items in " << micro_batches.size());
@@ -245,7 +245,7 @@ Var<Array<float>> one_weight(float value = 1) { return parameter(Array<float>({1
 
 // Returns a loss of count 1 whose gradient is x.
 Loss<Array<float>> term(const Var<Array<float>>& w, float x) {
-    return make_loss(w * constant(Array<float>({1}, {x})));
+    return Loss(w * constant(Array<float>({1}, {x})));
 }
 
 float gradient_of(const Var<Array<float>>& w) { return w.node()->gradient.to_vector()[0]; }
@@ -330,10 +330,10 @@ TEST_CASE("Sum::exact: the digits are counted by the memory report and freed wit
     const Tensor w = parameter(Array<float>::full({1000}, 1));
     Sgd<float> sgd({w}, {.learning_rate = 0.1});
     Window window(sgd, {.sum = Sum::exact});
-    window.add(make_loss(w * 1.0f));
+    window.add(Loss(w * 1.0f));
     window.discard();
     const std::size_t before = memory::in_use(Device::cpu);
-    window.add(make_loss(w * 2.0f));
+    window.add(Loss(w * 2.0f));
     CHECK(memory::in_use(Device::cpu) - before >= 8000);
     window.finish();
     CHECK(memory::in_use(Device::cpu) == before);
@@ -345,7 +345,7 @@ TEST_CASE("Sum::exact: if any allocation fails, nothing is updated and discard()
         Sgd<float> sgd({w}, {.learning_rate = 0.1, .momentum = 0.5});
         Window window(sgd, {.reduction = Reduction::sum, .sum = Sum::exact});
         const auto fill = [&] {
-            for (const float x : {1e-30f, 5.f, -0.0f, 1e30f, -1e30f}) window.add(make_loss(w * x));
+            for (const float x : {1e-30f, 5.f, -0.0f, 1e30f, -1e30f}) window.add(Loss(w * x));
             window.finish();
         };
         bool failed = false;
@@ -377,13 +377,13 @@ TEST_CASE("Sum::exact: combinations that are not supported throw an Error that n
     CHECK_THROWS_WITH(window.after_backward(1), contains("Sum::exact") && contains("Sum::running"));
     window.discard();
     Sequential<float> model{Linear<float>(2, 2, {}), BatchNorm<float>(2)};
-    Sgd<float> of_model(parameters(model), {.learning_rate = 0.1});
+    Sgd<float> of_model(model.parameters(), {.learning_rate = 0.1});
     Window normalised(of_model, {.sum = Sum::exact});
     const Array<float> x({4, 2}, {1, 2, 3, 4, 5, 6, 7, 9});
     CHECK_THROWS_WITH(add_with_exact_batch_norm<float>(
-                          normalised, model, split(in_order(4), 2),
+                          normalised, model, split(Items::in_order(4), 2),
                           [&](const Items& items) { return constant(rows(x, items)); },
-                          [&](const Tensor& y, const Items&) { return make_loss(y); }),
+                          [&](const Tensor& y, const Items&) { return Loss(y); }),
                       contains("[exact_batch_norm]") && contains("Sum::exact") && contains("Sum::running"));
 }
 
@@ -425,12 +425,12 @@ TEST_CASE("add_cached: exact sums yield the same gradient as running sums") {
     std::vector<Array<float>> gradients;
     for (const Sum how : {Sum::running, Sum::exact}) {
         Linear<float> one(3, 5, {.seed = 1}), two(4, 5, {.seed = 2});
-        std::vector<Tensor> all = parameters(one);
-        for (const Tensor& p : parameters(two)) all.push_back(p);
+        std::vector<Tensor> all = one.parameters();
+        for (const Tensor& p : two.parameters()) all.push_back(p);
         Sgd<float> sgd(all, {.learning_rate = 0.1});
         Window window(sgd, {.sum = how});
         add_cached<float>(
-            window, split(in_order(12), 5),
+            window, split(Items::in_order(12), 5),
             {[&](const Items& items, ForwardPass& pass) { return one(constant(rows(x, items)), pass); },
              [&](const Items& items, ForwardPass& pass) { return two(constant(rows(y, items)), pass); }},
             [&](const auto& of) { return info_nce(of[0], of[1], 0.5); });

@@ -23,8 +23,8 @@ template <class S> struct Training {
     explicit Training(Kind of)
         : kind(of),
           model(has_images() ? network_of_images() : network()),
-          adam(parameters(model), Adam<double>::Options{.learning_rate = 0.01}),
-          average(parameters(model), {.decay = 0.9}),
+          adam(model.parameters(), Adam<double>::Options{.learning_rate = 0.01}),
+          average(model.parameters(), {.decay = 0.9}),
           window(adam, {.non_finite = kind == Kind::drop_micro ? NonFinite::drop_micro : NonFinite::raise,
                         .max_norm = 0.5,
                         .schedule = Schedule::cosine(0.02, 20),
@@ -60,7 +60,7 @@ template <class S> struct Training {
         const auto loss = [&](const auto& y, const Items& items) {
             return cross_entropy(y, rows(labels, items));
         };
-        const std::vector<Items> parts = split(in_order(7), {3, 2, 2});
+        const std::vector<Items> parts = split(Items::in_order(7), {3, 2, 2});
         if (kind == Kind::exact_batch_norm)
             add_with_exact_batch_norm<S>(
                 window, model, parts, [&](const Items& items) { return constant(rows(x, items)); }, loss);
@@ -69,7 +69,7 @@ template <class S> struct Training {
         else
             for (const Items& part : parts)
                 window.add(loss(y_of(part, window.begin_micro_batch(part.count())), part));
-        window.add_regularizer(sum(parameters(model)[0] * parameters(model)[0]) * S(0.01));
+        window.add_regularizer(sum(model.parameters()[0] * model.parameters()[0]) * S(0.01));
         const auto done = window.finish();
         REQUIRE(done.stepped);
         REQUIRE(done.dropped == (kind == Kind::drop_micro ? 1 : 0));
@@ -81,12 +81,12 @@ template <class S> struct Training {
         const auto append = [&](const auto& array) {
             for (const auto number : array.to_vector()) all.push_back(static_cast<double>(number));
         };
-        for (const detail::Member<S>& member : members(model)) {
+        for (const detail::Member<S>& member : detail::members(model)) {
             if (member.parameter) append(member.parameter.value());
             if (member.buffer) append(*member.buffer);
             if (member.counter) append(*member.counter);
         }
-        for (std::size_t i = 0; i < parameters(model).size(); ++i) append(average.value(i));
+        for (std::size_t i = 0; i < model.parameters().size(); ++i) append(average.value(i));
         TrainingState state;
         window.save(state, "window", &model);
         for (const auto& [name, entry] : state.entries()) {
@@ -99,7 +99,7 @@ template <class S> struct Training {
 
     std::size_t gradient_bytes() {
         std::size_t bytes = 0;
-        for (const auto& p : parameters(model))
+        for (const auto& p : model.parameters())
             if (p.node()->gradient.storage()) bytes += p.node()->gradient.storage()->bytes;
         return bytes;
     }
@@ -131,7 +131,7 @@ template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool sh
         const std::vector<double> before = failing.numbers();
         const memory::Report report = memory::report();
         const std::size_t gradients = failing.gradient_bytes();
-        const std::int64_t nodes = live_nodes();
+        const std::int64_t nodes = Node::live_count();
 
         bool failed = false;
         memory::detail::fail_allocation(n);
@@ -146,7 +146,7 @@ template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool sh
         // A failed window does not update, and permits only discard().
         failing.window.discard();
         CHECK((failing.numbers() == before));
-        CHECK(live_nodes() == nodes);
+        CHECK(Node::live_count() == nodes);
         const memory::Report after = memory::report();
         const std::size_t more = failing.gradient_bytes() - gradients;  // new gradient buffers remain, unused
         CHECK(after.in_use_by[std::size_t(MemoryClass::gradient)] ==
@@ -174,26 +174,26 @@ template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool sh
 TEMPLATE_TEST_CASE("Window: a failed allocation leaves the training unchanged", "", EACH_TYPE) {
     const Poison poison;
     const std::size_t in_use = memory::in_use();
-    const std::int64_t nodes = live_nodes();
+    const std::int64_t nodes = Node::live_count();
     for (const Kind kind : {Kind::plain, Kind::images, Kind::exact_batch_norm, Kind::cached,
                             Kind::checkpointed, Kind::revolve, Kind::drop_micro})
         for (const int windows : {0, 1})
             for (const bool shared : {false, true})
                 CHECK(fail_everywhere<TestType>(kind, windows, shared) > 40);
     CHECK(memory::in_use() == in_use);
-    CHECK(live_nodes() == nodes);
+    CHECK(Node::live_count() == nodes);
 }
 
 TEST_CASE("MicroBatchSize: a failed allocation halves the micro-batch, and the update completes") {
     struct Net {
         Sequential<double> model{Linear<double>(3, 4, {1, 0}), Tanh<double>(), Dropout<double>(0.4, 1),
                                  Linear<double>(4, 2, {1, 2})};
-        Adam<double> adam{parameters(model), Adam<double>::Options{.learning_rate = 0.01}};
+        Adam<double> adam{model.parameters(), Adam<double>::Options{.learning_rate = 0.01}};
         Window<double> window{adam, {.max_norm = 0.1}};
         Array<double> x = Random(1).array<double>({8, 3}), target = Random(2).array<double>({8, 2});
         Window<double>::Result update(MicroBatchSize& size) {
             return size.update(window, 8, [&](std::int64_t most) {
-                for (const Items& micro : split(in_order(8), most)) {
+                for (const Items& micro : split(Items::in_order(8), most)) {
                     const auto y = model(constant(rows(x, micro)), window.begin_micro_batch(micro.count()));
                     window.add(mse(y, constant(rows(target, micro))));
                 }
@@ -201,7 +201,7 @@ TEST_CASE("MicroBatchSize: a failed allocation halves the micro-batch, and the u
         }
         std::vector<double> numbers() {
             std::vector<double> all;
-            for (const Tensor64& p : parameters(model))
+            for (const Tensor64& p : model.parameters())
                 for (const double number : p.value().to_vector()) all.push_back(number);
             return all;
         }

@@ -68,7 +68,7 @@ struct Net {
     Loss<Array<float>> loss(std::int64_t from, std::int64_t to) const {
         Tensor y = linear_relu(Tensor(x.slice_rows(from, to)), parameters[0], parameters[1]);
         const auto layers = [this](const Tensor& h) {
-            return linear(matmul(h, detach(frozen)), parameters[2], parameters[3]);
+            return linear(matmul(h, frozen.detach()), parameters[2], parameters[3]);
         };
         y = checkpointed ? checkpoint(layers, y) : layers(y);
         if (twice) y = linear(y, parameters[2]) + sum(parameters[2]);
@@ -238,7 +238,7 @@ TEST_CASE("Window: rows are still deferred after has_grad(), clipping, save() an
         for (const Tensor& p : net.parameters) p.has_grad();
     };
     CHECK(deferred_before(ask) == net.deferred_bytes());
-    CHECK(deferred_before([&] { grad_norm(net.parameters); }) == net.deferred_bytes());
+    CHECK(deferred_before([&] { detail::grad_norm(net.parameters); }) == net.deferred_bytes());
     CHECK(deferred_before([&] { save_only(window); }) == net.deferred_bytes());
     add_rows(window, net, 2);
     window.finish();
@@ -345,9 +345,7 @@ TEST_CASE("grad: deferred rows of a window do not mix with the returned gradient
 }
 
 // Returns a loss of one weight that two layers read, so that rows of the second layer could be deferred.
-Loss<Array<float>> twice_through(const Tensor& x, const Tensor& w) {
-    return make_loss(linear(linear(x, w), w));
-}
+Loss<Array<float>> twice_through(const Tensor& x, const Tensor& w) { return Loss(linear(linear(x, w), w)); }
 
 TEST_CASE("Window: rows of a weight that is a result and that two layers read are added at once") {
     Random r(3);

@@ -1,4 +1,4 @@
-// Tests of load_idx(): plain and gzip files of all shapes, and all ways in which a file can be invalid.
+// Tests of Idx::load(): plain and gzip files of all shapes, and all ways in which a file can be invalid.
 #include "tally/io/idx.hpp"
 
 #include <filesystem>
@@ -17,12 +17,12 @@ using namespace std::string_literals;
 
 namespace {
 
-// Returns the message after "[load_idx] 'x', ", or "no error".
+// Returns the message after "[Idx::load] 'x', ", or "no error".
 std::string complaint(const std::string& file) {
     try {
         detail::parse_idx(bytes_of(file), "x");
     } catch (const Error& error) {
-        const std::string words = error.what(), start = "[load_idx] 'x', ";
+        const std::string words = error.what(), start = "[Idx::load] 'x', ";
         return words.rfind(start, 0) == 0 ? words.substr(start.size()) : "(no place) " + words;
     }
     return "no error";
@@ -133,13 +133,13 @@ TEST_CASE("load_idx: files are read from disk, and an unreadable file is named")
     const Folder folder;
     write_bytes(folder / "plain", idx_header({3}) + "abc");
     write_bytes(folder / "packed", gzipped(idx_header({3}) + "abc"));
-    CHECK(text_of(load_idx(folder / "plain")) == "abc");
-    CHECK(text_of(load_idx(folder / "packed")) == "abc");
+    CHECK(text_of(Idx::load(folder / "plain")) == "abc");
+    CHECK(text_of(Idx::load(folder / "packed")) == "abc");
     write_bytes(folder / "bad", "PK\3\4");
-    CHECK_THROWS_WITH(load_idx(folder / "bad"),
-                      contains("[load_idx] '" + folder / "bad" + "', byte 0: not an IDX"));
-    CHECK_THROWS_WITH(load_idx(folder / "none"),
-                      "[load_idx] cannot read '" + folder / "none" + "': No such file or directory");
-    CHECK_THROWS_WITH(load_idx(folder / "."),
-                      "[load_idx] cannot read '" + folder / "." + "': not a regular file");
+    CHECK_THROWS_WITH(Idx::load(folder / "bad"),
+                      contains("[Idx::load] '" + folder / "bad" + "', byte 0: not an IDX"));
+    CHECK_THROWS_WITH(Idx::load(folder / "none"),
+                      "[Idx::load] cannot read '" + folder / "none" + "': No such file or directory");
+    CHECK_THROWS_WITH(Idx::load(folder / "."),
+                      "[Idx::load] cannot read '" + folder / "." + "': not a regular file");
 }

@@ -8,14 +8,14 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "folder.hpp"
-#include "tally/train/weights.hpp"
+#include "tally/train/module.hpp"
 #include "tally/train/window.hpp"
 #include "train/layer_pass.hpp"
 
 namespace tally::test {
 namespace {
 
-const RngStream any{1, 0};
+const detail::RngStream any{1, 0};
 
 Sequential<double> images() {
     return Sequential<double>{Conv2d<double>(2, 3, 3, any, {.padding = 1, .bias = false}),
@@ -43,7 +43,7 @@ double worst(const Array<double>& a, const Array<double>& b) {
 
 TEST_CASE("Sequential: an image network yields PyTorch's results in training and evaluation") {
     Sequential<double> model = images();
-    load_weights(layer_folder + "images.safetensors", model, WeightOrder::pytorch);
+    model.load_weights(layer_folder + "images.safetensors", WeightOrder::pytorch);
     const Expected expected("images");
     check_pass(model, expected, "", ForwardPass{.training = true});
 
@@ -52,7 +52,7 @@ TEST_CASE("Sequential: an image network yields PyTorch's results in training and
         model(constant(expected[x]), pass);
         pass.effects.commit();
     }
-    for (const detail::Member<double>& member : members(model)) {
+    for (const detail::Member<double>& member : detail::members(model)) {
         if (member.buffer) check_close(member.name, *member.buffer, expected["after." + member.name]);
         if (member.counter) CHECK(member.counter->item() == 2);
     }
@@ -62,16 +62,16 @@ TEST_CASE("Sequential: an image network yields PyTorch's results in training and
 TEST_CASE("load_weights: running statistics have PyTorch's names and survive saving and loading") {
     const Folder folder;
     Sequential<double> model = images(), again = images();
-    load_weights(layer_folder + "images-after.safetensors", model, WeightOrder::pytorch);
+    model.load_weights(layer_folder + "images-after.safetensors", WeightOrder::pytorch);
     check_pass(model, Expected("images"), "-evaluated");
     std::string names;
-    for (const detail::Member<double>& member : members(model)) names += member.name + " ";
+    for (const detail::Member<double>& member : detail::members(model)) names += member.name + " ";
     CHECK(names ==
           "0.weight 1.weight 1.bias 1.running_mean 1.running_var 1.num_batches_tracked 4.weight 4.bias "
           "7.weight 7.bias 7.running_mean 7.running_var 7.num_batches_tracked 8.weight 8.bias ");
-    save_weights(folder / "w", model);
-    load_weights(folder / "w", again);
-    const auto a = members(model), b = members(again);
+    model.save_weights(folder / "w");
+    again.load_weights(folder / "w");
+    const auto a = detail::members(model), b = detail::members(again);
     for (std::size_t i = 0; i < a.size(); ++i) {
         if (a[i].parameter) CHECK(same_bits(a[i].parameter.value(), b[i].parameter.value()));
         if (a[i].buffer) CHECK(same_bits(*a[i].buffer, *b[i].buffer));
@@ -80,7 +80,7 @@ TEST_CASE("load_weights: running statistics have PyTorch's names and survive sav
     detail::Safetensors file = detail::load_safetensors(folder / "w");
     file.tensors.at("1.num_batches_tracked") = Array<double>({}, {2.0});
     detail::save_safetensors(folder / "w", file.tensors, file.metadata);
-    CHECK_THROWS_WITH(load_weights(folder / "w", again),
+    CHECK_THROWS_WITH(again.load_weights(folder / "w"),
                       contains("'1.num_batches_tracked' is not of the model's type I32 or I64"));
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("Embedding: results and gradients are PyTorch's, and the padding row g
     for (std::size_t i = 9; i < 12; ++i) CHECK(layer.weight.value().span()[i] == 0);
     CHECK(layer.weight.value().span()[0] == random::detail::normal<double>(1, 0, 0));
     CHECK(layer.weight.value().span()[14] == random::detail::normal<double>(1, 0, 14));
-    load_weights(layer_folder + "embedding.safetensors", layer, WeightOrder::pytorch);
+    layer.load_weights(layer_folder + "embedding.safetensors", WeightOrder::pytorch);
     const Expected expected("embedding");
     const Tensor64 y = layer(expected.get<std::int32_t>("places"));
     check_close("y", y.value(), expected["y"]);
@@ -126,7 +126,7 @@ TEST_CASE("Law: running statistics move once per update for every split of the w
         image ? Shape{items, features, random.whole(1, 3), random.whole(2, 3)} : Shape{items, features});
     const auto trained = [&](std::int64_t size) {
         auto layer = std::make_unique<BatchNorm<double>>(features);
-        Sgd<double> sgd(parameters(*layer), {.learning_rate = 0.1});
+        Sgd<double> sgd(layer->parameters(), {.learning_rate = 0.1});
         Window<double> window(sgd);
         for (int update = 0; update < 2; ++update) {
             for (std::int64_t from = 0; from < items;) {
@@ -150,7 +150,7 @@ TEST_CASE("Law: running statistics move once per update for every split of the w
 
 TEST_CASE("BatchNorm: a dropped micro-batch has no effect on the running statistics") {
     BatchNorm<double> layer(1), reference(1);
-    Sgd<double> sgd(parameters(layer), {.learning_rate = 0.1});
+    Sgd<double> sgd(layer.parameters(), {.learning_rate = 0.1});
     Window<double> window(sgd, {.non_finite = NonFinite::drop_micro});
     const auto feed = [&](const Array<double>& x) {
         const Tensor64 y = layer(constant(x), window.begin_micro_batch(x.shape()[0]));
@@ -195,8 +195,7 @@ TEST_CASE("Law: dropout under a window has the full batch's bits for every split
                 const Tensor64 y =
                     model(constant(x.slice_rows(from, to)), window.begin_micro_batch(to - from));
                 for (double number : y.value().to_vector()) all.push_back(number);
-                window.add(
-                    make_loss(y * Tensor64(Array<double>::full({}, 1.0)) * slice(weight, 0, from, to)));
+                window.add(Loss(y * Tensor64(Array<double>::full({}, 1.0)) * slice(weight, 0, from, to)));
             }
             window.finish();
         }
@@ -225,12 +224,12 @@ TEST_CASE("Dropout: evaluation drops nothing, and layers with different streams 
 
 TEST_CASE("Window::save: a side effect of a layer outside the model throws an Error") {
     BatchNorm<double> inside(1), outside(1);
-    Sgd<double> sgd(parameters(inside), {.learning_rate = 0.1});
+    Sgd<double> sgd(inside.parameters(), {.learning_rate = 0.1});
     {
         Window<double> window(sgd);
         const Tensor64 x = constant(Array<double>({2, 1}, {1, 2}));
         ForwardPass& pass = window.begin_micro_batch(2);
-        window.add(make_loss(inside(x, pass) + outside(x, pass)));
+        window.add(Loss(inside(x, pass) + outside(x, pass)));
         TrainingState state;
         CHECK_THROWS_WITH(
             window.save(state, "window", &inside),
@@ -246,7 +245,7 @@ TEST_CASE("Window::save: a window in mid-update keeps the pending statistics of 
         Random random(seed);
         auto model = std::make_unique<Sequential<double>>(BatchNorm<double>(3), Linear<double>(3, 2, any),
                                                           BatchNorm<double>(2));
-        auto sgd = std::make_unique<Sgd<double>>(parameters(*model), Sgd<double>::Options{.momentum = 0.9});
+        auto sgd = std::make_unique<Sgd<double>>(model->parameters(), Sgd<double>::Options{.momentum = 0.9});
         auto window = std::make_unique<Window<double>>(*sgd, Window<double>::Options{.micro_batches = 3});
         for (int micro = 0; micro < 9; ++micro) {
             const Array<double> x = random.array<double>({random.whole(2, 5), 3});
@@ -260,7 +259,7 @@ TEST_CASE("Window::save: a window in mid-update keeps the pending statistics of 
                 model = std::make_unique<Sequential<double>>(BatchNorm<double>(3), Linear<double>(3, 2, any),
                                                              BatchNorm<double>(2));
                 sgd =
-                    std::make_unique<Sgd<double>>(parameters(*model), Sgd<double>::Options{.momentum = 0.9});
+                    std::make_unique<Sgd<double>>(model->parameters(), Sgd<double>::Options{.momentum = 0.9});
                 window = std::make_unique<Window<double>>(*sgd, Window<double>::Options{.micro_batches = 3});
                 window->load(state, "window", model.get());
             }
@@ -269,7 +268,7 @@ TEST_CASE("Window::save: a window in mid-update keeps the pending statistics of 
         return model;
     };
     const auto plain = trained(false), resumed = trained(true);
-    const auto a = members(*plain), b = members(*resumed);
+    const auto a = detail::members(*plain), b = detail::members(*resumed);
     for (std::size_t i = 0; i < a.size(); ++i) {
         if (a[i].parameter) CHECK(same_bits(a[i].parameter.value(), b[i].parameter.value()));
         if (a[i].buffer) CHECK(same_bits(*a[i].buffer, *b[i].buffer));

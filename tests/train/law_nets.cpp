@@ -48,7 +48,7 @@ Net<S>::Net(std::uint64_t from, const std::vector<std::size_t>& wanted, std::int
                                                "cross_entropy, smoothed, some ignored",
                                                "binary_cross_entropy"}[static_cast<std::size_t>(loss_kind)]);
     if (table) parameters.push_back(table->weight);
-    for (const V& p : tally::parameters(body)) parameters.push_back(p);
+    for (const V& p : body.parameters()) parameters.push_back(p);
 }
 
 namespace {
@@ -57,7 +57,7 @@ namespace {
 template <class S> class Residual : public Layer<S> {
 public:
     explicit Residual(Linear<S> inner) : inner_(std::move(inner)) {}
-    void list(Members<S>& members) override { members.child("inner", inner_); }
+    void list(typename Module<S>::Members& members) override { members.child("inner", inner_); }
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass& pass) override { return x + tanh(inner_(x, pass)); }

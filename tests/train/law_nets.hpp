@@ -22,7 +22,7 @@ public:
     using V = Var<Array<S>>;
     using Body = std::function<V(const V& x, const std::vector<V>& parameters)>;
     FunctionLayer(std::vector<V> own, Body body) : parameters_(std::move(own)), body_(std::move(body)) {}
-    void list(Members<S>& members) override {
+    void list(typename Module<S>::Members& members) override {
         for (std::size_t i = 0; i < parameters_.size(); ++i)
             members.parameter(std::to_string(i), parameters_[i]);
     }
@@ -69,7 +69,7 @@ template <class S> struct Net {
         return extents.size() == 1 ? Form::vector : extents.size() == 2 ? Form::sequence : Form::image;
     }
     std::int64_t width() const { return extents.back(); }
-    RngStream stream() { return {seed, ++streams}; }
+    detail::RngStream stream() { return {seed, ++streams}; }
     std::int64_t size() {
         if (large) {
             const std::vector<std::int64_t> edges{12, 13,  16,  17,  31,  32,  33,  63,  64,  65,  70,

@@ -49,10 +49,10 @@ inline void check_pass(Layer<double>& model, const Expected& expected, const std
     Tensor64 x = parameter(expected["x"]);
     const Tensor64 y = model(x, pass);
     check_close("y", y.value(), expected["y" + suffix]);
-    for (const Tensor64& p : parameters(model)) p.zero_grad();
+    for (const Tensor64& p : model.parameters()) p.zero_grad();
     y.backward(expected["seed"]);
     check_close("x", x.grad(), expected["grad" + suffix + ".x"]);
-    for (const detail::Member<double>& member : members(model))
+    for (const detail::Member<double>& member : detail::members(model))
         if (member.parameter)
             check_close(member.name, member.parameter.grad(), expected["grad" + suffix + "." + member.name],
                         member.transposed);

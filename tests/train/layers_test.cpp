@@ -5,13 +5,13 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "tally/tools/gradcheck.hpp"
-#include "tally/train/weights.hpp"
+#include "tally/train/module.hpp"
 #include "train/layer_pass.hpp"
 
 namespace tally::test {
 namespace {
 
-const RngStream any{1, 0};
+const detail::RngStream any{1, 0};
 
 }  // namespace
 
@@ -24,14 +24,14 @@ TEST_CASE("Sequential: a small network with PyTorch's weights yields PyTorch's r
                              LayerNorm<double>(4),
                              Linear<double>(4, 3, any, {.bias = false}),
                              Tanh<double>()};
-    load_weights(layer_folder + "mlp.safetensors", model, WeightOrder::pytorch);
+    model.load_weights(layer_folder + "mlp.safetensors", WeightOrder::pytorch);
     check_pass(model, Expected("mlp"));
 }
 
 TEST_CASE("SelfAttention: results and gradients are PyTorch's with the same weights") {
     const bool causal = GENERATE(false, true);
     SelfAttention<double> model(8, 2, any, {.causal = causal});
-    load_weights(layer_folder + "attention.safetensors", model, WeightOrder::pytorch);
+    model.load_weights(layer_folder + "attention.safetensors", WeightOrder::pytorch);
     check_pass(model, Expected("attention"), causal ? "-causal" : "");
 }
 

@@ -8,8 +8,8 @@
 #include "catch.hpp"
 #include "folder.hpp"
 #include "io/file_testing.hpp"
-#include "tally/io/state_file.hpp"
-#include "tally/train/weights.hpp"
+#include "tally/io/training_state.hpp"
+#include "tally/train/module.hpp"
 #include "train/failing_new.hpp"
 #include "train/trained.hpp"
 
@@ -21,8 +21,8 @@ struct Training {
     explicit Training(std::uint64_t seed, double rate = 0.01)
         : model(Linear<double>(4, 5, {seed, 0}), BatchNorm<double>(5), Tanh<double>(),
                 Dropout<double>(0.3, 7), Linear<double>(5, 4, {seed, 1})),
-          adam(parameters(model), Adam<double>::Options{.learning_rate = rate}),
-          average(parameters(model), {.decay = 0.9}),
+          adam(model.parameters(), Adam<double>::Options{.learning_rate = rate}),
+          average(model.parameters(), {.decay = 0.9}),
           window(adam, {.micro_batches = 2,
                         .max_norm = 0.5,
                         .schedule = Schedule::cosine(0.02, 20),
@@ -36,7 +36,7 @@ struct Training {
         micro_batch();
     }
     void micro_batch() {
-        const Items items = in_order(6);
+        const Items items = Items::in_order(6);
         window.add(
             mse(model(constant(x), window.begin_micro_batch(6)), constant(Array<double>::zeros({6, 4}))));
     }
@@ -48,11 +48,11 @@ struct Training {
     // Returns handles of all arrays that loading will write, so that loading must copy them first.
     std::vector<Array<double>> copies() {
         std::vector<Array<double>> held;
-        for (const Tensor64& p : parameters(model)) {
+        for (const Tensor64& p : model.parameters()) {
             held.push_back(p.value());
             if (p.has_grad()) held.push_back(p.grad());
         }
-        for (const detail::Member<double>& member : members(model))
+        for (const detail::Member<double>& member : detail::members(model))
             if (member.buffer) held.push_back(*member.buffer);
         return held;
     }
@@ -99,8 +99,8 @@ TEST_CASE("load_weights: weights are loaded completely or not at all if an alloc
     const Folder folder;
     const std::string path = folder / "w";
     Training other(1);
-    save_weights(path, other.model, order);
-    check_failed_loads([&](Training& training) { load_weights(path, training.model, order); }, 20);
+    other.model.save_weights(path, order);
+    check_failed_loads([&](Training& training) { training.model.load_weights(path, order); }, 20);
 }
 
 TEST_CASE("Window::load: all parts are loaded completely or not at all if an allocation fails") {
@@ -117,7 +117,7 @@ TEST_CASE("Window::load: parameters are identified by their names in the model")
     Training training(1);
     TrainingState state;
     training.window.save(state, "w", &training.model);
-    auto reversed = parameters(training.model);
+    auto reversed = training.model.parameters();
     std::swap(reversed[1], reversed[3]);  // two biases, both of (5)
     Adam<double> adam(reversed, {.learning_rate = 0.01});
     MovingAverage<double> average(reversed, {.decay = 0.9});
@@ -189,7 +189,7 @@ TEST_CASE("Trainer::load: a state with an invalid, missing or surplus entry chan
         return training;
     };
     interrupted(path, 10);  // in the second epoch, in mid-window
-    const TrainingState state = load_state(path);
+    const TrainingState state = TrainingState::load(path);
     REQUIRE(state.get<std::int64_t>("window/micro_batches") > 0);
     REQUIRE(state.has("window/effects/1.count"));
 
@@ -202,7 +202,7 @@ TEST_CASE("Trainer::load: a state with an invalid, missing or surplus entry chan
     const std::string before = bits();
     int rejections = 0;
     const auto rejects = [&](const TrainingState& wrong) {
-        save_state(changed, wrong);
+        wrong.save(changed);
         CHECK_THROWS_AS(here.trainer.load(changed), Error);
         CHECK((bits() == before));
         ++rejections;

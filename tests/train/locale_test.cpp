@@ -59,7 +59,7 @@ TEST_CASE("messages and reports: numbers have a decimal point when the locale ha
     summary.samples = 3;
     summary.seconds = 1.5;
     CHECK(has(to_string(summary), "3 samples in 1.5 s: 2 samples/s"));
-    CHECK(format_bytes(1536) == "1.5 KiB");
+    CHECK(detail::format_bytes(1536) == "1.5 KiB");
     std::vector<Trainer<double>::Record> records(2);
     records[0].sum = 1.5, records[0].count = 1, records[0].update = 1;
     records[1].sum = 0.5, records[1].count = 1, records[1].update = 2;

@@ -24,7 +24,7 @@ struct Net {
     Net(std::uint64_t seed, std::int64_t items, std::int64_t width)
         : model(Linear<double>(width, width, {seed, 0}), Tanh<double>(), Dropout<double>(0.3, 2),
                 Linear<double>(width, width, {seed, 1}), Tanh<double>(), Linear<double>(width, 2, {seed, 3})),
-          adam(parameters(model), Adam<double>::Options{.learning_rate = 0.01}),
+          adam(model.parameters(), Adam<double>::Options{.learning_rate = 0.01}),
           window(adam, {.max_norm = 1.0, .seed = seed}),
           x(Random(seed).array<double>({items, width})),
           target(Random(seed + 1).array<double>({items, 2})) {}
@@ -37,7 +37,7 @@ struct Net {
     }
     std::vector<double> numbers() {
         std::vector<double> all;
-        for (const Tensor64& p : parameters(model))
+        for (const Tensor64& p : model.parameters())
             for (const double number : p.value().to_vector()) all.push_back(number);
         return all;
     }
@@ -60,7 +60,7 @@ std::size_t needed(std::uint64_t seed, std::int64_t items, std::int64_t width, s
     Net net(seed, items, width);
     memory::reset_peak();
     for (int i = 0; i < 2; ++i) {
-        net.fill(in_order(items), most);
+        net.fill(Items::in_order(items), most);
         net.window.finish();
     }
     return memory::peak();
@@ -79,7 +79,7 @@ TEST_CASE("Law: with any budget that one item fits, the update is that of the un
     {
         Net net(seed, items, width);
         for (int i = 0; i < 2; ++i) {
-            net.fill(in_order(items), items);
+            net.fill(Items::in_order(items), items);
             net.window.finish();
         }
         undivided = net.numbers();
@@ -91,8 +91,8 @@ TEST_CASE("Law: with any budget that one item fits, the update is that of the un
         const Budget budget(bytes);
         Net net(seed, items, width);
         for (int i = 0; i < 2; ++i) {
-            const auto done = size.update(net.window, items,
-                                          [&](std::int64_t at_most) { net.fill(in_order(items), at_most); });
+            const auto done = size.update(
+                net.window, items, [&](std::int64_t at_most) { net.fill(Items::in_order(items), at_most); });
             found.push_back(size.now());
             CHECK(done.stepped);
             CHECK(done.count == static_cast<double>(2 * items));
@@ -107,7 +107,7 @@ TEST_CASE("Law: with any budget that one item fits, the update is that of the un
 
     Net by_hand(seed, items, width);  // uses the found sizes from the start
     for (const std::int64_t at_most : found) {
-        by_hand.fill(in_order(items), at_most);
+        by_hand.fill(Items::in_order(items), at_most);
         by_hand.window.finish();
     }
     CHECK((got == by_hand.numbers()));
@@ -120,13 +120,13 @@ TEST_CASE("MicroBatchSize::update: a failed try has no effect") {
     Net net(seed, 24, 8), undisturbed(seed, 24, 8);
     if (random.coin()) {  // so that gradients and the optimizer's state are allocated already
         for (Net* each : {&net, &undisturbed}) {
-            each->fill(in_order(24), 24);
+            each->fill(Items::in_order(24), 24);
             each->window.finish();
         }
     }
     const std::size_t in_use = memory::in_use();
     const memory::Report before = memory::report();
-    const std::int64_t nodes = live_nodes();
+    const std::int64_t nodes = Node::live_count();
     const std::int64_t fits = random.whole(1, 5);
     int tries = 0;
     MicroBatchSize size(24);
@@ -136,13 +136,13 @@ TEST_CASE("MicroBatchSize::update: a failed try has no effect") {
         for (std::size_t row = 0; row < memory::detail::memory_classes; ++row)
             CHECK(memory::report().in_use_by[row] == before.in_use_by[row]);
         CHECK(memory::report().cached <= (tries == 1 ? before.cached : 0));
-        CHECK(live_nodes() == nodes);
+        CHECK(Node::live_count() == nodes);
         CHECK(net.window.empty());
-        for (const Tensor64& p : parameters(net.model)) CHECK_FALSE(p.has_grad());
-        net.fill(in_order(8), std::min<std::int64_t>(most, 8));  // gradients arrive
-        net.window.add_regularizer(sum(parameters(net.model)[0]) * 0.0);
+        for (const Tensor64& p : net.model.parameters()) CHECK_FALSE(p.has_grad());
+        net.fill(Items::in_order(8), std::min<std::int64_t>(most, 8));  // gradients arrive
+        net.window.add_regularizer(sum(net.model.parameters()[0]) * 0.0);
         if (most > fits) run_out();
-        net.fill(in_order(24).part(8, 24), most);
+        net.fill(Items::in_order(24).part(8, 24), most);
     });
     std::int64_t expected = 24;
     for (; expected > fits; expected /= 2) {
@@ -152,15 +152,15 @@ TEST_CASE("MicroBatchSize::update: a failed try has no effect") {
     CHECK(done.micro_batches == (8 + expected - 1) / expected + (16 + expected - 1) / expected);
     CHECK(done.count == 48);
 
-    undisturbed.fill(in_order(8), expected);
-    undisturbed.fill(in_order(24).part(8, 24), expected);
-    undisturbed.window.add_regularizer(sum(parameters(undisturbed.model)[0]) * 0.0);
+    undisturbed.fill(Items::in_order(8), expected);
+    undisturbed.fill(Items::in_order(24).part(8, 24), expected);
+    undisturbed.window.add_regularizer(sum(undisturbed.model.parameters()[0]) * 0.0);
     undisturbed.window.finish();
     CHECK(net.numbers() == undisturbed.numbers());
     // The found size is kept for later updates.
     size.update(net.window, 24, [&](std::int64_t most) {
         CHECK(most == expected);
-        net.fill(in_order(24), most);
+        net.fill(Items::in_order(24), most);
     });
     CHECK(size.retries() == tries - 1);
 }
@@ -172,7 +172,7 @@ TEST_CASE("MicroBatchSize::update: a size larger than the number of items is hal
     size.update(net.window, 6, [&](std::int64_t most) {
         tried.push_back(most);
         if (most > 1) run_out();
-        net.fill(in_order(6), most);
+        net.fill(Items::in_order(6), most);
     });
     CHECK(tried == std::vector<std::int64_t>{1000, 3, 1});
 }
@@ -185,28 +185,30 @@ TEST_CASE("MicroBatchSize::update: if not even one item fits, the error lists th
         MicroBatchSize size(4);
         try {
             size.update(net.window, 4, [&](std::int64_t most) {
-                net.fill(in_order(4), most);  // allocates gradients, which are fixed memory
+                net.fill(Items::in_order(4), most);  // allocates gradients, which are fixed memory
                 if (more > 0) Array<double>::zeros({static_cast<std::int64_t>(more)});
             });
         } catch (const OutOfMemory& error) {
             CHECK(size.now() == 1);
             CHECK(size.retries() == 2);
             CHECK(net.window.empty());
-            for (const Tensor64& p : parameters(net.model)) CHECK_FALSE(p.has_grad());
+            for (const Tensor64& p : net.model.parameters()) CHECK_FALSE(p.has_grad());
             CHECK(net.adam.state_size().now == 0);
             return error.what();
         }
         return "it fits";
     };
     const std::size_t values = (2 * (64 * 64 + 64) + 64 * 2 + 2) * 8;
-    const std::string fixed = "Fixed, whatever the size: " + format_bytes(4 * values) + " (parameters " +
-                              format_bytes(values) + ", gradients " + format_bytes(values) + ", optimizer " +
-                              format_bytes(2 * values) + "), and ";
+    const std::string fixed = "Fixed, whatever the size: " + detail::format_bytes(4 * values) +
+                              " (parameters " + detail::format_bytes(values) + ", gradients " +
+                              detail::format_bytes(values) + ", optimizer " +
+                              detail::format_bytes(2 * values) + "), and ";
     CHECK(message(8 * values, 0) == "it fits");
     const std::string large_item = message(8 * values, 1 << 20);
     CHECK_THAT(large_item, contains("[micro_batch] not even one item at a time fits. " + fixed));
-    CHECK_THAT(large_item, contains("One item takes 8.0 MiB or more. The budget is " +
-                                    format_bytes(8 * values) + "; use checkpoints or a smaller model"));
+    CHECK_THAT(large_item,
+               contains("One item takes 8.0 MiB or more. The budget is " + detail::format_bytes(8 * values) +
+                        "; use checkpoints or a smaller model"));
     // Parameters, gradients and activations fit, but the optimizer's moments do not.
     const std::string large_update = message(3 * values, 0);
     CHECK_THAT(large_update, contains(fixed));
@@ -216,12 +218,12 @@ TEST_CASE("MicroBatchSize::update: if not even one item fits, the error lists th
 TEST_CASE("MicroBatchSize::update: windows that cannot be retried throw an Error") {
     Net net(1, 4, 4);
     MicroBatchSize size(4);
-    const auto fill = [&](std::int64_t most) { net.fill(in_order(4), most); };
+    const auto fill = [&](std::int64_t most) { net.fill(Items::in_order(4), most); };
     CHECK_THROWS_WITH(MicroBatchSize(0), contains("[micro_batch] a micro-batch holds at least one item; 0"));
     net.window.plan_micro_batches(3);
     CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("planned for 3 micro-batches"));
     net.window.plan_micro_batches(0);
-    net.window.add_regularizer(sum(parameters(net.model)[0]));
+    net.window.add_regularizer(sum(net.model.parameters()[0]));
     CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("the window is not empty"));
     net.window.discard();
     fill(4);
@@ -241,7 +243,7 @@ struct Fitted {
     struct Interrupted {};
 
     Fitted(Trainer<double>::Options options, std::int64_t at_most)
-        : net(3, 26, 4), fits(at_most), sgd(parameters(net.model), {.learning_rate = 0.1, .momentum = 0.9}) {
+        : net(3, 26, 4), fits(at_most), sgd(net.model.parameters(), {.learning_rate = 0.1, .momentum = 0.9}) {
         trainer.emplace(
             net.model, sgd, 26,
             [this](const Items& items, ForwardPass& pass) {
@@ -308,7 +310,7 @@ TEST_CASE("Trainer: Tail::drop drops a window that lacks a micro-batch for every
     for (const std::int64_t items : {16, 17, 24, 25, 31}) {
         const auto updates = [&](bool automatic, std::int64_t fits) {
             Net net(3, items, 4);
-            Sgd<double> sgd(parameters(net.model), {.learning_rate = 0.1});
+            Sgd<double> sgd(net.model.parameters(), {.learning_rate = 0.1});
             Trainer<double> trainer(net.model, sgd, items,
                                     [&](const Items& some, ForwardPass& pass) {
                                         if (some.count() > fits) run_out();

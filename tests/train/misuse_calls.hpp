@@ -19,8 +19,8 @@
 #include "tally/train/grad_cache.hpp"
 #include "tally/train/layers.hpp"
 #include "tally/train/micro_batch.hpp"
+#include "tally/train/module.hpp"
 #include "tally/train/trainer.hpp"
-#include "tally/train/weights.hpp"
 #include "tally/train/window.hpp"
 
 namespace tally::test::misuse {
@@ -50,10 +50,9 @@ struct Program : Module<double> {
     Folder folder;
 
     Program() { average.save(of_average, "average"); }
-    void list(Members<double>& members) override { members.parameter("w", w); }
+    void list(Members& members) override { members.parameter("w", w); }
     Loss<A> loss(const Numbers& x) const {
-        return make_loss(matmul(constant(A({static_cast<std::int64_t>(x.size()), 1}, x).to(here())), w * w) *
-                         0.5);
+        return Loss(matmul(constant(A({static_cast<std::int64_t>(x.size()), 1}, x).to(here())), w * w) * 0.5);
     }
     void open() {
         window.emplace(sgd, Window<double>::Options{.micro_batches = 2, .sum = how});
@@ -151,14 +150,14 @@ inline std::vector<Call> calls() {
         {"sgd_step", Kind::steps, [](P p) { sgd_step({p.w}, rate); }, stepped},
         {"clip_grad_norm", Kind::gradient, [](P p) { clip_grad_norm<double>({p.w}, 0.25); }, set_to(0.25)},
         {"clip_grad_value", Kind::gradient, [](P p) { clip_grad_value<double>({p.w}, 0.25); }, set_to(0.25)},
-        {"assign", Kind::value, [](P p) { assign(p.w, number(4)); }, becomes(4)},
-        {"to", Kind::gradient, [](P p) { to(p, here()); }},
+        {"assign", Kind::value, [](P p) { p.w.assign(number(4)); }, becomes(4)},
+        {"to", Kind::gradient, [](P p) { p.to(here()); }},
         {"load_weights", Kind::value,
          [](P p) {
              Program other;
-             assign(other.w, number(4));
-             save_weights(p.folder / "weights", other);
-             load_weights(p.folder / "weights", p);
+             other.w.assign(number(4));
+             other.save_weights(p.folder / "weights");
+             p.load_weights(p.folder / "weights");
          },
          becomes(4)},
         {"Array::writable", Kind::harmless,
@@ -200,11 +199,10 @@ inline std::vector<Call> calls() {
          [](Plain& p) { p.add(other_items); }},
         {"add_cached", Kind::adds,
          [](P p) {
-             add_cached<double>(
-                 *p.window, {Items(0, 1)}, {[&](const Items&, ForwardPass&) {
-                     return reshape(p.w * p.w, {1, 1});
-                 }},
-                 [](const detail::Representations<double>& of) { return make_loss(of[0] * 2.); });
+             add_cached<double>(*p.window, {Items(0, 1)}, {[&](const Items&, ForwardPass&) {
+                 return reshape(p.w * p.w, {1, 1});
+             }},
+                                [](const detail::Representations<double>& of) { return Loss(of[0] * 2.); });
          },
          [](Plain& p) { p.add(other_items); }},
         {"Window::add_regularizer", Kind::once, [](P p) { p.window->add_regularizer(sum(p.w * p.w) * 0.5); },

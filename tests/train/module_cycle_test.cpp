@@ -7,7 +7,7 @@ namespace {
 
 struct Part : Module<double> {
     Module<double>* part = nullptr;
-    void list(Members<double>& members) override {
+    void list(Members& members) override {
         if (part) members.child("part", *part);
     }
 };
@@ -17,13 +17,13 @@ struct Part : Module<double> {
 TEST_CASE("Module: a module that lists itself, directly or through another, throws an Error") {
     Part self;
     self.part = &self;
-    CHECK_THROWS_WITH(parameters(self),
+    CHECK_THROWS_WITH(self.parameters(),
                       "[module] 'part' lists itself again as 'part.part'; list as children "
                       "only the parts that it consists of");
     Part outer, inner;
     outer.part = &inner;
     inner.part = &outer;
-    CHECK_THROWS_WITH(parameters(outer),
+    CHECK_THROWS_WITH(outer.parameters(),
                       "[module] 'part' lists itself again as 'part.part.part'; list as "
                       "children only the parts that it consists of");
 }
@@ -32,7 +32,7 @@ TEST_CASE("Module: a module that two others share is listed under both") {
     struct Pair : Module<double> {
         Part one, two, shared;
         Pair() { one.part = two.part = &shared; }
-        void list(Members<double>& members) override {
+        void list(Members& members) override {
             members.child("one", one);
             members.child("two", two);
         }

@@ -10,11 +10,11 @@
 namespace tally::test {
 namespace {
 
-const RngStream any{1, 0};
+const detail::RngStream any{1, 0};
 
 std::string names(Module<float>& model) {
     std::string all;
-    for (const auto& [name, parameter] : named_parameters(model)) all += name + " ";
+    for (const auto& [name, parameter] : model.named_parameters()) all += name + " ";
     return all;
 }
 
@@ -22,7 +22,7 @@ std::string names(Module<float>& model) {
 // since the last update.
 class Mean : public Layer<double> {
 public:
-    void list(Members<double>& members) override { members.buffer("running_mean", running); }
+    void list(Members& members) override { members.buffer("running_mean", running); }
     Array<double> running = Array<double>::zeros({});
     int updates = 0;
 
@@ -55,7 +55,7 @@ struct Residual : Layer<float> {  // a user-defined model
                             Linear<float>(5, 3, {1, 1}, {.bias = false})};
     LayerNorm<float> norm{3};
 
-    void list(Members<float>& members) override {
+    void list(Members& members) override {
         members.child("norm", norm);
         members.child("inner", inner);
     }
@@ -71,7 +71,7 @@ TEST_CASE("parameters: names are PyTorch's and the order is fixed") {
     CHECK(names(model) ==
           "1.weight 1.bias 3.0.weight 3.1.in_proj_weight 3.1.in_proj_bias 3.1.out_proj.weight "
           "3.1.out_proj.bias ");
-    CHECK(parameters(model).size() == 7);
+    CHECK(model.parameters().size() == 7);
     Residual own;
     CHECK(names(own) == "norm.weight norm.bias inner.0.weight inner.0.bias inner.2.weight ");
     const Sequential<float> moved = std::move(model);
@@ -91,7 +91,7 @@ TEST_CASE("parameters: equal names throw an Error, and a shared parameter is lis
     struct Twice : Module<float> {
         Linear<float> a{2, 2, {1, 0}}, b{2, 2, {1, 1}};
         std::string second = "b";
-        void list(Members<float>& members) override {
+        void list(Members& members) override {
             members.child("a", a);
             members.child(second, b);
         }
@@ -100,7 +100,7 @@ TEST_CASE("parameters: equal names throw an Error, and a shared parameter is lis
     model.b.weight = model.a.weight;
     CHECK(names(model) == "a.weight a.bias b.bias ");
     model.second = "a";
-    CHECK_THROWS_WITH(parameters(model), "[module] two members are called 'a.weight'");
+    CHECK_THROWS_WITH(model.parameters(), "[module] two members are called 'a.weight'");
 }
 
 TEST_CASE("detail::SideEffects: effects happen once per update for every split of the window") {
@@ -135,25 +135,25 @@ TEST_CASE("assign: a parameter gets a value in place") {
     const Tensor handle = layer.weight;
     const Array<float> before = handle.value();
     const std::vector<float> numbers_before = before.to_vector();
-    assign(layer.weight, Array<float>({2, 2}, {1, 2, 3, 4}));
+    layer.weight.assign(Array<float>({2, 2}, {1, 2, 3, 4}));
     CHECK(handle.value().to_vector() == std::vector<float>{1, 2, 3, 4});
     CHECK(before.to_vector() == numbers_before);  // copies keep the old numbers
 
     const Tensor y = sum(layer(parameter(Array<float>({1, 2}, {1, 1}))));
-    assign(layer.weight, Array<float>({2, 2}, {5, 6, 7, 8}));
+    layer.weight.assign(Array<float>({2, 2}, {5, 6, 7, 8}));
     CHECK_THROWS_WITH(y.backward(), contains("it was changed in place between forward and backward"));
 
     {
         const Array<float> shared = handle.value();  // so that the new numbers need another buffer
         const Tensor z = sum(layer(parameter(Array<float>({1, 2}, {1, 1}))));
-        assign(layer.weight, Array<float>({2, 2}, {5, 6, 7, 8}));
+        layer.weight.assign(Array<float>({2, 2}, {5, 6, 7, 8}));
         CHECK_THROWS_WITH(z.backward(), contains("it was changed in place between forward and backward"));
     }
-    CHECK_THROWS_WITH(assign(layer.weight, Array<float>({4}, {1, 2, 3, 4})),
+    CHECK_THROWS_WITH(layer.weight.assign(Array<float>({4}, {1, 2, 3, 4})),
                       "[assign] a parameter of (2, 2) was given a value of (4)");
-    CHECK_THROWS_WITH(assign(layer.weight * 2, Array<float>({2, 2}, {1, 2, 3, 4})),
+    CHECK_THROWS_WITH((layer.weight * 2).assign(Array<float>({2, 2}, {1, 2, 3, 4})),
                       "[assign] only a parameter can be given a value");
-    CHECK_THROWS_WITH(assign(parameter(Array<float>({}, {1})), Array<float>()), contains("has no memory"));
+    CHECK_THROWS_WITH(parameter(Array<float>({}, {1})).assign(Array<float>()), contains("has no memory"));
     CHECK(handle.value().to_vector() == std::vector<float>{5, 6, 7, 8});
 }
 
@@ -161,19 +161,19 @@ TEST_CASE("to: a model that is on the device already stays unchanged") {
     Linear<float> layer(2, 2, any);
     sum(layer(constant(Array<float>({1, 2}, {1, 1})))).backward();
     const float* const place = layer.weight.value().data();
-    to(layer, Device::cpu);
+    layer.to(Device::cpu);
     CHECK(layer.weight.value().data() == place);
     CHECK(layer.weight.has_grad());
-    if (!available(Device::cuda)) CHECK_THROWS_WITH(to(layer, Device::cuda), contains("[to]"));
+    if (!available(Device::cuda)) CHECK_THROWS_WITH(layer.to(Device::cuda), contains("[to]"));
 }
 
 TEST_CASE("to: a moved model computes the same, and handles of its parameters stay valid", "[alone]") {
     if (!available(Device::cuda)) TALLY_SKIP("no device");
     SelfAttention<double> model(4, 2, any, {.causal = true});
-    const auto handles = parameters(model);
+    const auto handles = model.parameters();
     const Array<double> x = Random(1).array<double>({2, 3, 4});
     const Array<double> here = model(constant(x)).value();
-    to(model, Device::cuda);
+    model.to(Device::cuda);
     const Tensor64 there = model(constant(x.to(Device::cuda)));
     sum(there).backward();
     const std::vector<double> numbers = there.value().to_vector();

@@ -13,7 +13,7 @@
 #include "catch.hpp"
 #include "io/file_testing.hpp"
 #include "tally/base/random.hpp"
-#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 #include "tally/tally.hpp"
 #include "tally/train.hpp"
 
@@ -234,7 +234,7 @@ struct Known {
 
 struct Measured {
     std::vector<double> traces, squares;
-    Noise noise;
+    detail::Noise noise;
 };
 // Measures the noise of windows of such items. The loss is linear, so the parameter's value has no effect.
 Measured measured(const Known& known, std::uint64_t seed, std::int64_t windows) {

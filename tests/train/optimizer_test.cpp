@@ -15,7 +15,7 @@
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/reduce.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 #include "tally/train/window.hpp"
 
 namespace tally::test {
@@ -57,7 +57,7 @@ template <class S> struct Training {
         return made;
     }
     bool reached(std::size_t k, std::size_t step) const {
-        return random::bits(seed, 2000 + k, step) % 4 != 0;
+        return random::detail::bits(seed, 2000 + k, step) % 4 != 0;
     }
     void set_gradients(const Parameters<S>& to, std::size_t step) const {
         for (std::size_t k = 0; k < to.size(); ++k) {
@@ -345,9 +345,9 @@ TEST_CASE("AdamA: in a window AdamA gets one mean gradient and equals AdamW") {
     AdamW plain({b}, {.weight_decay = 0.01});
     Window<double> window(folding, {.micro_batches = 2}), of_plain(plain, {.micro_batches = 2});
     for (const double g : {0.5, -0.25, 2.0, 1.0}) {
-        window.add(make_loss(a * g));
+        window.add(Loss(a * g));
         CHECK_THROWS_WITH(folding.fold(), contains("[fold] a window is open"));
-        of_plain.add(make_loss(b * g));
+        of_plain.add(Loss(b * g));
         if (!window.full()) continue;
         window.finish();
         of_plain.finish();
@@ -368,7 +368,7 @@ TEST_CASE("AdamA: the steps follow its recurrence, and one micro-batch equals Ad
                     {.learning_rate = 0.1, .beta1 = 0.8, .beta2 = 0.9, .eps = 1e-3, .weight_decay = 0.2});
         double w = 0.5, m = 0, v = 0;
         for (std::uint64_t t = 1; t <= 20; ++t) {
-            const std::uint64_t micro_batches = 1 + random::bits(seed, 1, t) % 4;
+            const std::uint64_t micro_batches = 1 + random::detail::bits(seed, 1, t) % 4;
             w *= 1 - 0.1 * 0.2, m *= 0.8, v *= 0.9;
             for (std::uint64_t n = 0; n < micro_batches; ++n) {
                 const double g = random::detail::normal<double>(seed, 2, 4 * t + n);

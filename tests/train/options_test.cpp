@@ -10,7 +10,7 @@
 #include "folder.hpp"
 #include "io/file_testing.hpp"
 #include "tally/base/write_file.hpp"
-#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 #include "train/trained.hpp"
 
 namespace tally::test {
@@ -174,7 +174,8 @@ TEST_CASE("Trainer::load: each changed option is rejected by its name or keeps t
                 saved.left = in_mid_window ? 10 : 12;  // an epoch has 6 micro-batches, a window 3
                 CHECK_THROWS_AS(saved.trainer.train(), SmallTraining::Interrupted);
             }
-            REQUIRE((load_state(path).get<std::int64_t>("window/micro_batches") > 0) == in_mid_window);
+            REQUIRE((TrainingState::load(path).get<std::int64_t>("window/micro_batches") > 0) ==
+                    in_mid_window);
             options.save_micro_batches = 0;
             without_average = false;
             row.change(options);
@@ -293,7 +294,7 @@ template <class Options, class Make> void require_valid_rows(const std::string& 
 
 template <class O, class Use> void with_optimizer(O& optimizer, Use use) {
     Window<double> window(optimizer, {});
-    window.add(make_loss(optimizer.parameters()[0] * 2.0));
+    window.add(Loss(optimizer.parameters()[0] * 2.0));
     use(window);
 }
 
@@ -309,7 +310,7 @@ TEST_CASE("Window::load: each changed option of a window, optimizer or average i
                            w.zero_grad();
                            Sgd<double> sgd({w}, {.learning_rate = 0.1});
                            Window<double> window(sgd, o);
-                           for (int i = 0; i < 2; ++i) window.add(make_loss(w * 2.0));
+                           for (int i = 0; i < 2; ++i) window.add(Loss(w * 2.0));
                            use(window);
                        });
 
@@ -341,7 +342,7 @@ TEST_CASE("Window::load: each changed option of a window, optimizer or average i
                            Sgd<double> sgd({w}, {.learning_rate = 0.1});
                            MovingAverage<double> mean({w}, o);
                            Window<double> window(sgd, {.average = &mean});
-                           window.add(make_loss(w * 2.0));
+                           window.add(Loss(w * 2.0));
                            use(window);
                        });
 }

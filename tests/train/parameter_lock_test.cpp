@@ -32,7 +32,7 @@ struct One {
     Tensor64 w = parameter(A({1, 1}, {1.0}));
     Sgd<double> sgd{{w}, {.learning_rate = 1}};
     Loss<A> loss(std::vector<double> x) const {
-        return make_loss(matmul(constant(A({static_cast<std::int64_t>(x.size()), 1}, x)), w));
+        return Loss(matmul(constant(A({static_cast<std::int64_t>(x.size()), 1}, x)), w));
     }
 };
 
@@ -56,7 +56,7 @@ TEST_CASE("Window: modifications of a window's parameters throw an Error and hav
         {"[modify_grad]", [](One& o) { clip_grad_value<double>({o.w}, 0.1); }},
         {"[assign]",
          [](One& o) {
-             assign(o.w, A({1, 1}, {5.0}));
+             o.w.assign(A({1, 1}, {5.0}));
          }},
         {"[backward]",
          [](One& o) {
@@ -91,7 +91,7 @@ TEST_CASE("Window: writes that bypass the lock are found by add() and finish()")
         CHECK_THAT(message_of([&] { window.finish(); }), contains(of_value ? "the value" : "the gradient"));
         CHECK_THAT(message_of([&] { window.transaction([] {}); }), contains(says));
         window.discard();
-        assign(one.w, A({1, 1}, {1.0}));
+        one.w.assign(A({1, 1}, {1.0}));
         window.add(one.loss({1, 2, 3, 6}));
         window.finish();
         CHECK(one.w.item() == 1 - 3);
@@ -178,7 +178,7 @@ TEST_CASE("Window: a backward pass of another window into a locked parameter thr
     const bool detached = GENERATE(true, false);
     Window<double> window(of_critic, {.micro_batches = 1}), other(of_generator, {.micro_batches = 1});
     window.add(mse(critic, target));
-    other.add(mse(generator * (detached ? detach(critic) : critic), target));
+    other.add(mse(generator * (detached ? critic.detach() : critic), target));
     other.finish();
     if (detached) {
         window.finish();
@@ -193,7 +193,7 @@ TEST_CASE("Window: a loss that reaches no parameter of the window throws an Erro
     const Tensor64 w = parameter<double>({1}), elsewhere = parameter<double>({2}), target = constant<A>({0});
     Sgd<double> sgd({w}, {.learning_rate = 1});
     Window<double> window(sgd);
-    CHECK_THROWS_WITH(window.add(mse(detach(w), target)), contains("depends on no parameter"));
+    CHECK_THROWS_WITH(window.add(mse(w.detach(), target)), contains("depends on no parameter"));
     window.add(mse(elsewhere, target));
     CHECK_THROWS_WITH(window.finish(), contains("no gradient has reached any of its 1 parameters"));
     window.discard();

@@ -30,11 +30,11 @@ Array<S> data(std::uint64_t stream, S scale = 1) {
 struct Net {
     Sequential<S> model{Linear<S>(3, 4, {1, 1}), BatchNorm<S>(4), Dropout<S>(0.5, 7),
                         Linear<S>(4, 1, {1, 2})};
-    Sgd<S> sgd{parameters(model), {.learning_rate = 0.1}};
-    Loss<Array<S>> loss(const Array<S>& x, ForwardPass& pass) { return make_loss(model(constant(x), pass)); }
+    Sgd<S> sgd{model.parameters(), {.learning_rate = 0.1}};
+    Loss<Array<S>> loss(const Array<S>& x, ForwardPass& pass) { return Loss(model(constant(x), pass)); }
     std::vector<S> all() {
         std::vector<S> numbers;
-        for (const detail::Member<S>& member : members(model))
+        for (const detail::Member<S>& member : detail::members(model))
             if (!member.counter)
                 for (const S number : (member.buffer ? *member.buffer : member.parameter.value()).to_vector())
                     numbers.push_back(number);
@@ -207,7 +207,7 @@ TEST_CASE("Window: a full window rejects more micro-batches, and an incomplete t
     const Tensor64 w = parameter({1.0});
     Sgd<double> sgd({w}, {.learning_rate = 1});
     const auto loss = [&](std::vector<double> x) {
-        return make_loss(w * constant(Array<double>({static_cast<std::int64_t>(x.size())}, x)));
+        return Loss(w * constant(Array<double>({static_cast<std::int64_t>(x.size())}, x)));
     };
     Window<double> window(sgd, {.micro_batches = 2, .total = 4});
     window.add(loss({1, 2}));
@@ -228,7 +228,7 @@ TEST_CASE("Window: a full window rejects more micro-batches, and an incomplete t
 TEST_CASE("NonFinite: a NaN loss with finite gradients is found") {
     const Tensor64 w = parameter({1.0});
     Sgd<double> sgd({w}, {.learning_rate = 1});
-    const auto loss = [&](double shift) { return make_loss(w * 2 + constant(Array<double>({1}, {shift}))); };
+    const auto loss = [&](double shift) { return Loss(w * 2 + constant(Array<double>({1}, {shift}))); };
     const auto with = [&](NonFinite policy, auto then) {
         Window<double> window(sgd, {.non_finite = policy});
         window.add(loss(0));
@@ -254,13 +254,9 @@ TEST_CASE("Window::add: an invalid count throws an Error") {
         CHECK_THROWS_WITH(window.add(loss),
                           contains("is not a count that can divide a loss; pass a finite number from 0 on"));
     }
-    window.add(make_loss(w * 1e200));
+    window.add(Loss(w * 1e200));
     CHECK_THROWS_WITH(window.finish(),
                       contains("the norm of the gradients is inf, though each element is finite"));
-    window.discard();
-    (w * 1e200).backward();
-    CHECK_THROWS_WITH(clip_grad_norm<double>({w}, 1, detail::NonFiniteNorm::raise),
-                      contains("the norm is inf, though each element is finite"));
 }
 
 TEST_CASE("Accumulate: a mean of micro-batches of unequal sizes throws an Error") {

@@ -16,7 +16,7 @@ Sequential<float> random_model(Random& random, std::int64_t& width, std::uint64_
     Sequential<float> model;
     const std::int64_t layers = random.whole(1, 8);
     for (std::int64_t i = 0; i < layers; ++i) {
-        const RngStream stream{seed, static_cast<std::uint64_t>(i)};
+        const detail::RngStream stream{seed, static_cast<std::uint64_t>(i)};
         switch (random.whole(0, 6)) {
             case 0: {
                 const std::int64_t next = random.whole(1, 20);

@@ -66,7 +66,7 @@ TEST_CASE("MovingAverage: an average that a window updates rejects other updates
         Window<float> window(sgd, {.average = &average});
         CHECK_THROWS_WITH(average.update(),
                           contains("[average] update: a window already updates this average"));
-        window.add(make_loss(w * 2));
+        window.add(Loss(w * 2));
         window.finish();
     }
     CHECK(average.value(0).to_vector() == V{-1});
@@ -76,7 +76,7 @@ TEST_CASE("MovingAverage: an average that a window updates rejects other updates
     Sgd<float> both({w, rare}, {.learning_rate = 1});
     MovingAverage<float> of_one({w}, {.decay = 0.5});
     Window<float> window(both, {.average = &of_one});
-    window.add(make_loss(w * 2));
+    window.add(Loss(w * 2));
     CHECK(window.finish().stepped);  // `rare` had no gradient, so its average is unchanged
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("Optimizer::step: a step while averages are swapped in throws an Error
     {
         MovingAverage<float> average({w}, {.decay = 0.5});
         average.update();
-        assign(w, Array<float>{3});
+        w.assign(Array<float>{3});
         average.update();
         average.swap();
         sum(w).backward();
@@ -97,15 +97,15 @@ TEST_CASE("Optimizer::step: a step while averages are swapped in throws an Error
         CHECK_THROWS_WITH(folding.fold(), "[AdamA] " + why);
         CHECK_THROWS_WITH(sgd_step({w}, 1), "[sgd_step] " + why);
         sgd.zero_grad();
-        CHECK_THROWS_WITH(window.add(make_loss(w * 2)), "[window] " + why);
-        CHECK_THROWS_WITH(assign(w, Array<float>{7}),
+        CHECK_THROWS_WITH(window.add(Loss(w * 2)), "[window] " + why);
+        CHECK_THROWS_WITH(w.assign(Array<float>{7}),
                           contains("[assign] this parameter holds the numbers of a moving average"));
         CHECK_THROWS_WITH(w.modify_value([](auto&) {}), contains("swap() would take the change away"));
         MovingAverage<float> second({w}, {.decay = 0.5});
         CHECK_THROWS_WITH(second.swap(), "[average] " + why);
         CHECK(w.item() == 2);
         average.swap();
-        window.add(make_loss(w * 2));
+        window.add(Loss(w * 2));
         window.finish();
         CHECK(w.item() == 1);
         average.swap();
@@ -116,13 +116,13 @@ TEST_CASE("Optimizer::step: a step while averages are swapped in throws an Error
 
 TEST_CASE("BatchNorm: a layer that moves while a window is open takes its statistics along") {
     auto norm = std::make_unique<BatchNorm<float>>(1);
-    Sgd<float> sgd(parameters(*norm), {.learning_rate = 0.1});
+    Sgd<float> sgd(norm->parameters(), {.learning_rate = 0.1});
     Window<float> window(sgd);
-    window.add(make_loss((*norm)(items_of(4), window.begin_micro_batch(4))));
+    window.add(Loss((*norm)(items_of(4), window.begin_micro_batch(4))));
     auto moved = std::make_unique<BatchNorm<float>>(std::move(*norm));
     norm.reset();
     const auto other = std::make_unique<BatchNorm<float>>(1);
-    window.add(make_loss((*moved)(items_of(4), window.begin_micro_batch(4))));
+    window.add(Loss((*moved)(items_of(4), window.begin_micro_batch(4))));
     TrainingState state;
     window.save(state, "w", moved.get());
     BatchNorm<float> assigned(1);
@@ -139,7 +139,7 @@ TEST_CASE("BatchNorm: a layer destroyed while a window is open is left out of th
     const Tensor weight = norm->weight, bias = norm->bias;
     Sgd<float> sgd({weight, bias}, {.learning_rate = 0.1});
     Window<float> window(sgd);
-    window.add(make_loss((*norm)(items_of(4), window.begin_micro_batch(4))));
+    window.add(Loss((*norm)(items_of(4), window.begin_micro_batch(4))));
     norm.reset();
     std::vector<std::unique_ptr<BatchNorm<float>>> others;
     for (int i = 0; i < 8; ++i) others.push_back(std::make_unique<BatchNorm<float>>(1));
@@ -164,9 +164,9 @@ TEST_CASE("BatchNorm: evaluation before the effects of a pass are committed thro
 
 TEST_CASE("BatchNorm: running statistics that were moved away throw an Error in the update") {
     BatchNorm<float> norm(1);
-    Sgd<float> sgd(parameters(norm), {.learning_rate = 0.1});
+    Sgd<float> sgd(norm.parameters(), {.learning_rate = 0.1});
     Window<float> window(sgd);
-    window.add(make_loss(norm(items_of(4), window.begin_micro_batch(4))));
+    window.add(Loss(norm(items_of(4), window.begin_micro_batch(4))));
     const Array<float> moved = std::move(norm.running.mean);
     CHECK_THROWS_WITH(window.finish(), contains("[batch_norm] an operand has no memory"));
     CHECK(norm.bias.item() == 0);
@@ -176,13 +176,13 @@ TEST_CASE("Window::add_regularizer: a term of another model throws an Error") {
     const Tensor w = parameter({1.f}), other = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1});
     Window<float> window(sgd);
-    window.add(make_loss(w * 2));
+    window.add(Loss(w * 2));
     window.add_regularizer(sum(other * other));
     CHECK_THROWS_WITH(
         window.finish(),
         contains("[window] finish: a term of add_regularizer() has reached none of the 1 parameters"));
     window.discard();
-    window.add(make_loss(w * 2));
+    window.add(Loss(w * 2));
     window.add_regularizer(sum(w * w));
     window.add_regularizer(sum(w + other));
     CHECK(window.finish().stepped);
@@ -193,15 +193,15 @@ TEST_CASE("add_with_exact_batch_norm: inputs that differ between its passes thro
     const auto train = [](bool augment, int from) {
         Sequential<float> model{Linear<float>(1, 2, {.seed = 1}), BatchNorm<float>(2),
                                 Linear<float>(2, 1, {.seed = 2})};
-        Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+        Sgd<float> sgd(model.parameters(), {.learning_rate = 0.1});
         Window<float> window(sgd);
         int call = 0;
         add_with_exact_batch_norm<float>(
-            window, model, split(in_order(4), 2),
+            window, model, split(Items::in_order(4), 2),
             [&](const Items& micro) {
                 return constant(rows(items_of(4).value(), micro)) * (augment && ++call > from ? 2. : 1.);
             },
-            [](const Tensor& y, const Items&) { return make_loss(y * y); });
+            [](const Tensor& y, const Items&) { return Loss(y * y); });
         window.finish();
     };
     CHECK_NOTHROW(train(false, 0));
@@ -211,26 +211,26 @@ TEST_CASE("add_with_exact_batch_norm: inputs that differ between its passes thro
 
 TEST_CASE("Window::add: a model that needs a pass throws an Error in a window without passes") {
     Sequential<float> model{Linear<float>(2, 2, {.seed = 1}), Dropout<float>(0.5)};
-    Sgd<float> sgd(parameters(model), {.learning_rate = 1});
+    Sgd<float> sgd(model.parameters(), {.learning_rate = 1});
     Window<float> window(sgd);
     const std::string why =
         ": dropout was called without a pass, so it did not train; write model(x, "
         "window.begin_micro_batch(items)) for "
         "each "
         "micro-batch, or make evaluation explicit: ForwardPass evaluation; model(x, evaluation)";
-    CHECK_THROWS_WITH(window.add(make_loss(model(ones({1, 2})))), "[window] add" + why);
-    make_loss(model(ones({1, 2}))).sum.backward();
+    CHECK_THROWS_WITH(window.add(Loss(model(ones({1, 2})))), "[window] add" + why);
+    Loss(model(ones({1, 2}))).sum.backward();
     CHECK_THROWS_WITH(window.after_backward(1), "[window] after_backward" + why);
     sgd.zero_grad();
     window.discard();
     ForwardPass evaluation;
-    window.add(make_loss(model(ones({1, 2}), evaluation)));
+    window.add(Loss(model(ones({1, 2}), evaluation)));
     window.finish();
     {
         const NoGrad off;
         (void)model(ones({1, 2}));
     }
-    window.add(make_loss(linear(ones({1, 2}), parameters(model)[0])));
+    window.add(Loss(linear(ones({1, 2}), model.parameters()[0])));
     window.finish();
 }
 
@@ -241,7 +241,7 @@ TEST_CASE("Dropout: items with different numbers of rows in a window throw an Er
     Window<float> window(sgd);
     const auto pass_rows = [&](std::int64_t rows) {
         (void)dropout(ones({2 * rows, 4}), window.begin_micro_batch(2));
-        window.add(make_loss(w * 1));
+        window.add(Loss(w * 1));
     };
     pass_rows(3);
     CHECK_THROWS_WITH(
@@ -256,7 +256,7 @@ TEST_CASE("Dropout: items with different numbers of rows in a window throw an Er
         ForwardPass& pass = window.begin_micro_batch(2);
         (void)dropout(ones({2, 4}), pass);
         (void)dropout(ones({6, 4}), pass);
-        window.add(make_loss(w * 1));
+        window.add(Loss(w * 1));
     }
     window.finish();
 }
@@ -339,7 +339,7 @@ TEST_CASE("Accumulate: a second object for the same parameters continues the cou
 template <class S> class ListsNothing : public Layer<S> {};
 template <class S> class Lists : public Layer<S> {
 public:
-    void list(Members<S>& members) override { members.child("first", first); }
+    void list(typename Module<S>::Members& members) override { members.child("first", first); }
     Linear<S> first{1, 1, {.seed = 1}}, forgotten{1, 1, {.seed = 2}};
 
 protected:
@@ -351,7 +351,7 @@ protected:
 TEST_CASE("Trainer: a loss with a parameter that the model does not list throws an Error") {
     STATIC_REQUIRE(std::is_abstract_v<ListsNothing<float>>);
     Lists<float> model;
-    Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+    Sgd<float> sgd(model.parameters(), {.learning_rate = 0.1});
     const auto train = [&](bool frozen) {
         Trainer<float> trainer(
             model, sgd, 2,
@@ -367,7 +367,7 @@ TEST_CASE("Trainer: a loss with a parameter that the model does not list throws 
                  "would not be trained"));
     CHECK_NOTHROW(train(true));
     Sequential<float> grows{Linear<float>(1, 1, {.seed = 5})};
-    Sgd<float> of_grows(parameters(grows), {.learning_rate = 0.1});
+    Sgd<float> of_grows(grows.parameters(), {.learning_rate = 0.1});
     Trainer<float> growing(grows, of_grows, 2,
                            [&](const Items& items, ForwardPass& pass) {
                                return mse(grows(ones({items.count(), 1}), pass), zeros({items.count(), 1}));
@@ -378,7 +378,7 @@ TEST_CASE("Trainer: a loss with a parameter that the model does not list throws 
     CHECK_THROWS_WITH(growing.train_epoch(),
                       contains("[trainer] the optimizer steps 2 of the model's 4 parameters"));
     Sequential<float> chain{Lists<float>(), Linear<float>(1, 1, {.seed = 3})};
-    Sgd<float> of_chain(parameters(chain), {.learning_rate = 0.1});
+    Sgd<float> of_chain(chain.parameters(), {.learning_rate = 0.1});
     Trainer<float> checkpointed(
         chain, of_chain, 2,
         [&](const Items& items, ForwardPass& pass) {
@@ -391,7 +391,7 @@ TEST_CASE("Trainer: a loss with a parameter that the model does not list throws 
 
 TEST_CASE("Trainer: the last updates have a line, too") {
     Linear<float> model(1, 1, {.seed = 1});
-    Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+    Sgd<float> sgd(model.parameters(), {.learning_rate = 0.1});
     std::ostringstream progress;
     Trainer<float> trainer(model, sgd, 3,
                            [&](const Items& items, ForwardPass& pass) {
@@ -420,7 +420,7 @@ TEST_CASE("Sequential: a missing layer is named, and a new layer changes the seg
 
 TEST_CASE("Window::load: a window saved without its model is rejected with a model") {
     Linear<float> model(1, 1, {.seed = 1});
-    Sgd<float> sgd(parameters(model), {.learning_rate = 0.1});
+    Sgd<float> sgd(model.parameters(), {.learning_rate = 0.1});
     Window<float> window(sgd);
     TrainingState state;
     window.save(state, "w");

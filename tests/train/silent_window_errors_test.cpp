@@ -20,11 +20,11 @@ V dropped(std::int64_t size, std::int64_t rows_per_item) {
     Sgd<float> optimizer({w}, {.learning_rate = 1});
     Window<float> window(optimizer);
     V all;
-    for (const Items& micro : split(in_order(4), size)) {
+    for (const Items& micro : split(Items::in_order(4), size)) {
         ForwardPass& pass = window.begin_micro_batch(micro.count());
         const Tensor y = dropout(ones({micro.count() * rows_per_item, 16}), pass);
         for (const float each : y.value().span()) all.push_back(each);
-        window.add(make_loss(w * 1));
+        window.add(Loss(w * 1));
     }
     window.finish();
     return all;
@@ -61,7 +61,7 @@ TEST_CASE("Dropout: rows that are not a multiple of the items throw an Error") {
 TEST_CASE("Window::add: a model called without the pass of begin_micro_batch() throws an Error") {
     Sequential<float> model{Linear<float>(2, 2, {.seed = 1}), Dropout<float>(0.5)}, head{Dropout<float>(0.5)};
     BatchNorm<float> norm(2);
-    Sgd<float> optimizer(parameters(model), {.learning_rate = 1});
+    Sgd<float> optimizer(model.parameters(), {.learning_rate = 1});
     Window<float> window(optimizer);
     const std::string why =
         " was called without a pass, so it did not train; write model(x, window.begin_micro_batch(items)) "
@@ -71,13 +71,13 @@ TEST_CASE("Window::add: a model called without the pass of begin_micro_batch() t
     (void)window.begin_micro_batch(1);
     const Tensor y = model(ones({1, 2}));
     for (int again = 0; again < 2; ++again)
-        CHECK_THROWS_WITH(window.add(make_loss(y)), "[window] add: dropout" + why);
+        CHECK_THROWS_WITH(window.add(Loss(y)), "[window] add: dropout" + why);
     ForwardPass& pass = window.begin_micro_batch(1);
     const Tensor normed = norm(model(ones({1, 2}), pass));
-    CHECK_THROWS_WITH(window.add(make_loss(normed)), "[window] add: batch norm" + why);
+    CHECK_THROWS_WITH(window.add(Loss(normed)), "[window] add: batch norm" + why);
     const Tensor dropped =
         head(model(ones({1, 2}), window.begin_micro_batch(1)));  // the head was called without the pass
-    CHECK_THROWS_WITH(window.add(make_loss(dropped)), "[window] add: dropout" + why);
+    CHECK_THROWS_WITH(window.add(Loss(dropped)), "[window] add: dropout" + why);
     ForwardPass evaluation;
     CHECK_NOTHROW(model(ones({1, 2}), evaluation));
     const Tensor right = model(ones({1, 2}), window.begin_micro_batch(1));
@@ -85,19 +85,19 @@ TEST_CASE("Window::add: a model called without the pass of begin_micro_batch() t
         const NoGrad off;
         CHECK_NOTHROW(model(ones({1, 2})));
     }
-    window.add(make_loss(right));
+    window.add(Loss(right));
     window.finish();
     const Tensor early = model(ones({1, 2}));  // before begin_micro_batch()
     ForwardPass& late = window.begin_micro_batch(1);
-    CHECK_THROWS_WITH(window.add(make_loss(early)), "[window] add: dropout" + why);
-    const Tensor student = model(ones({1, 2}), late), teacher = detach(model(ones({1, 2})));
+    CHECK_THROWS_WITH(window.add(Loss(early)), "[window] add: dropout" + why);
+    const Tensor student = model(ones({1, 2}), late), teacher = model(ones({1, 2})).detach();
     CHECK_NOTHROW(window.add(mse(student, teacher)));  // a teacher without a gradient needs no pass
     window.finish();
     CHECK_THROWS_WITH(
-        add_cached<float>(window, split(in_order(2), 1), {[&](const Items& items, ForwardPass&) {
+        add_cached<float>(window, split(Items::in_order(2), 1), {[&](const Items& items, ForwardPass&) {
                               return model(ones({items.count(), 2}));
                           }},
-                          [](const detail::Representations<float>& all) { return make_loss(all[0]); }),
+                          [](const detail::Representations<float>& all) { return Loss(all[0]); }),
         "[cached] encoder 0: dropout" + why);
     window.discard();
 }
@@ -110,7 +110,7 @@ TEST_CASE("ForwardPass: a pass of a finished window throws an Error in layers th
     Window<float> window(optimizer);
     ForwardPass& pass = window.begin_micro_batch(1);
     CHECK_NOTHROW(dropout(ones({1, 12}), pass));
-    window.add(make_loss(w * 1));
+    window.add(Loss(w * 1));
     window.finish();
     CHECK_THROWS_WITH(dropout(ones({1, 12}), pass),
                       contains("[dropout] this pass belongs to a finished window"));
@@ -123,11 +123,11 @@ TEST_CASE("ForwardPass: a pass of a finished window throws an Error in layers th
 TEST_CASE("Window::save: a window with batch norm requires the model") {
     const auto make = [] { return Sequential<float>{Linear<float>(1, 1, {.seed = 1}), BatchNorm<float>(1)}; };
     auto model = make();
-    Sgd<float> optimizer(parameters(model), {.learning_rate = 0.1});
+    Sgd<float> optimizer(model.parameters(), {.learning_rate = 0.1});
     Window<float> window(optimizer);
     TrainingState state;
     CHECK_NOTHROW(window.save(state, "new"));  // no buffer has changed yet
-    window.add(make_loss(model(reshape(arange(4), {4, 1}), window.begin_micro_batch(4))));
+    window.add(Loss(model(reshape(arange(4), {4, 1}), window.begin_micro_batch(4))));
     window.finish();
     const std::string message =
         "[window] save: updates have changed buffers of the model, such as batch norm's running statistics, "
@@ -139,7 +139,7 @@ TEST_CASE("Window::save: a window with batch norm requires the model") {
     CHECK_THROWS_WITH(Window<float>(optimizer).save(state, "w"), message);  // also by another window
 
     auto resumed = make();
-    Sgd<float> other(parameters(resumed), {.learning_rate = 0.1});
+    Sgd<float> other(resumed.parameters(), {.learning_rate = 0.1});
     Window<float> again(other);
     again.load(state, "w", &resumed);
     CHECK(resumed(ones({1, 1})).item() == model(ones({1, 1})).item());
@@ -150,18 +150,18 @@ TEST_CASE("Window::add: the loss of another model throws an Error at the next ca
     const Tensor w = parameter({0.f}), other = parameter({0.f});
     Sgd<float> optimizer({w}, {.learning_rate = 1});
     Window<float> window(optimizer);
-    window.add(make_loss(w * 2));
-    window.add(make_loss(other * 2));
+    window.add(Loss(w * 2));
+    window.add(Loss(other * 2));
     const std::string message =
         "the loss of micro-batch 2 has reached none of the 1 parameters; discard() the window, and add a "
         "loss of this "
         "model";
-    CHECK_THROWS_WITH(window.add(make_loss(w * 2)), "[window] add: " + message);
+    CHECK_THROWS_WITH(window.add(Loss(w * 2)), "[window] add: " + message);
     TrainingState state;
     CHECK_THROWS_WITH(window.save(state, "w"), "[window] save: " + message);
     CHECK_THROWS_WITH(window.finish(), "[window] finish: " + message);
     window.discard();
-    window.add(make_loss(w * 2));
+    window.add(Loss(w * 2));
     window.finish();
     CHECK(w.item() == -2);
 }
@@ -170,16 +170,16 @@ TEST_CASE("Window::add_regularizer: a call for each micro-batch is an Error") {
     const Tensor w = parameter({1.f});
     Sgd<float> optimizer({w}, {.learning_rate = 1});
     Window<float> window(optimizer);
-    window.add(make_loss(w * 0));
+    window.add(Loss(w * 0));
     window.add_regularizer(sum(w * w) * 0.1);
     window.add_regularizer(sum(w * w) * 0.1);
-    window.add(make_loss(w * 0));
+    window.add(Loss(w * 0));
     CHECK_THROWS_WITH(window.add_regularizer(sum(w * w) * 0.1),
                       contains("called after 1 micro-batches and again after 2"));
     window.finish();
     CHECK(std::abs(w.item() - 0.6f) < 1e-6f);
-    window.add(make_loss(w * 0));
-    window.add(make_loss(w * 0));
+    window.add(Loss(w * 0));
+    window.add(Loss(w * 0));
     CHECK_NOTHROW(window.add_regularizer(sum(w)));  // in the next window
 }
 
@@ -200,15 +200,15 @@ TEST_CASE("Optimizer::step: a variable that was replaced throws an Error") {
     MovingAverage<float> average({a, b}, {.decay = 0.5});
     Window<float> window(other, {.average = &average});
     a = parameter({2.f});
-    window.add(make_loss(a * b));
+    window.add(Loss(a * b));
     CHECK_THROWS_WITH(window.finish(), contains("no variable refers to parameter 0 of (1) any more"));
     window.discard();
     a.zero_grad();
     Sgd<float> restarted({a, b}, {.learning_rate = 0.1});
     Window<float> mid_window(restarted);
-    mid_window.add(make_loss(a * b));
+    mid_window.add(Loss(a * b));
     a = parameter({3.f});
-    mid_window.add(make_loss(a * b));
+    mid_window.add(Loss(a * b));
     CHECK_THROWS_WITH(mid_window.finish(), contains("no variable refers to parameter 0 of (1) any more"));
     mid_window.discard();
     Sgd<float> alone({parameter({1.f})}, {.learning_rate = 0.5});  // no variable besides the optimizer's

@@ -1,6 +1,6 @@
 // Tests of state files: saved states are loaded, invalid files throw an Error with the name and the byte, and
 // a killed process leaves the old or the new file.
-#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -90,7 +90,7 @@ std::string entry(const std::string& name, char kind, const std::string& content
 
 std::string complaint(const std::string& bytes) {
     const std::string words = message_of([&] { detail::parse_state(as_bytes(bytes), "run.state"); });
-    const std::string start = "[load_state] 'run.state', ";
+    const std::string start = "[TrainingState::load] 'run.state', ";
     return words.rfind(start, 0) == 0 ? words.substr(start.size()) : "(no place) " + words;
 }
 
@@ -107,9 +107,9 @@ TEST_CASE("save_state: a saved state is loaded bit by bit") {
     Random random(seed);
     const Folder folder;
     const TrainingState state = random_state(random);
-    save_state(folder / "run.state", state);
-    CHECK(same(load_state(folder / "run.state"), state));
-    CHECK(detail::state_bytes(load_state(folder / "run.state")) == read_bytes(folder / "run.state"));
+    state.save(folder / "run.state");
+    CHECK(same(TrainingState::load(folder / "run.state"), state));
+    CHECK(detail::state_bytes(TrainingState::load(folder / "run.state")) == read_bytes(folder / "run.state"));
 }
 
 TEST_CASE("save_state: NaN and infinity are preserved") {
@@ -204,14 +204,15 @@ TEST_CASE("parse_state: extreme sizes throw an Error before any allocation") {
 
 TEST_CASE("load_state: a file that cannot be read or written is named") {
     const Folder folder;
-    CHECK_THROWS_WITH(load_state(folder / "none"),
-                      "[load_state] cannot read '" + folder / "none" + "': No such file or directory");
-    CHECK_THROWS_WITH(load_state(folder / "."), contains("not a regular file"));
-    CHECK_THROWS_WITH(save_state(folder / "no/such", small_state()), contains("no/such"));
-    write_bytes(folder / "text", "not a state at all");
     CHECK_THROWS_WITH(
-        load_state(folder / "text"),
-        "[load_state] '" + folder / "text" + "', byte 0: not a training state: the magic word is missing");
+        TrainingState::load(folder / "none"),
+        "[TrainingState::load] cannot read '" + folder / "none" + "': No such file or directory");
+    CHECK_THROWS_WITH(TrainingState::load(folder / "."), contains("not a regular file"));
+    CHECK_THROWS_WITH(small_state().save(folder / "no/such"), contains("no/such"));
+    write_bytes(folder / "text", "not a state at all");
+    CHECK_THROWS_WITH(TrainingState::load(folder / "text"),
+                      "[TrainingState::load] '" + folder / "text" +
+                          "', byte 0: not a training state: the magic word is missing");
 }
 
 // ---- processes killed during saving ----
@@ -234,12 +235,12 @@ TEST_CASE("save_state: a process killed at any file system call leaves a complet
         CAPTURE(n);
         const Folder folder;
         const std::string path = folder / "run.state";
-        save_state(path, generation(1));
+        generation(1).save(path);
         const int status = in_child([&] {
             const FileFault fault(Fault::kill, n);
-            save_state(path, generation(2));
+            generation(2).save(path);
         });
-        const TrainingState found = load_state(path);
+        const TrainingState found = TrainingState::load(path);
         CHECK(same(found, generation(found.get<std::int64_t>("generation"))));
         if (status == 0) {
             CHECK(same(found, generation(2)));
@@ -247,8 +248,8 @@ TEST_CASE("save_state: a process killed at any file system call leaves a complet
         }
         REQUIRE(was_killed(status));
         ++killed;
-        save_state(path, generation(3));
-        CHECK(same(load_state(path), generation(3)));
+        generation(3).save(path);
+        CHECK(same(TrainingState::load(path), generation(3)));
         CHECK(folder.files() <= 2);  // the killed process may leave a temporary file
     }
     CHECK(killed > 8);
@@ -262,16 +263,16 @@ TEST_CASE("save_state: a failing file system call throws an Error, or the state 
         CAPTURE(n, static_cast<int>(kind), reason);
         const Folder folder;
         const std::string path = folder / "run.state";
-        save_state(path, generation(1));
+        generation(1).save(path);
         std::string words, call;
         {
             const FileFault fault(kind, n, reason);
-            words = message_of([&] { save_state(path, generation(2)); });
+            words = message_of([&] { generation(2).save(path); });
             if (FileFault::reached()) call = FileFault::calls()[static_cast<std::size_t>(n - 1)];
         }
         for (const char* needed : {"stat", "write", "fchmod", "fsync", "rename"})
             if (call == needed) CHECK(words != "no error");
-        const TrainingState found = load_state(path);
+        const TrainingState found = TrainingState::load(path);
         const auto g = found.get<std::int64_t>("generation");
         CHECK(same(found, generation(g)));
         if (words == "no error") {
@@ -282,8 +283,8 @@ TEST_CASE("save_state: a failing file system call throws an Error, or the state 
             CHECK_THAT(words, contains("'" + path + "'"));
             messages += words;
         }
-        save_state(path, generation(3));
-        CHECK(same(load_state(path), generation(3)));
+        generation(3).save(path);
+        CHECK(same(TrainingState::load(path), generation(3)));
         CHECK(folder.files() <= (kind == Fault::once ? 1 : 2));  // if it cannot be deleted
         if (call.empty()) break;
     }
@@ -299,12 +300,12 @@ TEST_CASE("save_state: an existing temporary file is kept, and another name is t
         std::string words;
         {
             const FileFault fault(Fault::once, n, EEXIST);
-            words = message_of([&] { save_state(path, generation(1)); });
+            words = message_of([&] { generation(1).save(path); });
             if (!FileFault::reached()) break;
             if (FileFault::calls()[static_cast<std::size_t>(n - 1)] != "open") continue;
         }
         if (words == "no error") ++taken;
-        CHECK(same(load_state(path), generation(1)));
+        CHECK(same(TrainingState::load(path), generation(1)));
     }
     CHECK(taken == 1);  // the only other open() is that of the folder
 }
@@ -313,15 +314,15 @@ TEST_CASE("load_state: a failing file system call throws an Error, or the state 
     const Fault kind = GENERATE(Fault::once, Fault::from_then_on);
     const Folder folder;
     const std::string path = folder / "run.state";
-    save_state(path, generation(1));
+    generation(1).save(path);
     for (std::int64_t n = 1;; ++n) {
         CAPTURE(n);
         bool right = false;
         const FileFault fault(kind, n);
-        const std::string words = message_of([&] { right = same(load_state(path), generation(1)); });
+        const std::string words = message_of([&] { right = same(TrainingState::load(path), generation(1)); });
         CHECK(right == (words == "no error"));
         if (!FileFault::reached()) break;
-        CHECK(words == "[load_state] cannot read '" + path + "': Input/output error");
+        CHECK(words == "[TrainingState::load] cannot read '" + path + "': Input/output error");
     }
 }
 
@@ -335,7 +336,7 @@ TEST_CASE("save_state: concurrent processes leave a complete state and no tempor
         if (children.back() > 0) continue;
         int failed = 0;
         try {
-            for (int i = 0; i < 60; ++i) save_state(path, generation(child));
+            for (int i = 0; i < 60; ++i) generation(child).save(path);
         } catch (...) {
             failed = 1;
         }
@@ -346,7 +347,7 @@ TEST_CASE("save_state: concurrent processes leave a complete state and no tempor
         ::waitpid(child, &status, 0);
         CHECK(status == 0);
     }
-    const TrainingState found = load_state(path);
+    const TrainingState found = TrainingState::load(path);
     CHECK(same(found, generation(found.get<std::int64_t>("generation"))));
     CHECK(folder.files() == 1);
 }
@@ -356,10 +357,10 @@ TEST_CASE("save_state: temporary files of a killed process with the same number 
     const int status = in_child([&] {
         const std::string temporary = folder / "run.state.tmp-" + std::to_string(::getpid()) + "-";
         for (int serial = 0; serial < 1000; ++serial) write_bytes(temporary + std::to_string(serial), "half");
-        save_state(folder / "run.state", generation(3));
+        generation(3).save(folder / "run.state");
     });
     REQUIRE(status == 0);
-    CHECK(same(load_state(folder / "run.state"), generation(3)));
+    CHECK(same(TrainingState::load(folder / "run.state"), generation(3)));
 }
 
 TEST_CASE("save_state: a process killed at random times leaves a complete state") {
@@ -370,16 +371,16 @@ TEST_CASE("save_state: a process killed at random times leaves a complete state"
     const std::string path = folder / "run.state";
     std::int64_t reached = 0;
     const auto start_time = std::chrono::steady_clock::now();
-    save_state(path, generation(reached));
+    generation(reached).save(path);
     const std::chrono::duration<double, std::micro> once = std::chrono::steady_clock::now() - start_time;
     const auto longest = static_cast<std::int64_t>(10 * once.count()) + 1000;
     for (int round = 0; round < 50; ++round) {
         const int status = in_child([&] {
             die_in(random.whole(1, longest));
-            for (std::int64_t g = reached + 1;; ++g) save_state(path, generation(g));
+            for (std::int64_t g = reached + 1;; ++g) generation(g).save(path);
         });
         REQUIRE(was_killed(status));
-        const TrainingState found = load_state(path);
+        const TrainingState found = TrainingState::load(path);
         const auto g = found.get<std::int64_t>("generation");
         CHECK(g >= reached);
         CHECK(same(found, generation(g)));
@@ -394,8 +395,9 @@ TEST_CASE("load_state: a file larger than memory throws an Error", "[alone]") {
     std::error_code failed;
     std::filesystem::resize_file(path, std::uintmax_t{1} << 42, failed);  // a sparse file
     if (failed) TALLY_SKIP("this file system has no files of 4 TB");
-    CHECK_THROWS_WITH(load_state(path), "[load_state] cannot read '" + path +
-                                            "': its 4398046511104 bytes are more than this machine's memory");
+    CHECK_THROWS_WITH(TrainingState::load(path),
+                      "[TrainingState::load] cannot read '" + path +
+                          "': its 4398046511104 bytes are more than this machine's memory");
 }
 
 }  // namespace tally::test

@@ -7,7 +7,7 @@
 #include "autograd/support.hpp"
 #include "catch.hpp"
 #include "tally/autograd/tensor.hpp"
-#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 #include "tally/train/batches.hpp"
 #include "tally/train/image_layers.hpp"
 #include "tally/train/micro_batch.hpp"
@@ -23,13 +23,13 @@ template <class S> struct Training {
     explicit Training(Way of) : way(of) {
         if (way == Way::checkpointed) model.checkpoint({.segments = 2});
         if (way == Way::sgd)
-            optimizer = std::make_unique<Sgd<S>>(parameters(model),
+            optimizer = std::make_unique<Sgd<S>>(model.parameters(),
                                                  Sgd<double>::Options{.learning_rate = 0.1, .momentum = 0.9});
         else
             optimizer =
-                std::make_unique<AdamW<S>>(parameters(model), AdamW<double>::Options{.learning_rate = 0.01});
+                std::make_unique<AdamW<S>>(model.parameters(), AdamW<double>::Options{.learning_rate = 0.01});
         if (way == Way::many_numbers) {  // so that parameters have different numbers of updates
-            for (const Var<Array<S>>& p : {parameters(model)[0], parameters(model)[1]})
+            for (const Var<Array<S>>& p : {model.parameters()[0], model.parameters()[1]})
                 p.backward(Array<S>::full(p.shape(), S(1)));
             optimizer->step();
             optimizer->zero_grad();
@@ -42,7 +42,7 @@ template <class S> struct Training {
     }
     void update() {
         for (std::int64_t part = 0; part < 2; ++part) {
-            const Items items = in_order(8).part(4 * part, 4 * part + 4);
+            const Items items = Items::in_order(8).part(4 * part, 4 * part + 4);
             const auto y = model(constant(rows(x, items)), window->begin_micro_batch(4));
             window->add(mse(y, constant(Array<S>::zeros({4, 3}))));
         }
@@ -59,7 +59,7 @@ template <class S> struct Training {
     Sequential<S> model{Linear<S>(5, 6, {1, 0}), BatchNorm<S>(6), Tanh<S>(), Dropout<S>(0.3, 7),
                         Linear<S>(6, 3, {1, 1})};
     std::unique_ptr<Optimizer<S>> optimizer;
-    MovingAverage<S> average{parameters(model)};
+    MovingAverage<S> average{model.parameters()};
     std::unique_ptr<Window<S>> window;
 };
 
@@ -68,7 +68,7 @@ template <class S> struct Training {
 TEMPLATE_TEST_CASE("Window: an update is complete or has no effect if memory runs out", "[alone]", float,
                    double) {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
-    const std::int64_t nodes = live_nodes();
+    const std::int64_t nodes = Node::live_count();
     for (const Way way : {Way::plain, Way::checkpointed, Way::sgd, Way::many_numbers}) {
         std::string before, wanted;
         {
@@ -104,11 +104,11 @@ TEMPLATE_TEST_CASE("Window: an update is complete or has no effect if memory run
             CHECK(places > 70);
         }
     }
-    CHECK(live_nodes() == nodes);
+    CHECK(Node::live_count() == nodes);
 }
 
 TEST_CASE("backward: an allocation that fails leaves no nodes behind") {
-    const std::int64_t nodes = live_nodes();
+    const std::int64_t nodes = Node::live_count();
     const Scalar x = parameter(1.0);
     std::unique_ptr<Scalar> y;
     const std::uint64_t places = fail_each_allocation(
@@ -127,7 +127,7 @@ TEST_CASE("backward: an allocation that fails leaves no nodes behind") {
             CHECK(again.find("a running backward()") == std::string::npos);
             if (!threw) CHECK(x.grad() == 4950);
             y.reset();
-            CHECK(live_nodes() == nodes + 1);
+            CHECK(Node::live_count() == nodes + 1);
         });
     if (!TALLY_ASAN) CHECK(places > 0);
 }

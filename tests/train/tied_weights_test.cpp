@@ -4,14 +4,14 @@
 #include "io/file_testing.hpp"
 #include "tally/io/safetensors.hpp"
 #include "tally/train/layers.hpp"
-#include "tally/train/weights.hpp"
+#include "tally/train/module.hpp"
 
 namespace tally::test {
 namespace {
 
 struct Two : Module<double> {
     Tensor64 a = parameter({1.0, 2.0}), b = parameter({3.0, 4.0});
-    void list(Members<double>& members) override {
+    void list(Members& members) override {
         members.parameter("a", a);
         members.parameter("b", b);
     }
@@ -23,11 +23,11 @@ TEST_CASE("load_weights: two different values for tied weights throw an Error") 
     const Folder folder;
     Two untied, tied;
     tied.b = tied.a;
-    save_weights(folder / "untied", untied, WeightOrder::tally);
-    CHECK_THROWS_WITH(load_weights(folder / "untied", tied), contains("gives 'a' and 'b' different numbers"));
+    untied.save_weights(folder / "untied", WeightOrder::tally);
+    CHECK_THROWS_WITH(tied.load_weights(folder / "untied"), contains("gives 'a' and 'b' different numbers"));
     CHECK(tied.a.value().to_vector() == std::vector<double>{1, 2});
-    save_weights(folder / "tied", tied, WeightOrder::tally);
-    load_weights(folder / "tied", tied);
+    tied.save_weights(folder / "tied", WeightOrder::tally);
+    tied.load_weights(folder / "tied");
 }
 
 }  // namespace tally::test

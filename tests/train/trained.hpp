@@ -20,8 +20,8 @@ public:
     explicit SmallTraining(Trainer<double>::Options options, bool averages = true)
         : model(Linear<double>(4, 6, {1, 0}), BatchNorm<double>(6), Tanh<double>(), Dropout<double>(0.3, 7),
                 Linear<double>(6, 3, {1, 1})),
-          adam(parameters(model), Adam<double>::Options{.learning_rate = 0.01}),
-          average(parameters(model), {.decay = 0.9}),
+          adam(model.parameters(), Adam<double>::Options{.learning_rate = 0.01}),
+          average(model.parameters(), {.decay = 0.9}),
           trainer(model, adam, small_items, loss_of(), with_average(options, averages)) {}
 
     static Trainer<double>::Options options() {
@@ -49,12 +49,12 @@ public:
         const auto append = [&](const Array<double>& array) {
             for (const double number : array.to_vector()) all.push_back(number);
         };
-        for (const detail::Member<double>& member : members(model)) {
+        for (const detail::Member<double>& member : detail::members(model)) {
             if (member.parameter) append(member.parameter.value());
             if (member.buffer) append(*member.buffer);
             if (member.counter) all.push_back(member.counter->item());
         }
-        for (std::size_t i = 0; i < parameters(model).size(); ++i) append(average.value(i));
+        for (std::size_t i = 0; i < model.parameters().size(); ++i) append(average.value(i));
         return all;
     }
 

@@ -6,7 +6,7 @@
 
 #include "catch.hpp"
 #include "folder.hpp"
-#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 #include "train/file_faults.hpp"
 #include "train/killed.hpp"
 #include "train/trained.hpp"
@@ -45,7 +45,7 @@ std::vector<double> end_of(const Trainer<double>::Options& options) {
 }
 
 void check_whole(const std::string& checkpoint) {
-    if (std::filesystem::exists(checkpoint)) REQUIRE_NOTHROW(load_state(checkpoint));
+    if (std::filesystem::exists(checkpoint)) REQUIRE_NOTHROW(TrainingState::load(checkpoint));
 }
 
 }  // namespace

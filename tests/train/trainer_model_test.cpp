@@ -27,7 +27,7 @@ void make(Module<double>& model, Optimizer<double>& optimizer, Trainer<double>::
 
 TEST_CASE("Trainer: saving without a checkpoint file throws an Error") {
     auto model = chain();
-    Sgd<double> sgd(parameters(model), {.learning_rate = 0.1});
+    Sgd<double> sgd(model.parameters(), {.learning_rate = 0.1});
     CHECK_THROWS_WITH(make(model, sgd, {.save_steps = 3}),
                       "[trainer] save_steps = 3 saves nothing without a checkpoint; name the file: "
                       ".checkpoint = \"run.state\"");
@@ -38,7 +38,7 @@ TEST_CASE("Trainer: saving without a checkpoint file throws an Error") {
 
 TEST_CASE("Trainer: two files of the same name throw an Error") {
     auto model = chain();
-    Sgd<double> sgd(parameters(model), {.learning_rate = 0.1});
+    Sgd<double> sgd(model.parameters(), {.learning_rate = 0.1});
     const Folder folder;
     using Options = Trainer<double>::Options;
     const std::vector<std::pair<const char*, std::string Options::*>> files{
@@ -61,17 +61,18 @@ TEST_CASE("Trainer: two files of the same name throw an Error") {
 
 TEST_CASE("Trainer: an optimizer that omits parameters of the model throws an Error unless they are frozen") {
     auto model = chain(), other = chain();
-    Sgd<double> sgd(parameters(model), {.learning_rate = 0.1});
+    Sgd<double> sgd(model.parameters(), {.learning_rate = 0.1});
     for (const bool frozen : {false, true})
         CHECK_THROWS_WITH(make(other, sgd, {.frozen = frozen}),
                           "[trainer] the optimizer steps no parameter of this model; make the optimizer from "
-                          "parameters(model) of the model that the Trainer is given");
+                          "model.parameters() of the model that the Trainer is given");
     CHECK_NOTHROW(make(model, sgd, {}));
     model.add(Linear<double>(1, 1, {.seed = 2}));
-    CHECK_THROWS_WITH(make(model, sgd, {}),
-                      "[trainer] the optimizer does not step the model's '1.weight', '1.bias'; make the "
-                      "optimizer from parameters(model) when the model is complete, or set .frozen = true to "
-                      "leave these as they are");
+    CHECK_THROWS_WITH(
+        make(model, sgd, {}),
+        "[trainer] the optimizer does not step the model's '1.weight', '1.bias'; make the "
+        "optimizer from model.parameters() when the model is complete, or set .frozen = true to "
+        "leave these as they are");
     CHECK_NOTHROW(make(model, sgd, {.frozen = true}));
 }
 

@@ -9,7 +9,7 @@
 #include "catch.hpp"
 #include "folder.hpp"
 #include "io/file_testing.hpp"
-#include "tally/io/state_file.hpp"
+#include "tally/io/training_state.hpp"
 #include "train/trained.hpp"
 
 namespace tally::test {
@@ -23,12 +23,12 @@ struct OneWeight {
     }
     struct Model : Module<double> {
         Tensor64 w = parameter({0.0});
-        void list(Members<double>& members) override { members.parameter("w", w); }
+        void list(Members& members) override { members.parameter("w", w); }
     } model;
     Array<double> x;
     Sgd<double> sgd{{model.w}, {.learning_rate = 1}};
     Trainer<double>::LossOf loss = [this](const Items& items, ForwardPass&) {
-        return make_loss(model.w * constant(rows(x, items)));
+        return Loss(model.w * constant(rows(x, items)));
     };
     double w() const { return model.w.value().item(); }
 };
@@ -68,7 +68,7 @@ TEST_CASE("Trainer: the windows are those of a hand-written loop") {
                                          .seed = 5});
     for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
         window.plan_micro_batches(epoch < 2 ? 3 : 2);
-        for (const Items& micro : split(shuffled(small_items, 5, epoch), 4)) {
+        for (const Items& micro : split(Items::shuffled(small_items, 5, epoch), 4)) {
             window.add(loss(micro, window.begin_micro_batch(micro.count())));
             if (window.full()) window.finish();
         }
@@ -86,7 +86,7 @@ TEST_CASE("Law: micro-batch sizes and accumulation steps with the same windows y
                              std::optional<Checkpointing> checkpointing = {}) {
         Sequential<double> model{Linear<double>(3, 5, {seed, 0}), Tanh<double>(), Dropout<double>(0.4, 2),
                                  Linear<double>(5, 2, {seed, 1})};
-        Sgd<double> sgd(parameters(model), {.learning_rate = 0.1, .momentum = 0.9});
+        Sgd<double> sgd(model.parameters(), {.learning_rate = 0.1, .momentum = 0.9});
         Trainer<double> trainer(model, sgd, items,
                                 [&](const Items& some, ForwardPass& pass) {
                                     return mse(model(constant(rows(x, some)), pass), constant(rows(y, some)));
@@ -99,7 +99,7 @@ TEST_CASE("Law: micro-batch sizes and accumulation steps with the same windows y
                                  .max_grad_norm = 1.0});
         trainer.train();
         std::vector<double> all;
-        for (const Tensor64& p : parameters(model))
+        for (const Tensor64& p : model.parameters())
             for (const double number : p.value().to_vector()) all.push_back(number);
         return all;
     };
@@ -218,13 +218,14 @@ TEST_CASE("save_steps: the state is saved after the given number of updates and 
         one.model, one.sgd, 7,
         [&](const Items& items, ForwardPass& pass) {
             const bool there = std::filesystem::exists(path);
-            saved_updates.push_back(there ? load_state(path).get<std::int64_t>("window/updates") : -1);
+            saved_updates.push_back(there ? TrainingState::load(path).get<std::int64_t>("window/updates")
+                                          : -1);
             return one.loss(items, pass);
         },
         {.per_device_batch_size = 1, .num_train_epochs = 2, .checkpoint = path, .save_steps = 3});
     trainer.train();
     CHECK(saved_updates == std::vector<std::int64_t>{-1, -1, -1, 3, 3, 3, 6, 7, 7, 9, 9, 9, 12, 12});
-    CHECK(load_state(path).get<std::int64_t>("window/updates") == 14);
+    CHECK(TrainingState::load(path).get<std::int64_t>("window/updates") == 14);
 }
 
 TEST_CASE("logging_steps: metrics have a line for the given number of updates") {
@@ -394,14 +395,14 @@ TEST_CASE("Law: evaluate() weighs items equally for every batch size") {
         right += std::max_element(row.begin(), row.end()) - row.begin() == wanted[i];
         ++count;
     }
-    const auto found = evaluate<double>(labels, random.whole(1, items),
-                                        [&](const Items& some) { return model(constant(rows(x, some))); },
-                                        {.ignore = ignored});
+    const auto found = Trainer<double>::evaluate(
+        labels, random.whole(1, items), [&](const Items& some) { return model(constant(rows(x, some))); },
+        {.ignore = ignored});
     CHECK(std::abs(found.loss - whole.mean().item()) < 1e-13);
     CHECK(found.accuracy == right / count);
     CHECK(found.count == static_cast<std::int64_t>(count));
     const double loss =
-        evaluate<double>(items, random.whole(1, items), [&](const Items& some, ForwardPass& pass) {
+        Trainer<double>::evaluate(items, random.whole(1, items), [&](const Items& some, ForwardPass& pass) {
             CHECK_FALSE(pass.training);
             return cross_entropy(model(constant(rows(x, some)), pass), rows(labels, some),
                                  {.ignore = ignored});
@@ -428,7 +429,7 @@ TEST_CASE("Trainer: invalid options throw an Error") {
     CHECK_THROWS_WITH(
         Trainer<double>(no_chain, one.sgd, 2, one.loss, {.gradient_checkpointing = Checkpointing()}),
         "[trainer] gradient_checkpointing: the model has no Sequential that could be cut into segments");
-    CHECK_THROWS_WITH(evaluate<double>(0, 2, one.loss),
+    CHECK_THROWS_WITH(Trainer<double>::evaluate(0, 2, one.loss),
                       "[evaluate] the data set has no items; give at least one");
 }
 

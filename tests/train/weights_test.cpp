@@ -1,6 +1,6 @@
 // Tests of save_weights() and load_weights(): PyTorch's files are loaded and written byte by byte, and errors
 // name the weights and leave the model unchanged.
-#include "tally/train/weights.hpp"
+#include "tally/train/module.hpp"
 
 #include "autograd/support.hpp"
 #include "catch.hpp"
@@ -31,7 +31,7 @@ template <class S> Sequential<S> network(std::uint64_t seed) {
 
 template <class S> std::vector<Array<S>> values(Module<S>& model) {
     std::vector<Array<S>> all;
-    for (const detail::Member<S>& member : members(model))
+    for (const detail::Member<S>& member : detail::members(model))
         all.push_back((member.buffer ? *member.buffer : member.parameter.value()).clone());
     return all;
 }
@@ -47,8 +47,8 @@ TEST_CASE("load_weights: PyTorch's weights are loaded and written byte by byte, 
     Sequential<double> mlp = network<double>(1);
     SelfAttention<double> attention(8, 2, {1, 0});
     const auto check = [&](Module<double>& model, const std::string& name) {
-        load_weights(layers + name, model, WeightOrder::pytorch);
-        save_weights(folder / name, model, WeightOrder::pytorch);
+        model.load_weights(layers + name, WeightOrder::pytorch);
+        model.save_weights(folder / name, WeightOrder::pytorch);
         detail::Safetensors written = detail::load_safetensors(folder / name);
         CHECK(written.metadata.erase("tally.crc64") + written.metadata.erase("tally.checksum") == 2);
         CHECK(detail::safetensors_bytes(written) == read_bytes(layers + name));
@@ -62,11 +62,11 @@ TEMPLATE_TEST_CASE("save_weights: weights are loaded bit by bit in either order"
     const Folder folder;
     Sequential<TestType> saved = network<TestType>(1), loaded = network<TestType>(2);
     REQUIRE_FALSE(same_values(values(saved), values(loaded)));
-    const auto handles = parameters(loaded);
-    save_weights(folder / "w", saved, order);
-    load_weights(folder / "w", loaded, order);
+    const auto handles = loaded.parameters();
+    saved.save_weights(folder / "w", order);
+    loaded.load_weights(folder / "w", order);
     CHECK(same_values(values(saved), values(loaded)));
-    CHECK(same_bits(handles[0].value(), parameters(saved)[0].value()));  // in place
+    CHECK(same_bits(handles[0].value(), saved.parameters()[0].value()));  // in place
 
     const detail::Safetensors file = detail::load_safetensors(folder / "w");
     CHECK(std::get<Array<TestType>>(file.tensors.at("1.weight")).shape() ==
@@ -78,7 +78,7 @@ TEST_CASE("load_weights: the error lists all weights that do not fit, and the mo
     const std::string path = folder / "w";
     Sequential<double> model = network<double>(1);
     const auto before = values(model);
-    save_weights(path, model);
+    model.save_weights(path);
     detail::Safetensors good = detail::load_safetensors(path);
     for (auto& [name, tensor] : good.tensors) {  // other numbers, so that a loaded number would show
         auto& array = std::get<Array<double>>(tensor);
@@ -86,7 +86,7 @@ TEST_CASE("load_weights: the error lists all weights that do not fit, and the mo
     }
     const auto message = [&](const std::map<std::string, detail::AnyArray>& tensors) {
         detail::save_safetensors(path, tensors, good.metadata);
-        const std::string words = message_of([&] { load_weights(path, model); });
+        const std::string words = message_of([&] { model.load_weights(path); });
         CHECK(same_values(values(model), before));
         const std::string start = "[load_weights] '" + path + "' does not fit the model: ";
         return words.rfind(start, 0) == 0 ? words.substr(start.size()) : words;
@@ -121,28 +121,28 @@ TEST_CASE("load_weights: the error lists all weights that do not fit, and the mo
         "model has "
         "no 'lr'");
     detail::save_safetensors(path, good.tensors, good.metadata);
-    CHECK_NOTHROW(load_weights(path, model));
+    CHECK_NOTHROW(model.load_weights(path));
 }
 
 TEST_CASE("load_weights: weights in the other order throw an Error, even if the matrices are square") {
     const Folder folder;
     const std::string path = folder / "w";
     Linear<float> model(3, 3, {1, 0});
-    save_weights(path, model, WeightOrder::pytorch);
+    model.save_weights(path, WeightOrder::pytorch);
     CHECK_THROWS_WITH(
-        load_weights(path, model),
+        model.load_weights(path),
         "[load_weights] '" + path +
             "' holds weights in the other order ('format' is 'pt'); load it with WeightOrder::pytorch");
-    save_weights(path, model);
-    CHECK_THROWS_WITH(load_weights(path, model, WeightOrder::pytorch),
+    model.save_weights(path);
+    CHECK_THROWS_WITH(model.load_weights(path, WeightOrder::pytorch),
                       contains("('format' is 'tally'); load it with WeightOrder::tally"));
     const detail::Safetensors file = detail::load_safetensors(path);
     for (const char* word : {"tf", "", "PT"}) {
         detail::save_safetensors(path, file.tensors, {{"format", word}});
-        CHECK_THROWS_WITH(load_weights(path, model),
+        CHECK_THROWS_WITH(model.load_weights(path),
                           contains("does not declare the order of its weights ('format' is '" +
                                    std::string(word) + "'); name it: WeightOrder::pytorch"));
-        CHECK_NOTHROW(load_weights(path, model, WeightOrder::pytorch));
+        CHECK_NOTHROW(model.load_weights(path, WeightOrder::pytorch));
     }
 }
 
@@ -155,21 +155,21 @@ TEST_CASE("load_weights: PyTorch's weights without metadata require an explicit 
     detail::save_safetensors(path, {{"0.weight", as_pytorch}});
     Sequential<float> model(Linear<float>(2, 2, {1, 0}, {.bias = false}));
     const auto before = values(model);
-    CHECK_THROWS_WITH(load_weights(path, model),
+    CHECK_THROWS_WITH(model.load_weights(path),
                       "[load_weights] '" + path +
                           "' does not declare the order of its weights (its metadata has no 'format'); name "
                           "it: WeightOrder::pytorch where a matrix is (out, in), as PyTorch saves it, "
                           "WeightOrder::tally where it is (in, out)");
     CHECK(same_values(values(model), before));
-    load_weights(path, model, WeightOrder::pytorch);
+    model.load_weights(path, WeightOrder::pytorch);
     CHECK(model(constant(Array<float>({1, 2}, {1, 10}))).value().to_vector() == std::vector<float>{21, 43});
-    load_weights(path, model, WeightOrder::tally);
+    model.load_weights(path, WeightOrder::tally);
     CHECK(model(constant(Array<float>({1, 2}, {1, 10}))).value().to_vector() == std::vector<float>{31, 42});
 
     detail::save_safetensors(path, {{"0.weight", Array<float>({3, 2}, {1, 2, 3, 4, 5, 6})}});  // not square
     Sequential<float> wide(Linear<float>(2, 3, {1, 0}, {.bias = false}));
-    CHECK_THROWS_WITH(load_weights(path, wide), contains("name it: WeightOrder::pytorch"));
-    CHECK_NOTHROW(load_weights(path, wide, WeightOrder::pytorch));
+    CHECK_THROWS_WITH(wide.load_weights(path), contains("name it: WeightOrder::pytorch"));
+    CHECK_NOTHROW(wide.load_weights(path, WeightOrder::pytorch));
 }
 
 TEST_CASE("load_weights: a file with any bit changed, or truncated anywhere, throws an Error") {
@@ -177,7 +177,7 @@ TEST_CASE("load_weights: a file with any bit changed, or truncated anywhere, thr
     const Folder folder;
     const std::string path = folder / "w";
     Sequential<float> model(Linear<float>(3, 2, {1, 0}), LayerNorm<float>(2));
-    save_weights(path, model, order);
+    model.save_weights(path, order);
     const std::string whole = read_bytes(path);
     REQUIRE_NOTHROW(detail::parse_safetensors(as_bytes(whole), "w"));
     const auto accepted = [&](const std::string& bytes) {
@@ -204,7 +204,7 @@ TEST_CASE("load_weights: a file with any bit changed, or truncated anywhere, thr
                       contains("the metadata has 'tally.checksum', but no 'tally.crc64'"));
     file.metadata.erase("tally.checksum");
     detail::save_safetensors(path, file.tensors, file.metadata);
-    CHECK_NOTHROW(load_weights(path, model, order));
+    CHECK_NOTHROW(model.load_weights(path, order));
 }
 
 }  // namespace tally::test

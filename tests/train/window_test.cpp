@@ -52,7 +52,7 @@ struct RandomProblem {
         if (kind == 0) return mse(y, Tensor64(target.slice_rows(from, to)));
         const Tensor64 weight = weights.slice_rows(from, to);
         const Tensor64 out(Array<double>::full({}, static_cast<double>(y.shape()[1])));
-        return {sum(squared_difference(y, Tensor64(target.slice_rows(from, to))) * weight),
+        return {sum(detail::squared_difference(y, Tensor64(target.slice_rows(from, to))) * weight),
                 sum(weight) * out};
     }
 };
@@ -163,7 +163,7 @@ struct One {
     Sgd<double> sgd{{w}, {.learning_rate = 1}};
     Loss<Array<double>> loss(std::vector<double> x) const {
         const Tensor64 data(Array<double>({static_cast<std::int64_t>(x.size())}, x));
-        return make_loss(w * data);
+        return Loss(w * data);
     }
     double gradient_of_step(double before = 1) const { return before - w.value().item(); }
 };
@@ -176,7 +176,7 @@ TEST_CASE("Window: with an announced total the gradient has the full batch's bit
         const Array<float> x = r.array<float>({16, 5});
         const Tensor w = parameter(Array<float>::full({5, 3}, 0.25f)), same = parameter(w.value().clone());
         const auto loss = [](const Tensor& data, const Tensor& weights) {
-            return make_loss(matmul(data, weights));
+            return Loss(matmul(data, weights));
         };
         loss(x, same).mean().backward();
         Sgd<float> sgd({w}, {.learning_rate = 1});
@@ -387,7 +387,7 @@ TEST_CASE("Window: averages that are swapped in throw an Error before anything c
         all.push_back(adam.learning_rate());
         return all;
     };
-    const auto add = [&] { window.add(make_loss(w * w)); };
+    const auto add = [&] { window.add(Loss(w * w)); };
     add();
     window.finish();
     average.swap();
@@ -420,18 +420,19 @@ TEST_CASE("Accumulate: it steps at every N-th call, with the mean or the sum of 
     }
 }
 
-TEST_CASE("AccumulationSteps: the number of micro-batches may change with the epoch") {
-    const AccumulationSteps steps({{0, 8}, {4, 2}});
+TEST_CASE("detail::AccumulationSteps: the number of micro-batches may change with the epoch") {
+    const detail::AccumulationSteps steps({{0, 8}, {4, 2}});
     std::vector<std::int64_t> each;
     for (int epoch = 0; epoch < 5; ++epoch) each.push_back(steps.at(epoch));
     CHECK(each == std::vector<std::int64_t>{8, 8, 8, 8, 2});
-    CHECK(AccumulationSteps(4).at(100) == 4);
-    CHECK(AccumulationSteps({{3, 5}}).at(2) == 1);
-    CHECK_THROWS_WITH(AccumulationSteps(std::map<std::int64_t, std::int64_t>{}),
+    CHECK(detail::AccumulationSteps(4).at(100) == 4);
+    CHECK(detail::AccumulationSteps({{3, 5}}).at(2) == 1);
+    CHECK_THROWS_WITH(detail::AccumulationSteps(std::map<std::int64_t, std::int64_t>{}),
                       contains("no steps are given"));
-    CHECK_THROWS_WITH(AccumulationSteps(0), contains("at least one micro-batch; from epoch 0 on 0"));
-    CHECK_THROWS_WITH(AccumulationSteps({{0, 2}, {1, -3}}), contains("from epoch 1 on -3"));
-    CHECK_THROWS_WITH(AccumulationSteps({{-1, 2}}), contains("epochs are numbered from 0; -1 is not one"));
+    CHECK_THROWS_WITH(detail::AccumulationSteps(0), contains("at least one micro-batch; from epoch 0 on 0"));
+    CHECK_THROWS_WITH(detail::AccumulationSteps({{0, 2}, {1, -3}}), contains("from epoch 1 on -3"));
+    CHECK_THROWS_WITH(detail::AccumulationSteps({{-1, 2}}),
+                      contains("epochs are numbered from 0; -1 is not one"));
 }
 
 }  // namespace tally::test

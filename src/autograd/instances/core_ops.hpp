@@ -43,13 +43,12 @@
     WORD template Var<Array<S>> constant(Array<S>); \
     WORD template Var<Array<S>> constant(std::initializer_list<S>); \
     WORD template Var<Array<S>> constant(const Var<Array<S>>&); \
-    WORD template Var<Array<S>> detach(const Var<Array<S>>&); \
     WORD template std::vector<Array<S>> detail::gradients(const Var<Array<S>>&, const Array<S>*, const std::vector<Var<Array<S>>>&); \
-    WORD template Var<Array<S>> full(const Shape&, double, const TensorOptions&); \
-    WORD template Var<Array<S>> arange(std::int64_t, const TensorOptions&); \
-    WORD template Var<Array<S>> eye(std::int64_t, const TensorOptions&); \
-    WORD template Var<Array<S>> randn(const Shape&, const TensorOptions&); \
-    WORD template Var<Array<S>> uniform(const Shape&, double, double, const TensorOptions&); \
+    WORD template Var<Array<S>> full(const Shape&, double, const detail::TensorOptions&); \
+    WORD template Var<Array<S>> arange(std::int64_t, const detail::TensorOptions&); \
+    WORD template Var<Array<S>> eye(std::int64_t, const detail::TensorOptions&); \
+    WORD template Var<Array<S>> randn(const Shape&, const detail::TensorOptions&); \
+    WORD template Var<Array<S>> uniform(const Shape&, double, double, const detail::TensorOptions&); \
     WORD template std::ostream& operator<<(std::ostream&, const Var<Array<S>>&); \
     WORD template void sgd_step(const std::vector<Var<Array<S>>>&, double); \
     WORD template Var<Array<S>> operator+(Var<Array<S>>, Var<Array<S>>); \
@@ -59,7 +58,7 @@
     WORD template Var<Array<S>> pow(Var<Array<S>>, Var<Array<S>>); \
     WORD template Var<Array<S>> maximum(Var<Array<S>>, Var<Array<S>>); \
     WORD template Var<Array<S>> minimum(Var<Array<S>>, Var<Array<S>>); \
-    WORD template Var<Array<S>> squared_difference(Var<Array<S>>, Var<Array<S>>); \
+    WORD template Var<Array<S>> detail::squared_difference(Var<Array<S>>, Var<Array<S>>); \
     TALLY_NUMBER_INSTANCES(WORD, S, int) \
     TALLY_NUMBER_INSTANCES(WORD, S, float) \
     TALLY_NUMBER_INSTANCES(WORD, S, double) \
@@ -79,7 +78,7 @@
     WORD template Var<Array<S>> sin(Var<Array<S>>); \
     WORD template Var<Array<S>> cos(Var<Array<S>>); \
     WORD template Var<Array<S>> clamp(Var<Array<S>>, double, double); \
-    WORD template Var<Array<S>> matmul(Var<Array<S>>, Var<Array<S>>, const Transpose&); \
+    WORD template Var<Array<S>> matmul(Var<Array<S>>, Var<Array<S>>, const detail::TransposeOptions&); \
     WORD template Var<Array<S>> linear(Var<Array<S>>, Var<Array<S>>, Var<Array<S>>); \
     WORD template Var<Array<S>> linear_relu(Var<Array<S>>, Var<Array<S>>, Var<Array<S>>); \
     WORD template Var<Array<S>> linear(Var<Array<S>>, Var<Array<S>>); \
@@ -94,15 +93,15 @@
     WORD template std::vector<Var<Array<S>>> split(const Var<Array<S>>&, const std::vector<std::int64_t>&); \
     WORD template std::vector<Var<Array<S>>> split(const Var<Array<S>>&, std::int64_t); \
     WORD template Var<Array<S>> rows(Var<Array<S>>, const Array<std::int32_t>&); \
-    WORD template Var<Array<S>> sum(Var<Array<S>>, const AxesArg&, const Reduce&); \
-    WORD template Var<Array<S>> mean(Var<Array<S>>, const AxesArg&, const Reduce&); \
-    WORD template Var<Array<S>> max(Var<Array<S>>, const AxesArg&, const Reduce&); \
-    WORD template Var<Array<S>> logsumexp(Var<Array<S>>, const AxesArg&, const Reduce&); \
-    WORD template Var<Array<S>> var(Var<Array<S>>, const AxesArg&, const Variance&); \
-    WORD template Var<Array<S>> prod(Var<Array<S>>, const AxesArg&, const Reduce&); \
+    WORD template Var<Array<S>> sum(Var<Array<S>>, const detail::AxesArg&, const detail::ReduceOptions&); \
+    WORD template Var<Array<S>> mean(Var<Array<S>>, const detail::AxesArg&, const detail::ReduceOptions&); \
+    WORD template Var<Array<S>> max(Var<Array<S>>, const detail::AxesArg&, const detail::ReduceOptions&); \
+    WORD template Var<Array<S>> logsumexp(Var<Array<S>>, const detail::AxesArg&, const detail::ReduceOptions&); \
+    WORD template Var<Array<S>> var(Var<Array<S>>, const detail::AxesArg&, const detail::VarianceOptions&); \
+    WORD template Var<Array<S>> prod(Var<Array<S>>, const detail::AxesArg&, const detail::ReduceOptions&); \
     WORD template Var<Array<S>> cumsum(Var<Array<S>>, std::int64_t); \
-    WORD template Array<std::int32_t> argmax(const Var<Array<S>>&, std::int64_t, const Reduce&); \
-    WORD template Var<Array<S>> squeeze(Var<Array<S>>, const AxesArg&); \
+    WORD template Array<std::int32_t> argmax(const Var<Array<S>>&, std::int64_t, const detail::ReduceOptions&); \
+    WORD template Var<Array<S>> squeeze(Var<Array<S>>, const detail::AxesArg&); \
     WORD template Var<Array<S>> unsqueeze(Var<Array<S>>, std::int64_t); \
     WORD template Var<Array<S>> stack(std::vector<Var<Array<S>>>, std::int64_t); \
     WORD template Var<Array<S>> softmax(Var<Array<S>>, std::int64_t); \
@@ -110,7 +109,7 @@
     WORD template struct Loss<Array<S>>; \
     WORD template Loss<Array<S>> mse(Var<Array<S>>, Var<Array<S>>); \
     WORD template Loss<Array<S>> binary_cross_entropy(Var<Array<S>>, Var<Array<S>>); \
-    WORD template Loss<Array<S>> cross_entropy(Var<Array<S>>, const Array<std::int32_t>&, const CrossEntropyOptions&); \
+    WORD template Loss<Array<S>> cross_entropy(Var<Array<S>>, const Array<std::int32_t>&, const detail::CrossEntropyOptions&); \
     WORD template Loss<Array<S>> info_nce(Var<Array<S>>, Var<Array<S>>, double);
 // clang-format on
 

@@ -14,59 +14,59 @@ namespace detail {
 // batch_norm() returns the result and the statistics of the batch in training.
 template <class S> struct BatchNormed {
     Var<Array<S>> y;
-    BatchStatistics<S> batch;  // for RunningStatistics::commit after the update
+    detail::BatchStatistics<S> batch;  // for RunningStatistics::commit after the update
 };
 
 template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                                    const Array<S>& mean, const Array<S>& variance, double eps,
-                                                   bool own_statistics, const ReduceAxes& fold) {
+                                                   bool own_statistics, const ReduceAxes& axes) {
     const Array<S> rstd =
         map(functor::NumberOver{1}, map(functor::Sqrt{}, map(functor::AddNumber{eps}, variance)));
-    Array<S> y = empty_like(x.value());
-    kernels_for("batch_norm", x.value(), gain.value(), bias.value(), mean)
+    Array<S> y = Array<S>::empty_like(x.value());
+    detail::kernels_for("batch_norm", x.value(), gain.value(), bias.value(), mean)
         .batch_norm(x.value().data(), mean.data(), rstd.data(), gain.value().data(), bias.value().data(),
-                    y.raw(), fold);
+                    y.raw(), axes);
     const bool needs_dx = x.requires_grad(), needs_sum = gain.requires_grad() || (own_statistics && needs_dx);
     return record<"batch_norm">(
         std::move(y),
         std::tuple(save_if(needs_sum, x.value()), save_if(needs_sum, mean),
                    save_if(needs_sum || needs_dx, rstd), save_if(needs_dx, gain.value())),
-        [fold, own_statistics](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
+        [axes, own_statistics](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
                                const Array<S>& saved_mean, const Array<S>& saved_rstd,
                                const Array<S>& saved_gain) {
-            const Kernels<S>& kernel = kernels_for("batch_norm", dy);
-            const Shape features{static_cast<std::int64_t>(fold.reduced)};
+            const Kernels<S>& kernel = detail::kernels_for("batch_norm", dy);
+            const Shape features{static_cast<std::int64_t>(axes.reduced)};
             Array<S> sum_dy, sum_dy_xhat;
             if (to.needs_grad(1) || (own_statistics && to.needs_grad(0))) {
                 sum_dy = Array<S>::empty(features, dy.device());
                 sum_dy_xhat = Array<S>::empty(features, dy.device());
                 kernel.batch_norm_back_sums(dy.data(), saved_x.data(), saved_mean.data(), saved_rstd.data(),
-                                            sum_dy.raw(), sum_dy_xhat.raw(), fold);
+                                            sum_dy.raw(), sum_dy_xhat.raw(), axes);
             }
             if (to.needs_grad(0))
                 kernel.batch_norm_back(dy.data(), saved_x.data(), saved_mean.data(), saved_rstd.data(),
                                        saved_gain.data(), own_statistics ? sum_dy.data() : nullptr,
-                                       sum_dy_xhat.data(), output_buffer(to.into(0)), fold);
+                                       sum_dy_xhat.data(), detail::output_buffer(to.into(0)), axes);
             if (to.needs_grad(1)) to.add(1, sum_dy_xhat);
             if (to.needs_grad(2)) {
                 // The gradient of the bias is the sum of dy over each feature.
-                const Shape whole{static_cast<std::int64_t>(fold.outer), features[0],
-                                  static_cast<std::int64_t>(fold.inner)};
+                const Shape whole{static_cast<std::int64_t>(axes.outer), features[0],
+                                  static_cast<std::int64_t>(axes.inner)};
                 kernel.scatter(broadcast_index(whole, Shape{features[0], 1}), dy.data(),
-                               output_buffer(to.into(2)));
+                               detail::output_buffer(to.into(2)));
             }
         },
         std::move(x), std::move(gain), std::move(bias));
 }
 
 // Returns the statistics of each feature of x (items, features, ...). Throws if gain or bias do not fit x.
-template <class S>
-BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain, const Array<S>& bias) {
-    const ReduceAxes fold = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
-    BatchStatistics<S> batch{empty_like(gain), empty_like(gain),
-                             static_cast<double>(fold.outer * fold.inner)};
-    kernels_for("batch_norm", x.value(), gain)
-        .batch_moments(x.value().data(), batch.mean.raw(), batch.variance.raw(), fold);
+template <class S> detail::BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain,
+                                                               const Array<S>& bias) {
+    const ReduceAxes axes = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
+    detail::BatchStatistics<S> batch{Array<S>::empty_like(gain), Array<S>::empty_like(gain),
+                                     static_cast<double>(axes.outer * axes.inner)};
+    detail::kernels_for("batch_norm", x.value(), gain)
+        .batch_moments(x.value().data(), batch.mean.raw(), batch.variance.raw(), axes);
     return batch;
 }
 }  // namespace detail
@@ -75,26 +75,26 @@ BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain
 // Commit the returned statistics once per update.
 template <class S> detail::BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                                      double eps = 1e-5) {
-    const detail::ReduceAxes fold = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
+    const detail::ReduceAxes axes = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
     detail::require_valid_eps("batch_norm", eps, x.shape());
-    const std::size_t count = fold.outer * fold.inner;
+    const std::size_t count = axes.outer * axes.inner;
     if (count == 1)
         throw Error("[batch_norm] one value a feature has no variance: " + to_string(x.shape()) +
                     "; evaluation takes running statistics");
-    BatchStatistics<S> batch = detail::batch_statistics(x, gain.value(), bias.value());
+    detail::BatchStatistics<S> batch = detail::batch_statistics(x, gain.value(), bias.value());
     Var<Array<S>> y = detail::record_batch_norm(std::move(x), std::move(gain), std::move(bias), batch.mean,
-                                                batch.variance, eps, true, fold);
+                                                batch.variance, eps, true, axes);
     return {std::move(y), std::move(batch)};
 }
 
 // Normalises x by the running statistics, which are constants, for evaluation.
 template <class S> Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                             const RunningStatistics<S>& running, double eps = 1e-5) {
-    const detail::ReduceAxes fold = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
+    const detail::ReduceAxes axes = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
     detail::plan_batch_norm(x.shape(), running.mean.shape(), running.variance.shape());
     detail::require_valid_eps("batch_norm", eps, x.shape());
     return detail::record_batch_norm(std::move(x), std::move(gain), std::move(bias), running.mean,
-                                     running.variance, eps, false, fold);
+                                     running.variance, eps, false, axes);
 }
 
 }  // namespace tally

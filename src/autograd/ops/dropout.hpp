@@ -30,14 +30,14 @@ template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const detail
     const auto items = static_cast<std::size_t>(x.shape()[0]);
     const std::size_t width = detail::stride_of(x.shape(), 0);
     const S scale = p == 1 ? S(0) : static_cast<S>(1 / (1 - p));
-    Array<S> y = empty_like(x.value());
-    kernels_for("dropout", x.value())
+    Array<S> y = Array<S>::empty_like(x.value());
+    detail::kernels_for("dropout", x.value())
         .dropout(x.value().data(), mask, scale, {y.raw(), Write::set}, items, width);
     return record<"dropout">(
         std::move(y), save(),
         [mask, scale, items, width](GradInputs<Array<S>> to, const Array<S>& dy) {
-            kernels_for("dropout", dy)
-                .dropout(dy.data(), mask, scale, output_buffer(to.into(0)), items, width);
+            detail::kernels_for("dropout", dy)
+                .dropout(dy.data(), mask, scale, detail::output_buffer(to.into(0)), items, width);
         },
         std::move(x));
 }

@@ -103,7 +103,9 @@ template <class T> Var<T> operator/(Var<T> a, Var<T> b) { return apply(functor::
 template <class T> Var<T> pow(Var<T> a, Var<T> b) { return apply(functor::Pow{}, std::move(a), std::move(b)); }
 template <class T> Var<T> maximum(Var<T> a, Var<T> b) { return apply(functor::Maximum{}, std::move(a), std::move(b)); }
 template <class T> Var<T> minimum(Var<T> a, Var<T> b) { return apply(functor::Minimum{}, std::move(a), std::move(b)); }
+namespace detail {
 template <class T> Var<T> squared_difference(Var<T> a, Var<T> b) { return apply(functor::SquaredDifference{}, std::move(a), std::move(b)); }
+}  // namespace detail
 
 template <class T> Var<T> operator+(Var<T> a, detail::PlainArray<T> b) { return std::move(a) + Var<T>(std::move(b)); }
 template <class T> Var<T> operator+(detail::PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) + std::move(b); }

@@ -31,7 +31,7 @@ template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std
     const Device device = weight.value().device();
     Array<std::int32_t> on_device = indices.to(device);
     Array<S> y = Array<S>::empty(Shape(extents), device);
-    kernels_for("embedding", weight.value())
+    detail::kernels_for("embedding", weight.value())
         .rows(weight.value().data(), on_device.data(), y.raw(), count, width);
     if (padding) {
         std::vector<std::int32_t> without_padding = indices.to_vector();
@@ -43,8 +43,8 @@ template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std
         std::move(y), save(on_device),
         [count, height, width](GradInputs<Array<S>> to, const Array<S>& dy,
                                const Array<std::int32_t>& saved) {
-            kernels_for("embedding", dy)
-                .rows_back(dy.data(), saved.data(), output_buffer(to.into(0)), count, height, width);
+            detail::kernels_for("embedding", dy)
+                .rows_back(dy.data(), saved.data(), detail::output_buffer(to.into(0)), count, height, width);
         },
         std::move(weight));
 }

@@ -16,7 +16,8 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
 }
 
 // Multiplies vectors, matrices or batches that broadcast. {.transpose_b = true}: b is stored transposed.
-template <class S> Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const Transpose& options = {}) {
+template <class S>
+Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const detail::TransposeOptions& options = {}) {
     const auto plan = detail::plan_product("matmul", a.shape(), b.shape(), options);
     if (plan.batch.rank > 0) return detail::matmul_batched(plan, std::move(a), std::move(b));
     Array<S> y = Array<S>::empty(plan.shape, a.value().device());
@@ -27,12 +28,12 @@ template <class S> Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const 
         [p = plan.product](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_a,
                            const Array<S>& saved_b) {
             if (to.needs_grad(0)) {
-                const Into<S[]> da = output_buffer(to.into(0));
+                const Into<S[]> da = detail::output_buffer(to.into(0));
                 p.transpose_a ? detail::multiply(detail::product_for_a(p), saved_b, dy, da)
                               : detail::multiply(detail::product_for_a(p), dy, saved_b, da);
             }
             if (to.needs_grad(1)) {
-                const Into<S[]> db = output_buffer(to.into(1));
+                const Into<S[]> db = detail::output_buffer(to.into(1));
                 p.transpose_b ? detail::multiply(detail::product_for_b(p), dy, saved_a, db)
                               : detail::multiply(detail::product_for_b(p), saved_a, dy, db);
             }
@@ -45,11 +46,11 @@ template <class T> void matmul(Var<T>, Var<T>, detail::Arithmetic auto,
 
 namespace detail {
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b) {
-    using MatrixNumbers = std::array<std::size_t, 3>;
+    using MatrixIndices = std::array<std::size_t, 3>;
     Array<S> y = Array<S>::empty(plan.shape, a.value().device());
     multiply_each<S>(plan.batch, plan.product, a.value(), b.value(), {y.raw(), Write::set},
                      [](std::size_t i, std::size_t j, std::size_t out) {
-                         return MatrixNumbers{i, j, out};
+                         return MatrixIndices{i, j, out};
                      });
     return record<"matmul">(
         std::move(y),
@@ -60,22 +61,22 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
                 const Into<S[]> da = summed_output_buffer(to.into(0), batch.size, batch.operand_size[0]);
                 if (p.transpose_a)
                     multiply_each<S>(batch, product_for_a(p), saved_b, dy, da, [](auto i, auto j, auto out) {
-                        return MatrixNumbers{j, out, i};
+                        return MatrixIndices{j, out, i};
                     });
                 else
                     multiply_each<S>(batch, product_for_a(p), dy, saved_b, da, [](auto i, auto j, auto out) {
-                        return MatrixNumbers{out, j, i};
+                        return MatrixIndices{out, j, i};
                     });
             }
             if (to.needs_grad(1)) {
                 const Into<S[]> db = summed_output_buffer(to.into(1), batch.size, batch.operand_size[1]);
                 if (p.transpose_b)
                     multiply_each<S>(batch, product_for_b(p), dy, saved_a, db, [](auto i, auto j, auto out) {
-                        return MatrixNumbers{out, i, j};
+                        return MatrixIndices{out, i, j};
                     });
                 else
                     multiply_each<S>(batch, product_for_b(p), saved_a, dy, db, [](auto i, auto j, auto out) {
-                        return MatrixNumbers{i, out, j};
+                        return MatrixIndices{i, out, j};
                     });
             }
         },
@@ -87,7 +88,7 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
 template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
     const auto plan = detail::plan_linear("linear", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
-    kernels_for("linear", x.value(), w.value(), bias.value())
+    detail::kernels_for("linear", x.value(), w.value(), bias.value())
         .linear(x.value().data(), w.value().data(), bias.value().data(), y.raw(), plan.rows, plan.out,
                 plan.in);
     return record<"linear">(
@@ -96,12 +97,14 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Ar
         [rows = plan.rows, in = plan.in, out = plan.out](GradInputs<Array<S>> to, const Array<S>& dy,
                                                          const Array<S>& saved_x, const Array<S>& saved_w) {
             if (to.needs_grad(0))
-                detail::multiply({rows, in, out, false, true}, dy, saved_w, output_buffer(to.into(0)));
+                detail::multiply({rows, in, out, false, true}, dy, saved_w,
+                                 detail::output_buffer(to.into(0)));
             if (to.needs_grad(1))
                 detail::accumulate_weight_grad({in, out, rows, true, false}, saved_x, dy, to, 1);
             if (to.needs_grad(2))
-                kernels_for("linear", dy)
-                    .sum(dy.data(), output_buffer(to.into(2)), detail::ReduceAxes{1, rows, out, true});
+                detail::kernels_for("linear", dy)
+                    .sum(dy.data(), detail::output_buffer(to.into(2)),
+                         detail::ReduceAxes{1, rows, out, true});
         },
         std::move(x), std::move(w), std::move(bias));
 }
@@ -110,7 +113,7 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Ar
 template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
     const auto plan = detail::plan_linear("linear_relu", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
-    kernels_for("linear_relu", x.value(), w.value(), bias.value())
+    detail::kernels_for("linear_relu", x.value(), w.value(), bias.value())
         .linear_relu(x.value().data(), w.value().data(), bias.value().data(), y.raw(), plan.rows, plan.out,
                      plan.in);
     return record<"linear_relu">(
@@ -120,13 +123,14 @@ template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, V
         [rows = plan.rows, in = plan.in, out = plan.out](GradInputs<Array<S>> to, const Array<S>& dy,
                                                          const Array<S>& saved_y, const Array<S>& saved_x,
                                                          const Array<S>& saved_w) {
-            Array<S> dz = to.can_reuse_dy() && detail::can_be_overwritten(dy) ? dy : empty_like(dy);
+            Array<S> dz = to.can_reuse_dy() && detail::can_be_overwritten(dy) ? dy : Array<S>::empty_like(dy);
             const Into<S[]> dbias =
-                to.needs_grad(2) ? output_buffer(to.into(2)) : Into<S[]>{nullptr, Write::set};
-            kernels_for("linear_relu", dy)
+                to.needs_grad(2) ? detail::output_buffer(to.into(2)) : Into<S[]>{nullptr, Write::set};
+            detail::kernels_for("linear_relu", dy)
                 .relu_bias_back(dy.data(), saved_y.data(), dz.raw(), dbias, rows, out);
             if (to.needs_grad(0))
-                detail::multiply({rows, in, out, false, true}, dz, saved_w, output_buffer(to.into(0)));
+                detail::multiply({rows, in, out, false, true}, dz, saved_w,
+                                 detail::output_buffer(to.into(0)));
             if (to.needs_grad(1))
                 detail::accumulate_weight_grad({in, out, rows, true, false}, saved_x, dz, to, 1);
         },
@@ -136,7 +140,7 @@ template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, V
 template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w) {
     const auto plan = detail::plan_linear("linear", x.shape(), w.shape(), nullptr);
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());
-    kernels_for("linear", x.value(), w.value())
+    detail::kernels_for("linear", x.value(), w.value())
         .linear(x.value().data(), w.value().data(), nullptr, y.raw(), plan.rows, plan.out, plan.in);
     return record<"linear">(
         std::move(y),
@@ -144,7 +148,8 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w) {
         [rows = plan.rows, in = plan.in, out = plan.out](GradInputs<Array<S>> to, const Array<S>& dy,
                                                          const Array<S>& saved_x, const Array<S>& saved_w) {
             if (to.needs_grad(0))
-                detail::multiply({rows, in, out, false, true}, dy, saved_w, output_buffer(to.into(0)));
+                detail::multiply({rows, in, out, false, true}, dy, saved_w,
+                                 detail::output_buffer(to.into(0)));
             if (to.needs_grad(1))
                 detail::accumulate_weight_grad({in, out, rows, true, false}, saved_x, dy, to, 1);
         },

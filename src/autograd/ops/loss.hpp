@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "tally/array/array.hpp"
@@ -18,6 +19,16 @@ namespace tally {
 template <class T> struct Loss {
     Var<T> sum;    // over all elements that count
     Var<T> count;  // the number of these elements, without a gradient
+
+    Loss() = default;
+    Loss(Var<T> of_all, Var<T> elements) : sum(std::move(of_all)), count(std::move(elements)) {}
+    // Makes a loss from one term per element. Each element counts.
+    explicit Loss(Var<T> terms) {
+        using S = std::remove_cvref_t<decltype(*terms.value().data())>;
+        count = Var<T>(
+            T::full({}, static_cast<S>(static_cast<double>(terms.value().size())), terms.value().device()));
+        sum = tally::sum(std::move(terms));
+    }
     Var<T> mean() const { return sum / count; }
 
     using value_type = Var<T>;  // checkpoint() visits the variables of a loss by each()
@@ -27,43 +38,38 @@ template <class T> struct Loss {
     }
 };
 
-// Makes a loss from one term per element. Each element counts.
-template <class S> Loss<Array<S>> make_loss(Var<Array<S>> terms) {
-    Array<S> count =
-        Array<S>::full({}, static_cast<S>(static_cast<double>(terms.value().size())), terms.value().device());
-    return {sum(std::move(terms)), Var<Array<S>>(std::move(count))};
-}
-
 // Computes the squared error of each element. Both shapes must be equal, if necessary by broadcast_to().
 template <class S> Loss<Array<S>> mse(Var<Array<S>> prediction, Var<Array<S>> target) {
     if (prediction.shape() != target.shape())
         detail::fail_loss_shapes("mse", prediction.shape(), target.shape());
-    return make_loss(squared_difference(std::move(prediction), std::move(target)));
+    return Loss(detail::squared_difference(std::move(prediction), std::move(target)));
 }
 
 // Compares probabilities with targets between 0 and 1. Logarithms below -100 become -100.
 template <class S> Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability, Var<Array<S>> target) {
     if (probability.shape() != target.shape())
         detail::fail_loss_shapes("binary_cross_entropy", probability.shape(), target.shape());
-    return make_loss(apply(functor::BinaryCrossEntropy{}, std::move(probability), std::move(target)));
+    return Loss(apply(functor::BinaryCrossEntropy{}, std::move(probability), std::move(target)));
 }
 
+namespace detail {
 // Which rows cross_entropy() counts, and how much it smooths the targets.
 struct CrossEntropyOptions {
     std::int32_t ignore = -100;  // rows with this label do not count
     double smoothing = 0;        // the share of a row's target that is spread over all classes
 };
+}  // namespace detail
 
 // Compares logits (rows, classes) with one label per row.
 template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Array<std::int32_t>& labels,
-                                                const CrossEntropyOptions& options = {}) {
+                                                const detail::CrossEntropyOptions& options = {}) {
     const Shape& shape = logits.shape();
     detail::require_cross_entropy_args(shape, labels.shape(), options.smoothing);
     const detail::Targets targets{options.ignore, options.smoothing};
     const auto count = static_cast<std::size_t>(shape[0]), classes = static_cast<std::size_t>(shape[1]);
     const Array<S>& x = logits.value();
-    const detail::Kernels<S>& kernel = kernels_for("cross_entropy", x, labels);
-    Array<S> probabilities = empty_like(x), total = Array<S>::empty({}, x.device()),
+    const detail::Kernels<S>& kernel = detail::kernels_for("cross_entropy", x, labels);
+    Array<S> probabilities = Array<S>::empty_like(x), total = Array<S>::empty({}, x.device()),
              counted_rows = Array<S>::empty({}, x.device());
     kernel.cross_entropy(x.data(), labels.data(), targets, probabilities.raw(), total.raw(),
                          counted_rows.raw(), count, classes);
@@ -71,9 +77,9 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Arra
         std::move(total), save(probabilities, labels),
         [targets, count, classes](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved,
                                   const Array<std::int32_t>& saved_labels) {
-            kernels_for("cross_entropy", dy)
+            detail::kernels_for("cross_entropy", dy)
                 .cross_entropy_back(dy.data(), saved.data(), saved_labels.data(), targets,
-                                    output_buffer(to.into(0)), count, classes);
+                                    detail::output_buffer(to.into(0)), count, classes);
         },
         std::move(logits));
     return {std::move(sum), Var<Array<S>>(std::move(counted_rows))};

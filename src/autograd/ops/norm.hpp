@@ -16,9 +16,9 @@ Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias
     const std::size_t count = rows.outer, width = rows.reduced;
     const Device device = x.value().device();
     const Shape per_row{static_cast<std::int64_t>(count)};
-    Array<S> y = empty_like(x.value()), mean = Array<S>::empty(per_row, device),
+    Array<S> y = Array<S>::empty_like(x.value()), mean = Array<S>::empty(per_row, device),
              rstd = Array<S>::empty(per_row, device);
-    kernels_for("layer_norm", x.value(), gain.value(), bias.value())
+    detail::kernels_for("layer_norm", x.value(), gain.value(), bias.value())
         .layer_norm(x.value().data(), gain.value().data(), bias.value().data(), static_cast<S>(eps), y.raw(),
                     mean.raw(), rstd.raw(), count, width);
 
@@ -29,15 +29,16 @@ Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias
                    save_if(needs_statistics, mean), save_if(needs_statistics, rstd)),
         [count, width](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
                        const Array<S>& saved_gain, const Array<S>& saved_mean, const Array<S>& saved_rstd) {
-            const detail::Kernels<S>& kernel = kernels_for("layer_norm", dy);
+            const detail::Kernels<S>& kernel = detail::kernels_for("layer_norm", dy);
             if (to.needs_grad(0))
                 kernel.layer_norm_back(dy.data(), saved_x.data(), saved_gain.data(), saved_mean.data(),
-                                       saved_rstd.data(), output_buffer(to.into(0)), count, width);
+                                       saved_rstd.data(), detail::output_buffer(to.into(0)), count, width);
             if (to.needs_grad(1))
                 kernel.layer_norm_back_gain(dy.data(), saved_x.data(), saved_mean.data(), saved_rstd.data(),
-                                            output_buffer(to.into(1)), count, width);
+                                            detail::output_buffer(to.into(1)), count, width);
             if (to.needs_grad(2))
-                kernel.sum(dy.data(), output_buffer(to.into(2)), detail::ReduceAxes{1, count, width, true});
+                kernel.sum(dy.data(), detail::output_buffer(to.into(2)),
+                           detail::ReduceAxes{1, count, width, true});
         },
         std::move(x), std::move(gain), std::move(bias));
 }

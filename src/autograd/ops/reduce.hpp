@@ -14,88 +14,94 @@
 namespace tally {
 
 // Sums over the given axes, or over all of them. {.keepdims = true} keeps the summed axes with extent 1.
-template <class S> Var<Array<S>> sum(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
+template <class S>
+Var<Array<S>> sum(Var<Array<S>> x, const detail::AxesArg& along = {}, const detail::ReduceOptions& how = {}) {
     const auto r = detail::reduction("sum", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
-    kernels_for("sum", x.value()).sum(x.value().data(), {y.raw(), Write::set}, r.fold);
+    detail::kernels_for("sum", x.value()).sum(x.value().data(), {y.raw(), Write::set}, r.fold);
     return record<"sum">(
         std::move(y), save(),
         [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy) {
-            kernels_for("sum", dy).spread(dy.data(), S(1), output_buffer(to.into(0)), fold);
+            detail::kernels_for("sum", dy).spread(dy.data(), S(1), detail::output_buffer(to.into(0)), fold);
         },
         std::move(x));
 }
 
 // Averages over the given axes. The mean of no elements is NaN.
-template <class S> Var<Array<S>> mean(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
+template <class S> Var<Array<S>> mean(Var<Array<S>> x, const detail::AxesArg& along = {},
+                                      const detail::ReduceOptions& how = {}) {
     const auto r = detail::reduction("mean", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
     const S count = static_cast<S>(static_cast<double>(r.fold.reduced));
-    kernels_for("mean", x.value()).mean(x.value().data(), y.raw(), r.fold);
+    detail::kernels_for("mean", x.value()).mean(x.value().data(), y.raw(), r.fold);
     return record<"mean">(
         std::move(y), save(),
         [fold = r.fold, count](GradInputs<Array<S>> to, const Array<S>& dy) {
-            kernels_for("mean", dy).spread(dy.data(), count, output_buffer(to.into(0)), fold);
+            detail::kernels_for("mean", dy).spread(dy.data(), count, detail::output_buffer(to.into(0)), fold);
         },
         std::move(x));
 }
 
 // Returns the largest element along the given axes. Equal largest elements share the gradient equally.
-template <class S> Var<Array<S>> max(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
+template <class S>
+Var<Array<S>> max(Var<Array<S>> x, const detail::AxesArg& along = {}, const detail::ReduceOptions& how = {}) {
     const auto r = detail::reduction("max", x.shape(), along.axes, how.keepdims);
     detail::require_nonempty_reduction("max", r, x.shape());
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
-    if (y.size()) kernels_for("max", x.value()).max(x.value().data(), y.raw(), r.fold);
+    if (y.size()) detail::kernels_for("max", x.value()).max(x.value().data(), y.raw(), r.fold);
     return record<"max">(
         std::move(y), save(x.value(), y),
         [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
                         const Array<S>& saved_y) {
-            kernels_for("max", dy).max_back(dy.data(), saved_x.data(), saved_y.data(),
-                                            output_buffer(to.into(0)), fold);
+            detail::kernels_for("max", dy).max_back(dy.data(), saved_x.data(), saved_y.data(),
+                                                    detail::output_buffer(to.into(0)), fold);
         },
         std::move(x));
 }
 
 // Computes the logarithm of the sum of exp(x) without overflow.
-template <class S>
-Var<Array<S>> logsumexp(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
+template <class S> Var<Array<S>> logsumexp(Var<Array<S>> x, const detail::AxesArg& along = {},
+                                           const detail::ReduceOptions& how = {}) {
     const auto r = detail::reduction("logsumexp", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
-    kernels_for("logsumexp", x.value()).logsumexp(x.value().data(), y.raw(), r.fold);
+    detail::kernels_for("logsumexp", x.value()).logsumexp(x.value().data(), y.raw(), r.fold);
     return record<"logsumexp">(
         std::move(y), save(x.value(), y),
         [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
                         const Array<S>& saved_y) {
-            kernels_for("logsumexp", dy)
-                .logsumexp_back(dy.data(), saved_x.data(), saved_y.data(), output_buffer(to.into(0)), fold);
+            detail::kernels_for("logsumexp", dy)
+                .logsumexp_back(dy.data(), saved_x.data(), saved_y.data(), detail::output_buffer(to.into(0)),
+                                fold);
         },
         std::move(x));
 }
 
 // Computes the variance about the mean. The denominator is the number of elements, or one less if unbiased.
-template <class S> Var<Array<S>> var(Var<Array<S>> x, const AxesArg& along = {}, const Variance& how = {}) {
+template <class S> Var<Array<S>> var(Var<Array<S>> x, const detail::AxesArg& along = {},
+                                     const detail::VarianceOptions& how = {}) {
     const auto count =
         static_cast<double>(detail::reduction("var", x.shape(), along.axes, true).fold.reduced);
     Var<Array<S>> center = mean(x, along, {.keepdims = true});
-    return sum(squared_difference(std::move(x), std::move(center)), along, {how.keepdims}) /
+    return sum(detail::squared_difference(std::move(x), std::move(center)), along, {how.keepdims}) /
            (count > how.unbiased ? count - how.unbiased : 0.0);
 }
 
 // Multiplies the elements. The gradient of an element is the product of all others, without a division.
-template <class S> Var<Array<S>> prod(Var<Array<S>> x, const AxesArg& along = {}, const Reduce& how = {}) {
+template <class S> Var<Array<S>> prod(Var<Array<S>> x, const detail::AxesArg& along = {},
+                                      const detail::ReduceOptions& how = {}) {
     const auto r = detail::reduction("prod", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
-    kernels_for("prod", x.value()).prod(x.value().data(), y.raw(), r.fold);
+    detail::kernels_for("prod", x.value()).prod(x.value().data(), y.raw(), r.fold);
     return record<"prod">(
         std::move(y), save(x.value()),
         [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved) {
-            Array<S> dx = empty_like(saved);
-            kernels_for("prod", dy).prod_back(dy.data(), saved.data(), dx.raw(), fold);
+            Array<S> dx = Array<S>::empty_like(saved);
+            detail::kernels_for("prod", dy).prod_back(dy.data(), saved.data(), dx.raw(), fold);
             to.add(0, dx);
         },
         std::move(x));
@@ -104,41 +110,42 @@ template <class S> Var<Array<S>> prod(Var<Array<S>> x, const AxesArg& along = {}
 // Computes running sums along one axis. The gradient of an element sums dy from this element to the last.
 template <class S> Var<Array<S>> cumsum(Var<Array<S>> x, std::int64_t axis) {
     const detail::ReduceAxes fold = detail::split_at_axis("cumsum", x.shape(), axis);
-    Array<S> y = empty_like(x.value());
-    kernels_for("cumsum", x.value()).cumsum(x.value().data(), {y.raw(), Write::set}, fold, false);
+    Array<S> y = Array<S>::empty_like(x.value());
+    detail::kernels_for("cumsum", x.value()).cumsum(x.value().data(), {y.raw(), Write::set}, fold, false);
     return record<"cumsum">(
         std::move(y), save(),
         [fold](GradInputs<Array<S>> to, const Array<S>& dy) {
-            kernels_for("cumsum", dy).cumsum(dy.data(), output_buffer(to.into(0)), fold, true);
+            detail::kernels_for("cumsum", dy)
+                .cumsum(dy.data(), detail::output_buffer(to.into(0)), fold, true);
         },
         std::move(x));
 }
 
 // Returns the index of the largest element along the axis, or the first index if several are equal.
 template <class S>
-Array<std::int32_t> argmax(const Var<Array<S>>& x, std::int64_t axis, const Reduce& how = {}) {
+Array<std::int32_t> argmax(const Var<Array<S>>& x, std::int64_t axis, const detail::ReduceOptions& how = {}) {
     return argmax(x.value(), axis, how);
 }
 
 template <class T>
-void sum(Var<T>, const AxesArg&, detail::Arithmetic auto) = delete;  // write {.keepdims = true}
+void sum(Var<T>, const detail::AxesArg&, detail::Arithmetic auto) = delete;  // write {.keepdims = true}
 template <class T>
-void mean(Var<T>, const AxesArg&, detail::Arithmetic auto) = delete;  // write {.keepdims = true}
+void mean(Var<T>, const detail::AxesArg&, detail::Arithmetic auto) = delete;  // write {.keepdims = true}
 template <class T>
-void max(Var<T>, const AxesArg&, detail::Arithmetic auto) = delete;  // write {.keepdims = true}
-template <class T> void logsumexp(Var<T>, const AxesArg&,
+void max(Var<T>, const detail::AxesArg&, detail::Arithmetic auto) = delete;  // write {.keepdims = true}
+template <class T> void logsumexp(Var<T>, const detail::AxesArg&,
                                   detail::Arithmetic auto) = delete;  // write {.keepdims = true}
 
 // Computes softmax along one axis. Use log_softmax() for logarithms of small probabilities.
 template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
     const detail::ReduceAxes fold = detail::split_at_axis("softmax", x.shape(), axis);
-    Array<S> y = empty_like(x.value());
-    kernels_for("softmax", x.value()).softmax(x.value().data(), y.raw(), fold);
+    Array<S> y = Array<S>::empty_like(x.value());
+    detail::kernels_for("softmax", x.value()).softmax(x.value().data(), y.raw(), fold);
     return record<"softmax">(
         std::move(y), save(y),
         [fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_y) {
-            kernels_for("softmax", dy)
-                .softmax_back(dy.data(), saved_y.data(), output_buffer(to.into(0)), fold);
+            detail::kernels_for("softmax", dy)
+                .softmax_back(dy.data(), saved_y.data(), detail::output_buffer(to.into(0)), fold);
         },
         std::move(x));
 }
@@ -146,13 +153,13 @@ template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1
 // Computes the logarithm of softmax without losing the digits of small probabilities.
 template <class S> Var<Array<S>> log_softmax(Var<Array<S>> x, std::int64_t axis = -1) {
     const detail::ReduceAxes fold = detail::split_at_axis("log_softmax", x.shape(), axis);
-    Array<S> y = empty_like(x.value());
-    kernels_for("log_softmax", x.value()).log_softmax(x.value().data(), y.raw(), fold);
+    Array<S> y = Array<S>::empty_like(x.value());
+    detail::kernels_for("log_softmax", x.value()).log_softmax(x.value().data(), y.raw(), fold);
     return record<"log_softmax">(
         std::move(y), save(y),
         [fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_y) {
-            kernels_for("log_softmax", dy)
-                .log_softmax_back(dy.data(), saved_y.data(), output_buffer(to.into(0)), fold);
+            detail::kernels_for("log_softmax", dy)
+                .log_softmax_back(dy.data(), saved_y.data(), detail::output_buffer(to.into(0)), fold);
         },
         std::move(x));
 }

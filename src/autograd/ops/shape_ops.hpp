@@ -35,7 +35,7 @@ template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const detail::Axes& ex
 }
 
 // Removes all axes of extent 1, or only the given axes.
-template <class S> Var<Array<S>> squeeze(Var<Array<S>> x, const AxesArg& along = {}) {
+template <class S> Var<Array<S>> squeeze(Var<Array<S>> x, const detail::AxesArg& along = {}) {
     const Shape shape = detail::squeezed(x.shape(), along.axes);
     return detail::record_reshape<"squeeze">(std::move(x), shape);
 }
@@ -51,11 +51,11 @@ template <class S> Var<Array<S>> permute(Var<Array<S>> x, const detail::Axes& or
     const detail::Axes axes = detail::checked_order("permute", x.shape(), order);
     const detail::StridedIndex<1> walk = detail::permuted_index(x.shape(), axes);
     Array<S> y = Array<S>::empty(detail::permuted(x.shape(), axes), x.value().device());
-    kernels_for("permute", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
+    detail::kernels_for("permute", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
     return record<"permute">(
         std::move(y), save(),
         [walk](GradInputs<Array<S>> to, const Array<S>& dy) {
-            kernels_for("permute", dy).scatter(walk, dy.data(), output_buffer(to.into(0)));
+            detail::kernels_for("permute", dy).scatter(walk, dy.data(), detail::output_buffer(to.into(0)));
         },
         std::move(x));
 }
@@ -76,11 +76,12 @@ template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shap
         throw Error("[broadcast_to] " + to_string(x.shape()) + " does not fit into " + to_string(shape));
     const detail::StridedIndex<1> walk = detail::broadcast_index(shape, x.shape());
     Array<S> y = Array<S>::empty(shape, x.value().device());
-    kernels_for("broadcast_to", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
+    detail::kernels_for("broadcast_to", x.value()).gather(walk, x.value().data(), {y.raw(), Write::set});
     return record<"broadcast_to">(
         std::move(y), save(),
         [walk](GradInputs<Array<S>> to, const Array<S>& dy) {
-            kernels_for("broadcast_to", dy).scatter(walk, dy.data(), output_buffer(to.into(0)));
+            detail::kernels_for("broadcast_to", dy)
+                .scatter(walk, dy.data(), detail::output_buffer(to.into(0)));
         },
         std::move(x));
 }
@@ -97,7 +98,7 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
         y = x.value().slice_rows(from, to);
     } else {
         y = Array<S>::empty(detail::with_extent(x.shape(), along, to - from), x.value().device());
-        kernels_for("slice", x.value())
+        detail::kernels_for("slice", x.value())
             .block(x.value().data() + blocks.start, blocks.pitch, {y.raw(), Write::set}, blocks.width,
                    blocks.count, blocks.width);
     }
@@ -105,8 +106,8 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
         std::move(y), save(),
         [blocks](GradInputs<Array<S>> grads, const Array<S>& dy) {
             const Into<Array<S>> into = grads.into(0);
-            const Into<S[]> dx = output_buffer(into);
-            const detail::Kernels<S>& kernel = kernels_for("slice", dy);
+            const Into<S[]> dx = detail::output_buffer(into);
+            const detail::Kernels<S>& kernel = detail::kernels_for("slice", dy);
             if (dx.how == Write::set) kernel.fill(S(0), dx.dst, into.dst.size());
             kernel.block(dy.data(), blocks.width, {dx.dst + blocks.start, dx.how}, blocks.pitch, blocks.count,
                          blocks.width);
@@ -131,7 +132,7 @@ template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::i
     for (const auto& part : parts) {
         const std::int64_t to = from + part.shape()[along];
         const detail::Blocks& blocks = all_blocks.emplace_back(whole, along, from, to);
-        kernels_for("concat", y, part.value())
+        detail::kernels_for("concat", y, part.value())
             .block(part.value().data(), blocks.width, {y.raw() + blocks.start, Write::set}, blocks.pitch,
                    blocks.count, blocks.width);
         from = to;
@@ -142,9 +143,9 @@ template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::i
             for (std::size_t i = 0; i < all_blocks.size(); ++i) {
                 if (!to.needs_grad(i)) continue;
                 const detail::Blocks& blocks = all_blocks[i];
-                kernels_for("concat", dy)
-                    .block(dy.data() + blocks.start, blocks.pitch, output_buffer(to.into(i)), blocks.width,
-                           blocks.count, blocks.width);
+                detail::kernels_for("concat", dy)
+                    .block(dy.data() + blocks.start, blocks.pitch, detail::output_buffer(to.into(i)),
+                           blocks.width, blocks.count, blocks.width);
             }
         },
         std::move(parts));
@@ -192,13 +193,13 @@ template <class S> Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>
     const Array<std::int32_t> on_device = from_the_front.to(x.value().device());
     Array<S> y =
         Array<S>::empty(detail::with_extent(shape, 0, static_cast<std::int64_t>(count)), x.value().device());
-    kernels_for("rows", x.value()).rows(x.value().data(), on_device.data(), y.raw(), count, width);
+    detail::kernels_for("rows", x.value()).rows(x.value().data(), on_device.data(), y.raw(), count, width);
     return record<"rows">(
         std::move(y), save(on_device),
         [count, height, width](GradInputs<Array<S>> to, const Array<S>& dy,
                                const Array<std::int32_t>& saved) {
-            kernels_for("rows", dy)
-                .rows_back(dy.data(), saved.data(), output_buffer(to.into(0)), count, height, width);
+            detail::kernels_for("rows", dy)
+                .rows_back(dy.data(), saved.data(), detail::output_buffer(to.into(0)), count, height, width);
         },
         std::move(x));
 }

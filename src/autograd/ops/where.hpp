@@ -19,16 +19,18 @@ Var<Array<S>> where(const Array<std::int32_t>& condition, Var<Array<S>> a, Var<A
                     to_string(a.shape()) + " and " + to_string(b.shape()));
     const auto index = detail::broadcast_index(out, condition.shape(), a.shape(), b.shape());
     Array<S> y = Array<S>::empty(out, a.value().device());
-    kernels_for("where", a.value(), b.value(), condition)
+    detail::kernels_for("where", a.value(), b.value(), condition)
         .where(index, condition.data(), a.value().data(), b.value().data(), y.raw());
     return record<"where">(
         std::move(y), save(condition),
         [index](GradInputs<Array<S>> to, const Array<S>& dy, const Array<std::int32_t>& saved) {
-            const detail::Kernels<S>& kernel = kernels_for("where", dy);
+            const detail::Kernels<S>& kernel = detail::kernels_for("where", dy);
             if (to.needs_grad(0))
-                kernel.where_back(index, saved.data(), dy.data(), /*operand*/ 1, output_buffer(to.into(0)));
+                kernel.where_back(index, saved.data(), dy.data(), /*operand*/ 1,
+                                  detail::output_buffer(to.into(0)));
             if (to.needs_grad(1))
-                kernel.where_back(index, saved.data(), dy.data(), /*operand*/ 2, output_buffer(to.into(1)));
+                kernel.where_back(index, saved.data(), dy.data(), /*operand*/ 2,
+                                  detail::output_buffer(to.into(1)));
         },
         std::move(a), std::move(b));
 }

@@ -3,6 +3,6 @@
 
 int main() {
     tally::ProcessGroup processes;
-    const tally::Array<float> sum = tally::sum_of_all(processes, tally::Array<float>{1, 2, 3});
+    const tally::Array<float> sum = processes.all_reduce(tally::Array<float>{1, 2, 3});
     return processes.size() == 1 && sum.data()[2] == 3 ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-// save_state() and load_state() write training states, and check everything that they read.
-#include "tally/io/state_file.hpp"
+// Writes training states to files, and checks everything that it reads.
+#include "tally/io/training_state.hpp"
 
 #include <cstdint>
 #include <string_view>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr const char* op = "load_state";
+constexpr const char* op = "TrainingState::load";
 constexpr std::string_view magic = "tally\r\n\0"sv;  // "\r\n" reveals a copy that was made in text mode
 constexpr std::uint32_t version = 1;
 constexpr std::uint64_t head_size = 24, checksum_size = 8;
@@ -150,11 +150,11 @@ TrainingState detail::parse_state(std::span<const std::byte> file, const std::st
     return state;
 }
 
-void save_state(const std::string& path, const TrainingState& state) {
-    write_file_atomically(path, detail::state_bytes(state));
+void TrainingState::save(const std::string& path) const {
+    write_file_atomically(path, detail::state_bytes(*this));
 }
 
-TrainingState load_state(const std::string& path) {
+TrainingState TrainingState::load(const std::string& path) {
     const std::vector<std::byte> bytes = read_file(op, path);
     return within_memory(op, path, [&] { return detail::parse_state(bytes, path); });
 }
