@@ -18,7 +18,7 @@ struct OnTheGpu {
 
     void talk() {
         if (options().device == Device::cpu) skip("it sets a GPU beside the CPU: --device cuda");
-        const bool simulated = peer::name() == "simulated";
+        const bool simulated = backend::name() == "simulated";
         const Toy toy;
         const auto rows = toy.x.value().to(Device::cpu), weights = toy.w.value().to(Device::cpu);
 

@@ -45,7 +45,7 @@ void add_lesson_flags(CLI::App& app, Flags& flags, LessonFlags& asked) {
 // Returns nothing if the device does not exist.
 std::optional<Device> device_named(const std::string& name) {
     if (name == "cpu") return Device::cpu;
-    if (name == "simulated") peer::select_backend(name);
+    if (name == "simulated") backend::select(name);
     if (available(Device::cuda)) return Device::cuda;
     return name == "auto" ? std::optional(Device::cpu) : std::nullopt;
 }
@@ -78,7 +78,7 @@ void run_body(Running& running, const std::optional<Device>& device, const std::
     std::string detail;
     try {
         if (!device)
-            throw Skipped{"no CUDA device: " + peer::unavailable_reason() +
+            throw Skipped{"no CUDA device: " + backend::unavailable_reason() +
                           " (--device simulated computes on the CPU instead)"};
         start();
         body();
@@ -196,7 +196,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
         // With changed parameters a question may have fewer known mistakes, so answers are not reported.
         if (asked.report >= 0 && mode.waits && flags.settings.empty())
             running.answered = [&](const Reveal& reveal) { report_tries(asked.report, reveal, lesson.slug); };
-        running.emit(Title{lesson, device == Device::cpu ? "cpu" : peer::name(), dtype, flags.seed,
+        running.emit(Title{lesson, device == Device::cpu ? "cpu" : backend::name(), dtype, flags.seed,
                            settings_text(flags)});
         const auto start = [&] { start_ranks(running, argv[0], flags); };
         run_body(running, device, start, dtype == "float64" ? in_double : in_float);

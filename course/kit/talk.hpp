@@ -33,6 +33,7 @@ namespace tally::lesson {
 
 using tally::detail::format_bytes;
 using tally::detail::short_number;
+using tally::detail::waits;
 
 // The numbers of any value that can be shown, for an independent check in double.
 inline std::vector<double> values(const Numbers& numbers) { return numbers.values; }

@@ -210,7 +210,7 @@ template <class S> const detail::Kernels<S>& throwing(const detail::Kernels<S>& 
 
 }  // namespace
 
-void select_backend(const std::string& module) {
+void select(const std::string& module) {
     Choice& now = choice();
     const std::lock_guard lock(now.mutex);
     const Table* const in_place = in_use.load(std::memory_order_acquire);

@@ -13,7 +13,7 @@ namespace tally::backend {
 
 // Selects the module before the device is first used: "cuda" (the default), "simulated", which computes on the
 // host, or a path. The environment variable TALLY_GPU_MODULE overrides the choice.
-void select_backend(const std::string& module);
+void select(const std::string& module);
 
 const std::string& unavailable_reason();  // why no module can be used; empty if one is loaded
 std::string name();                       // of the module in use; "cuda" before one is in use

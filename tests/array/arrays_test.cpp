@@ -216,7 +216,7 @@ TEST_CASE("Array: throws Error when an argument is invalid") {
     for (const Device device : {Device::cpu, Device::cuda})
         CHECK_THROWS_WITH(Array<float>().to(device), contains("[to] an operand has no memory"));
     if (!available(Device::cuda)) {
-        CHECK_THROWS_WITH((Array<float>{1}.to(Device::cuda)), "[to] " + peer::unavailable_reason());
+        CHECK_THROWS_WITH((Array<float>{1}.to(Device::cuda)), "[to] " + backend::unavailable_reason());
         CHECK_THROWS_AS(Array<float>::zeros({2}, Device::cuda), Error);
     }
     CHECK(Array<float>{1, 2}.to(Device::cpu).to_vector() == std::vector<float>{1, 2});

@@ -13,8 +13,8 @@ TEMPLATE_TEST_CASE("kernels: every slot of the table is filled", "", float, doub
 
 TEST_CASE("kernels: an unavailable device throws Error", "[alone]") {
     if (available(Device::cuda)) TALLY_SKIP("there is a CUDA device");
-    CHECK_THROWS_WITH(kernels<float>(Device::cuda), "[kernels] " + peer::unavailable_reason());
-    CHECK_THAT(peer::unavailable_reason(), contains("no CUDA"));
+    CHECK_THROWS_WITH(kernels<float>(Device::cuda), "[kernels] " + backend::unavailable_reason());
+    CHECK_THAT(backend::unavailable_reason(), contains("no CUDA"));
     CHECK(available(Device::cpu));
     CHECK(detail::waits(Device::cuda) == 0);
     CHECK(detail::waits(Device::cpu) == 0);

@@ -3,6 +3,6 @@
 
 #include "tally/device/backend.hpp"
 
-[[maybe_unused]] static const bool chosen = (tally::backend::select_backend("simulated"), true);
+[[maybe_unused]] static const bool chosen = (tally::backend::select("simulated"), true);
 
 tally::Device tally::test::here() { return Device::cuda; }

@@ -16,12 +16,12 @@ using namespace detail;
 // The first: the others ask for the device.
 TEST_CASE("A device that the environment names is the one that is in use", "[alone]") {
     if (backend::name() == "simulated") TALLY_SKIP("another case has asked for the device");
-    backend::select_backend("cuda");
+    backend::select("cuda");
     setenv("TALLY_GPU_MODULE", "simulated", 0);
     CHECK(available(Device::cuda));
     CHECK(backend::name() == "simulated");
-    backend::select_backend("simulated");
-    CHECK_THROWS_WITH(backend::select_backend("cuda"), contains("'cuda' comes too late"));
+    backend::select("simulated");
+    CHECK_THROWS_WITH(backend::select("cuda"), contains("'cuda' comes too late"));
 }
 
 TEMPLATE_TEST_CASE("GPU module: every slot of the table is filled", "", float, double) {
@@ -60,11 +60,11 @@ TEST_CASE("GPU module: OutOfMemory in a kernel reaches the caller") {
     CHECK(count.to(Device::cpu).to_vector() == std::vector<float>{4});
 }
 
-TEST_CASE("select_backend: throws Error when another device is in use") {
+TEST_CASE("select: throws Error when another device is in use") {
     CHECK(available(Device::cuda));
     CHECK(backend::name() == "simulated");
-    backend::select_backend("simulated");
-    CHECK_THROWS_WITH(backend::select_backend("cuda"), contains("'cuda' comes too late"));
+    backend::select("simulated");
+    CHECK_THROWS_WITH(backend::select("cuda"), contains("'cuda' comes too late"));
 }
 
 }  // namespace tally::test

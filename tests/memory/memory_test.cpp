@@ -276,7 +276,7 @@ TEST_CASE("memory: an impossible request throws OutOfMemory and changes no count
 
 TEST_CASE("memory: an unavailable device throws Error", "[alone]") {
     if (available(Device::cuda)) TALLY_SKIP("there is a CUDA device");
-    const std::string words = "[memory] " + peer::unavailable_reason();
+    const std::string words = "[memory] " + backend::unavailable_reason();
     CHECK_THROWS_WITH(memory::detail::allocate(64, Device::cuda), words);
     CHECK_THROWS_WITH(memory::detail::allocate(0, Device::cuda), words);
     CHECK_THROWS_WITH(memory::set_budget(MiB, Device::cuda), words);

@@ -13,7 +13,7 @@
 #if MODULE_IS != NO_MODULE
 extern "C" int tally_test_lacking();
 
-namespace tally::peer {
+namespace tally::backend {
 namespace {
 
 AbiVersion own_stamp() {
@@ -24,7 +24,7 @@ AbiVersion own_stamp() {
 }
 
 }  // namespace
-}  // namespace tally::peer
+}  // namespace tally::backend
 
 extern "C" {
 extern const tally::backend::AbiVersion tally_module_stamp;
