@@ -1,4 +1,6 @@
 // Lesson 14: Adam cancels the size of a gradient, and so hides a forgotten division.
+#include <limits>
+
 #include "adam_a.hpp"
 #include "course/kit/pictures.hpp"
 #include "course/kit/toy.hpp"
@@ -103,8 +105,8 @@ struct AdamHidesIt {
                 (one * (-0.3) / divisor).backward();
             }
             adam_l2.step();
-            seen.row(say("{} of {}", divisor == n ? "mean" : "sum", n), detail::grad_norm<real>({w}),
-                     double(one.item()));
+            seen.row(say("{} of {}", divisor == n ? "mean" : "sum", n),
+                     clip_grad_norm<real>({w}, std::numeric_limits<double>::infinity()), double(one.item()));
         }
         check_norms(seen);
         note(say("So clipping bites too early, and decay weighs {} of what you set.",

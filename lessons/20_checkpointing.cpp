@@ -356,7 +356,7 @@ struct Checkpointing {
 
     // Draws each segment on its own lane: saved values are filled, recomputed values are hatched.
     void drawn_beside(const std::vector<int>& times_begun) const {
-        detail::Diagram diagram;
+        Diagram diagram;
         diagram.title = say("{} layers in {} segments: the input of each is kept, and all of the last", depth,
                             to_text(std::int64_t(root)));
         for (std::size_t i = 0; i < times_begun.size(); ++i) {
@@ -365,7 +365,7 @@ struct Checkpointing {
             const bool kept_there = !again && (!last_of_segment || i + 1 == times_begun.size());
             if (i % root == 0) {
                 diagram.lanes.push_back("segment " + std::to_string(lane + 1));
-                diagram.boxes.push_back({detail::Diagram::Role::data,
+                diagram.boxes.push_back({Diagram::Role::data,
                                          i == 0 ? "x" : "h" + std::to_string(i),
                                          "",
                                          "",
@@ -376,7 +376,7 @@ struct Checkpointing {
                                          {}});
             }
             const int before = int(diagram.boxes.size()) - 1;
-            diagram.boxes.push_back({detail::Diagram::Role::operation,
+            diagram.boxes.push_back({Diagram::Role::operation,
                                      "h" + std::to_string(i + 1),
                                      "",
                                      "",

@@ -101,10 +101,10 @@ struct OnTheGpu {
         const auto x = constant(rows.to(Device::cuda));
         const auto w = parameter(weights.to(Device::cuda).clone());
         std::vector<std::uint64_t> waited;
-        auto before = detail::waits(Device::cuda);
+        auto before = waits(Device::cuda);
         const auto count = [&] {
-            waited.push_back(detail::waits(Device::cuda) - before);
-            before = detail::waits(Device::cuda);
+            waited.push_back(waits(Device::cuda) - before);
+            before = waits(Device::cuda);
         };
         const auto micros = split(x, 6 / n);
         code(1);

@@ -103,7 +103,7 @@ def declarations(code, at, end):
             if code[i] == "{":
                 head = code[begin:i]
                 behind = closed(code, i)
-                if re.search(r"\brequires\s*(?:\([^()]*\)\s*)?$", head):
+                if re.search(r"\brequires\s*(?:\([^()]*\)\s*)?$", head) and not re.search(r"\)[\s&]*(?:const[\s&]*)?requires\s*\([^()]*\)\s*$", head):
                     i = behind  # a requires-expression has no body
                     continue
                 if is_value and not re.match(r"\s*(?:template\s*<.*>\s*)?(?:class|struct|enum|union)\b", head, re.S):
@@ -232,7 +232,7 @@ def members(source, inside, head):
 def aliases(source):
     """A type of detail that users fill in or read -> its name on the page: SgdOptions -> Sgd::Options."""
     found = {}
-    for use in re.finditer(r"\busing (\w+) = detail::(\w+)", source.code):
+    for use in re.finditer(r"(?m)^    using (\w+) = detail::(\w+)", source.code):
         owner = re.findall(r"(?m)^(?:template <[^>]*>\s*)?(?:class|struct) (\w+)[^;{]*\{", source.code[:use.start()])
         if owner:
             found[use.group(2)] = f"{owner[-1]}::{use.group(1)}"

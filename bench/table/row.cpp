@@ -16,7 +16,7 @@
 namespace tally::bench {
 namespace {
 
-std::string detail::short_number(double number) {
+std::string short_number(double number) {
     char text[32];
     std::snprintf(text, sizeof text, "%.4g", number);
     return text;
@@ -28,7 +28,7 @@ void set_all_threads(int threads) {
 }
 
 std::string words(const Goal& goal) {
-    const std::string number = detail::short_number(goal.number);
+    const std::string number = short_number(goal.number);
     switch (goal.kind) {
         case Goal::faster:
             return ">= " + number + " x as fast as " + goal.compared_with;
@@ -76,7 +76,7 @@ void must_agree(const std::string& what, const Numbers& expected, const Numbers&
         }
         if (!(apart <= tolerance * largest))
             throw Error("[bench] " + what + ": gradient " + std::to_string(i) + " differs from tally's by " +
-                        detail::short_number(apart / largest) + " of its largest number");
+                        short_number(apart / largest) + " of its largest number");
     }
 }
 

@@ -21,7 +21,6 @@
 
 #include "course/kit/lesson.hpp"
 #include "course/kit/wording.hpp"
-#include "tally/base/text.hpp"
 #include "tally/tally.hpp"
 #include "tally/tools/sheet.hpp"
 
@@ -31,9 +30,7 @@
 
 namespace tally::lesson {
 
-using tally::detail::format_bytes;
-using tally::detail::short_number;
-using tally::detail::waits;
+using tally::detail::Diagram, tally::detail::format_bytes, tally::detail::short_number, tally::detail::waits;
 
 // The numbers of any value that can be shown, for an independent check in double.
 inline std::vector<double> values(const Numbers& numbers) { return numbers.values; }

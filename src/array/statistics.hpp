@@ -16,9 +16,7 @@ namespace detail {
 // Returns x (items, features, ...) as (items, features, rest). Throws Error unless `gain` and `bias`, or mean
 // and variance in their place, have one number for each feature.
 ReduceAxes plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias);
-}  // namespace detail
 
-namespace detail {
 template <class S> Array<S> times(double factor, const Array<S>& x) {
     return map(functor::MulNumber{factor}, x);
 }
@@ -36,9 +34,9 @@ template <class S> struct BatchStatistics {
 
     // Returns the statistics of both batches together; the difference of their means adds to the variance.
     BatchStatistics pooled_with(const BatchStatistics& other) const {
-        const double all = count + other.count;
         if (count == 0) return other;
         if (other.count == 0) return *this;
+        const double all = count + other.count;
         other.require_features(mean.shape());
         const double share = count / all, others_share = other.count / all;
         const functor::Add add;

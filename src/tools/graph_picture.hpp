@@ -27,9 +27,8 @@ public:
     using KeepValues = detail::KeepValues;
 
     explicit Picture(std::string title = "") { diagram_.title = std::move(title); }
-    template <class T> explicit Picture(const Var<T>& loss) {
-        add(loss);
-    }  // of the graph in its current state
+    // Draws the graph of one result in its current state.
+    template <class T> explicit Picture(const Var<T>& loss) { add(loss); }
 
     // Sets the name of a variable. Call this before the variable is drawn.
     template <class T> Picture& name(const Var<T>& x, std::string text) {
@@ -70,8 +69,8 @@ public:
         int current = -1;
         const auto arrived = [&] {  // labels the gradients that the last backward function sent to leaves
             for (std::size_t i = 0; current >= 0 && i < leaves.size(); ++i) {
-                detail::Diagram::Input* edge =
-                    nullptr;  // the last one if the operation reads the leaf several times
+                // The last edge if the operation reads the leaf several times.
+                detail::Diagram::Input* edge = nullptr;
                 int edges = 0;
                 for (detail::Diagram::Input& input :
                      diagram_.boxes[static_cast<std::size_t>(current)].inputs) {

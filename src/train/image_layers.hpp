@@ -34,7 +34,7 @@ public:
         weight = detail::uniform_parameter<S>({out, in, size, size}, bound, stream);
         if (options.bias) bias = detail::uniform_parameter<S>({out}, bound, stream, weight.value().size());
     }
-    void list(detail::Members<S>& members) override {
+    void list(typename Module<S>::Members& members) override {
         members.parameter("weight", weight);
         members.parameter("bias", bias);
     }
@@ -55,7 +55,7 @@ private:
 template <class S> class MaxPool2d : public Layer<S> {
 public:
     explicit MaxPool2d(std::int64_t size, std::int64_t stride = 0) : size_(size), stride_(stride) {}
-    void list(detail::Members<S>&) override {}
+    void list(typename Module<S>::Members&) override {}
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override {
@@ -83,7 +83,7 @@ public:
             throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +
                         detail::to_text(momentum));
     }
-    void list(detail::Members<S>& members) override {
+    void list(typename Module<S>::Members& members) override {
         members.parameter("weight", weight);
         members.parameter("bias", bias);
         members.buffer("running_mean", running.mean);

@@ -45,7 +45,7 @@ public:
     }
     Linear(std::int64_t, std::int64_t, detail::RngStream,
            detail::Arithmetic auto) = delete;  // write {.bias = false}
-    void list(detail::Members<S>& members) override {
+    void list(typename Module<S>::Members& members) override {
         members.weight("weight", weight);
         members.parameter("bias", bias);
     }
@@ -61,7 +61,7 @@ protected:
 // ReLU applies relu(x).
 template <class S> class ReLU : public Layer<S> {
 public:
-    void list(detail::Members<S>&) override {}
+    void list(typename Module<S>::Members&) override {}
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override { return relu(std::move(x)); }
@@ -70,7 +70,7 @@ protected:
 // Tanh applies tanh(x).
 template <class S> class Tanh : public Layer<S> {
 public:
-    void list(detail::Members<S>&) override {}
+    void list(typename Module<S>::Members&) override {}
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override { return tanh(std::move(x)); }
@@ -79,7 +79,7 @@ protected:
 // GELU applies gelu(x).
 template <class S> class GELU : public Layer<S> {
 public:
-    void list(detail::Members<S>&) override {}
+    void list(typename Module<S>::Members&) override {}
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override { return gelu(std::move(x)); }
@@ -88,7 +88,7 @@ protected:
 // Flatten turns each item into one row.
 template <class S> class Flatten : public Layer<S> {
 public:
-    void list(detail::Members<S>&) override {}
+    void list(typename Module<S>::Members&) override {}
 
 protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override {
@@ -107,7 +107,7 @@ public:
         : weight(parameter(Array<S>::full({width}, S(1)))),
           bias(parameter(Array<S>::zeros({width}))),
           eps_(eps) {}
-    void list(detail::Members<S>& members) override {
+    void list(typename Module<S>::Members& members) override {
         members.parameter("weight", weight);
         members.parameter("bias", bias);
     }
@@ -132,7 +132,7 @@ public:
         if (!(p >= 0 && p <= 1))
             throw Error("[dropout] the probability must be between 0 and 1; it is " + detail::to_text(p));
     }
-    void list(detail::Members<S>&) override {}
+    void list(typename Module<S>::Members&) override {}
     detail::LayerRng* stream() override { return &stream_; }
 
 protected:
@@ -180,7 +180,7 @@ public:
         }
         weight = parameter(Array<S>(shape, values));
     }
-    void list(detail::Members<S>& members) override { members.parameter("weight", weight); }
+    void list(typename Module<S>::Members& members) override { members.parameter("weight", weight); }
 
     Var<Array<S>> operator()(const Array<std::int32_t>& indices) const {
         return embedding(weight, indices, padding_);
@@ -220,7 +220,7 @@ public:
     }
     SelfAttention(std::int64_t, std::int64_t, detail::RngStream,
                   detail::Arithmetic auto) = delete;  // write {.causal = true}
-    void list(detail::Members<S>& members) override {
+    void list(typename Module<S>::Members& members) override {
         members.weight("in_proj_weight", in_weight);
         members.parameter("in_proj_bias", in_bias);
         members.weight("out_proj.weight", out_weight);
@@ -326,7 +326,7 @@ public:
     // Returns the segments chosen for a limit in bytes; empty before the first forward().
     const std::optional<detail::Segmentation>& segmentation() const { return segmentation_; }
 
-    void list(detail::Members<S>& members) override {
+    void list(typename Module<S>::Members& members) override {
         for (std::size_t i = 0; i < layers_.size(); ++i) members.child(std::to_string(i), *layers_[i]);
     }
 

@@ -233,6 +233,7 @@ public:
         module.list(*this);
         prefix_ = before;
     }
+    // ---- for the engine ----
     const std::vector<detail::Member<S>>& all() const { return all_; }
     // Returns all children; their names end with a dot.
     const std::vector<std::pair<std::string, Module<S>*>>& modules() const { return modules_; }
@@ -282,7 +283,7 @@ public:
 
     // Passes the module's members to `members`, always in the same order, under the names that PyTorch uses.
     // Only listed members are trained and saved. A module without members has an empty list().
-    virtual void list(detail::Members<S>& members) = 0;
+    virtual void list(Members& members) = 0;
 
     // Returns the parameters. A parameter that several layers share is returned once, under its first name.
     std::vector<Var<Array<S>>> parameters();

@@ -31,8 +31,7 @@ template <class S> struct TrainerOptions {
     // update still has per_device_batch_size * gradient_accumulation_steps items. Checkpoints are then
     // written only between windows.
     bool auto_find_batch_size = false;
-    detail::AccumulationSteps gradient_accumulation_steps =
-        1;  // micro-batches per update, over all processes
+    AccumulationSteps gradient_accumulation_steps = 1;  // micro-batches per update, over all processes
     std::int64_t num_train_epochs = 1;
     std::uint64_t seed = 0;  // for the order of the items and the random numbers of the model
     bool shuffle = true;

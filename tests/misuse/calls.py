@@ -25,7 +25,7 @@ class row:
 
 
 KINDS = ["tensor", "operand", "tensors", "parameters", "array", "labels", "axis", "along", "count", "size", "position", "probability", "rate", "limit",
-         "eps", "options", "shape", "path", "name", "module", "number", "bound", "parts", "fixed"]
+         "eps", "options", "shape", "path", "name", "number", "bound", "parts", "fixed"]
 X, Y, U = [1, 2, 3, 4, 5, 6], [1, 1, 2, 2, 4, 4], [.1, .2, .3, .4, .5, .6]
 ROWS_OF_X = [X[:3], X[3:]]
 
@@ -117,7 +117,7 @@ row("info_nce", "tensor w.square", "tensor w.square", "rate 1.", right=[logsumex
 
 row("parameter", "fixed w.array", right=X)
 row("constant", "fixed w.array", right=X)
-row("detach", "operand w.x", call="$.detach()", right=X)
+row("Var::detach", "operand w.x", call="$.detach()", right=X)
 row("grad", "operand sum(w.x * w.x)", "tensors list(w.x)", right=[2 * v for v in X])
 row("sgd_step", "parameters list(w.z)", "rate 0.1")
 row("checkpoint", "fixed [](Tensor t) { return t * 2; }", "tensor w.x", right=[2 * v for v in X], all=False)
@@ -147,7 +147,7 @@ row("Array::reshaped", "array w.array", "shape Shape({3, 2})", call="$.reshaped(
 row("Array::item", "array w.one.value()", call="$.item()", right=[3])
 row("Array::to_vector", "array w.array", call="$.to_vector()", right=X)
 row("Array::clone", "array w.array", call="$.clone()", right=X)
-row("pooled_with", "fixed w.batch", call="w.batch.pooled_with", right=[1, 2, 3, 1, 1, 1, 8])
+row("BatchStatistics::pooled_with", "fixed w.batch", call="w.batch.pooled_with", right=[1, 2, 3, 1, 1, 1, 8])
 row("RunningStatistics::commit", "fixed w.batch", "probability 0.1", call="w.running.commit")
 
 # ---- training ----
@@ -170,6 +170,7 @@ row("Optimizer::set_learning_rate", "rate 0.1", call="w.optimizer.set_learning_r
 row("MovingAverage", "parameters list(w.z)", "options {.decay = 0.5}", call="MovingAverage<float>")
 row("MovingAverage", "probability 0.5", call="MovingAverage<float>({w.z}, {.decay = $})", title="MovingAverage decay")
 row("MovingAverage::value", "position 0", call="w.average.value", right=Y)
+row("Trainer::AccumulationSteps", "count 4", call="Trainer<float>::AccumulationSteps($).at(0)", right=[4])
 row("Schedule::constant", "rate 0.1", call="Schedule::constant($).at(5)", right=[0.1])
 row("Schedule::step", "rate 1.", "count 2", "rate 0.5", call="Schedule::step($, $, $).at(4)", right=[0.25])
 row("Schedule::cosine", "rate 1.", "count 2", "limit 0.", call="Schedule::cosine($, $, $).at(1)", right=[0.5])
@@ -201,9 +202,9 @@ row("MaxPool2d", "count 2", "count 1", call="MaxPool2d<float>($, $)(w.image)", r
 row("Sequential::layer", "position 0", call="&w.model.layer($)")
 row("Linear::operator()", "tensor w.x", call="w.linear($)")
 row("Dropout::operator()", "operand w.x", call="w.dropout($)", right=X)
-row("Module::parameters", call="w.model.parameters")
-row("Module::named_parameters", call="w.model.named_parameters")
-row("assign", "array w.array", call="w.z.assign")
+row("Module::parameters", call="w.model.parameters()")
+row("Module::named_parameters", call="w.model.named_parameters()")
+row("Var::assign", "operand w.z", "array w.array", call="$.assign($)")
 row("Module::to", "fixed Device::cpu", call="w.model.to")
 row("Module::save_weights", "path w.file", call="w.model.save_weights")
 row("Module::load_weights", "path w.file", call="w.model.save_weights(w.file), w.model.load_weights")
@@ -251,7 +252,7 @@ row("Conv2d", "count 1", call="Conv2d<float>(1, 1, 2, {.seed = 1}, {.stride = $}
 row("Conv2d", "size 0", call="Conv2d<float>(1, 1, 2, {.seed = 1}, {.padding = $})(w.image)", title="Conv2d padding")
 row("Picture", "operand sum(w.x)")
 row("memory::report", "fixed Device::cpu")
-row("memory::Report::to_string", "fixed memory::report()")
+row("memory::Report::to_string", "fixed memory::report()", call="to_string")
 row("memory::set_budget", "fixed 1000000", "fixed Device::cpu", right="error")  # while arrays exist
 row("memory::reset_peak", "fixed Device::cpu")
 row("memory::drop_cache", "fixed Device::cpu")

@@ -49,7 +49,6 @@ RULES = {
     "shape": [("a negative extent", "Shape({{-2, 3}})", "error"), ("a float for a shape", "2.5", "compiler")],
     "path": [("no path", "\"\"", "error"), ("a folder that is missing", "\"missing/file\"", "error")],
     "name": [("a number for a name", "2.5", "compiler")],
-    "module": [("a tensor for a model", "w.x", "compiler")],
     "number": [("an integer for a float", "1", "settled")],
     "bound": [("NaN", "NAN", "error"), ("infinite", "INFINITY", "error")],
     "parts": [("no parts", "std::vector<Items>{{}}", "error"), ("a part alone", "w.items", "compiler")],
@@ -58,4 +57,4 @@ RULES = {
 
 # Neighbouring parameters of different groups are also tested exchanged.
 GROUPS = {"tensor": "tensor", "operand": "tensor", "labels": "labels", "axis": "number", "count": "number", "size": "number",
-          "position": "number", "probability": "number", "rate": "number", "limit": "number", "path": "path", "module": "module", "shape": "shape"}
+          "position": "number", "probability": "number", "rate": "number", "limit": "number", "path": "path", "shape": "shape"}

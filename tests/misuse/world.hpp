@@ -108,7 +108,7 @@ inline void put(Numbers& to, const Items& x) {
 inline void put(Numbers& to, const std::string& x) {
     for (char letter : x) to.push_back(letter);
 }
-template <class S> void put(Numbers& to, const BatchStatistics<S>& x) {
+template <class S> void put(Numbers& to, const detail::BatchStatistics<S>& x) {
     put(to, x.mean), put(to, x.variance), put(to, x.count);
 }
 template <class S> void put(Numbers& to, const detail::BatchNormed<S>& x) { put(to, x.y); }
