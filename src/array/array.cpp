@@ -124,8 +124,8 @@ std::string describe(const Shape& shape, Device device) {
     return "shape " + to_string(shape) + (device == Device::cpu ? "" : " on cuda");
 }
 
-void require_not_modified(const char* op, const memory::detail::Storage* saved, std::uint32_t version,
-                          const Shape& shape) {
+void throw_unless_replaced_elsewhere(const char* op, const memory::detail::Storage* saved,
+                                     std::uint32_t version, const Shape& shape) {
     if (memory::detail::replaced_by_another_thread(saved, version)) return;
     throw Error(
         std::string("[backward] '") + op + "' saved version " + std::to_string(version) + " of an array of " +

@@ -160,9 +160,10 @@ template <class S> std::string to_string(const Array<S>& array, int digits = 4);
 template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& array);
 
 namespace detail {
-// Throws Error, except after an optimizer on another thread replaced the value, which leaves `saved` as is.
-[[gnu::cold]] void require_not_modified(const char* op, const memory::detail::Storage* saved,
-                                        std::uint32_t version, const Shape& shape);
+// Call this if the buffer has another version than `version`. Throws Error, unless an optimizer on another
+// thread only moved the parameter to a new buffer: `saved` then still has its old numbers.
+[[gnu::cold]] void throw_unless_replaced_elsewhere(const char* op, const memory::detail::Storage* saved,
+                                                   std::uint32_t version, const Shape& shape);
 
 // A value saved for the backward pass, with its version: get() throws Error if the value has been modified
 // in place since, for example by an optimizer step.
@@ -185,7 +186,7 @@ public:
 
     [[gnu::always_inline]] const Array<S>& get(const char* op) const {
         if (value_.storage() && value_.storage()->version.load(std::memory_order_relaxed) != version_)
-            require_not_modified(op, value_.storage(), version_, value_.shape());
+            throw_unless_replaced_elsewhere(op, value_.storage(), version_, value_.shape());
         return value_;
     }
 

@@ -17,7 +17,8 @@ namespace {
 
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
-// Returns whether more than `longest_sequential_row` adjacent outputs, at one index of axis 0, read one operand element.
+// Returns whether the gradient of this operand sums rows longer than `longest_sequential_row`: rows are
+// adjacent outputs, at one index of axis 0, that read the same element.
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;

@@ -59,8 +59,8 @@ ConvPlan plan_conv(const Shape& x, const Shape& weight, const Shape* bias, std::
                    std::int64_t padding, Device device) {
     if (x.rank() != 4 || weight.rank() != 4 || weight[1] != x[1])
         throw Error(
-            "[conv2d] requires x (items, channels, height, width) and weight (out, channels, tall, wide); "
-            "they are " +
+            "[conv2d] requires x (items, channels, height, width) and weight (out, channels, kernel height, "
+            "kernel width); they are " +
             to_string(x) + " and " + to_string(weight));
     if (bias && *bias != Shape{weight[0]})
         throw Error("[conv2d] the bias of weight " + to_string(weight) + " must be " +

@@ -14,7 +14,8 @@
 
 namespace tally::detail {
 
-// True while a window runs backward() on this thread and may defer rows, because it locks its parameters.
+// True while a window runs backward() on this thread and may defer rows. It may because its parameters are
+// locked: no other code reads or writes their gradients unnoticed.
 inline constinit thread_local bool deferring_rows = false;
 
 struct DeferRowsScope : private ScopedValue<bool> {
@@ -60,7 +61,7 @@ template <class S, class To> void accumulate_weight_grad(const Product& p, const
                                                          const Array<S>& b, const To& to, std::size_t input) {
     if constexpr (std::is_floating_point_v<S>)
         if (deferring_rows) [[unlikely]]
-            if (defer_rows(p, a, b, to.view(input))) return;
+            if (defer_rows(p, a, b, to.grad_ref(input))) return;
     multiply(p, a, b, detail::output_buffer(to.into(input)));
 }
 

@@ -135,18 +135,19 @@ template <class S> bool set_special_value(std::int64_t marks, bool zero, S& to) 
 template <class S> detail::ExactRange detail::ExactSum<S>::range_of(std::span<const S> summand) {
     using F = Format<S>;
     using Word = typename F::Word;
-    Word smallest_minus_1 = ~Word{0}, largest_finite = 0, largest = 0, difference_from_negative_zero = 1;
+    Word smallest_nonzero_minus_1 = ~Word{0}, largest_finite = 0, largest = 0;
+    Word difference_from_negative_zero = 1;  // 0 means that a summand is -0
     for (const S x : summand) {
         const Word bits = F::bits(x), magnitude = bits & ~F::sign;
-        smallest_minus_1 =
-            std::min<Word>(smallest_minus_1, magnitude - 1);  // 0 wraps around to the largest word
+        smallest_nonzero_minus_1 =
+            std::min<Word>(smallest_nonzero_minus_1, magnitude - 1);  // 0 wraps around to the largest word
         largest_finite = std::max(largest_finite, F::finite(magnitude));
         largest = std::max(largest, magnitude);
         difference_from_negative_zero = std::min<Word>(difference_from_negative_zero, bits ^ F::sign);
     }
     detail::ExactRange range{.has_marks = largest >= F::infinity || difference_from_negative_zero == 0};
     if (largest_finite == 0) return range;
-    range.lowest = F::exponent(smallest_minus_1 + 1) / digit_bits;
+    range.lowest = F::exponent(smallest_nonzero_minus_1 + 1) / digit_bits;
     range.highest = (F::exponent(largest_finite) + F::mantissa_bits) / digit_bits;
     return range;
 }
@@ -199,11 +200,12 @@ template <class S> void detail::ExactSum<S>::add_digits(std::span<const S> summa
             signs[i] = bits & F::sign ? -1 : 0;
             highest = std::max(highest, exponents[i] + F::mantissa_bits);
         }
-        highest = std::min(highest / digit_bits, range_.highest);  // zeros may exceed a range from a file
+        // `highest` includes the mantissa bits of zeros, for which a range from a file may have no digit.
+        highest = std::min(highest / digit_bits, range_.highest);
         for (std::int64_t k = range_.lowest; k <= highest; ++k) {
             std::int64_t* const digits =
                 digits_.raw() + shape_.size() * static_cast<std::size_t>(k - range_.lowest) + from;
-            for (std::size_t i = 0; i < count; ++i) {  // a shift by 63 leaves nothing for this digit
+            for (std::size_t i = 0; i < count; ++i) {  // after a shift by 63, the mask leaves 0
                 const std::int64_t up = exponents[i] - k * digit_bits,
                                    left = std::min<std::int64_t>(std::max<std::int64_t>(up, 0), 63),
                                    right = std::min<std::int64_t>(std::max<std::int64_t>(-up, 0), 63);

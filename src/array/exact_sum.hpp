@@ -19,8 +19,9 @@
 namespace tally {
 
 namespace detail {
-// The digits of each number. Digit k counts 2^(32 k) times the type's smallest positive number. Marks hold
-// three counts of summands: +inf, -inf (a NaN is in both), and finite numbers other than -0.
+// Which digits the elements of a sum have: `lowest` to `highest`. Digit k is the coefficient of 2^(32 k)
+// times the type's smallest positive number. If has_marks, each element also counts its summands that are
+// +inf, -inf (a NaN counts as both), and finite but not -0, because a sum of only -0 is -0.
 struct ExactRange {
     std::int64_t lowest = std::numeric_limits<std::int32_t>::max(), highest = -1;  // no digits
     bool has_marks = false;
@@ -43,7 +44,8 @@ struct ExactRange {
 // (docs/mathematics.md, 2.7).
 template <class S> class ExactSum {
 public:
-    static constexpr std::int64_t most_additions = (std::int64_t{1} << 20) - 1;  // between two carries
+    // A sum has at most this many additions after add() or merge(). Twice as many fit while sums are added.
+    static constexpr std::int64_t most_additions = (std::int64_t{1} << 20) - 1;
 
     explicit ExactSum(const Shape& shape) : shape_(shape) {}
     ExactSum(ExactSum&&) noexcept = default;
@@ -64,10 +66,11 @@ public:
     void widen(const ExactRange& to);  // includes `to`; new digits are 0
     // Carries, so that each digit is less than 2^32. The sum then counts as one addition.
     void carry();
-    // The lowest digits of all numbers, then the next digits, and so on; the marks follow the highest digits.
+    // Returns the digits, ordered by digit: the lowest digit of every element, then the next of every
+    // element, and so on; the marks of every element come last.
     std::span<std::int64_t> digits() { return {digits_.raw(), shape_.size() * range_.words_per_number()}; }
-    // The number of additions since the last carry(); a carried sum counts as one addition. Before digits of
-    // several sums are added, call carry() if their additions are more than 2 * most_additions together.
+    // Returns the number of additions since the last carry(); a carried sum counts as one addition. The
+    // digits of several sums can be added while their additions() are at most 2 * most_additions together.
     std::int64_t additions() const { return additions_; }
     void set_additions(std::int64_t additions) { additions_ = additions; }  // after writing to digits()
 

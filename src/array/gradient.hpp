@@ -10,8 +10,9 @@
 namespace tally {
 
 namespace grad_flag {
-inline constexpr std::uint8_t present = 1;       // the gradient has been written
-inline constexpr std::uint8_t first_write = 16;  // a backward function wrote first; on a leaf, the last one
+inline constexpr std::uint8_t present = 1;  // the gradient has been written
+// A backward function, not another caller, wrote first; on a leaf: the function that is running or ran last.
+inline constexpr std::uint8_t first_write = 16;
 // A window sets the next two flags on the parameters whose gradients it accumulates.
 inline constexpr std::uint8_t locked = 2;              // only the window may modify, clear or step
 inline constexpr std::uint8_t backward_locked = 4;     // only the window may run backward() into it
@@ -43,7 +44,8 @@ inline bool is_backward_locked(std::uint8_t grad_flags) {
 [[noreturn]] void throw_locked(const char* call, const std::string& parameter);
 [[noreturn]] void throw_holds_average(const char* call, std::size_t parameter);
 
-inline constinit thread_local std::uint64_t backward_calls = 0;  // outermost passes; a GradCache counts once
+// Counts outermost backward passes of this thread; those of a GradCache (train/grad_cache.hpp) count as one.
+inline constinit thread_local std::uint64_t backward_calls = 0;
 
 [[noreturn]] void throw_average_not_writable(const char* call);
 // Call this before modifying a value: if it is a moving average, swap() would later undo the modification.

@@ -37,7 +37,7 @@ void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& targ
     const std::string way_out =
         prediction.size() == target.size()
             ? "write reshape(prediction, " + extents(target) + ")"
-            : "where a target is meant to repeat write broadcast_to(target, " + extents(prediction) + ")";
+            : "if a target should repeat, write broadcast_to(target, " + extents(prediction) + ")";
     throw Error(std::string("[") + op + "] prediction and target must have one shape; they are " +
                 to_string(prediction) + " and " + to_string(target) + ": " + way_out);
 }
@@ -68,8 +68,9 @@ void require_dropout_args(double p, std::uint64_t first, const Shape& x) {
     constexpr std::uint64_t limit = std::uint64_t{1} << 32;
     const auto items = static_cast<std::uint64_t>(x[0]);
     if (std::uint64_t{stride_of(x, 0)} > limit || first > limit || items > limit - first)
-        throw Error("[dropout] items and their elements can have numbers up to 2^32; the first item is " +
-                    std::to_string(first) + ", x is " + to_string(x));
+        throw Error(
+            "[dropout] item indices and the elements of one item must not exceed 2^32; the first item is " +
+            std::to_string(first) + ", x is " + to_string(x));
 }
 
 ReduceAxes plan_layer_norm(const Shape& x, const Shape& gain, const Shape& bias, double eps) {

@@ -65,8 +65,9 @@ template <class S> struct RunningStatistics {
         if (!detail::has_memory(mean) || !detail::has_memory(variance))
             detail::fail_without_memory("batch_norm");
         if (batch.count < 2)
-            throw Error("[batch_norm] " + std::to_string(static_cast<std::int64_t>(batch.count)) +
-                        " values a feature have no variance; at least 2 are needed");
+            throw Error("[batch_norm] the batch has " +
+                        std::to_string(static_cast<std::int64_t>(batch.count)) +
+                        " values per feature; a variance needs at least 2");
         if (!(momentum >= 0 && momentum <= 1))
             throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +
                         detail::to_text(momentum));

@@ -13,8 +13,8 @@ std::string elements_of(std::size_t input, std::size_t elements) {
 
 void throw_saved_modified(const char* op, const std::string& description) {
     throw Error(std::string("[check] '") + op + "' saved an array of " + description +
-                " for backward(), and an old pointer from writable() or data() changed the array since; call "
-                "writable() before each write");
+                " for backward(), and the array was then changed through an old pointer from writable() or "
+                "data(); call writable() before each write");
 }
 
 void throw_read_only_modified(const char* op, std::size_t index) {

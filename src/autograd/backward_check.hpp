@@ -30,7 +30,7 @@ inline bool set_checks(bool enabled) {  // also adds checksums to saved buffers;
 }  // namespace instrumentation
 
 namespace detail {
-// The thread id while a backward function is only checked. Earlier graphs have another id: their use throws.
+// Replaces context.thread_id while a backward function is only checked: using an earlier graph then throws.
 inline constexpr std::uint32_t graphless_thread_id = ~std::uint32_t{0};
 class GraphUsedDuringCheck : public Error {
     using Error::Error;

@@ -16,8 +16,8 @@ public:
         const void* callable;
     };
 
-    // The pass visits no node older than `oldest_target_id`: the smallest id of the targets of grad(), or 0 in
-    // backward(). In grad(), leaves that are not targets receive no gradient.
+    // The pass visits only nodes newer than `oldest_target_id`, which is the smallest id of the targets in
+    // grad(), and 0 in backward(). In grad(), leaves that are not targets receive no gradient.
     explicit BackwardPass(std::uint64_t oldest_target_id = 0, const Hook* hook = nullptr)
         : oldest_target_id_(oldest_target_id), hook_(hook) {
         if (context.backward_passes++ > 0) return;
@@ -42,7 +42,8 @@ public:
             return true;
         }
         if (state == State::leaf) {
-            // Forgets an earlier first write: rollback_gradients() clears only those of the next function.
+            // Clears the mark of an earlier backward function, so that rollback_gradients() clears only
+            // gradients that the function about to run has written first.
             node->grad_flags &= static_cast<std::uint8_t>(~grad_flag::first_write);
             return oldest_target_id_ == 0 || node->is_grad_target;
         }

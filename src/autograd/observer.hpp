@@ -52,7 +52,7 @@ public:
 namespace detail {
 // Returns the bytes of the buffers that this operation was the first to save.
 std::size_t newly_saved_bytes(const ForwardEvent& operation);
-// Counts the saves of this buffer that are alive, without those of the operation.
+// Returns how many saves of the buffer of `kept`, other than those of this operation, are still alive.
 std::size_t other_save_count(const ForwardEvent& operation, const ValueInfo& kept);
 // Returns the bytes of the result's buffer, or 0 if the result shares the buffer of an operand.
 std::size_t output_bytes(const ForwardEvent& operation);

@@ -38,7 +38,7 @@ template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_inp
     }
 }
 
-// An input that needs no gradient is null. Nodes made inside KeepValues drop such inputs only in backward().
+// Inputs of an operation. One that needs no gradient is null; inside KeepValues it is kept until backward().
 template <class T, class Nodes> class Inputs {
 public:
     void assign(Nodes nodes) { nodes_ = std::move(nodes); }

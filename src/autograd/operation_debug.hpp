@@ -35,14 +35,16 @@ template <class Op>
             const backward_check::BackwardCall<T> call{operation.op(), operation.gradient,
                                                        operation.gradients(), context.thread_id};
             const auto has_gradient = [](const GradientRef<T>& grad) { return grad && grad.is_present(); };
-            bool any_gradient = false;  // hides a missing write, so the function first runs into temporaries
+            // An existing gradient would hide a missing write: a custom function first runs on temporaries.
+            bool any_gradient = false;
             for (const GradientRef<T>& grad : call.grads) any_gradient = any_gradient || has_gradient(grad);
             if constexpr (Op::custom)
                 if (any_gradient) {
                     const ScopedValue<std::uint32_t> no_outside_graph(context.thread_id, graphless_thread_id);
                     try {
                         operation.call_custom_backward(true);
-                    } catch (const GraphUsedDuringCheck&) {  // such a function can run only once
+                    } catch (const GraphUsedDuringCheck&) {
+                        // The function uses an existing graph, which works only once: in the run below.
                     }
                 }
             const auto with_saved = [&](const auto& f) { return operation.with_saved(f); };

@@ -47,7 +47,8 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> try_intercept(const Name& name, T& value,
                                                    const std::tuple<Saves...>& saves,
                                                    const Backward& backward, Inputs& inputs) {
-    T computed = std::move(value);  // intercept() takes this address, so `value` may stay in a register
+    // intercept() needs an address: that of `computed`, so that `value` can stay in a register.
+    T computed = std::move(value);
     const auto operands = nodes_of<T>(inputs);
     const auto saved = saved_refs(saves, &value, &computed);
     Var<T> y = intercept<T>(name.text(), computed, operands, saved,

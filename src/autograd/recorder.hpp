@@ -30,11 +30,11 @@ struct SavedRef {
     std::uint64_t (*checksum)(const void*);  // for integer arrays (labels, indices, conditions); else null
 };
 
-// An operation whose result was computed. The result becomes a node only if `recorded` is true.
+// An operation whose result was computed.
 class OpInfo {
 public:
     const char* const op;
-    const bool recorded;         // false: the result needs no gradient and becomes a constant
+    const bool needs_grad;       // if it is false, the result becomes a constant
     const void* const result;    // the address of the result
     const std::size_t operands;  // the number of operands
     const std::span<const SavedRef> saved;
@@ -52,13 +52,13 @@ public:
 protected:
     OpInfo(const char* name, bool makes_node, const void* y, std::size_t count,
            std::span<const SavedRef> refs, std::optional<std::uint64_t> sum)
-        : op(name), recorded(makes_node), result(y), operands(count), saved(refs), captured_checksum(sum) {}
+        : op(name), needs_grad(makes_node), result(y), operands(count), saved(refs), captured_checksum(sum) {}
     ~OpInfo() = default;
 };
 
 class Interceptor {
 public:
-    // Returns true to record the operation as usual, or false to make a proxy. The id of either is next_id.
+    // Returns true to record as usual, or false to make a proxy. Either node gets the id context.next_id.
     virtual bool on_operation(OpInfo& operation) = 0;
 
 protected:

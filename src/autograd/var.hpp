@@ -69,7 +69,7 @@ template <class T> class GradInputs {
 public:
     GradInputs(detail::ValueNode<T>* const* inputs, std::size_t count, bool can_reuse_dy)
         : inputs_(inputs), count_(static_cast<std::uint32_t>(count)), can_reuse_dy_(can_reuse_dy) {}
-    // If true, only the backward function reads dy, and its last output may overwrite dy.
+    // If true, nothing else reads dy, so the backward function may overwrite dy once it no longer reads it.
     bool can_reuse_dy() const { return can_reuse_dy_; }
     bool needs_grad(std::size_t input) const {
         if (input >= count_) [[unlikely]]
@@ -82,7 +82,7 @@ public:
         if (gradient.how == Write::set) inputs_[input]->grad_flags |= grad_flag::first_write;
         return gradient;
     }
-    detail::GradientRef<T> view(std::size_t input) const { return inputs_[input]->grad_ref(); }
+    detail::GradientRef<T> grad_ref(std::size_t input) const { return inputs_[input]->grad_ref(); }
     // Adds a gradient that is already computed. An input without a gradient buffer shares that of `gradient`.
     void add(std::size_t input, const T& gradient) const {
         if (!detail::has_memory(gradient)) detail::throw_empty("gradient");
@@ -302,8 +302,9 @@ private:
         detail::ValueNode<T>& node = checked(call);
         require_own_thread(call, node);
         if (node.state != detail::State::leaf)
-            throw Error(std::string("[") + call + "] only a parameter is updated, not the result of '" +
-                        node.op() + "'");
+            throw Error(std::string("[") + call +
+                        "] only a parameter can be updated; this variable is the result of '" + node.op() +
+                        "'");
         return node;
     }
     // Applies f to the value or the gradient. Throws if their shapes or devices differ afterwards.

@@ -67,7 +67,8 @@ std::optional<detail::Segmentation> cut_within(const std::vector<detail::LayerBy
                                                std::size_t bytes) {
     const std::size_t n = layers.size();
     // snapshots[i] is the fewest bytes of snapshots with which the segments of layers [0, i) fit, and
-    // begins[i] is the start of the last of these segments. Fewer bytes are never worse.
+    // begins[i] is the start of the last of these segments. Keeping only the fewest is enough: with fewer
+    // bytes of snapshots, every later segment that fitted still fits.
     std::vector<std::optional<std::size_t>> snapshots(n);
     std::vector<std::size_t> begins(n);
     snapshots[0] = 0;

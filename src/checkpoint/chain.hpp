@@ -85,7 +85,7 @@ struct Segmentation {
 std::string to_string(const detail::Segmentation& cut);
 
 namespace detail {
-// Predicts the peak: the largest sum, over all segments, of the snapshots before a segment and its own peak.
+// Predicts the peak: adds to each segment's own peak the snapshots before it, and returns the largest sum.
 std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes);
 }  // namespace detail
 // Returns the segments that run the fewest layers again within these bytes. Throws OutOfMemory with the least

@@ -200,11 +200,11 @@ auto checkpoint(F f, X... x) {
         return y;
     };
     Result y = first_time();
-    std::optional<detail::ValueInfo> first_made;
+    std::optional<detail::ValueInfo> first_result_info;
     detail::each_var(y, [&](const auto& result) {
-        if (!first_made && made_inside(result)) first_made = detail::value_info(result.value());
+        if (!first_result_info && made_inside(result)) first_result_info = detail::value_info(result.value());
     });
-    if (!first_made) return y;
+    if (!first_result_info) return y;
 
     Var<T> node_handle;  // keeps the CheckpointNode until its results refer to it
     if (!detail::CheckpointTrace::current() || !detail::CheckpointTrace::current()->is_recording()) {
@@ -212,7 +212,7 @@ auto checkpoint(F f, X... x) {
         auto* const node = new (pool::take(sizeof(Recomputing)))
             Recomputing(std::move(f), std::move(arguments), std::move(log), std::move(kept));
         node_handle = Var<T>(node);
-        if (instrumentation::detail::observer) node->notify_observer(*first_made);
+        if (instrumentation::detail::observer) node->notify_observer(*first_result_info);
     }
     std::size_t which = 0;
     std::map<const Node*, Var<T>> made_results;  // f may return a variable twice

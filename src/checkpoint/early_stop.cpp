@@ -29,7 +29,7 @@ std::vector<std::optional<std::size_t>> CheckpointTrace::end_first_run(
     std::vector<std::size_t> indices;
     for (const Node* result : results) {
         indices.push_back(operation_of(*result));
-        log_.results.push_back(source(*result));
+        log_.results.push_back(stable_id(*result));
     }
     for (const std::size_t index : saves_own_result_)
         if (!can_save || std::find(indices.begin(), indices.end(), index) == indices.end()) need(index);

@@ -1,4 +1,4 @@
-// Recompute runs a checkpointed function again, but skips values that are saved or that are not needed.
+// run_again() runs a checkpointed function again; Recompute restores saved results and skips unneeded ones.
 #pragma once
 
 #include <algorithm>

@@ -12,7 +12,7 @@ std::uint64_t mixed(std::uint64_t sum, std::uint64_t next) { return (sum ^ next)
 
 }  // namespace
 
-std::uint64_t CheckpointTrace::source(const Node& operand) const {
+std::uint64_t CheckpointTrace::stable_id(const Node& operand) const {
     return operand.id < first_inner_id_ ? ~operand.id : operation_of(operand);
 }
 
@@ -21,7 +21,8 @@ std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
     std::uint64_t sum = operation.captured_checksum.value_or(0);
     for (const SavedRef& value : operation.saved)
         if (log_.verified && value.checksum && value.address) sum = mixed(sum, value.checksum(value.address));
-    for (std::size_t i = 0; i < operation.operands; ++i) sum = mixed(sum, source(*operation.operand(i).node));
+    for (std::size_t i = 0; i < operation.operands; ++i)
+        sum = mixed(sum, stable_id(*operation.operand(i).node));
     return sum;
 }
 
@@ -95,7 +96,7 @@ void CheckpointTrace::finish_replay(const std::vector<const Node*>& results) con
         throw Error("[checkpoint] the function gave " + std::to_string(log_.results.size()) +
                     " results, and now " + std::to_string(results.size()));
     for (std::size_t i = 0; i < results.size(); ++i)
-        if (source(*results[i]) != log_.results[i])
+        if (stable_id(*results[i]) != log_.results[i])
             throw Error("[checkpoint] result " + std::to_string(i + 1) +
                         " differs from the first run; the function must do the same when it runs again");
 }

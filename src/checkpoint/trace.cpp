@@ -33,7 +33,7 @@ CheckpointTrace::~CheckpointTrace() {
 }
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {
-    if (!operation.recorded) {
+    if (!operation.needs_grad) {
         // The log does not contain constants. A second run must compute them and all operations before them.
         note_captured_inputs(operation);
         if (is_recording()) need(next_index());
@@ -51,7 +51,8 @@ bool CheckpointTrace::on_operation(OpInfo& operation) {
 void CheckpointTrace::record_op(const OpInfo& operation) {
     for (const SavedRef& value : operation.saved)
         if (value.address) note_saved_value(value, operation);
-    if (!operation.captured_checksum) need(next_index());  // its value must show whether the numbers changed
+    // Without it, the second run must compute the result: its checksum shows whether captures changed.
+    if (!operation.captured_checksum) need(next_index());
     if (instrumentation::detail::observer) notify_without_node(operation.op, operation.result_info());
     note_captured_inputs(operation);
     log_.steps.push_back({operation.op, log_.verified ? operation.result_checksum() : 0,

@@ -63,9 +63,10 @@ struct TraceLog {
     };
     std::vector<Entry> steps;
     std::vector<HeldBuffer> held_buffers;  // keeps the addresses of parameters and constants unique
-    std::vector<std::uint64_t> results;    // the source() of each result
-    std::size_t needed = 0;      // the first `needed` steps compute all that backward functions read
-    bool verified = false;       // the steps contain checksums of the results
+    std::vector<std::uint64_t> results;    // the stable_id() of each result
+    std::size_t needed = 0;  // the second run computes this many steps; of later results, backward functions
+                             // read only saved ones
+    bool verified = false;   // the steps contain checksums of the results
     bool stopped_early = false;  // the last run did not compute all steps
 };
 
@@ -86,9 +87,9 @@ public:
     bool is_recording() const { return mode_ == Mode::record; }
     bool is_recomputing() const { return !is_recording() || (outer_ && outer_->is_recomputing()); }
 
-    // Ends the first run. For each result, returns the index of its operation, or nothing if saving it gains
-    // nothing. Saving gains if a backward function reads the result and the second run would compute it only
-    // for that. `can_save` is false if the caller does not store saved results.
+    // Ends the first run. For each result that is worth saving, returns the index of its operation. A result
+    // is worth saving if a backward function reads it and the second run would compute it only for that.
+    // `can_save` is false if the caller does not store saved results.
     std::vector<std::optional<std::size_t>> end_first_run(const std::vector<const Node*>& results,
                                                           bool can_save = true);
     void finish_replay(const std::vector<const Node*>& results) const;
@@ -103,7 +104,7 @@ private:
     std::size_t next_index() const { return ids_.size(); }  // the index of the next operation
     std::size_t operation_of(const Node& node) const;  // the index of its operation; next_index() if unknown
     // Returns a number that identifies the operand and is the same in both runs.
-    std::uint64_t source(const Node& operand) const;
+    std::uint64_t stable_id(const Node& operand) const;
     std::uint64_t input_checksum(const OpInfo& operation) const;
     void note_captured_inputs(const OpInfo& operation);
     void note_saved_value(const SavedRef& value, const OpInfo& operation);

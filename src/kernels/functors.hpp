@@ -25,8 +25,8 @@ struct Keeps {
 };
 
 // True if the gradient of the operand is dy itself, which is passed on without a computation.
-template <class F> inline constexpr bool identity_a = requires { F::identity_grad_a; };
-template <class F> inline constexpr bool identity_b = requires { F::identity_grad_b; };
+template <class F> inline constexpr bool grad_a_is_dy = requires { F::identity_grad_a; };
+template <class F> inline constexpr bool grad_b_is_dy = requires { F::identity_grad_b; };
 }  // namespace detail
 
 namespace functor {

@@ -98,7 +98,7 @@ std::string missing(const std::string& error, const Operation64& operation, cons
         named += has(shape) || (shape == "()" && has("a single number")) ? 1 : 0;
     // An axis, label, index or window is invalid for one operand, so the message has no other operand.
     if (has("is out of range for") || has("outside the rows of") || has("is not one of the") ||
-        has("] a window of") || has("one value a feature"))
+        has("] a window of") || has("one value per feature"))
         return named > 0 || has("classes") ? "" : "an operand";
     const bool shape_changed = changed[0] == '(';
     if (shape_changed && !has(changed) && !(changed == "()" && has("a single number"))) return changed;

@@ -44,12 +44,13 @@ TEST_CASE("operations: an Error has the operation and the shapes when shapes do 
     CHECK_THROWS_WITH(mse(zeros({4, 1}), zeros({4})),
                       "[mse] prediction and target must have one shape; they are (4, 1) and (4): write "
                       "reshape(prediction, {4})");
-    CHECK_THROWS_WITH(mse(zeros({3}), zeros({})),
-                      "[mse] prediction and target must have one shape; they are (3) and (): where a target "
-                      "is meant to repeat write broadcast_to(target, {3})");
+    CHECK_THROWS_WITH(
+        mse(zeros({3}), zeros({})),
+        "[mse] prediction and target must have one shape; they are (3) and (): if a target should "
+        "repeat, write broadcast_to(target, {3})");
     CHECK_THROWS_WITH(binary_cross_entropy(zeros({2, 3}), zeros({3})),
                       "[binary_cross_entropy] prediction and target must have one shape; they are (2, 3) and "
-                      "(3): where a target is meant to repeat write broadcast_to(target, {2, 3})");
+                      "(3): if a target should repeat, write broadcast_to(target, {2, 3})");
     CHECK_THROWS_WITH(
         cross_entropy(zeros({2, 3}), Array<std::int32_t>({2, 1}, {0, 1})),
         "[cross_entropy] requires logits (rows, classes) and labels (rows); they are (2, 3) and "
@@ -188,10 +189,11 @@ TEST_CASE("Var: a parameter rejects a value or a seed of another shape") {
 
 TEST_CASE("sgd_step: throws Error for results and constants") {
     const Tensor w = zeros({2});
-    CHECK_THROWS_WITH(sgd_step({w * 2}, 0.1),
-                      "[update] only a parameter is updated, not the result of 'mul_number'");
+    CHECK_THROWS_WITH(
+        sgd_step({w * 2}, 0.1),
+        "[update] only a parameter can be updated; this variable is the result of 'mul_number'");
     CHECK_THROWS_WITH(sgd_step({constant({1.0f})}, 0.1),
-                      "[update] only a parameter is updated, not the result of 'constant'");
+                      "[update] only a parameter can be updated; this variable is the result of 'constant'");
 }
 
 TEST_CASE("Shape: throws Error when the size overflows") {

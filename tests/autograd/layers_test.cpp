@@ -111,7 +111,7 @@ TEST_CASE("dropout: throws Error when the probability or the item number is out 
     CHECK_THAT(message_of([&] {
                    dropout(x, 0.5, {0, 0, (std::uint64_t{1} << 32) - 1});
                }),
-               contains("[dropout] items and their elements can have numbers up to 2^32"));
+               contains("[dropout] item indices and the elements of one item must not exceed 2^32"));
     CHECK(message_of([&] { dropout(x, 0.5, {0, 0, (std::uint64_t{1} << 32) - 2}); }) == "no error");
     CHECK(message_of([] { dropout(Tensor64(Array<double>({}, {1})), 0.5, {}); }) ==
           "[dropout] a single number has no items");
@@ -191,8 +191,10 @@ TEST_CASE("batch_norm: gradients stay the same when statistics are committed bet
 
 TEST_CASE("batch_norm: throws Error when the variance is undefined or the number of features differs") {
     const Tensor64 x = numbers({1, 2}, {1, 2}), two = numbers({2}, {1, 1}), one = numbers({1}, {1});
-    CHECK(message_of([&] { batch_norm(x, two, two); }) ==
-          "[batch_norm] one value a feature has no variance: (1, 2); evaluation takes running statistics");
+    CHECK(
+        message_of([&] { batch_norm(x, two, two); }) ==
+        "[batch_norm] x (1, 2) has one value per feature, which has no variance; use a larger batch, or pass "
+        "running statistics for evaluation");
     CHECK_THAT(
         message_of([&] {
             batch_norm(numbers({2, 2}, {1, 2, 3, 4}), two, one);
@@ -204,7 +206,7 @@ TEST_CASE("batch_norm: throws Error when the variance is undefined or the number
                contains("[batch_norm] requires (items, features, ...); x is (2)"));
     const RunningStatistics<double>::Batch empty = batch_norm(numbers({0, 2}, {}), two, two).batch;
     CHECK(message_of([&] { RunningStatistics<double>(2).commit(empty); }) ==
-          "[batch_norm] 0 values a feature have no variance; at least 2 are needed");
+          "[batch_norm] the batch has 0 values per feature; a variance needs at least 2");
 }
 
 // ---- windows over images ----
@@ -233,9 +235,8 @@ TEST_CASE("conv2d: throws Error when the operands do not fit") {
     CHECK(message_of([&] {
               conv2d(x, constant(Array<double>::zeros({1, 1, 2, 2})));
           }) ==
-          "[conv2d] requires x (items, channels, height, width) and weight (out, channels, tall, wide); they "
-          "are "
-          "(1, 2, 3, 3) and (1, 1, 2, 2)");
+          "[conv2d] requires x (items, channels, height, width) and weight (out, channels, kernel height, "
+          "kernel width); they are (1, 2, 3, 3) and (1, 1, 2, 2)");
     CHECK(message_of([&] {
               conv2d(x, constant(Array<double>::zeros({1, 2, 6, 6})), 1, 1);
           }) ==

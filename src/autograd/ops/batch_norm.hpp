@@ -79,8 +79,9 @@ template <class S> detail::BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<
     detail::require_valid_eps("batch_norm", eps, x.shape());
     const std::size_t count = axes.outer * axes.inner;
     if (count == 1)
-        throw Error("[batch_norm] one value a feature has no variance: " + to_string(x.shape()) +
-                    "; evaluation takes running statistics");
+        throw Error("[batch_norm] x " + to_string(x.shape()) +
+                    " has one value per feature, which has no variance; use a larger batch, or pass running "
+                    "statistics for evaluation");
     detail::BatchStatistics<S> batch = detail::batch_statistics(x, gain.value(), bias.value());
     Var<Array<S>> y = detail::record_batch_norm(std::move(x), std::move(gain), std::move(bias), batch.mean,
                                                 batch.variance, eps, true, axes);

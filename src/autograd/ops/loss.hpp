@@ -21,7 +21,7 @@ template <class T> struct Loss {
     Var<T> count;  // the number of these elements, without a gradient
 
     Loss() = default;
-    Loss(Var<T> of_all, Var<T> elements) : sum(std::move(of_all)), count(std::move(elements)) {}
+    Loss(Var<T> total, Var<T> counted) : sum(std::move(total)), count(std::move(counted)) {}
     // Makes a loss from one term per element. Each element counts.
     explicit Loss(Var<T> terms) {
         using S = std::remove_cvref_t<decltype(*terms.value().data())>;
@@ -31,14 +31,15 @@ template <class T> struct Loss {
     }
     Var<T> mean() const { return sum / count; }
 
-    using value_type = Var<T>;  // checkpoint() visits the variables of a loss by each()
+    // For checkpoint(): value_type is the type of the variables of a loss, and each() visits them.
+    using value_type = Var<T>;
     template <class Visit> void each(Visit visit) {
         visit(sum);
         visit(count);
     }
 };
 
-// Computes the squared error of each element. Both shapes must be equal, if necessary by broadcast_to().
+// Computes the squared error of each element. The shapes must be equal; use broadcast_to() if they are not.
 template <class S> Loss<Array<S>> mse(Var<Array<S>> prediction, Var<Array<S>> target) {
     if (prediction.shape() != target.shape())
         detail::fail_loss_shapes("mse", prediction.shape(), target.shape());

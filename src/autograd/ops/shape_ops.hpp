@@ -23,7 +23,7 @@ template <FixedName Name, class S> Var<Array<S>> record_reshape(Var<Array<S>> x,
 }
 }  // namespace detail
 
-// Changes the shape. The result shares the buffer of x. The first gradient of x shares that of dy.
+// Changes the shape. The result shares the buffer of x. The first gradient written to x shares that of dy.
 template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
     return detail::record_reshape<"reshape">(std::move(x), shape);
 }
