@@ -274,16 +274,16 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
 
     double sent_by_window(ProcessGroup& here, int n) const {
         Shared mine(here);
-        const auto before = here.sent().numbers;
+        const auto before = here.sent().sum_bytes;
         for (int micro = 0; micro < n; ++micro) mine.add(part(here.rank()));
         mine.finish();
-        return double(here.sent().numbers - before);
+        return double(here.sent().sum_bytes - before);
     }
     double sent_by_sums(ProcessGroup& here, int n) const {
-        const auto before = here.sent().numbers;
+        const auto before = here.sent().sum_bytes;
         for (int micro = 0; micro < n; ++micro)
             void(here.all_reduce(grad(mean(matmul(part(here.rank()), w)), {w}).front()));
-        return double(here.sent().numbers - before);
+        return double(here.sent().sum_bytes - before);
     }
 
     // Returns the step of a window over the selected micro-batches of 24, in one process or over all ranks.

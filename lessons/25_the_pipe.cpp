@@ -76,7 +76,7 @@ struct ThePipe {
         const std::vector<Ran> by_gpipe = ran(gpipe), by_turns = ran(in_turns);
         auto kept = table({"stage", "GPipe keeps", "1F1B keeps", "GPipe, KiB kept", "1F1B, KiB kept"});
         for (std::size_t s = 0; s < layers.size(); ++s)
-            kept.row(s, by_gpipe[s].live, by_turns[s].live, by_gpipe[s].saved, by_turns[s].saved);
+            kept.row(s, by_gpipe[s].max_live, by_turns[s].max_live, by_gpipe[s].saved, by_turns[s].saved);
         check_kept(kept);
 
         predict(
@@ -91,7 +91,8 @@ struct ThePipe {
         auto longer = table({"micro-batches", "waits", "(p-1)/(m+p-1)", "GPipe keeps", "1F1B keeps"});
         for (const int micro : std::set{1, m, 9 * (p - 1), 10 * (p - 1), 100 * p}) {
             const Timetable all_f = Timetable::of(gpipe, p, micro), turns = Timetable::of(in_turns, p, micro);
-            longer.row(micro, turns.bubble(), (p - 1.0) / (micro + p - 1), all_f.live[0], turns.live[0]);
+            longer.row(micro, turns.bubble(), (p - 1.0) / (micro + p - 1), all_f.max_live[0],
+                       turns.max_live[0]);
         }
         note("Where each stays as large, only 1F1B can afford them: it keeps no more of them.");
         check_close("the formula", longer.column("waits"), longer.column("(p-1)/(m+p-1)"), 1e-12);
@@ -173,7 +174,7 @@ struct ThePipe {
     }
     struct Ran {
         Weights gradient;
-        int live;            // the most micro-batches that it kept
+        int max_live;        // the most micro-batches that it kept
         double saved, loss;  // peak of the KiB saved for backward
     };
     std::vector<Ran> ran(Timetable::Schedule schedule) const {
@@ -183,7 +184,7 @@ struct ThePipe {
             memory::reset_peak(options().device);
             const auto piped = pipe.run(m, batches_of(0), loss);
             const std::size_t saved = memory::report(options().device).peak_by[int(MemoryClass::saved)];
-            return Ran{numbers(W.grad()), piped.live[0], double(saved) / 1024, piped.loss};
+            return Ran{numbers(W.grad()), piped.max_live[0], double(saved) / 1024, piped.loss};
         });
     }
     template <class After> void three_runs(ProcessGroup& here, const After& after_each) const {
@@ -297,7 +298,7 @@ struct ThePipe {
         std::string text, lane;
         for (std::size_t s = 0; std::getline(drawing, lane); ++s) {
             text += say("stage {} |{}\n", s, lane);
-            lanes.lanes.push_back({say("stage {}", s), say("keeps {}", table.live[s]), {}});
+            lanes.lanes.push_back({say("stage {}", s), say("keeps {}", table.max_live[s]), {}});
             for (const Timetable::Step& each : table.stages[s])
                 lanes.lanes[s].work.push_back({kinds.find(each.what), each.begin, each.end,
                                                each.what == 'W' ? "" : std::to_string(each.micro)});
@@ -330,7 +331,7 @@ struct ThePipe {
     void require_valid_split(const Timetable& table) const {
         const double waits = p - 1 + std::max(0, p - m);
         check_close("counted in the picture", dots(table.drawing(1)), waits / (3 * m + waits), 1e-12);
-        check_equal("keeps", table.live, std::vector<int>(layers.size(), std::min(p, m)));
+        check_equal("keeps", table.max_live, std::vector<int>(layers.size(), std::min(p, m)));
     }
     // A stage saves its input and its output for each micro-batch.
     void check_kept(const Table& kept) const {

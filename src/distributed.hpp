@@ -2,8 +2,8 @@
 // which is there with MPI and without; without it there is one process.
 #pragma once
 
+#include "tally/distributed/data_parallel.hpp"
 #include "tally/distributed/pipe.hpp"
+#include "tally/distributed/pipeline_parallel.hpp"
 #include "tally/distributed/processes.hpp"
-#include "tally/distributed/ranks.hpp"
-#include "tally/distributed/stages.hpp"
 #include "tally/distributed/timetable.hpp"

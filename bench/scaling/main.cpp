@@ -62,7 +62,7 @@ void bubbles() {
                                  tally::detail::zero_bubble(stages, micros)};
         std::printf("| %d, %d |", stages, micros);
         for (const Timetable& one : all) std::printf(" %.3f |", one.bubble());
-        for (const Timetable& one : all) std::printf(" %d |", one.live.front());
+        for (const Timetable& one : all) std::printf(" %d |", one.max_live.front());
         std::puts("");
     }
 }

@@ -20,14 +20,14 @@ template <class T> struct Bucket {
     }
 };
 
-// add() appends an array to the bucket, which holds at least one number. finish() sums the bucket over all
-// processes and copies it back; a full bucket is summed at once. Use this only right after an all_gather().
+// add() appends an array to the bucket, whose capacity must be at least one number, and sums a full bucket.
+// finish() sums the rest over all processes and copies it back. Use this only right after an all_gather().
 template <class T> class BucketedAllReduce {
 public:
-    // `others_get_error` becomes true if a sum fails, because the other processes then get an error as well.
+    // `error_already_shared` becomes true if a sum fails, because the other processes then get an error too.
     BucketedAllReduce(ProcessGroup& processes, ProcessGroup::AllReduce how,
-                      std::unique_ptr<Bucket<T>>& bucket, bool& others_get_error)
-        : processes_(processes), how_(how), bucket_(bucket), others_get_error_(others_get_error) {}
+                      std::unique_ptr<Bucket<T>>& bucket, bool& error_already_shared)
+        : processes_(processes), how_(how), bucket_(bucket), error_already_shared_(error_already_shared) {}
 
     void add(T* data, std::size_t count, Device device) {
         while (count > 0) {
@@ -48,7 +48,7 @@ public:
         try {
             processes_.sum<T>(how_, {numbers, filled_}, bucket_->scratch);
         } catch (...) {
-            others_get_error_ = true;
+            error_already_shared_ = true;
             (void)bucket_.release();  // MPI may still write there
             throw;
         }
@@ -69,7 +69,7 @@ private:
     ProcessGroup& processes_;
     ProcessGroup::AllReduce how_;
     std::unique_ptr<Bucket<T>>& bucket_;
-    bool& others_get_error_;
+    bool& error_already_shared_;
     std::vector<Part> parts_;
     std::size_t filled_ = 0;
 };

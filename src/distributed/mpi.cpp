@@ -204,7 +204,7 @@ MpiTransport::Messages MpiTransport::all_gather(const std::string& mine, double 
     return messages;
 }
 
-const std::string* MpiTransport::next(int rank) {
+const std::string* MpiTransport::peek_message(int rank) {
     if (rank == state_->rank || !state_->has_arrived(rank)) return nullptr;
     return state_->incoming(rank, messages_tag).text;
 }

@@ -35,7 +35,7 @@ public:
     using Messages = std::vector<std::optional<std::string>>;
     Messages all_gather(const std::string& mine, double seconds);
     // Returns the next message of a rank without removing it, or null if none has arrived.
-    const std::string* next(int rank);
+    const std::string* peek_message(int rank);
 
     // Sends and receives all pieces; the other ranks pass the matching ones. Returns false after the timeout.
     // MPI may then still use the memory of the pieces, so it must not be freed.

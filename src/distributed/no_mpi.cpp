@@ -25,7 +25,7 @@ int MpiTransport::rank() const { return 0; }
 int MpiTransport::size() const { return 1; }
 
 MpiTransport::Messages MpiTransport::all_gather(const std::string& mine, double) { return {mine}; }
-const std::string* MpiTransport::next(int) { return nullptr; }
+const std::string* MpiTransport::peek_message(int) { return nullptr; }
 bool MpiTransport::exchange(std::span<const Piece>, std::span<const Piece>, double) { return true; }
 template <class S> bool MpiTransport::sum(const S* mine, S* all, std::size_t count, double) {
     for (std::size_t i = 0; i < count; ++i) all[i] = mine[i];

@@ -69,13 +69,13 @@ public:
         : processes_(processes),
           own_(own),
           first_(first),
-          last_(stages - 1 - first),
+          pipe_last_index_(stages - 1 - first),
           device_(device),
           call_(std::move(call)),
           pending_(own.size()),
           activations_(own.size()),
           gradients_(own.size()) {
-        result_.live.resize(own.size());
+        result_.max_live.resize(own.size());
     }
 
     detail::PipeResult execute(const std::vector<Timetable::Step>& steps, const Input& input,
@@ -131,7 +131,7 @@ private:
             send(next, kept.y.value());
         }
         pending_[i].emplace(k, std::move(kept));
-        result_.live[i] = std::max(result_.live[i], static_cast<int>(pending_[i].size()));
+        result_.max_live[i] = std::max(result_.max_live[i], static_cast<int>(pending_[i].size()));
     }
 
     void backward(std::size_t i, int k) {
@@ -154,7 +154,7 @@ private:
     }
 
     bool is_first(std::size_t i) const { return first_ == 0 && i == 0; }
-    bool is_last(std::size_t i) const { return static_cast<int>(i) == last_; }
+    bool is_last(std::size_t i) const { return static_cast<int>(i) == pipe_last_index_; }
 
     static Array<S> pop(Queue& queue) {
         Array<S> first = std::move(queue.front());
@@ -229,8 +229,8 @@ private:
 
     ProcessGroup& processes_;
     const std::vector<Stage>& own_;
-    const int first_;  // number of its first stage
-    const int last_;   // index of the pipe's last stage, counted from first_
+    const int first_;            // number of its first stage
+    const int pipe_last_index_;  // in own_, of the pipe's last stage; own_.size() or more if it is not here
     const Device device_;
     const std::string call_;
     std::string where_;
@@ -257,7 +257,7 @@ template <class S> Pipe<S>::Pipe(ProcessGroup& processes, std::vector<Stage> own
         processes_.all_gather("a pipe of " + std::string(sizeof(S) == 4 ? "float" : "double") + " by " +
                                   to_string(options_.schedule),
                               std::to_string(own_.size()));
-    number_ = processes_.new_pipe();
+    pipe_id_ = processes_.new_pipe();
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         detail::require(all[rank] != "0", "pipe", "rank ", rank, " has no stage; give each of ", all.size(),
                         " processes at least one");
@@ -268,14 +268,14 @@ template <class S> Pipe<S>::Pipe(ProcessGroup& processes, std::vector<Stage> own
 
 template <class S>
 detail::PipeResult Pipe<S>::run(int micro_batches, const Input& input, const LossOf& loss) {
-    const std::string call = "run " + std::to_string(runs_) + " of the pipe, of " +
+    const std::string call = "run " + std::to_string(run_count_) + " of the pipe, of " +
                              std::to_string(micro_batches) + " micro-batches";
-    const std::vector<std::string> numbers = processes_.all_gather(call, std::to_string(number_));
+    const std::vector<std::string> numbers = processes_.all_gather(call, std::to_string(pipe_id_));
     for (std::size_t rank = 1; rank < numbers.size(); ++rank)
         if (numbers[rank] != numbers[0])
             throw Error("pipe", call, ": rank 0 runs pipe ", numbers[0], ", and rank ", rank, " runs pipe ",
                         numbers[rank], " (numbered as constructed); run the same pipe on all processes");
-    ++runs_;
+    ++run_count_;
     detail::pipe_processes = processes_.size();  // windows then reject options that need all stages
     Run<S> run(processes_, own_, first_, stages_, options_.device, call);
     return run.execute(by_time(Timetable::of(options_.schedule, stages_, micro_batches), first_, own_.size()),

@@ -25,7 +25,7 @@ struct PipeOptions {
 struct PipeResult {
     double loss = 0;                   // sum over all micro-batches in their order, the same on all processes
     std::vector<TimetableStep> steps;  // of this process, as executed; seconds since its run began
-    std::vector<int> live;  // for each of its stages, the most micro-batches that it kept at a time
+    std::vector<int> max_live;  // for each of its stages, the most micro-batches that it kept at a time
 };
 }  // namespace detail
 
@@ -60,7 +60,7 @@ private:
     std::vector<Stage> own_;
     Options options_;
     int first_ = 0, stages_ = 0;
-    std::int64_t number_, runs_ = 0;
+    std::int64_t pipe_id_, run_count_ = 0;
 };
 
 extern template class Pipe<float>;

@@ -99,7 +99,7 @@ void ProcessGroup::require_connected(const std::string& call) const {
 // Returns the messages of all processes. missing_text_ then names those that did not answer in time.
 std::vector<ProcessGroup::Message> ProcessGroup::exchange(const Message& mine, double seconds) {
     const std::string text = mine.encode();
-    sent_.gathered += text.size() * static_cast<std::size_t>(size() - 1);
+    sent_.gathered_bytes += text.size() * static_cast<std::size_t>(size() - 1);
     const detail::MpiTransport::Messages received = wire_.all_gather(text, seconds);
     std::vector<Message> messages(received.size());
     missing_text_.clear();
@@ -179,7 +179,7 @@ void ProcessGroup::wait_or_fail(const std::string& call, const std::string& wher
     const bool in_time = wire_.wait(options_.timeout, [&] {
         if (done()) return true;
         for (int rank = 0; rank < size(); ++rank) {
-            const std::string* const next = wire_.next(rank);
+            const std::string* const next = wire_.peek_message(rank);
             const auto kind = next ? Message::decode(*next).kind : Message::joins;
             if (kind != Message::joins && done()) return true;  // the data may have arrived before
             if (kind != Message::joins)
@@ -196,7 +196,7 @@ void ProcessGroup::wait_or_fail(const std::string& call, const std::string& wher
 void ProcessGroup::post(const std::string& label, const detail::Piece& piece,
                         std::shared_ptr<const void> kept) {
     wire_.post(label, piece, std::move(kept));
-    sent_.passed += piece.bytes;
+    sent_.posted_bytes += piece.bytes;
 }
 
 void ProcessGroup::take(const std::string& call, const detail::Piece& piece) {
@@ -225,7 +225,7 @@ template <class S> bool ProcessGroup::sum_in_order(std::span<S> numbers, std::sp
     }
     const auto exchange_pieces = [&](std::span<const detail::Piece> to, std::span<const detail::Piece> back) {
         for (const detail::Piece& piece : to)
-            if (piece.bytes > 0) ++sent_.messages, sent_.numbers += piece.bytes;
+            if (piece.bytes > 0) ++sent_.messages, sent_.sum_bytes += piece.bytes;
         return wire_.exchange(to, back, options_.timeout);
     };
     if (!exchange_pieces(sends, receives)) return false;
@@ -254,7 +254,7 @@ template <class S> void ProcessGroup::sum(AllReduce how, std::span<S> numbers, s
             break;
         case AllReduce::fast:
             std::copy(numbers.begin(), numbers.end(), scratch.begin());
-            sent_.numbers += numbers.size_bytes();
+            sent_.sum_bytes += numbers.size_bytes();
             done = wire_.sum(scratch.data(), numbers.data(), numbers.size(), options_.timeout);
     }
     if (done) return;

@@ -21,11 +21,11 @@ struct SharedError : Error {
 
 // Counts what one process has sent.
 struct CommStats {
-    std::uint64_t numbers = 0;   // bytes of summed numbers; for AllReduce::fast the bytes passed to MPI
-    std::uint64_t messages = 0;  // messages with such numbers; those of AllReduce::fast are not counted
-    std::uint64_t gathered = 0;  // bytes of the messages of all_gather()
-    std::uint64_t sums = 0;      // calls of sum()
-    std::uint64_t passed = 0;    // bytes passed to post()
+    std::uint64_t sum_bytes = 0;  // of summed numbers (with ProcessGroup::AllReduce::fast: passed to MPI)
+    std::uint64_t messages = 0;   // messages with such numbers; ProcessGroup::AllReduce::fast counts none
+    std::uint64_t gathered_bytes = 0;  // of the messages of all_gather()
+    std::uint64_t sums = 0;            // calls of sum()
+    std::uint64_t posted_bytes = 0;    // passed to post()
 };
 
 // Options of ProcessGroup.
@@ -44,7 +44,7 @@ public:
     // How the numbers of several processes are added. All processes get the same bits.
     enum class AllReduce {
         fast,        // by MPI_Iallreduce: the bits depend on the MPI library and the number of processes
-        rank_order,  // rank 0's plus rank 1's, then rank 2's, ...: they depend only on the number of processes
+        rank_order,  // in the order of ranks: the bits depend only on the number of processes
     };
 
     explicit ProcessGroup(Options options = {});

@@ -12,8 +12,8 @@
 
 namespace tally::detail {
 
-// Works on the sums of a window. The last two, the sums of losses and of counts, are single numbers, so their
-// digits are sent with the ranges.
+// The span holds one sum per parameter, then the sum of losses and the sum of counts. These two are single
+// numbers, so serialize() also sends their digits.
 template <class S> class SharedSums {
 public:
     using Sums = std::span<detail::ExactSum<S>>;

@@ -84,7 +84,7 @@ Timetable simulate(Timetable::Schedule schedule, bool split, const std::vector<S
             }
         }
     }
-    for (const auto& steps : table.stages) table.live.push_back(most_live(steps, split));
+    for (const auto& steps : table.stages) table.max_live.push_back(most_live(steps, split));
     return table;
 }
 

@@ -9,7 +9,7 @@ namespace tally {
 namespace detail {
 // One step of one stage.
 struct TimetableStep {
-    char what;  // F forward, B backward (only of the inputs if a W follows), W gradients of the weights
+    char what;  // 'F' forward; 'B' backward, with W steps only of the inputs; 'W' gradients of the weights
     int micro, stage;
     double begin = 0, end = 0;
 };
@@ -38,7 +38,7 @@ struct Timetable {
 
     std::vector<std::vector<Step>> stages;
     double seconds = 0;
-    std::vector<int> live;  // for each stage, the most micro-batches whose inputs it keeps at a time
+    std::vector<int> max_live;  // for each stage, the most micro-batches whose inputs it keeps at a time
 
     double bubble() const;                   // the fraction of the stages' time that is spent waiting
     std::string drawing(double unit) const;  // a line for each stage, a column for each unit of time

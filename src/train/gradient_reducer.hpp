@@ -67,7 +67,7 @@ public:
     // Sums each gradient, or each exact sum, over all processes, and joins their effects.
     virtual void reduce(SideEffects& effects, std::span<detail::ExactSum<S>> exact) = 0;
     // Measures the gradients of all processes. The default is for processes that have all gradients.
-    virtual detail::MeasuredGradients measured(const detail::MeasuredGradients& mine) { return mine; }
+    virtual detail::MeasuredGradients combine_norms(const detail::MeasuredGradients& mine) { return mine; }
     // Returns when every process has the memory for the step, just before the parameters change.
     virtual void barrier_before_step() = 0;
     // Reports an error of this process at the end of the window. Replaces its next collective call.

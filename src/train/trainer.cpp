@@ -448,7 +448,7 @@ template <class S> void Trainer<S>::load(const std::string& path) {
 namespace {
 
 template <class Visit> void in_batches(std::int64_t items, std::int64_t batch_size, Visit visit) {
-    if (items < 1) throw Error("[evaluate] the data set has no items; give at least one");
+    if (items < 1) throw Error("[Trainer::evaluate] the data set has no items; give at least one");
     const NoGrad off;
     for (const Items& batch : split(Items::in_order(items), batch_size)) visit(batch);
 }

@@ -402,7 +402,7 @@ template <class S> bool Window<S>::clip_if_finite(detail::WindowResult<S>& resul
     detail::MeasuredGradients all =
         detail::measure_gradients(parameters(), options_.max_norm || noise_estimator_);
     if (!std::isfinite(static_cast<double>(result.sum.item()))) ++all.non_finite;  // for all stages
-    if (reducer_) all = reducer_->measured(all);
+    if (reducer_) all = reducer_->combine_norms(all);
     if (options_.max_norm) result.norm = all.norm;
     if (all.non_finite > 0 || !std::isfinite(result.norm.value_or(0))) return false;
     if (noise_estimator_) noise_estimator_->set_norm(all.norm);

@@ -67,7 +67,7 @@ template <class S> struct WindowOptions {
     // backward(). With 0, finish() divides the gradients once by the count of all losses.
     double total = 0;
     Reduction reduction = Reduction::mean;
-    Weigh weigh = Weigh::counted;
+    Weigh weigh = Weigh::counted;  // whether items or micro-batches have equal weight
     Sum sum = Sum::running;
     Tail tail = Tail::scale;
     NonFinite non_finite = NonFinite::raise;
@@ -133,13 +133,14 @@ public:
     // Counts a micro-batch for which the caller ran backward(). A window uses either this function or add().
     void after_backward(double counted, std::int64_t items = 0);
 
-    // Runs f, which may change gradients in several calls. If f throws, the window accepts only discard().
+    // Runs f, which may call add() and backward() of this window several times for one change. Nothing is
+    // undone if f throws: the window then accepts only discard().
     template <class F> void transaction(F f) {
         lock_.require_unchanged("transaction");
         mark_broken_on_error(f);
         lock_.snapshot();
     }
-    // Runs f, which calls backward() for a further part of the gradient of the last add()'s micro-batch.
+    // Runs f, which calls backward() on another part of the micro-batch that was added last.
     template <class F> void backward(F f) {
         if (noise_estimator_) noise_estimator_->throw_measured();
         if (exact_) exact_->begin();
@@ -244,9 +245,8 @@ private:
     void require_all_stages() const;
     void require_countable(double counted, std::int64_t items) const;
     void require_loss_added(const char* call) const;
-    void require_a_gradient(const char* call) const;  // throws if no parameter has a gradient
-    void require_loss_reached_parameter(
-        const char* call) const;  // throws if the last loss reached no parameter
+    void require_a_gradient(const char* call) const;              // throws if no parameter has a gradient
+    void require_loss_reached_parameter(const char* call) const;  // throws if the last loss did not
     std::uint64_t window_seed() const;
     void update(Result& result, const detail::WindowTotals& all);
     void step(Result& result, const detail::WindowTotals& all);
@@ -279,7 +279,7 @@ private:
     std::vector<bool> had_gradient_;
     bool broken_ = false;                                  // an error left the gradients unfinished
     mutable bool saved_ = false;                           // save() ran after the last micro-batch
-    int exceptions_at_open_ = std::uncaught_exceptions();  // if ~Window() counts more, an error destroys it
+    int exceptions_at_open_ = std::uncaught_exceptions();  // more in ~Window(): an error unwinds the stack
 };
 
 extern template class Window<float>;

@@ -63,7 +63,7 @@ template <class S> void compare_with_mpfr(std::uint64_t seed, int cases) {
 
 }  // namespace
 
-TEST_CASE("detail::ExactSum: has the bits of MPFR's correctly rounded sum", "[alone]") {
+TEST_CASE("ExactSum: has the bits of MPFR's correctly rounded sum", "[alone]") {
     const std::uint64_t seed = std::random_device()();
     WARN("seed " << seed << ", MPFR " << mpfr_get_version());
     compare_with_mpfr<float>(seed, 60000);
@@ -72,7 +72,7 @@ TEST_CASE("detail::ExactSum: has the bits of MPFR's correctly rounded sum", "[al
 
 #else
 
-TEST_CASE("detail::ExactSum: has the bits of MPFR's correctly rounded sum", "[alone]") {
+TEST_CASE("ExactSum: has the bits of MPFR's correctly rounded sum", "[alone]") {
     TALLY_SKIP("libmpfr was not there when this was configured (on Debian: libmpfr-dev)");
 }
 

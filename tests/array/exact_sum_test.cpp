@@ -82,7 +82,7 @@ TEST_CASE("Law: an exact sum has the same bits in every order and split") {
 }
 
 // The test uses multiples of 1/64, because their sum is exact in double.
-TEST_CASE("detail::ExactSum: a sum of floats equals the exact sum in double, rounded once") {
+TEST_CASE("ExactSum: a sum of floats equals the exact sum in double, rounded once") {
     const std::uint64_t seed = std::random_device()();
     WARN("seed " << seed);
     Random random(seed);
@@ -104,7 +104,7 @@ TEST_CASE("detail::ExactSum: a sum of floats equals the exact sum in double, rou
     }
 }
 
-TEMPLATE_TEST_CASE("detail::ExactSum: rounds once, to nearest and ties to even", "", float, double) {
+TEMPLATE_TEST_CASE("ExactSum: rounds once, to nearest and ties to even", "", float, double) {
     using S = TestType;
     const S eps = std::numeric_limits<S>::epsilon(), least = std::numeric_limits<S>::denorm_min();
     CHECK(sum_of<S>({1, eps / 2}) == 1);                      // a tie, so down to even
@@ -119,8 +119,7 @@ TEMPLATE_TEST_CASE("detail::ExactSum: rounds once, to nearest and ties to even",
     CHECK(sum_of<S>({std::ldexp(S(1), 100), -1, -std::ldexp(S(1), 100)}) == -1);
 }
 
-TEMPLATE_TEST_CASE("detail::ExactSum: results can be denormal, the largest number or infinite", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("ExactSum: results can be denormal, the largest number or infinite", "", float, double) {
     using S = TestType;
     using Limits = std::numeric_limits<S>;
     const S least = Limits::denorm_min(), normal = Limits::min(), most = Limits::max(),
@@ -139,7 +138,7 @@ TEMPLATE_TEST_CASE("detail::ExactSum: results can be denormal, the largest numbe
     CHECK(sum_of<S>({most, most, most, -most, -most, least, -most}) == least);
 }
 
-TEMPLATE_TEST_CASE("detail::ExactSum: follows IEEE for infinities, NaN and zeros", "", float, double) {
+TEMPLATE_TEST_CASE("ExactSum: follows IEEE for infinities, NaN and zeros", "", float, double) {
     using S = TestType;
     const S inf = std::numeric_limits<S>::infinity(), nan = std::numeric_limits<S>::quiet_NaN();
     for (const std::vector<S>& summands : std::vector<std::vector<S>>{
@@ -177,7 +176,7 @@ TEMPLATE_TEST_CASE("detail::ExactSum: follows IEEE for infinities, NaN and zeros
 }
 
 // A million additions need about two carries.
-TEMPLATE_TEST_CASE("detail::ExactSum: carries before its digits overflow", "", float, double) {
+TEMPLATE_TEST_CASE("ExactSum: carries before its digits overflow", "", float, double) {
     using S = TestType;
     const S most = std::numeric_limits<S>::max();
     const std::int64_t count = 2 * detail::ExactSum<S>::most_additions + 7;
@@ -194,8 +193,7 @@ TEMPLATE_TEST_CASE("detail::ExactSum: carries before its digits overflow", "", f
     CHECK(same_number(got[1], S(0)));
 }
 
-TEST_CASE(
-    "detail::ExactSum: counters of infinities do not overflow when sums with the most additions are merged") {
+TEST_CASE("ExactSum: counters of infinities do not overflow when sums with the most additions are merged") {
     detail::ExactSum<float> all({}), more({});
     const auto most = detail::ExactSum<float>::most_additions;
     all.add(Array<float>({}, {std::numeric_limits<float>::infinity()}));
@@ -208,7 +206,7 @@ TEST_CASE(
     CHECK(all.rounded().item() == std::numeric_limits<float>::infinity());
 }
 
-TEST_CASE("detail::ExactSum: zeros can be added when the range has no digit for their place") {
+TEST_CASE("ExactSum: zeros can be added when the range has no digit for their place") {
     detail::ExactSum<double> sum({2});
     sum.widen({0, 0, false});
     sum.digits()[1] = 1;
@@ -217,7 +215,7 @@ TEST_CASE("detail::ExactSum: zeros can be added when the range has no digit for 
     CHECK(sum.rounded().to_vector() == std::vector<double>{0, std::numeric_limits<double>::denorm_min()});
 }
 
-TEST_CASE("detail::ExactSum: doubling 60 times by merging is exact") {
+TEST_CASE("ExactSum: doubling 60 times by merging is exact") {
     std::vector<detail::ExactSum<float>> sums;
     sums.emplace_back(Shape{});
     sums.back().add(Array<float>({}, {1.5f}));
@@ -231,7 +229,7 @@ TEST_CASE("detail::ExactSum: doubling 60 times by merging is exact") {
     CHECK(sums.back().additions() <= detail::ExactSum<float>::most_additions);
 }
 
-TEST_CASE("detail::ExactSum: allocates only the digits that its exponents need") {
+TEST_CASE("ExactSum: allocates only the digits that its exponents need") {
     const std::size_t before = memory::in_use(Device::cpu);
     detail::ExactSum<float> sum({1000});
     CHECK(sum.bytes() == 0);
@@ -261,14 +259,14 @@ TEST_CASE("detail::ExactSum: allocates only the digits that its exponents need")
     CHECK(wide.range().digits() == 66);
 }
 
-TEST_CASE("detail::ExactSum: arrays without elements can be summed") {
+TEST_CASE("ExactSum: arrays without elements can be summed") {
     detail::ExactSum<double> sum({0, 3});
     sum.add(Array<double>::zeros({0, 3}));
     sum.carry();
     CHECK(sum.rounded().shape() == Shape{0, 3});
 }
 
-TEST_CASE("detail::ExactSum: the sum stays when an addition or a merge throws Error") {
+TEST_CASE("ExactSum: the sum stays when an addition or a merge throws Error") {
     detail::ExactSum<float> sum({2}), other({3});
     sum.add({1.0f, 2.0f});
     CHECK_THROWS_WITH(sum.add({1.0f, 2.0f, 3.0f}),

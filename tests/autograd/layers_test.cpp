@@ -138,7 +138,7 @@ TEST_CASE("losses: throw Error when smoothing, shapes or temperature are invalid
 
 // ---- batch norm ----
 
-TEST_CASE("pooled: statistics of parts equal those of the whole") {
+TEST_CASE("pooled_with: statistics of parts equal those of the whole") {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
         Random random(seed);
         INFO("seed " << seed);

@@ -155,7 +155,7 @@ TEST_CASE("optimizers: throw Error and step nothing when the parameters are on t
     for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i].value().to_vector() == before[i]);
 }
 
-TEST_CASE("to(model): the model stays where it is when the device runs out of memory") {
+TEST_CASE("Module::to: the model stays where it is when the device runs out of memory") {
     Linear<float> model(30, 7, {1, 1});
     const std::vector<Tensor> all = model.parameters();
     for (const Tensor& each : all) each.backward(Array<float>::full(each.shape(), 1));

@@ -25,7 +25,7 @@ TEST_CASE("xtensor: throws Error when the array is on a device") {
         accumulate_into(to.into(0), xt::ones<float>({2, 3}));
     };
     const Tensor loss = sum(custom("ones", same, ones, w));
-    CHECK_THROWS_WITH(loss.backward(), contains("[take] the array of (2, 3) is on cuda"));
+    CHECK_THROWS_WITH(loss.backward(), contains("[accumulate_into] the array of (2, 3) is on cuda"));
 }
 
 }  // namespace tally::test

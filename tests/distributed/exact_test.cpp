@@ -362,8 +362,8 @@ TEST_CASE("Sum::exact: a window sends 8 bytes per digit once, and micro-batches 
         const detail::CommStats before = world().sent();
         for (int micro = 0; micro < micros; ++micro)  // gradients 1 and 2, and two scalars
             window.add({sum(model.weight) + sum(model.bias) * 2, constant(Array<float>::full({}, 1))});
-        CHECK(world().sent().numbers == before.numbers);
-        CHECK(world().sent().gathered == before.gathered);
+        CHECK(world().sent().sum_bytes == before.sum_bytes);
+        CHECK(world().sent().gathered_bytes == before.gathered_bytes);
         const std::size_t expected = [&] {
             detail::ExactSum<float> one(Shape{}), two(Shape{}), loss(Shape{}), count(Shape{});
             for (std::size_t i = 0; i < static_cast<std::size_t>(micros) * ranks(); ++i) {
@@ -375,7 +375,7 @@ TEST_CASE("Sum::exact: a window sends 8 bytes per digit once, and micro-batches 
             return 21 * one.bytes() + 3 * two.bytes() + loss.bytes() + count.bytes();
         }();
         window.finish();
-        CHECK(world().sent().numbers - before.numbers == (ranks() > 1 ? expected : 0));
+        CHECK(world().sent().sum_bytes - before.sum_bytes == (ranks() > 1 ? expected : 0));
         CHECK(world().sent().sums - before.sums == (ranks() > 1 ? 1 : 0));
     }
 }

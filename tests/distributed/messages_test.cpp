@@ -42,7 +42,7 @@ template <class S> CountedSends sends_of_a_sum(std::size_t size) {
     world().template sum<S>(ProcessGroup::AllReduce::rank_order, numbers, scratch);
     const CountedSends sends = counted_sends() - before;
     CHECK(sends == CountedSends{world().sent().messages - counters.messages,
-                                world().sent().numbers - counters.numbers});
+                                world().sent().sum_bytes - counters.sum_bytes});
     CHECK(std::all_of(numbers.begin(), numbers.end(), [](S n) { return n == static_cast<S>(ranks()); }));
     return sends;
 }
@@ -108,7 +108,7 @@ TEST_CASE("Window: each bucket sends the messages of one sum, for any number of 
             expected.bytes += one.bytes;
         }
         CHECK(of_all(world().sent().messages - counters.messages) == expected.messages);
-        CHECK(of_all(world().sent().numbers - counters.numbers) == expected.bytes);
+        CHECK(of_all(world().sent().sum_bytes - counters.sum_bytes) == expected.bytes);
     }
 }
 

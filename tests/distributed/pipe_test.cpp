@@ -126,7 +126,7 @@ template <class S> struct RandomPipe {
 std::uint64_t passed_by_all() {
     std::uint64_t sum = 0;
     for (const std::string& passed :
-         world().all_gather("bytes passed", std::to_string(world().sent().passed)))
+         world().all_gather("bytes passed", std::to_string(world().sent().posted_bytes)))
         sum += std::stoull(passed);
     return sum;
 }
@@ -163,11 +163,11 @@ template <class S> void check_run(std::uint64_t seed) {
             CHECK(step.begin >= now);  // steps do not overlap
             now = step.end;
         }
-        REQUIRE(done.live.size() == drawn.begin[me() + 1] - drawn.begin[me()]);
+        REQUIRE(done.max_live.size() == drawn.begin[me() + 1] - drawn.begin[me()]);
         for (std::size_t stage = drawn.begin[me()]; stage < drawn.begin[me() + 1]; ++stage) {
             const bool gpipe = drawn.schedule == Timetable::Schedule::gpipe;
             const int s = static_cast<int>(stage);
-            CHECK(done.live[stage - drawn.begin[me()]] == (gpipe ? m : std::min(m, stages - s)));
+            CHECK(done.max_live[stage - drawn.begin[me()]] == (gpipe ? m : std::min(m, stages - s)));
             CHECK(std::ranges::equal(steps[s], table.stages[stage], [](const auto& a, const auto& b) {
                 return a.what == b.what && a.micro == b.micro && a.stage == b.stage;
             }));

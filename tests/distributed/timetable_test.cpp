@@ -38,9 +38,10 @@ TEST_CASE("Timetable::of: the duration, bubble and number of live micro-batches 
             CHECK(split.seconds == 3 * m + (p - 1) + std::max(0, p - m));
             for (int s = 0; s < p; ++s) {
                 const auto stage = static_cast<std::size_t>(s);
-                CHECK(of[Timetable::Schedule::gpipe].live[stage] == m);
-                CHECK(of[Timetable::Schedule::one_forward_one_backward].live[stage] == std::min(m, p - s));
-                CHECK(split.live[stage] == std::min(m, p));
+                CHECK(of[Timetable::Schedule::gpipe].max_live[stage] == m);
+                CHECK(of[Timetable::Schedule::one_forward_one_backward].max_live[stage] ==
+                      std::min(m, p - s));
+                CHECK(split.max_live[stage] == std::min(m, p));
             }
         }
 }

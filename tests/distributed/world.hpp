@@ -38,7 +38,7 @@ template <class S> bool same_everywhere(const Array<S>& array) {
 // Returns the bytes of numbers that all processes together have sent.
 inline std::uint64_t numbers_of_all() {
     std::uint64_t sum = 0;
-    for (const std::string& sent : world().all_gather("bytes sent", std::to_string(world().sent().numbers)))
+    for (const std::string& sent : world().all_gather("bytes sent", std::to_string(world().sent().sum_bytes)))
         sum += std::stoull(sent);
     return sum;
 }

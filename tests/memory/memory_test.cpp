@@ -437,7 +437,7 @@ TEST_CASE("memory: buffers can be freed and allocated after the thread's lists a
     CHECK(memory::in_use() == before);
 }
 
-TEST_CASE("detail::format_bytes, to_string: format sizes and the report's table") {
+TEST_CASE("format_bytes, to_string: format sizes and the report's table") {
     CHECK(detail::format_bytes(0) == "0 B");
     CHECK(detail::format_bytes(1023) == "1023 B");
     CHECK(detail::format_bytes(1024) == "1.0 KiB");

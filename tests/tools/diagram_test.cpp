@@ -1,4 +1,4 @@
-// Tests of to_svg() and to_dot(): a golden copy, properties of all layouts, escaping, and errors.
+// Tests of Diagram::svg() and Diagram::dot(): a golden copy, properties of all layouts, escaping, and errors.
 #include "tally/tools/diagram.hpp"
 
 #include <algorithm>
@@ -184,12 +184,12 @@ detail::Diagram random_diagram(unsigned seed) {
 }  // namespace
 
 // tests/lesson/printed_test.py compares the pictures of the lessons.
-TEST_CASE("to_svg, to_dot: a picture equals its golden copy byte by byte") {
+TEST_CASE("Diagram::svg, Diagram::dot: a picture equals its golden copy byte by byte") {
     compare_with_golden("full_and_micro.svg", full_and_micro().svg());
     compare_with_golden("full_and_micro.dot", full_and_micro().dot());
 }
 
-TEST_CASE("to_svg: every picture is well-formed, readable, and the same on every machine") {
+TEST_CASE("Diagram::svg: every picture is well-formed, readable, and the same on every machine") {
     for (const auto& [name, diagram] : example_diagrams()) {
         INFO(name);
         const std::string svg = diagram.svg();
@@ -238,7 +238,7 @@ TEST_CASE("lay_out: a parameter is drawn once, and each use sends a gradient bac
     CHECK(layout.bands[0].y + layout.bands[0].h < layout.bands[1].y);
 }
 
-TEST_CASE("to_svg: the outline shows the role, the fill shows saved and recomputed values") {
+TEST_CASE("Diagram::svg: the outline shows the role, the fill shows saved and recomputed values") {
     const std::string svg = two_layers().svg();
     CHECK(all_matches(svg, "(class=\"t-inner\")").size() == 4 + 1);
     CHECK(all_matches(svg, "(t-operation t-saved)").size() == 1);
@@ -294,7 +294,7 @@ TEST_CASE("lanes_from_losses: each box gets the lane of its loss") {
     CHECK(diagram.boxes.back().lane == detail::Diagram::no_lane);
 }
 
-TEST_CASE("to_svg, to_dot: names may contain all characters") {
+TEST_CASE("Diagram::svg, Diagram::dot: names may contain all characters") {
     const std::string svg = odd_names().svg(), dot = odd_names().dot();
     CHECK(svg.find("&lt;w&gt; &amp; &quot;quoted&quot; and broken\\") != std::string::npos);
     CHECK(svg.find("line one line two  &amp; \xEF\xBF\xBD</desc>") != std::string::npos);
@@ -311,7 +311,7 @@ TEST_CASE("to_svg, to_dot: names may contain all characters") {
     CHECK(drawing::text_width("\xE6\xBC\xA2") == 2 * drawing::char_width);
 }
 
-TEST_CASE("to_svg: invalid diagrams throw an Error") {
+TEST_CASE("Diagram::svg: invalid diagrams throw an Error") {
     CHECK_THROWS_WITH(detail::Diagram().svg(), "[picture] the diagram has no boxes; add at least one");
     CHECK_THROWS_AS(detail::Diagram().dot(), Error);
     CHECK_THROWS_AS(drawing::lay_out({}), Error);

@@ -61,7 +61,7 @@ TEST_CASE("split: the parts visit every item of an epoch once, for every order a
     }
 }
 
-TEST_CASE("shuffled: the order is a function of the seed and the epoch only") {
+TEST_CASE("Items::shuffled: the order is a function of the seed and the epoch only") {
     const std::vector<std::int64_t> order = numbers(Items::shuffled(100, 7, 3));
     (void)Items::shuffled(50, 7, 2);
     CHECK(numbers(Items::shuffled(100, 7, 3)) == order);
@@ -72,7 +72,7 @@ TEST_CASE("shuffled: the order is a function of the seed and the epoch only") {
     CHECK(different.size() == 21);
 }
 
-TEST_CASE("shuffled: every item is first equally often") {
+TEST_CASE("Items::shuffled: every item is first equally often") {
     std::vector<int> times(5);
     for (std::int64_t epoch = 0; epoch < 5000; ++epoch)
         ++times[static_cast<std::size_t>(Items::shuffled(5, 1, epoch)[0])];

@@ -129,7 +129,7 @@ TEST_CASE("parse_idx: a changed byte of a gzip file throws an Error or has no ef
     }
 }
 
-TEST_CASE("load_idx: files are read from disk, and an unreadable file is named") {
+TEST_CASE("Idx::load: files are read from disk, and an unreadable file is named") {
     const Folder folder;
     write_bytes(folder / "plain", idx_header({3}) + "abc");
     write_bytes(folder / "packed", gzipped(idx_header({3}) + "abc"));

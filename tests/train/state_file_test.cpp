@@ -101,7 +101,7 @@ std::string array_file(const std::string& axes_and_extents, const std::string& n
 
 }  // namespace
 
-TEST_CASE("save_state: a saved state is loaded bit by bit") {
+TEST_CASE("TrainingState::save: a saved state is loaded bit by bit") {
     const std::uint64_t seed = GENERATE(range(1u, 200u));
     CAPTURE(seed);
     Random random(seed);
@@ -112,7 +112,7 @@ TEST_CASE("save_state: a saved state is loaded bit by bit") {
     CHECK(detail::state_bytes(TrainingState::load(folder / "run.state")) == read_bytes(folder / "run.state"));
 }
 
-TEST_CASE("save_state: NaN and infinity are preserved") {
+TEST_CASE("TrainingState::save: NaN and infinity are preserved") {
     TrainingState state;
     const double nan = std::numeric_limits<double>::quiet_NaN(),
                  inf = std::numeric_limits<double>::infinity();
@@ -202,7 +202,7 @@ TEST_CASE("parse_state: extreme sizes throw an Error before any allocation") {
     CHECK(memory::report().allocations == before);
 }
 
-TEST_CASE("load_state: a file that cannot be read or written is named") {
+TEST_CASE("TrainingState::load: a file that cannot be read or written is named") {
     const Folder folder;
     CHECK_THROWS_WITH(
         TrainingState::load(folder / "none"),
@@ -229,7 +229,8 @@ TrainingState generation(std::int64_t g) {
 
 }  // namespace
 
-TEST_CASE("save_state: a process killed at any file system call leaves a complete old or new state") {
+TEST_CASE(
+    "TrainingState::save: a process killed at any file system call leaves a complete old or new state") {
     int killed = 0;
     for (std::int64_t n = 1;; ++n) {
         CAPTURE(n);
@@ -255,7 +256,7 @@ TEST_CASE("save_state: a process killed at any file system call leaves a complet
     CHECK(killed > 8);
 }
 
-TEST_CASE("save_state: a failing file system call throws an Error, or the state is saved") {
+TEST_CASE("TrainingState::save: a failing file system call throws an Error, or the state is saved") {
     const Fault kind = GENERATE(Fault::once, Fault::from_then_on);
     const int reason = GENERATE(EIO, ENOSPC, EACCES, EROFS, EMFILE);
     std::string messages;
@@ -292,7 +293,7 @@ TEST_CASE("save_state: a failing file system call throws an Error, or the state 
     CHECK_THAT(messages, contains(std::generic_category().message(reason)));
 }
 
-TEST_CASE("save_state: an existing temporary file is kept, and another name is tried") {
+TEST_CASE("TrainingState::save: an existing temporary file is kept, and another name is tried") {
     int taken = 0;
     for (std::int64_t n = 1;; ++n) {
         const Folder folder;
@@ -310,7 +311,7 @@ TEST_CASE("save_state: an existing temporary file is kept, and another name is t
     CHECK(taken == 1);  // the only other open() is that of the folder
 }
 
-TEST_CASE("load_state: a failing file system call throws an Error, or the state is loaded") {
+TEST_CASE("TrainingState::load: a failing file system call throws an Error, or the state is loaded") {
     const Fault kind = GENERATE(Fault::once, Fault::from_then_on);
     const Folder folder;
     const std::string path = folder / "run.state";
@@ -326,7 +327,7 @@ TEST_CASE("load_state: a failing file system call throws an Error, or the state 
     }
 }
 
-TEST_CASE("save_state: concurrent processes leave a complete state and no temporary file") {
+TEST_CASE("TrainingState::save: concurrent processes leave a complete state and no temporary file") {
     const Folder folder;
     const std::string path = folder / "run.state";
     std::vector<pid_t> children;
@@ -352,7 +353,8 @@ TEST_CASE("save_state: concurrent processes leave a complete state and no tempor
     CHECK(folder.files() == 1);
 }
 
-TEST_CASE("save_state: temporary files of a killed process with the same number do not prevent saving") {
+TEST_CASE(
+    "TrainingState::save: temporary files of a killed process with the same number do not prevent saving") {
     const Folder folder;
     const int status = in_child([&] {
         const std::string temporary = folder / "run.state.tmp-" + std::to_string(::getpid()) + "-";
@@ -363,7 +365,7 @@ TEST_CASE("save_state: temporary files of a killed process with the same number 
     CHECK(same(TrainingState::load(folder / "run.state"), generation(3)));
 }
 
-TEST_CASE("save_state: a process killed at random times leaves a complete state") {
+TEST_CASE("TrainingState::save: a process killed at random times leaves a complete state") {
     const std::uint64_t seed = std::random_device()();
     CAPTURE(seed);
     Random random(seed);
@@ -388,7 +390,7 @@ TEST_CASE("save_state: a process killed at random times leaves a complete state"
     }
 }
 
-TEST_CASE("load_state: a file larger than memory throws an Error", "[alone]") {
+TEST_CASE("TrainingState::load: a file larger than memory throws an Error", "[alone]") {
     const Folder folder;
     const std::string path = folder / "huge";
     write_bytes(path, "");

@@ -430,7 +430,7 @@ TEST_CASE("Trainer: invalid options throw an Error") {
         Trainer<double>(no_chain, one.sgd, 2, one.loss, {.gradient_checkpointing = Checkpointing()}),
         "[trainer] gradient_checkpointing: the model has no Sequential that could be cut into segments");
     CHECK_THROWS_WITH(Trainer<double>::evaluate(0, 2, one.loss),
-                      "[evaluate] the data set has no items; give at least one");
+                      "[Trainer::evaluate] the data set has no items; give at least one");
 }
 
 TEST_CASE("Trainer: a file that cannot be written throws an Error in the constructor") {

@@ -420,7 +420,7 @@ TEST_CASE("Accumulate: it steps at every N-th call, with the mean or the sum of 
     }
 }
 
-TEST_CASE("detail::AccumulationSteps: the number of micro-batches may change with the epoch") {
+TEST_CASE("Trainer::AccumulationSteps: the number of micro-batches may change with the epoch") {
     const detail::AccumulationSteps steps({{0, 8}, {4, 2}});
     std::vector<std::int64_t> each;
     for (int epoch = 0; epoch < 5; ++epoch) each.push_back(steps.at(epoch));

@@ -1,4 +1,5 @@
-// DataParallel makes one window of the windows of all processes.
+// DataParallel sums the gradients of all processes at the end of their windows (train/window.hpp), so that
+// all make the same update.
 //
 //     ProcessGroup processes;
 //     DataParallel<float> ranks(processes);
@@ -36,8 +37,8 @@ template <class S> struct DataParallelOptions {
 };
 }  // namespace detail
 
-// The GradientReducer of windows that add different micro-batches on each process. Processes communicate at
-// the end of a window, not in its micro-batches.
+// The GradientReducer of windows that add different micro-batches on each process. Processes communicate
+// when a window opens and when it ends, but not in its micro-batches.
 template <class S> class DataParallel : public detail::GradientReducer<S> {
 public:
     using Options = detail::DataParallelOptions<S>;
@@ -46,16 +47,16 @@ public:
     DataParallel& operator=(const DataParallel&) = delete;
     ~DataParallel() override;
 
-    // Returns consecutive `parts` for this process, at most one more than for another process. Layers then
-    // draw the same random numbers for an item as in a run of one process. Share all micro-batches of a
-    // window by one call: a second call would repeat random numbers, so begin_micro_batch() throws after it.
+    // Returns this process's consecutive share of `parts`. The shares of two processes differ by at most one
+    // part. Layers then draw the same random numbers for an item as one process would. Pass all of a
+    // window in one call: a second would repeat random numbers, so begin_micro_batch() throws after it.
     std::vector<Items> share(const std::vector<Items>& parts) override;
-    // Call this instead of share() if you distribute items in another way. `item` is the number of this
-    // process's first item in its windows. Without either call, each process draws its own random numbers.
+    // Replaces share() if you distribute items yourself. `item` is the index, among the items of all
+    // processes, of the first item of each window here. Without either, each process draws its own numbers.
     void begin_at(std::int64_t item) {
         first_item_ = item;
         numbered_ = true;
-        share_call_.reset();
+        latest_share_call_.reset();
         last_parts_ = {};
     }
 
@@ -63,9 +64,8 @@ public:
     // parameter. Checks the parameters of the window that was opened or ended last. Every process calls this.
     void require_same_weights();
 
-    // Saves the windows of all processes as one file, which rank 0 writes completely or not at all. `state`
-    // holds what else the loop needs, the same on all processes. Every process calls this; an error on one is
-    // thrown on all.
+    // Saves the windows of all processes as one file, which rank 0 writes completely or not at all. `state`,
+    // equal on all processes, holds what else the loop needs. All call this; if one fails, all throw.
     void save(const std::string& path, const Window<S>& window, TrainingState state = {});
     // Resumes from such a file on all processes or on none, and returns the rest of what was saved. A file
     // from between two windows is for any number of processes. A file from the middle of a window is for as
@@ -88,19 +88,19 @@ public:
     }
 
     // Describes the last argument of share(), which must be the same on all processes.
-    struct Parts {
+    struct PartsSummary {
         bool given = false;
         std::int64_t count = 0, items = 0;
         std::uint64_t checksum = 0;
-        bool operator==(const Parts&) const = default;
+        bool operator==(const PartsSummary&) const = default;
     };
 
 private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine = "");
     void require_equal(const std::string& call, const NamedTexts& lines,
                        const std::string& way_out = "; make them equal on all processes");
-    void require_equal_and_clear_error(const std::string& call,
-                                       const NamedTexts& lines);  // resets others_get_error_
+    // If it throws, it also resets error_already_shared_, so that the next fail() reports.
+    void require_equal_and_clear_error(const std::string& call, const NamedTexts& lines);
     NamedTexts checksums() const;
     void require_equal_totals(const std::vector<std::string>& all);
     void require_equal_written_weights(const std::vector<std::string>& all);
@@ -113,23 +113,23 @@ private:
     ProcessGroup& processes_;
     Options options_;
     std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
-    struct Opened {
-        std::int64_t number = 0;                      // in the order of opening
-        std::int64_t window_of_first_item = -1;       // the window that called first_item() last; -1: none
-        std::optional<std::int64_t> share_call = {};  // the call of share() that numbers its items
+    struct WindowRecord {
+        std::int64_t number = 0;             // in the order of opening
+        std::int64_t numbering_window = -1;  // the window that called first_item() last; -1: none
+        std::optional<std::int64_t> numbering_call = {};  // the call of share() that numbers its items
     };
-    std::map<const Optimizer<S>*, Opened> windows_;
+    std::map<const Optimizer<S>*, WindowRecord> windows_;
     std::int64_t files_ = 0;  // calls of save() and load(), also those that failed
     std::unique_ptr<detail::Bucket<S>> bucket_;
     std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // for exact sums
     detail::SharedSums<S> exact_sums_;
-    std::int64_t first_item_ = 0, share_calls_ = 0;
+    std::int64_t first_item_ = 0, share_count_ = 0;
     bool numbered_ = false;  // share() or begin_at() has set first_item_
-    Parts last_parts_;
-    std::optional<std::int64_t> share_call_;  // the call that set first_item_; none after begin_at()
-    std::string call_, where_;                // of the current collective call, for its name and for errors
-    std::vector<bool> arrived_;               // for each parameter, whether any process has a gradient
-    bool others_get_error_ = false;           // the other processes get the current error as well
+    PartsSummary last_parts_;
+    std::optional<std::int64_t> latest_share_call_;  // the call that set first_item_; none after begin_at()
+    std::string call_, where_;                 // of the current collective call, for its name and for errors
+    std::vector<bool> any_rank_has_gradient_;  // for each parameter, whether any process has a gradient
+    bool error_already_shared_ = false;        // others get the current error too, so fail() skips it
 };
 
 extern template class DataParallel<float>;

@@ -1,5 +1,5 @@
 // DataParallel compares the windows of all processes, and sums their totals, gradients and side effects.
-#include "tally/distributed/ranks.hpp"
+#include "tally/distributed/data_parallel.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -57,16 +57,17 @@ std::string difference(const NamedTexts& first, const NamedTexts& other, const s
     return "";
 }
 
-// The start of a message at a window's end. Then: a byte per parameter (has a gradient), and the exact sums.
+// The head of the message that each process sends at the end of a window. It is followed by one byte per
+// parameter (1: has a gradient) and by the serialized exact sums.
 template <class S> struct WindowMessage {
     detail::WindowTotals totals;
     std::int64_t window;  // number in the order of opening
-    typename DataParallel<S>::Parts parts;
+    typename DataParallel<S>::PartsSummary parts;
 };
 
-template <class S> typename DataParallel<S>::Parts summary_of(const std::vector<Items>& parts) {
+template <class S> typename DataParallel<S>::PartsSummary summary_of(const std::vector<Items>& parts) {
     std::vector<std::int64_t> numbers;
-    typename DataParallel<S>::Parts summary{.given = true, .count = std::ssize(parts)};
+    typename DataParallel<S>::PartsSummary summary{.given = true, .count = std::ssize(parts)};
     for (const Items& part : parts) {
         summary.items += part.count();
         numbers.push_back(part.count());
@@ -100,7 +101,7 @@ template <class S> std::vector<Items> DataParallel<S>::share(const std::vector<I
     const auto begin = [&](std::size_t rank) {
         return parts.begin() + static_cast<std::ptrdiff_t>(rank * parts.size() / ranks);
     };
-    share_call_ = ++share_calls_;
+    latest_share_call_ = ++share_count_;
     numbered_ = true;
     last_parts_ = summary_of<S>(parts);
     first_item_ = 0;
@@ -110,9 +111,9 @@ template <class S> std::vector<Items> DataParallel<S>::share(const std::vector<I
 
 template <class S>
 std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window) {
-    Opened& opened = windows_.at(&optimizer);
-    if (std::exchange(opened.window_of_first_item, window) != window) opened.share_call = share_call_;
-    if (share_call_ && opened.share_call && *opened.share_call != *share_call_)
+    WindowRecord& record = windows_.at(&optimizer);
+    if (std::exchange(record.numbering_window, window) != window) record.numbering_call = latest_share_call_;
+    if (latest_share_call_ && record.numbering_call && *record.numbering_call != *latest_share_call_)
         throw Error("ranks",
                     "share() was called again in this window, so two processes would draw the same random "
                     "numbers; share all micro-batches of a window by one call, or call begin_at(item) with "
@@ -122,9 +123,9 @@ std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int
 
 template <class S>
 std::vector<std::string> DataParallel<S>::all_gather(const std::string& what, const std::string& mine) {
-    others_get_error_ = true;  // an error in this call is thrown on all processes
+    error_already_shared_ = true;  // an error in this call is thrown on all processes
     std::vector<std::string> all = processes_.all_gather(what + call_, where_, mine);
-    others_get_error_ = false;
+    error_already_shared_ = false;
     return all;
 }
 
@@ -140,7 +141,7 @@ template <class S> void DataParallel<S>::require_equal(const std::string& call, 
     const NamedTexts first = lines_of(texts[0], 0);
     for (std::size_t rank = 1; rank < texts.size(); ++rank)
         if (texts[rank] != texts[0]) {
-            others_get_error_ = true;
+            error_already_shared_ = true;
             throw Error("processes", call, call_, ": ",
                         difference(first, lines_of(texts[rank], rank), "rank " + std::to_string(rank)),
                         way_out);
@@ -157,7 +158,7 @@ template <class S> typename DataParallel<S>::NamedTexts DataParallel<S>::checksu
 
 template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, const NamedTexts& options) {
     parameters_ = optimizer.parameters();
-    Opened& opened = windows_[&optimizer] = {};
+    WindowRecord& record = windows_[&optimizer] = {};
     call_ = where_ = "";
     NamedTexts lines{
         {"version", std::to_string(TALLY_VERSION_MAJOR) + '.' + std::to_string(TALLY_VERSION_MINOR) + '.' +
@@ -183,7 +184,7 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
     for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_text(entry));
     for (auto& line : checksums()) lines.push_back(std::move(line));
     require_equal_and_clear_error("the opening of a window", lines);
-    opened.number = processes_.new_window();
+    record.number = processes_.new_window();
     if (processes_.size() == 1) return;
     bucket_->resize(std::max(std::min(most, options_.bucket), bucket_->numbers.size()),
                     static_cast<std::size_t>(processes_.size()));
@@ -200,7 +201,7 @@ void DataParallel<S>::require_equal_and_clear_error(const std::string& call, con
     try {
         require_equal(call, lines);
     } catch (...) {
-        others_get_error_ = false;  // otherwise the next fail() would report nothing
+        error_already_shared_ = false;  // otherwise the next fail() would report nothing
         throw;
     }
 }
@@ -215,7 +216,7 @@ template <class S> void DataParallel<S>::require_equal_totals(const std::vector<
         const auto require_same = [&](const char* what, auto theirs, auto of_first) {
             if (theirs == of_first) return;
             if (std::isnan(static_cast<double>(theirs)) && std::isnan(static_cast<double>(of_first))) return;
-            others_get_error_ = true;
+            error_already_shared_ = true;
             throw Error("processes", call_, ": rank ", rank, " has ", what, " ", static_cast<double>(theirs),
                         ", rank 0 has ", static_cast<double>(of_first), "; make them equal on all processes");
         };
@@ -226,7 +227,7 @@ template <class S> void DataParallel<S>::require_equal_totals(const std::vector<
         require_same("terms of add_regularizer() with the sum", other.totals.regularizer_value,
                      first.totals.regularizer_value);
         if (!other.parts.given || !first.parts.given || other.parts == first.parts) continue;
-        others_get_error_ = true;
+        error_already_shared_ = true;
         throw Error("processes", call_, ": rank ", rank, " passed ", to_text(other.parts),
                     " to share(), rank 0 passed ", to_text(first.parts),
                     "; pass the same micro-batches in the same order on all processes");
@@ -265,7 +266,7 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
                              .full = true,
                              .learning_rate = here.learning_rate,
                              .updates = here.updates};
-    arrived_.assign(parameters_.size(), false);
+    any_rank_has_gradient_.assign(parameters_.size(), false);
     require_equal_totals(all);
     require_equal_written_weights(all);
     for (const std::string& theirs : all) {
@@ -279,7 +280,7 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
         sum.planned = sum.planned || totals.planned;
         sum.full = sum.full && totals.full;
         for (std::size_t i = 0; i < parameters_.size(); ++i)
-            if (theirs[sizeof mine + i]) arrived_[i] = true;
+            if (theirs[sizeof mine + i]) any_rank_has_gradient_[i] = true;
         exact_sums_.merge(std::string_view(theirs).substr(message.size()));
     }
     if (!exact.empty()) sum.sum = exact_sums_.loss(), sum.count = exact_sums_.count();
@@ -299,13 +300,12 @@ void DataParallel<S>::reduce(detail::SideEffects& effects, std::span<detail::Exa
     exact.empty() ? sum_gradients() : sum_digits(exact);
 }
 
-// Adds a gradient of -0 to each parameter that has a gradient only on other processes, because -0 changes no
-// sum, while 0 changes -0 to 0. Allocates all memory of the sums, since an error between two sums is not
-// reported to the other processes.
+// Adds a gradient of -0 (0 would change -0 to 0) to each parameter that has one only on other processes.
+// Allocates all memory of the sums, since an error between two sums is not reported to the others.
 template <class S> void DataParallel<S>::prepare_gradients() {
-    for (std::size_t i = 0; i < arrived_.size(); ++i) {
+    for (std::size_t i = 0; i < any_rank_has_gradient_.size(); ++i) {
         const Var<Array<S>>& parameter = parameters_[i];
-        if (!arrived_[i]) continue;
+        if (!any_rank_has_gradient_[i]) continue;
         if (!parameter.has_grad()) {
             const Array<S>& value = parameter.value();
             accumulate_into(parameter.node()->into(), Array<S>::full(value.shape(), S(-0.0), value.device()));
@@ -335,9 +335,9 @@ template <class S> void DataParallel<S>::merge_effects(detail::SideEffects& effe
 }
 
 template <class S> void DataParallel<S>::sum_gradients() {
-    detail::BucketedAllReduce<S> sums(processes_, options_.reduce, bucket_, others_get_error_);
-    for (std::size_t i = 0; i < arrived_.size(); ++i)
-        if (arrived_[i])
+    detail::BucketedAllReduce<S> sums(processes_, options_.reduce, bucket_, error_already_shared_);
+    for (std::size_t i = 0; i < any_rank_has_gradient_.size(); ++i)
+        if (any_rank_has_gradient_[i])
             parameters_[i].modify_grad([&](Array<S>& gradient) {
                 sums.add(gradient.writable(), gradient.size(), gradient.device());
             });
@@ -352,7 +352,7 @@ template <class S> void DataParallel<S>::prepare_digits(std::span<detail::ExactS
 // Uses the fast way, since a sum of integers does not depend on the order.
 template <class S> void DataParallel<S>::sum_digits(std::span<detail::ExactSum<S>> exact) {
     detail::BucketedAllReduce<std::int64_t> sums(processes_, ProcessGroup::AllReduce::fast, digits_,
-                                                 others_get_error_);
+                                                 error_already_shared_);
     for (detail::ExactSum<S>& sum : exact) sums.add(sum.digits().data(), sum.digits().size(), Device::cpu);
     sums.finish();
     exact_sums_.count_additions(exact);
@@ -362,7 +362,7 @@ template <class S> void DataParallel<S>::barrier_before_step() { all_gather("the
 
 template <class S>
 void DataParallel<S>::fail(const char* call, std::int64_t window, const std::string& why) noexcept {
-    if (std::exchange(others_get_error_, false)) return;
+    if (std::exchange(error_already_shared_, false)) return;
     processes_.fail(std::string(call) + " of window " + std::to_string(window), why);
 }
 

@@ -1,5 +1,5 @@
 // PipelineParallel compares the windows of a pipe's processes, and computes the norm of all their gradients.
-#include "tally/distributed/stages.hpp"
+#include "tally/distributed/pipeline_parallel.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -11,9 +11,9 @@ namespace tally {
 
 template <class S>
 std::vector<std::string> PipelineParallel<S>::all_gather(const std::string& what, const std::string& mine) {
-    others_get_error_ = true;  // an error in this call is thrown on all processes
+    error_already_shared_ = true;  // an error in this call is thrown on all processes
     std::vector<std::string> all = processes_.all_gather(what + call_, mine);
-    others_get_error_ = false;
+    error_already_shared_ = false;
     return all;
 }
 
@@ -25,7 +25,7 @@ template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const Nam
     try {
         all = all_gather("the opening of a window of stages", mine);
     } catch (...) {
-        others_get_error_ = false;  // otherwise the next fail() would report nothing
+        error_already_shared_ = false;  // otherwise the next fail() would report nothing
         throw;
     }
     for (std::size_t rank = 1; rank < all.size(); ++rank)
@@ -54,7 +54,7 @@ template <class S> detail::WindowTotals PipelineParallel<S>::gather(const Optimi
         std::memcpy(other.data(), all[rank].data(), all[rank].size());
         for (std::size_t i = 0; i < numbers.size(); ++i)
             if (other[i] != first[i]) {
-                others_get_error_ = true;
+                error_already_shared_ = true;
                 throw Error("stages", call_, ": rank ", rank, " has ", mine[i].first, " ", other[i],
                             ", rank 0 has ", first[i], "; make them equal on all processes");
             }
@@ -64,7 +64,7 @@ template <class S> detail::WindowTotals PipelineParallel<S>::gather(const Optimi
 
 // Adds the squared norms in the order of ranks, which is the order of the stages.
 template <class S>
-detail::MeasuredGradients PipelineParallel<S>::measured(const detail::MeasuredGradients& mine) {
+detail::MeasuredGradients PipelineParallel<S>::combine_norms(const detail::MeasuredGradients& mine) {
     const std::vector<std::string> all =
         all_gather("the gradients of all stages, ", {reinterpret_cast<const char*>(&mine), sizeof mine});
     double squares = 0;
@@ -81,7 +81,7 @@ detail::MeasuredGradients PipelineParallel<S>::measured(const detail::MeasuredGr
 
 template <class S>
 void PipelineParallel<S>::fail(const char* call, std::int64_t window, const std::string& why) noexcept {
-    if (std::exchange(others_get_error_, false)) return;
+    if (std::exchange(error_already_shared_, false)) return;
     processes_.fail(std::string(call) + " of window " + std::to_string(window), why);
 }
 

@@ -1,12 +1,11 @@
 // DataParallel saves the windows of all processes as one file, and loads it.
-//
 // In the middle of a window the file holds a separate part for each process. All other entries are shared.
 #include <algorithm>
 #include <array>
 #include <string_view>
 
+#include "tally/distributed/data_parallel.hpp"
 #include "tally/distributed/entry_format.hpp"
-#include "tally/distributed/ranks.hpp"
 #include "tally/distributed/send_bytes.hpp"
 #include "tally/io/training_state.hpp"
 
@@ -61,7 +60,7 @@ TrainingState state_for(int rank, const TrainingState& file) {
 }
 
 // Calls f, and reports an error to the other processes unless they get it as well.
-template <class F> void or_report(ProcessGroup& processes, const std::string& call, F f) {
+template <class F> void run_and_report_errors(ProcessGroup& processes, const std::string& call, F f) {
     try {
         f();
     } catch (const detail::SharedError&) {
@@ -110,11 +109,11 @@ void DataParallel<S>::save(const std::string& path, const Window<S>& window, Tra
     call_ = "save of '" + path + "', file " + std::to_string(files_++);
     where_ = "";
     TrainingState part;
-    or_report(processes_, call_, [&] { part = own_part(window, options_.model, state); });
+    run_and_report_errors(processes_, call_, [&] { part = own_part(window, options_.model, state); });
     NamedTexts lines;
     for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_text(entry));
     require_equal_and_clear_error("the shared entries, ", lines);
-    or_report(processes_, call_, [&] {
+    run_and_report_errors(processes_, call_, [&] {
         if (processes_.rank() == 0)
             joined_file(std::move(part), std::move(state), processes_, call_).save(path);
         else
@@ -128,7 +127,7 @@ template <class S> TrainingState DataParallel<S>::load(const std::string& path, 
     call_ = "load of '" + path + "', file " + std::to_string(files_++);
     where_ = "";
     TrainingState mine;
-    or_report(processes_, call_, [&] {
+    run_and_report_errors(processes_, call_, [&] {
         if (processes_.rank() != 0) {
             mine = receive_part(0, processes_, call_);
             return;
@@ -140,7 +139,8 @@ template <class S> TrainingState DataParallel<S>::load(const std::string& path, 
             detail::send_parcel(processes_, rank, call_, detail::state_bytes(state_for(rank, file)));
     });
     detail::ApplyState commit;
-    or_report(processes_, call_, [&] { commit = window.validate_state(mine, prefix, options_.model, {}); });
+    run_and_report_errors(processes_, call_,
+                          [&] { commit = window.validate_state(mine, prefix, options_.model, {}); });
     processes_.all_gather(call_, "all of it", "");
     processes_.wire().free_sent();
     commit();

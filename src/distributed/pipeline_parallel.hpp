@@ -34,7 +34,7 @@ public:
                                 const detail::WindowTotals& here,
                                 std::span<detail::ExactSum<S>> exact) override;
     void reduce(detail::SideEffects&, std::span<detail::ExactSum<S>>) override {}
-    detail::MeasuredGradients measured(const detail::MeasuredGradients& mine) override;
+    detail::MeasuredGradients combine_norms(const detail::MeasuredGradients& mine) override;
     void barrier_before_step() override { all_gather("the step, ", ""); }
     void fail(const char* call, std::int64_t window, const std::string& why) noexcept override;
     std::int64_t first_item(const Optimizer<S>&, std::int64_t) override { return 0; }
@@ -43,8 +43,8 @@ private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine);
 
     ProcessGroup& processes_;
-    std::string call_;               // of the window's end, for errors
-    bool others_get_error_ = false;  // the other processes get the current error as well
+    std::string call_;                   // of the window's end, for errors
+    bool error_already_shared_ = false;  // others get the current error too, so fail() skips it
 };
 
 extern template class PipelineParallel<float>;
