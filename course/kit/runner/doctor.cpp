@@ -71,7 +71,8 @@ std::vector<Finding> findings(const Flags& flags, const std::string& lessons_fol
 
     add("devices", "cpu", fmt::format("yes, {} hardware threads", std::thread::hardware_concurrency()));
     add("devices", "OpenBLAS", detail::blas_kernels() + " kernels");
-    add("devices", "cuda", backend::unavailable_reason().empty() ? "yes" : "no: " + backend::unavailable_reason());
+    add("devices", "cuda",
+        backend::unavailable_reason().empty() ? "yes" : "no: " + backend::unavailable_reason());
 
     try {
         add("lessons", "built",
