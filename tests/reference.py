@@ -160,17 +160,6 @@ def name_of(head):
     return found.group(1) if found else None
 
 
-def prose(lines):
-    """Returns the lines of a comment for the page: paragraphs in one line, indented lines unchanged."""
-    parts = []
-    for line in lines:
-        indented = line.startswith("   ")
-        if not parts or parts[-1][0] != indented:
-            parts.append((indented, []))
-        parts[-1][1].append(line if indented else line.strip())
-    return "\n\n".join("```cpp\n" + "\n".join(each) + "\n```" if indented else " ".join(each) for indented, each in parts)
-
-
 class Entry:
     def __init__(self, source, begin, end, to, inside, space):
         self.first, self.last = source.line(begin), source.line(end - 1 if source.code[end - 1:end] else end)
@@ -201,6 +190,7 @@ class Entry:
 def members(source, inside, head):
     """Returns the public members of a class with their comments."""
     shown, last = [], None
+    class_name = name_of(head)
     public = not re.search(r"\bclass\b", re.sub(r"template\s*<[^>]*>", "", head))
     for begin, end, to, _ in declarations(source.code, *inside):
         words = plain(source.code[begin:end])
@@ -210,9 +200,12 @@ def members(source, inside, head):
         if not public or re.match(r"(?:friend|using)\b|.*= delete|.*static_assert|~", words):
             continue
         entry_name = name_of(source.code[begin:end])
-        if entry_name is None or words == "union":
+        if entry_name in (None, "operator=") or words == "union" or re.match(rf"{class_name}\((?:const {class_name}&|{class_name}&&)", words):
             continue
         line, lines = source.line(begin), []
+        rulers = [source.comments[at] for at in range(source.line(inside[0]), line) if at in source.alone and source.comments[at].startswith("----")]
+        if rulers and re.search(r"\b(?:engine|window|each step|files)\b", rulers[-1]):
+            continue
         while line - 1 in source.alone and line - 1 > source.line(inside[0]) - 1:
             line -= 1
             lines.insert(0, f"    // {source.comments[line]}")
@@ -314,16 +307,19 @@ def page_and_faults():
                     names.setdefault(name, set()).add("::".join((*entry.space, entry.name)))
         if not found:
             continue
-        parts.append(f"## {name}\n\n{source.purpose()}\n")
+        lines, space = [], ()
         for group in found:
-            space = f"namespace tally::{'::'.join(group[0].space)}\n" if group[0].space else ""
-            lines = []
+            if group[0].space != space:
+                space = group[0].space
+                lines += ["", f"namespace tally{''.join(f'::{each}' for each in space)}"]
+            if group[0].above or len(group) > 1 or "\n" in group[0].text:
+                lines.append("")
+            lines += [f"// {words}".rstrip() for words in group[0].above]
             for entry in group:
                 said = f"  // {' '.join(entry.said)}" if entry.said else ""
                 first, *rest = entry.text.split("\n")
-                lines += [first + (said if not rest else "") if not rest else first + said, *rest]
-            above = prose(group[0].above)
-            parts.append((above + "\n\n" if above else "") + f"```cpp\n{space}" + "\n".join(lines) + "\n```\n")
+                lines += [first + said, *rest]
+        parts.append(f"## {name}\n\n{source.purpose()}\n\n```cpp\n" + "\n".join(lines).strip() + "\n```\n")
     rows = [f"| [{header}](#{re.sub(r'[^a-z0-9_-]', '', header.lower())}) | {', '.join(f'`{each}`' for each in sorted(listed, key=lambda name: (name.lower(), name)))} |"
             for header, listed in sorted(names.items())]
     page.append("| header | names |\n|---|---|\n" + "\n".join(rows) + "\n\n")
