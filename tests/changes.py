@@ -121,13 +121,57 @@ def reports():
 
 
 def lessons():
-    overview = text_of("README.md")
+    overview = text_of("docs/lessons.md")
     for lesson in sorted((ROOT / "lessons").glob("[0-9][0-9]_*.cpp"))[1:]:  # without 00_by_hand.cpp
         page = f"lessons/{lesson.stem}.md"
+        minutes = re.search(r"\.minutes = (\d+)", lesson.read_text())[1]
         if not (ROOT / page).is_file():
             yield f"the lesson {lesson.name} has no page {page}"
-        if f"]({page})" not in overview:
-            yield f"the lesson {lesson.name} has no row in the course's table in README.md"
+        if not re.search(rf"^\| {lesson.name[:2]} \| \[[\w-]+\]\(\.\./{page}\) \| .* \| {minutes} \|$", overview, re.M):
+            yield f"the lesson {lesson.name} of {minutes} minutes has no such row in docs/lessons.md"
+
+
+def claims():
+    """Checks that docs/claims.md counts its verdicts correctly."""
+    page = text_of("docs/claims.md")
+    verdicts = re.findall(r"^\| [A-E]\d+ \| .* \| (right|right under conditions|misleading|wrong) \|", page, re.M)
+    counts = [verdicts.count(each) for each in ("right", "right under conditions", "misleading", "wrong")]
+    if "{} claims: {} right, {} right under conditions, {} misleading, {} wrong".format(len(verdicts), *counts) not in page:
+        yield f"docs/claims.md has {len(verdicts)} claims, {counts} by verdict, and counts them differently"
+
+
+def numbers():
+    """Checks the numbers of README.md and docs/compared.md against lesson 7, the files and rows that they count, and docs/performance.md."""
+    page = text_of("README.md")
+    minutes = [int(each) for each in re.findall(r"\.minutes = (\d+)", "\n".join(each.read_text() for each in (ROOT / "lessons").glob("*.cpp")))]
+    exercises = list((ROOT / "exercises").glob("[0-9]*.cpp"))
+    mistakes = sum(each.read_text().count("\n== ") for each in (ROOT / "exercises" / "checks").glob("*.mistakes"))
+    right = re.search(r"(\d+) claims: (\d+) right,", text_of("docs/claims.md"))
+    tables, column = [], {}  # of each processor: {(cut of the update, framework): its time divided by tally's}
+    for row in re.findall(r"^\| (.*) \|$", text_of("docs/performance.md").split("<!-- end of what ./learn bench")[-1], re.M):
+        cells = row.split(" | ")
+        if cells[0] == "update of 64 as":
+            column = {name: cells.index(name) for name in ("JAX", "PyTorch")}
+            tables.append({})
+        elif re.fullmatch(r"\d+x\d+", cells[0]) and column:
+            tables[-1].update({(cells[0], name): re.search(r"; \**([\d.]+)", cells[at])[1] for name, at in column.items()})
+    assert len(tables) == 2, "the search finds no tables of two processors in docs/performance.md any more"
+    for cut, *values in re.findall(r"^\| (\d+x\d+) \| (.*) \| (.*) \| (.*) \| (.*) \|$", text_of("docs/compared.md"), re.M):
+        if values != [table[cut, name] for name in ("JAX", "PyTorch") for table in tables]:
+            yield f"docs/compared.md has other ratios for {cut} than docs/performance.md"
+    times = [float(table[cut, "JAX"]) for table in tables for cut in ("4x16", "16x4", "64x1")]
+    expected = [f"There are {len(minutes)} [lessons](docs/lessons.md) of {min(minutes)} to {max(minutes)} minutes",
+                f"and {len(exercises)} [exercises](docs/exercises.md)", f"which of {mistakes} known", f"[{right[1]} claims](docs/claims.md)",
+                f"Of the claims, {right[2]} are right", f"it is {min(times):.1f} to {max(times):.1f} times as fast",
+                "find_package(tally {}.{} ".format(*re.findall(r"define TALLY_VERSION_(?:MAJOR|MINOR) (\d+)", text_of("src/base/version.hpp"))),
+                "CMake " + re.search(r"cmake_minimum_required\(VERSION ([\d.]+)", text_of("CMakeLists.txt"))[1]]
+    for line in expected:
+        if line not in page:
+            yield f"README.md does not say '{line}'"
+    printed = " ".join(text_of("tests/lesson/printed/07_divide.txt").split())
+    for name, values in re.findall(r"^  (full batch|sum of 3x2|sum / \(6/2\)) +([-\d. ]+\d)", page, re.M):
+        if f"tensor: {name} | [{' '.join(values.split())}]" not in printed:
+            yield f"README.md has other numbers for '{name}' than lesson 7 prints"
 
 
 def checks():
@@ -158,7 +202,7 @@ def invariants():
 
 
 def main():
-    faults = [fault for look in (unfilled_slots, operations, optimizers, losses, policies, scalars, readers, reports, lessons, checks, invariants) for fault in look()]
+    faults = [fault for look in (unfilled_slots, operations, optimizers, losses, policies, scalars, readers, reports, lessons, claims, numbers, checks, invariants) for fault in look()]
     print("\n".join(faults or ["nothing is forgotten"]))
     return 1 if faults else 0
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Limits the headers that the README's ten lines read and the code that they compile to, and prints the seconds.
+"""Limits the headers that the ten lines of docs/tensors.md read and the code that they compile to, and prints the seconds.
 
     ten_lines.py COMPILER INCLUDE_PATH
 """
@@ -50,12 +50,12 @@ def main():
     for header, text in headers.items():
         more = set(re.findall(r"^#include <(.*)>", text, re.M)) - STANDARD
         assert not more, f"{header}, which core.hpp includes, includes {sorted(more)}; remove the include, or move its use to a .cpp"
-    lines = re.search(r"## tally in ten lines\n\n```cpp\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[1]
-    assert "#include <tally/core.hpp>" in lines, "the README's ten lines do not begin with core.hpp"
+    lines = re.search(r"## tally in ten lines\n\n```cpp\n(.*?)```", (ROOT / "docs" / "tensors.md").read_text(), re.S)[1]
+    assert "#include <tally/core.hpp>" in lines, "the ten lines of docs/tensors.md do not begin with core.hpp"
     with tempfile.TemporaryDirectory() as folder:
         code, seconds = compiled("ten_lines", lines, Path(folder))
         _, alone = compiled("iostream", "#include <iostream>\nint main() { std::cout << 1; }\n", Path(folder))
-    print(f"the README's ten lines: {code} bytes of code, {seconds:.2f} s; <iostream> alone {alone:.2f} s")
+    print(f"the ten lines: {code} bytes of code, {seconds:.2f} s; <iostream> alone {alone:.2f} s")
     assert 1000 < code <= MOST_BYTES, f"{code} bytes of code; {MOST_BYTES} are the bound; move templates to the explicit instantiations of src/autograd/instances"
 
 
