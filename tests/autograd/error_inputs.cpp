@@ -492,7 +492,7 @@ void add_norms(std::vector<Operation64>& all) {
                    [](const Call&, const Tensors& x, Whole) {
                        detail::batch_statistics(x[0], x[1].value(), x[2].value());
                    }});
-    all.push_back({"pooled", "batch_norm",
+    all.push_back({"pooled_with", "batch_norm",
                    [](Random& r) {
                        const Extents of{r.whole(1, 4)};
                        return Call{{of, of}, {}, {}, {}};
