@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 COMPILER, INCLUDE_PATH = sys.argv[1].split(), Path(sys.argv[2]).resolve()
 MOST_BYTES = 20_000  # of code in the user's object, mostly main() and its output
-MOST_LINES = 5_720  # of tally's own headers, comments included
+MOST_LINES = 5_750  # of tally's own headers, comments included
 # The standard headers that core.hpp may include; each costs every user compile time. <functional>, <memory>, <algorithm> and <deque> are
 # not allowed: together they would cost a quarter of all the others.
 STANDARD = set("""array atomic bit cmath concepts cstddef cstdint cstring initializer_list iosfwd iterator limits new numbers optional ostream
