@@ -160,8 +160,8 @@ template <class S> std::string to_string(const Array<S>& array, int digits = 4);
 template <class S> std::ostream& operator<<(std::ostream& out, const Array<S>& array);
 
 namespace detail {
-// Call this if the buffer has another version than `version`. Throws Error, unless an optimizer on another
-// thread only moved the parameter to a new buffer: `saved` then still has its old numbers.
+// Call this if the buffer no longer has this version. Throws Error, unless another thread's optimizer has
+// moved the parameter to a new buffer. The move raises the version too, but the old buffer keeps its numbers.
 [[gnu::cold]] void throw_unless_replaced_elsewhere(const char* op, const memory::detail::Storage* saved,
                                                    std::uint32_t version, const Shape& shape);
 
@@ -203,7 +203,7 @@ private:
 [[noreturn]] void fail_devices(const char* op, Device a, Device b);
 [[noreturn]] void fail_without_memory(const char* op);
 
-// Returns whether only x uses its temporary buffer, and all of it, so that the buffer may be overwritten.
+// Returns whether x's buffer is of class temporary, has no other user, and is not larger than x needs.
 template <class S> [[gnu::always_inline]] inline bool can_be_overwritten(const Array<S>& x) {
     const memory::detail::Storage* const storage = x.storage();
     return storage && memory::detail::is_unique_temporary(storage) &&
@@ -251,6 +251,7 @@ template <class S> void before_in_place_update(Array<S>& x) {
     memory::detail::mark_replaced(saved.storage());
 }
 
+// Sets the memory class of the buffer. A gradient that shares its buffer is copied first.
 template <class S> void account_as(Array<S>& x, MemoryClass memory_class) {
     if (!x.storage()) return;
     if (memory_class == MemoryClass::gradient) make_unique_buffer(x);
@@ -294,7 +295,7 @@ const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&..
     return detail::kernels<S>(a.device());
 }
 
-// True while call_custom_backward() runs a function that may add to a buffer that the function should set.
+// Makes new output buffers zero, because a custom backward function may add where it should set.
 inline constinit thread_local bool zero_output_buffers = false;
 
 // Returns the memory to write a gradient to. The gradient already has the shape and device of its value.

@@ -17,8 +17,8 @@ namespace {
 
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
-// Returns whether the gradient of this operand sums rows longer than `longest_sequential_row`: rows are
-// adjacent outputs, at one index of axis 0, that read the same element.
+// In the forward pass, adjacent outputs of one sample (an index of axis 0) may read the same element; the
+// gradient sums them. Returns whether there are more than `longest_sequential_row`.
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;

@@ -15,9 +15,9 @@ template <class S> class Array;
 
 namespace detail {
 struct ReductionPlan {
-    ReduceAxes fold;
-    Shape shape;  // of the result
-    Axes order;   // permute by this first, so that the reduced axes are adjacent; empty: they are already
+    ReduceAxes fold;  // the sizes before, of and after the reduced axes, in the order below
+    Shape shape;      // of the result
+    Axes order;       // permute by this first, so that the reduced axes are adjacent; empty: they are already
 };
 
 // Plans a reduction over `axes`; no axes means all axes.

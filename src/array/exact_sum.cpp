@@ -200,7 +200,7 @@ template <class S> void detail::ExactSum<S>::add_digits(std::span<const S> summa
             signs[i] = bits & F::sign ? -1 : 0;
             highest = std::max(highest, exponents[i] + F::mantissa_bits);
         }
-        // `highest` includes the mantissa bits of zeros, for which a range from a file may have no digit.
+        // A block of zeros gives highest = mantissa_bits. The range of a loaded sum may be smaller than that.
         highest = std::min(highest / digit_bits, range_.highest);
         for (std::int64_t k = range_.lowest; k <= highest; ++k) {
             std::int64_t* const digits =

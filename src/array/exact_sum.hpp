@@ -20,8 +20,8 @@ namespace tally {
 
 namespace detail {
 // Which digits the elements of a sum have: `lowest` to `highest`. Digit k is the coefficient of 2^(32 k)
-// times the type's smallest positive number. If has_marks, each element also counts its summands that are
-// +inf, -inf (a NaN counts as both), and finite but not -0, because a sum of only -0 is -0.
+// times the type's smallest positive number. If has_marks, each element also has three counts: of +inf, of
+// -inf (a NaN adds to both), and of finite summands other than -0, because a sum of only -0 is -0.
 struct ExactRange {
     std::int64_t lowest = std::numeric_limits<std::int32_t>::max(), highest = -1;  // no digits
     bool has_marks = false;
@@ -44,7 +44,7 @@ struct ExactRange {
 // (docs/mathematics.md, 2.7).
 template <class S> class ExactSum {
 public:
-    // A sum has at most this many additions after add() or merge(). Twice as many fit while sums are added.
+    // A sum has at most this many additions after add() or merge(). A merge needs room for twice as many.
     static constexpr std::int64_t most_additions = (std::int64_t{1} << 20) - 1;
 
     explicit ExactSum(const Shape& shape) : shape_(shape) {}

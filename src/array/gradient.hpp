@@ -11,7 +11,8 @@ namespace tally {
 
 namespace grad_flag {
 inline constexpr std::uint8_t present = 1;  // the gradient has been written
-// A backward function, not another caller, wrote first; on a leaf: the function that is running or ran last.
+// The gradient was first written by a backward function. On a leaf: by the last one that had the leaf as an
+// input, because the flag is cleared before each such function.
 inline constexpr std::uint8_t first_write = 16;
 // A window sets the next two flags on the parameters whose gradients it accumulates.
 inline constexpr std::uint8_t locked = 2;              // only the window may modify, clear or step
@@ -42,12 +43,12 @@ inline bool is_backward_locked(std::uint8_t grad_flags) {
     return grad_flags & grad_flag::backward_locked & ~ignored_flags;
 }
 [[noreturn]] void throw_locked(const char* call, const std::string& parameter);
-[[noreturn]] void throw_holds_average(const char* call, std::size_t parameter);
+[[noreturn]] void throw_holds_average(const char* call, std::size_t parameter);  // for a call on a list
 
 // Counts outermost backward passes of this thread; those of a GradCache (train/grad_cache.hpp) count as one.
 inline constinit thread_local std::uint64_t backward_calls = 0;
 
-[[noreturn]] void throw_average_not_writable(const char* call);
+[[noreturn]] void throw_average_not_writable(const char* call);  // for a call on one parameter
 // Call this before modifying a value: if it is a moving average, swap() would later undo the modification.
 inline void require_not_averaged(const char* call, std::uint8_t grad_flags) {
     if (grad_flags & grad_flag::holds_average & ~ignored_flags) [[unlikely]]

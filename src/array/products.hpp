@@ -38,9 +38,9 @@ inline Product product_for_b(const Product& p) {
                          : Product{p.k, p.n, p.m, !p.transpose_a, false};
 }
 
-// Runs one product for each member of a batch. `batch` numbers the matrices of the forward product's A, B and
-// C. indices_of(i_A, i_B, i_C) returns the numbers of the matrices to use as a, b and c here: in a backward
-// product, dy (numbered as C) is a or b.
+// Runs one product for each member of a batch. `batch` numbers the matrices of A, B and C in the forward
+// product. indices_of(i_A, i_B, i_C) returns the indices of this product's two factors and of its result: for
+// dA = dy * transposed B it returns {i_C, i_B, i_A}.
 template <class S, class MatrixIndices> void multiply_each(const StridedIndex<2>& batch, const Product& p,
                                                            const Array<S>& a, const Array<S>& b, Into<S[]> c,
                                                            MatrixIndices indices_of) {

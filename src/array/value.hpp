@@ -35,7 +35,7 @@ concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     detail::reset(owned);                              // frees the memory; shape and device stay
     detail::before_in_place_update(owned);             // saved copies keep the old numbers
     detail::make_unique_buffer(owned);                 // copies a shared buffer
-    detail::account_as(owned, MemoryClass::gradient);  // sets the memory class of the buffer
+    detail::account_as(owned, MemoryClass::gradient);  // sets the memory class; copies a shared gradient
     { detail::same_shape_and_device(x, x) } -> std::same_as<bool>;
     { detail::describe(x) } -> std::same_as<std::string>;  // shape and device, for errors
     { detail::is_scalar(x) } -> std::same_as<bool>;        // has exactly one element

@@ -47,7 +47,7 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> try_intercept(const Name& name, T& value,
                                                    const std::tuple<Saves...>& saves,
                                                    const Backward& backward, Inputs& inputs) {
-    // intercept() needs an address: that of `computed`, so that `value` can stay in a register.
+    // intercept() gets the address of a copy. So `value` need not be in memory: &value is only compared.
     T computed = std::move(value);
     const auto operands = nodes_of<T>(inputs);
     const auto saved = saved_refs(saves, &value, &computed);

@@ -14,6 +14,7 @@ template <class T> struct SaveRequest {
     using saved = Saved<T>;
     const T* value;  // null if the value is not needed
     const void* address() const { return value; }
+    // Returns the address to read from: the node moves its result, so a saved result has another address.
     template <class Result> const T* resolve(const Result* before_move, const Result* after_move) const {
         if constexpr (std::is_same_v<T, Result> && !Number<T>)  // a number is still valid after a move
             return value == before_move ? after_move : value;
@@ -34,8 +35,7 @@ template <class T, int Slot> struct NothingSaved {
 };
 }  // namespace detail
 
-// save(x, y) saves these values for the backward function, which receives them after dy. save_if(needed, x)
-// saves x only if `needed` is true.
+// Saves values for the backward function, which gets them after dy. save_if() saves x only if it is needed.
 template <class... T> std::tuple<detail::SaveRequest<T>...> save(const T&... x) {
     return {detail::SaveRequest<T>{&x}...};
 }

@@ -186,8 +186,8 @@ public:
         if (leaf("update").has_gradient())
             modify_value([&](T& value) { f(value, std::as_const(node_->gradient)); }, "update");
     }
-    // Replaces the value of a parameter in place, so that all handles see it. A later backward() that needs the
-    // previous value throws.
+    // Replaces the value of a parameter in place, so that all handles see it. A later backward() that needs
+    // the previous value throws.
     void assign(const T& value) const requires(!detail::Number<T>) {
         detail::ValueNode<T>& node = leaf("assign");
         if (node.value.shape() != value.shape())
@@ -321,7 +321,7 @@ private:
                     " was given a " + (of_value ? "value of " + value : "gradient of " + gradient));
     }
 
-    // Replaces an array that f left without memory, and throws.
+    // Sets a value that f left without memory to NaN, or frees such a gradient, and throws.
     [[noreturn, gnu::cold]] void replace_lost(const char* call, T detail::ValueNode<T>::*part) const {
         detail::ValueNode<T>& node = *node_;
         const bool of_value = part == &detail::ValueNode<T>::value;

@@ -67,7 +67,7 @@ public:
 
     // Returns the step in (at, to] whose input is the next snapshot; `to` means that there is none.
     std::size_t next_snapshot(std::size_t at, std::size_t to) const {
-        const std::size_t free = max_snapshots_ - taken_.size();  // includes the snapshot at `at`
+        const std::size_t free = max_snapshots_ - taken_.size();  // not taken yet, plus the one at `at`
         return at == to ? to : at + static_cast<std::size_t>(detail::revolve_split(to - at + 1, free));
     }
     void take_snapshot(std::size_t step, const T& value) {

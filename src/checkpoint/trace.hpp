@@ -58,14 +58,14 @@ struct TraceLog {
     struct Entry {
         std::string op;
         std::uint64_t checksum;        // of the result
-        std::uint64_t input_checksum;  // of the operands and of the captured numbers
+        std::uint64_t input_checksum;  // of stable_id() of operands, captured numbers, saved labels
         CapturedInputs captured{};  // read by this operation and by constant operations since the last entry
     };
     std::vector<Entry> steps;
     std::vector<HeldBuffer> held_buffers;  // keeps the addresses of parameters and constants unique
     std::vector<std::uint64_t> results;    // the stable_id() of each result
     std::size_t needed = 0;  // the second run computes this many steps; of later results, backward functions
-                             // read only saved ones
+                             // read only those in SavedResults
     bool verified = false;   // the steps contain checksums of the results
     bool stopped_early = false;  // the last run did not compute all steps
 };
@@ -87,9 +87,9 @@ public:
     bool is_recording() const { return mode_ == Mode::record; }
     bool is_recomputing() const { return !is_recording() || (outer_ && outer_->is_recomputing()); }
 
-    // Ends the first run. For each result that is worth saving, returns the index of its operation. A result
-    // is worth saving if a backward function reads it and the second run would compute it only for that.
-    // `can_save` is false if the caller does not store saved results.
+    // Ends the first run. Returns for each result the index of its operation, or nothing if it need not be
+    // saved. It must be saved if a backward function reads it and the second run would compute it only for
+    // that. `can_save` is false if the caller does not store saved results.
     std::vector<std::optional<std::size_t>> end_first_run(const std::vector<const Node*>& results,
                                                           bool can_save = true);
     void finish_replay(const std::vector<const Node*>& results) const;

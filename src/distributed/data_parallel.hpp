@@ -48,11 +48,11 @@ public:
     ~DataParallel() override;
 
     // Returns this process's consecutive share of `parts`. The shares of two processes differ by at most one
-    // part. Layers then draw the same random numbers for an item as one process would. Pass all of a
-    // window in one call: a second would repeat random numbers, so begin_micro_batch() throws after it.
+    // part. Layers then draw the same random numbers for an item as one process would. Pass all micro-batches
+    // of a window in one call. A second call starts the numbering again, so begin_micro_batch() then throws.
     std::vector<Items> share(const std::vector<Items>& parts) override;
-    // Replaces share() if you distribute items yourself. `item` is the index, among the items of all
-    // processes, of the first item of each window here. Without either, each process draws its own numbers.
+    // Replaces share() if you distribute items yourself: this process's first item in each window has index
+    // `item` among all items. Without share() or begin_at(), each process draws its own random numbers.
     void begin_at(std::int64_t item) {
         first_item_ = item;
         numbered_ = true;

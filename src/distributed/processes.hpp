@@ -58,10 +58,10 @@ public:
 
     // Waits until all processes have made the same `call`, and returns what each passed as `mine`, by rank.
     // Throws on all processes if one makes another call, has failed or has left. If a process does not answer
-    // within the timeout, the run ends on all processes (MPI_Abort) with a message that names it.
+    // within the timeout, MPI_Abort or the launcher ends all processes, with a message that names it.
     std::vector<std::string> all_gather(const std::string& call, const std::string& mine = "");
 
-    // Returns the sum of the arrays of all processes, on each process. The arrays have one shape and one type.
+    // Returns the sum of the arrays of all processes, on each process. All have one shape and type.
     template <class S> Array<S> all_reduce(const Array<S>& mine, AllReduce how = AllReduce::rank_order);
 
     // ---- for the engine ----

@@ -7,9 +7,9 @@
 namespace tally {
 
 namespace detail {
-// One step of one stage.
+// One step of one stage. 'B' computes all gradients, or only those of the inputs if there are 'W' steps.
 struct TimetableStep {
-    char what;  // 'F' forward; 'B' backward, with W steps only of the inputs; 'W' gradients of the weights
+    char what;  // 'F' forward, 'B' backward, 'W' gradients of the weights
     int micro, stage;
     double begin = 0, end = 0;
 };
@@ -26,7 +26,7 @@ struct Timetable {
     // The order in which the stages of a pipe work.
     enum class Schedule {
         gpipe,                     // first the forward steps of all micro-batches, then all backward steps
-        one_forward_one_backward,  // 1F1B: after a few forward steps, alternately a backward and a forward step
+        one_forward_one_backward,  // 1F1B: after some forward steps, in turn a backward and a forward step
     };
 
     // Computes a timetable in which each step begins as soon as its stage is free and its input is available.

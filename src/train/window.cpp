@@ -135,7 +135,6 @@ template <class S> void Window<S>::require_not_full(const char* call) const {
     lock_.require_unchanged(call);
 }
 
-// Throws if the loss was recorded before the present forward pass began.
 template <class S> void Window<S>::require_current_micro_batch(const V& sum) const {
     const Node& node = sum.checked("add");
     if (node.thread_id == detail::this_thread_id() && node.id < min_loss_id_)
@@ -246,7 +245,6 @@ template <class S> void Window<S>::require_backward_done(double counted) const {
     require_all_stages();
 }
 
-// Throws if an option needs the gradients of all pipeline stages.
 template <class S> void Window<S>::require_all_stages() const {
     const int processes = detail::pipe_processes;
     if (reducer_ || processes < 2) return;

@@ -133,8 +133,9 @@ public:
     // Counts a micro-batch for which the caller ran backward(). A window uses either this function or add().
     void after_backward(double counted, std::int64_t items = 0);
 
-    // Runs f, which may call add() and backward() of this window several times for one change. Nothing is
-    // undone if f throws: the window then accepts only discard().
+    // Runs f, which may call add() and then several backward() of this window. The window looks for changes
+    // by other code before f and in add(), and accepts the state after f. Nothing is undone if f throws: the
+    // window then accepts only discard().
     template <class F> void transaction(F f) {
         lock_.require_unchanged("transaction");
         mark_broken_on_error(f);
@@ -178,7 +179,7 @@ public:
     // unchanged. Throws if the counts of the losses do not add up to Options::total.
     Result finish() { return end_window("finish", false); }
     // Call this at the end of an epoch. Does nothing if no process added a micro-batch, and otherwise works
-    // like finish(), except that options().tail also decides about a total that was not reached.
+    // like finish(), except that counts below Options::total are not an error: options().tail decides.
     Result flush() { return !empty() || broken_ || reducer_ ? end_window("flush", true) : Result(); }
     void discard();  // opens the next window without an update
 
@@ -222,7 +223,7 @@ private:
     void require_not_broken(const char* call) const;
     void require_same_mode(const char* call, typename detail::ParameterLock<S>::Mode mode) const;
     void require_not_full(const char* call) const;
-    void require_current_micro_batch(const V& sum) const;
+    void require_current_micro_batch(const V& sum) const;  // throws for a loss of an earlier forward pass
     void require_forward_pass() const;
     const std::vector<V>& averaged_parameters() const;
     static void require_valid_bound(const char* option, std::optional<double> bound);
@@ -242,8 +243,8 @@ private:
     void require_valid_loss(const Loss<Array<S>>& loss, double weight) const;
     void require_valid_count(const char* call, double counted) const;
     void require_backward_done(double counted) const;
-    void require_all_stages() const;
-    void require_countable(double counted, std::int64_t items) const;
+    void require_all_stages() const;  // throws if an option needs the gradients of all pipeline stages
+    void require_countable(double counted, std::int64_t items) const;  // throws for a wrong number or option
     void require_loss_added(const char* call) const;
     void require_a_gradient(const char* call) const;              // throws if no parameter has a gradient
     void require_loss_reached_parameter(const char* call) const;  // throws if the last loss did not
@@ -277,9 +278,10 @@ private:
     detail::SideEffects effects_;    // of the micro-batches that were added
     std::vector<Array<S>> gradient_backup_;  // for drop_micro: the gradients before this micro-batch
     std::vector<bool> had_gradient_;
-    bool broken_ = false;                                  // an error left the gradients unfinished
-    mutable bool saved_ = false;                           // save() ran after the last micro-batch
-    int exceptions_at_open_ = std::uncaught_exceptions();  // more in ~Window(): an error unwinds the stack
+    bool broken_ = false;         // an error left the gradients unfinished
+    mutable bool saved_ = false;  // save() ran after the last micro-batch
+    // If there are more exceptions in ~Window(), an error is unwinding the stack.
+    int exceptions_at_open_ = std::uncaught_exceptions();
 };
 
 extern template class Window<float>;
