@@ -135,7 +135,7 @@ void throw_unless_replaced_elsewhere(const char* op, const memory::detail::Stora
 
 void fail_without_memory(const char* op) {
     throw Error(std::string("[") + op +
-                "] an operand has no memory: nothing was assigned to it, or it was moved away");
+                "] an array has no memory: nothing was assigned to it, or it was moved away");
 }
 
 void fail_devices(const char* op, Device a, Device b) {

@@ -68,9 +68,8 @@ void require_dropout_args(double p, std::uint64_t first, const Shape& x) {
     constexpr std::uint64_t limit = std::uint64_t{1} << 32;
     const auto items = static_cast<std::uint64_t>(x[0]);
     if (std::uint64_t{stride_of(x, 0)} > limit || first > limit || items > limit - first)
-        throw Error(
-            "[dropout] item indices and the elements of one item must not exceed 2^32; the first item is " +
-            std::to_string(first) + ", x is " + to_string(x));
+        throw Error("dropout", "the indices of the items, and the number of elements in one item, ",
+                    "must not exceed 2^32; the first item is ", first, ", x is ", x);
 }
 
 ReduceAxes plan_layer_norm(const Shape& x, const Shape& gain, const Shape& bias, double eps) {

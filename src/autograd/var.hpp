@@ -85,7 +85,7 @@ public:
     detail::GradientRef<T> grad_ref(std::size_t input) const { return inputs_[input]->grad_ref(); }
     // Adds a gradient that is already computed. An input without a gradient buffer shares that of `gradient`.
     void add(std::size_t input, const T& gradient) const {
-        if (!detail::has_memory(gradient)) detail::throw_empty("gradient");
+        if (!detail::has_memory(gradient)) detail::fail_without_memory("gradient");
         if (needs_grad(input) && !try_add(input, gradient))
             detail::fail_gradient_shape(detail::describe(inputs_[input]->value), detail::describe(gradient));
     }
@@ -120,7 +120,7 @@ public:
     Var() = default;
     [[gnu::always_inline]] Var(T value) : Var(std::move(value), detail::State::constant) {}
     [[gnu::always_inline]] Var(T value, detail::State state) {
-        if (!detail::has_memory(value)) detail::throw_empty("variable");
+        if (!detail::has_memory(value)) detail::fail_without_memory("variable");
         node_ = new (pool::take(sizeof(detail::ValueNode<T>))) detail::ValueNode<T>(std::move(value), state);
     }
     explicit Var(detail::ValueNode<T>* node) : node_(node) {}
@@ -284,7 +284,7 @@ private:
             throw Error(std::string("[") + call + "] nothing to differentiate: this value of " +
                         detail::describe(node.value) +
                         " depends on no parameter; was it made inside NoGrad, or detached?");
-        if (seed && !detail::has_memory(*seed)) detail::throw_empty("seed");
+        if (seed && !detail::has_memory(*seed)) detail::fail_without_memory("seed");
         if (!seed && !detail::is_scalar(node.value))
             throw Error(std::string("[") + call + "] needs a seed: the result is " +
                         detail::describe(node.value) + ", and only a single element may go without");
@@ -301,10 +301,10 @@ private:
     detail::ValueNode<T>& leaf(const char* call) const {
         detail::ValueNode<T>& node = checked(call);
         require_own_thread(call, node);
+        if (node.state == detail::State::constant)
+            throw Error(call, "requires a parameter; this variable is a constant");
         if (node.state != detail::State::leaf)
-            throw Error(std::string("[") + call +
-                        "] only a parameter can be updated; this variable is the result of '" + node.op() +
-                        "'");
+            throw Error(call, "requires a parameter; this variable is the result of '", node.op(), "'");
         return node;
     }
     // Applies f to the value or the gradient. Throws if their shapes or devices differ afterwards.

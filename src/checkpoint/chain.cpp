@@ -27,10 +27,11 @@ std::size_t detail::default_segment_count(std::size_t layers) {
 namespace detail {
 void require_segments(const std::vector<std::size_t>& sizes, std::size_t layers) {
     const std::size_t sum = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
-    if (sizes.empty() || sum != layers || std::find(sizes.begin(), sizes.end(), 0u) != sizes.end())
-        throw Error("[checkpoint_sequential] " + std::to_string(sizes.size()) + " segments of " +
-                    std::to_string(sum) + " layers in all, each of at least one, do not make a chain of " +
-                    std::to_string(layers));
+    if (sizes.empty()) throw Error("checkpoint_sequential", "the list of segments is empty");
+    if (std::find(sizes.begin(), sizes.end(), 0u) != sizes.end())
+        throw Error("checkpoint_sequential", "a segment has 0 layers; pass at least 1 for each");
+    if (sum != layers)
+        throw Error("checkpoint_sequential", "the segments have ", sum, " layers, the chain has ", layers);
 }
 }  // namespace detail
 

@@ -61,15 +61,13 @@ void CheckpointTrace::require_same_operation(const OpInfo& operation) {
         throw Error("[checkpoint] " + described() + "was '" + before.op + "' and is now '" + op +
                     "'; the function must do the same when it runs again");
     if (before.captured.versions != captured.versions)
-        throw Error("[checkpoint] " + described() + "'" + op +
-                    "' reads parameters or constants that were changed in place between forward and backward "
-                    "(versions " +
-                    std::to_string(before.captured.versions) + " and " + std::to_string(captured.versions) +
-                    "); step the optimizer after backward()");
+        throw Error("checkpoint", described(), "'", op,
+                    "' reads parameters or constants that were changed in place between forward and "
+                    "backward; step the optimizer after backward()");
     if (before.input_checksum != input_checksum(operation))
-        throw Error("[checkpoint] " + described() + "'" + op +
-                    "' has other operands or other sizes than the first time; the function must do the same "
-                    "when it runs again");
+        throw Error("checkpoint", described(), "'", op,
+                    "' has other operands, labels, indices or numbers than the first time; the function must "
+                    "do the same when it runs again");
     if (before.captured.values != captured.values)
         throw Error("[checkpoint] " + described() + "'" + op +
                     "' reads a parameter or constant that was given another value between forward and "

@@ -90,7 +90,7 @@ DataParallel<S>::DataParallel(ProcessGroup& processes, detail::DataParallelOptio
       options_(options),
       bucket_(std::make_unique<detail::Bucket<S>>()),
       digits_(std::make_unique<detail::Bucket<std::int64_t>>()) {
-    detail::require(options_.bucket > 0, "ranks", "a bucket of 0 numbers; pass at least 1");
+    detail::require(options_.bucket > 0, "data_parallel", "a bucket of 0 numbers; pass at least 1");
 }
 
 template <class S> DataParallel<S>::~DataParallel() = default;
@@ -114,7 +114,7 @@ std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int
     WindowRecord& record = windows_.at(&optimizer);
     if (std::exchange(record.numbering_window, window) != window) record.numbering_call = latest_share_call_;
     if (latest_share_call_ && record.numbering_call && *record.numbering_call != *latest_share_call_)
-        throw Error("ranks",
+        throw Error("data_parallel",
                     "share() was called again in this window, so two processes would draw the same random "
                     "numbers; share all micro-batches of a window by one call, or call begin_at(item) with "
                     "the number of this process's first item");
@@ -191,7 +191,7 @@ template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, con
 }
 
 template <class S> void DataParallel<S>::require_same_weights() {
-    detail::require(!parameters_.empty(), "ranks", "no weights can be compared yet; open a window first");
+    detail::require(!parameters_.empty(), "data_parallel", "no weights to compare yet; open a window first");
     call_ = where_ = "";
     require_equal_and_clear_error("require_same_weights", checksums());
 }
@@ -292,7 +292,7 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
 template <class S>
 void DataParallel<S>::reduce(detail::SideEffects& effects, std::span<detail::ExactSum<S>> exact) {
     if (processes_.size() == 1) return;
-    detail::require(effects.empty() || options_.model, "ranks",
+    detail::require(effects.empty() || options_.model, "data_parallel",
                     "a layer has side effects, such as the statistics of batch norm; pass the model: "
                     "DataParallel(processes, {.model = &model})");
     exact.empty() ? prepare_gradients() : prepare_digits(exact);

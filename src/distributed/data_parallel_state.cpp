@@ -38,11 +38,11 @@ void require_resumable(int ranks, const TrainingState& file, const std::string& 
     if (!has_parts && (!file.has(batches_entry) || file.get<std::int64_t>(batches_entry) == 0)) return;
     const std::string saved_by = std::to_string(saved) + (saved == 1 ? " process" : " processes");
     if (saved != ranks)
-        throw Error("ranks", "load: '", path, "' was saved in the middle of a window by ", saved_by,
+        throw Error("data_parallel", "load: '", path, "' was saved in the middle of a window by ", saved_by,
                     ", but this run has ", ranks, "; resume with ", saved_by,
                     ", or from a file that was saved between two windows");
     if (!has_parts && saved > 1)
-        throw Error("ranks", "load: '", path, "' was saved in the middle of a window by ", saved_by,
+        throw Error("data_parallel", "load: '", path, "' was saved in the middle of a window by ", saved_by,
                     " with joined exact sums, by an earlier version of tally that is not supported any more; "
                     "resume from a file that was saved between two windows");
 }
@@ -75,7 +75,7 @@ template <class F> void run_and_report_errors(ProcessGroup& processes, const std
 template <class S> TrainingState own_part(const Window<S>& window, Module<S>* model, TrainingState& shared) {
     for (const auto& [name, entry] : shared.entries())
         if (name.starts_with("window/") || name.starts_with("processes/"))
-            throw Error("ranks", "save: the name '", name,
+            throw Error("data_parallel", "save: the name '", name,
                         "' is reserved; use names without the prefixes 'window/' and 'processes/'");
     TrainingState all, part;
     window.save(all, prefix, model);

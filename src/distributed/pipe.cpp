@@ -145,8 +145,8 @@ private:
         kept.y = {};
         if (is_first(i)) return;
         if (!kept.x.has_grad())
-            throw Error("pipe", "no gradient has reached the input of ", where_,
-                        "; return a value that depends on the input");
+            throw Error("pipe", "stage ", first_ + static_cast<int>(i), ", micro-batch ", k,
+                        ": no gradient has reached the input; return a value that depends on the input");
         if (i > 0)
             gradients_[i - 1].push_back(kept.x.grad());
         else

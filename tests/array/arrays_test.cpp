@@ -117,7 +117,7 @@ TEST_CASE("Array: a moved-from array has its shape and no memory") {
     CHECK(small.to_vector() == std::vector<float>(1000, 2.f));
     CHECK(big.storage() == nullptr);  // NOLINT: the test reads a moved-from array
     CHECK_THROWS_WITH(big.span(), contains("[span] this array has no memory"));
-    CHECK_THROWS_WITH(big.to(Device::cuda), contains("[to] an operand has no memory"));
+    CHECK_THROWS_WITH(big.to(Device::cuda), contains("[to] an array has no memory"));
     CHECK(memory::in_use() == before - 64);  // the old buffer is freed
     big = small;
     CHECK(big.span().size() == 1000);
@@ -214,7 +214,7 @@ TEST_CASE("Array: throws Error when an argument is invalid") {
     CHECK_THROWS_WITH((Array<float>{1, 2}.slice_rows(2, 1)), "[slice] rows 2 to 1 are not within (2)");
     CHECK_THROWS_WITH(Array<float>::zeros({}).slice_rows(0, 0), "[slice] a single number has no rows");
     for (const Device device : {Device::cpu, Device::cuda})
-        CHECK_THROWS_WITH(Array<float>().to(device), contains("[to] an operand has no memory"));
+        CHECK_THROWS_WITH(Array<float>().to(device), contains("[to] an array has no memory"));
     if (!available(Device::cuda)) {
         CHECK_THROWS_WITH((Array<float>{1}.to(Device::cuda)), "[to] " + backend::unavailable_reason());
         CHECK_THROWS_AS(Array<float>::zeros({2}, Device::cuda), Error);

@@ -108,10 +108,12 @@ TEST_CASE("dropout: throws Error when the probability or the item number is out 
     for (const double p : {-0.1, 1.1, std::nan("")})
         CHECK_THAT(message_of([&] { dropout(x, p, {}); }),
                    contains("[dropout] the probability must be between 0 and 1"));
-    CHECK_THAT(message_of([&] {
-                   dropout(x, 0.5, {0, 0, (std::uint64_t{1} << 32) - 1});
-               }),
-               contains("[dropout] item indices and the elements of one item must not exceed 2^32"));
+    CHECK_THAT(
+        message_of([&] {
+            dropout(x, 0.5, {0, 0, (std::uint64_t{1} << 32) - 1});
+        }),
+        contains("[dropout] the indices of the items, and the number of elements in one item, must not "
+                 "exceed 2^32; the first item is 4294967295, x is (2, 2)"));
     CHECK(message_of([&] { dropout(x, 0.5, {0, 0, (std::uint64_t{1} << 32) - 2}); }) == "no error");
     CHECK(message_of([] { dropout(Tensor64(Array<double>({}, {1})), 0.5, {}); }) ==
           "[dropout] a single number has no items");

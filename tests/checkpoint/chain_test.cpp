@@ -112,12 +112,12 @@ TEST_CASE("even_segments: spread the remainder evenly") {
           "[checkpoint_sequential] 4 layers cannot be cut into 5 segments; choose between 1 and 4");
     CHECK(message_of([] { even_segments(4, 0); }).find("into 0 segments") != std::string::npos);
     Layers<double> layers(3, 1);
-    CHECK(
-        message_of([&] {
-            checkpoint_sequential(layers.chain, {2, 2}, layers.leaves[0]);
-        }) ==
-        "[checkpoint_sequential] 2 segments of 4 layers in all, each of at least one, do not make a chain of "
-        "3");
+    CHECK(message_of([&] {
+              checkpoint_sequential(layers.chain, {2, 2}, layers.leaves[0]);
+          }) == "[checkpoint_sequential] the segments have 4 layers, the chain has 3");
+    CHECK(message_of([&] {
+              checkpoint_sequential(layers.chain, {3, 0}, layers.leaves[0]);
+          }) == "[checkpoint_sequential] a segment has 0 layers; pass at least 1 for each");
 }
 
 TEST_CASE("checkpoint_sequential: n layers in k segments run 2n - n/k times and keep every gradient's bits") {

@@ -108,7 +108,7 @@ TEST_CASE("modify_grad: a gradient may change its values but not its shape") {
     CHECK_THROWS_WITH(w[0].modify_value([](Array<double>& value) { value = Array<double>{1}; }),
                       "[modify_value] a parameter of shape (2) was given a value of shape (1)");
     CHECK_THROWS_WITH(constant<double>({1}).modify_grad([](Array<double>&) {}),
-                      contains("[modify_grad] only a parameter can be updated"));
+                      contains("[modify_grad] requires a parameter; this variable is a constant"));
 }
 
 }  // namespace tally::test

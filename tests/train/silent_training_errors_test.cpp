@@ -168,7 +168,7 @@ TEST_CASE("BatchNorm: running statistics that were moved away throw an Error in 
     Window<float> window(sgd);
     window.add(Loss(norm(items_of(4), window.begin_micro_batch(4))));
     const Array<float> moved = std::move(norm.running.mean);
-    CHECK_THROWS_WITH(window.finish(), contains("[batch_norm] an operand has no memory"));
+    CHECK_THROWS_WITH(window.finish(), contains("[batch_norm] an array has no memory"));
     CHECK(norm.bias.item() == 0);
 }
 
