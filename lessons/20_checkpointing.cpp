@@ -386,7 +386,7 @@ struct Checkpointing {
                                      again,
                                      {{before, false, ""}}});
         }
-        graph("checkpointing", diagram.svg(), diagram.dot());
+        graph("checkpointing", to_svg(diagram), to_dot(diagram));
     }
 
     // Returns the message of f's error up to the first `until`.

@@ -18,7 +18,7 @@ struct TensorOptions {
 
 // Returns numbers distributed uniformly in [low, high). Element i depends only on (seed, stream, i).
 template <class S>
-Array<S> uniform_array(const Shape& shape, const detail::TensorOptions& options, S low = 0, S high = 1) {
+Array<S> uniform_array(const Shape& shape, const TensorOptions& options, S low = 0, S high = 1) {
     Array<S> values = Array<S>::empty(shape);
     random::detail::fill_uniform<S>(std::span(values.raw(), values.size()), options.seed, options.stream, low,
                                     high);
@@ -27,7 +27,7 @@ Array<S> uniform_array(const Shape& shape, const detail::TensorOptions& options,
 
 // Returns normally distributed numbers. Element i depends only on (seed, stream, i).
 template <class S>
-Array<S> normal_array(const Shape& shape, const detail::TensorOptions& options, S mean = 0, S deviation = 1) {
+Array<S> normal_array(const Shape& shape, const TensorOptions& options, S mean = 0, S deviation = 1) {
     Array<S> values = Array<S>::empty(shape);
     random::detail::fill_normal<S>(std::span(values.raw(), values.size()), options.seed, options.stream, mean,
                                    deviation);

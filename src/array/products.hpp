@@ -20,12 +20,10 @@ struct ProductPlan {
     Shape shape;            // of the result
     StridedIndex<2> batch;  // of A and B, strides in matrices; rank 0: a single product
 };
-ProductPlan plan_product(const char* op, const Shape& a, const Shape& b,
-                         const detail::TransposeOptions& options);
+ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const TransposeOptions& options);
 
 template <class S> void multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
-    if (!try_cached_transpose(p, a, b, c))
-        detail::kernels_for("matmul", a, b).matmul(p, a.data(), b.data(), c);
+    if (!try_cached_transpose(p, a, b, c)) kernels_for("matmul", a, b).matmul(p, a.data(), b.data(), c);
 }
 
 // The products for the gradients of A and B. The gradient of a transposed operand is stored transposed.
@@ -44,7 +42,7 @@ inline Product product_for_b(const Product& p) {
 template <class S, class MatrixIndices> void multiply_each(const StridedIndex<2>& batch, const Product& p,
                                                            const Array<S>& a, const Array<S>& b, Into<S[]> c,
                                                            MatrixIndices indices_of) {
-    const Kernels<S>& kernel = detail::kernels_for("matmul", a, b);
+    const Kernels<S>& kernel = kernels_for("matmul", a, b);
     std::array<std::size_t, max_rank> index{};
     std::ptrdiff_t at_a = 0, at_b = 0;
     for (std::size_t at_c = 0; at_c < batch.size; ++at_c) {
@@ -67,9 +65,9 @@ template <class S, class MatrixIndices> void multiply_each(const StridedIndex<2>
 // same matrix, the buffer is set to 0, so that each member can add.
 template <class S>
 Into<S[]> summed_output_buffer(Into<Array<S>> into, std::size_t members, std::size_t matrices) {
-    const Into<S[]> d = detail::output_buffer(into);
+    const Into<S[]> d = output_buffer(into);
     if (d.how == Write::add || members == matrices) return d;
-    detail::kernels_for("matmul", into.dst).fill(S(0), d.dst, into.dst.size());
+    kernels_for("matmul", into.dst).fill(S(0), d.dst, into.dst.size());
     return {d.dst, Write::add};
 }
 

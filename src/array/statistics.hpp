@@ -21,23 +21,24 @@ template <class S> Array<S> times(double factor, const Array<S>& x) {
     return map(functor::MulNumber{factor}, x);
 }
 
+template <class S>
+void require_features(const Shape& features, const Array<S>& mean, const Array<S>& variance) {
+    if (mean.shape() != features || variance.shape() != features)
+        throw Error("[batch_norm] statistics of " + to_string(features) + " cannot be combined with " +
+                    to_string(mean.shape()) + " and " + to_string(variance.shape()));
+}
+
 // The mean and the biased variance of `count` values for each feature.
 template <class S> struct BatchStatistics {
     Array<S> mean, variance;
     double count = 0;
-
-    void require_features(const Shape& features) const {
-        if (mean.shape() != features || variance.shape() != features)
-            throw Error("[batch_norm] statistics of " + to_string(features) + " cannot be combined with " +
-                        to_string(mean.shape()) + " and " + to_string(variance.shape()));
-    }
 
     // Returns the statistics of both batches together; the difference of their means adds to the variance.
     BatchStatistics pooled_with(const BatchStatistics& other) const {
         if (count == 0) return other;
         if (other.count == 0) return *this;
         const double all = count + other.count;
-        other.require_features(mean.shape());
+        require_features(mean.shape(), other.mean, other.variance);
         const double share = count / all, others_share = other.count / all;
         const functor::Add add;
         const auto mixed = [&](const Array<S>& here, const Array<S>& there) {
@@ -61,7 +62,7 @@ template <class S> struct RunningStatistics {
 
     // running = (1 - momentum) * running + momentum * batch, with the unbiased variance of the batch.
     void commit(const Batch& batch, double momentum = 0.1) {
-        batch.require_features(mean.shape());
+        detail::require_features(mean.shape(), batch.mean, batch.variance);
         if (!detail::has_memory(mean) || !detail::has_memory(variance))
             detail::fail_without_memory("batch_norm");
         if (batch.count < 2)

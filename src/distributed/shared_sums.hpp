@@ -16,7 +16,7 @@ namespace tally::detail {
 // numbers, so serialize() also sends their digits.
 template <class S> class SharedSums {
 public:
-    using Sums = std::span<detail::ExactSum<S>>;
+    using Sums = std::span<ExactSum<S>>;
 
     // Returns the message to all processes, and clears what earlier messages have set.
     std::string serialize(Sums mine, std::size_t ranks);
@@ -36,8 +36,8 @@ private:
         std::int64_t additions = 0;
     };
 
-    std::vector<SumRange> ranges_;             // of all processes together
-    std::vector<detail::ExactSum<S>> totals_;  // losses and counts of all processes
+    std::vector<SumRange> ranges_;     // of all processes together
+    std::vector<ExactSum<S>> totals_;  // losses and counts of all processes
 };
 
 }  // namespace tally::detail

@@ -1,4 +1,4 @@
-// Draws a diagram as SVG by its layout, and writes the same graph for Graphviz.
+// to_svg() draws a diagram by its layout, and to_dot() writes the same graph for Graphviz.
 #include "tally/tools/diagram.hpp"
 
 #include <algorithm>
@@ -327,17 +327,16 @@ void detail::lanes_from_losses(detail::Diagram& diagram) {
     }
 }
 
-std::string detail::Diagram::svg() const {
-    const detail::Diagram& diagram = *this;
+std::string detail::to_svg(const Diagram& diagram) {
     const drawing::Layout layout = [&] {
         detail::Diagram inner = diagram;
         if (inner.widest > 0) inner.widest = std::max(1, inner.widest - 2 * margin);
         return drawing::lay_out(inner);
     }();
-    const std::string heading = detail::clean_text(diagram.title, 80);
-    const int top = margin + (heading.empty() ? 0 : 52);
+    const std::string title = detail::clean_text(diagram.title, 80);
+    const int top = margin + (title.empty() ? 0 : 52);
     const int one_line = Legend(diagram, INT_MAX).width();
-    const int inner = std::max({layout.width, drawing::text_width(heading) * 5 / 4, std::min(one_line, 960)});
+    const int inner = std::max({layout.width, drawing::text_width(title) * 5 / 4, std::min(one_line, 960)});
     Legend legend(diagram, inner);
     const int left = margin + (inner - layout.width) / 2, legend_top = top + layout.height + 44;
     const int width = inner + 2 * margin, height = legend_top + legend.height() + margin;
@@ -346,7 +345,7 @@ std::string detail::Diagram::svg() const {
     svg << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << width << "\" height=\"" << height
         << "\" viewBox=\"0 0 " << width << " " << height
         << "\" role=\"img\" aria-labelledby=\"t-title t-desc\">\n";
-    svg << "<title id=\"t-title\">" << escape_xml(heading.empty() ? "Computation graph" : heading)
+    svg << "<title id=\"t-title\">" << escape_xml(title.empty() ? "Computation graph" : title)
         << "</title>\n";
     svg << "<desc id=\"t-desc\">"
         << escape_xml(diagram.description.empty() ? default_description(diagram) : whole(diagram.description))
@@ -356,7 +355,7 @@ std::string detail::Diagram::svg() const {
                     [](const auto& box) { return box.recomputed; }))
         svg << hatch;
     svg.rectangle(0, 0, width, height, 12, "t-page");
-    if (!heading.empty()) svg.write(margin, margin + 14, "t-text t-title", heading);
+    if (!title.empty()) svg.write(margin, margin + 14, "t-text t-title", title);
 
     svg << "<g transform=\"translate(" << left << "," << top << ")\">\n";
     for (const auto& band : layout.bands) {
@@ -385,8 +384,7 @@ std::string detail::Diagram::svg() const {
     return svg.take();
 }
 
-std::string detail::Diagram::dot() const {
-    const detail::Diagram& diagram = *this;
+std::string detail::to_dot(const Diagram& diagram) {
     drawing::require_drawable(diagram);
     const auto quoted = [](const std::string& text) { return "\"" + escape_dot(whole(text)) + "\""; };
     const auto label = [](const detail::Diagram::Box& box) {
@@ -401,25 +399,25 @@ std::string detail::Diagram::dot() const {
                       ";\n    labelloc=t;\n    fontname=monospace;\n    fontsize=18;\n    node "
                       "[fontname=monospace, fontsize=18, style=filled, fillcolor=white];\n"
                       "    edge [fontname=monospace, fontsize=18];\n";
-    std::map<int, std::string> by_lane;  // their boxes
+    std::map<int, std::string> lanes;  // their boxes
     for (std::size_t i = 0; i < diagram.boxes.size(); ++i) {
         const auto& box = diagram.boxes[i];
-        std::string& lane = by_lane[std::max(box.lane, detail::Diagram::no_lane)];
+        std::string& lane = lanes[std::max(box.lane, detail::Diagram::no_lane)];
         lane += "n" + std::to_string(i) + " [label=\"" + label(box) + "\", " + dot_style(box.role);
         if (box.recomputed) lane += ", style=\"filled,dashed\"";
         if (box.saved && !box.recomputed) lane += ", fillcolor=\"#ffe69a\"";
         lane += "];\n";
     }
-    const bool apart = by_lane.size() - by_lane.count(detail::Diagram::no_lane) > 1;
-    for (const auto& [lane, drawn] : by_lane) {
+    const bool apart = lanes.size() - lanes.count(detail::Diagram::no_lane) > 1;
+    for (const auto& [lane, boxes] : lanes) {
         if (lane == detail::Diagram::no_lane || !apart) {
-            dot += drawn;
+            dot += boxes;
             continue;
         }
         const auto number = static_cast<std::size_t>(lane);
         const std::string name = number < diagram.lanes.size() ? diagram.lanes[number] : "";
         dot +=
-            "subgraph cluster_" + std::to_string(lane) + " {\nlabel=" + quoted(name) + ";\n" + drawn + "}\n";
+            "subgraph cluster_" + std::to_string(lane) + " {\nlabel=" + quoted(name) + ";\n" + boxes + "}\n";
     }
     for (std::size_t i = 0; i < diagram.boxes.size(); ++i)
         for (const auto& input : diagram.boxes[i].inputs) {

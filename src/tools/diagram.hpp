@@ -37,10 +37,11 @@ struct Diagram {
     std::vector<std::string> lanes;  // names of the lanes, shown if there are several
     std::vector<Box> boxes;          // in topological order
     int widest = 0;                  // pixels at which lines must wrap; 0 wraps at a width that reads well
-
-    std::string svg() const;
-    std::string dot() const;  // for Graphviz
 };
+
+// Return the diagram as an SVG file and as a DOT file for Graphviz.
+std::string to_svg(const Diagram& diagram);
+std::string to_dot(const Diagram& diagram);
 
 // Gives each loss its own lane, in order. Every other box gets the lane of the loss that it leads to, or
 // no_lane if it leads to several losses or to none.

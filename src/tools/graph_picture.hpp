@@ -111,8 +111,8 @@ public:
         return *this;
     }
 
-    std::string svg() const { return finished().svg(); }
-    std::string dot() const { return finished().dot(); }
+    std::string svg() const { return to_svg(finished()); }
+    std::string dot() const { return to_dot(finished()); }
     void write(const std::string& path) const;  // writes .svg or .dot, completely or not at all
 
 private:

@@ -21,7 +21,7 @@ namespace detail {
 template <class S> class ExactGradients {
 public:
     using V = Var<Array<S>>;
-    using Sums = std::vector<detail::ExactSum<S>>;
+    using Sums = std::vector<ExactSum<S>>;
 
     explicit ExactGradients(const std::vector<V>& parameters);
 

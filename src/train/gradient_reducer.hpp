@@ -63,9 +63,9 @@ public:
     // all processes. Sum and count of the totals include the exact sums of all processes, rounded once;
     // `exact` does not change. Later calls refer to this optimizer, because windows may share a reducer.
     virtual WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
-                                const WindowTotals& here, std::span<detail::ExactSum<S>> exact) = 0;
+                                const WindowTotals& here, std::span<ExactSum<S>> exact) = 0;
     // Sums each gradient, or each exact sum, over all processes, and joins their effects.
-    virtual void reduce(SideEffects& effects, std::span<detail::ExactSum<S>> exact) = 0;
+    virtual void reduce(SideEffects& effects, std::span<ExactSum<S>> exact) = 0;
     // Measures the gradients of all processes. The default is for processes that have all gradients.
     virtual detail::MeasuredGradients combine_norms(const detail::MeasuredGradients& mine) { return mine; }
     // Returns when every process has the memory for the step, just before the parameters change.

@@ -43,8 +43,8 @@ public:
         weight = detail::uniform_parameter<S>({in, out}, bound, stream);
         if (options.bias) bias = detail::uniform_parameter<S>({out}, bound, stream, weight.value().size());
     }
-    Linear(std::int64_t, std::int64_t, detail::RngStream,
-           detail::Arithmetic auto) = delete;  // write {.bias = false}
+    Linear(std::int64_t, std::int64_t, detail::RngStream,  // write {.bias = false}
+           detail::Arithmetic auto) = delete;
     void list(typename Module<S>::Members& members) override {
         members.weight("weight", weight);
         members.parameter("bias", bias);
@@ -218,8 +218,8 @@ public:
             detail::uniform_parameter<S>({width, width}, 1 / std::sqrt(in), stream, in_weight.value().size());
         out_bias = parameter(Array<S>::zeros({width}));
     }
-    SelfAttention(std::int64_t, std::int64_t, detail::RngStream,
-                  detail::Arithmetic auto) = delete;  // write {.causal = true}
+    SelfAttention(std::int64_t, std::int64_t, detail::RngStream,  // write {.causal = true}
+                  detail::Arithmetic auto) = delete;
     void list(typename Module<S>::Members& members) override {
         members.weight("in_proj_weight", in_weight);
         members.parameter("in_proj_bias", in_bias);

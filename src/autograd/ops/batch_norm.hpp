@@ -14,7 +14,7 @@ namespace detail {
 // batch_norm() returns the result and the statistics of the batch in training.
 template <class S> struct BatchNormed {
     Var<Array<S>> y;
-    detail::BatchStatistics<S> batch;  // for RunningStatistics::commit after the update
+    BatchStatistics<S> batch;  // for RunningStatistics::commit after the update
 };
 
 template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
@@ -23,7 +23,7 @@ template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>
     const Array<S> rstd =
         map(functor::NumberOver{1}, map(functor::Sqrt{}, map(functor::AddNumber{eps}, variance)));
     Array<S> y = Array<S>::empty_like(x.value());
-    detail::kernels_for("batch_norm", x.value(), gain.value(), bias.value(), mean)
+    kernels_for("batch_norm", x.value(), gain.value(), bias.value(), mean)
         .batch_norm(x.value().data(), mean.data(), rstd.data(), gain.value().data(), bias.value().data(),
                     y.raw(), axes);
     const bool needs_dx = x.requires_grad(), needs_sum = gain.requires_grad() || (own_statistics && needs_dx);
@@ -34,7 +34,7 @@ template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>
         [axes, own_statistics](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
                                const Array<S>& saved_mean, const Array<S>& saved_rstd,
                                const Array<S>& saved_gain) {
-            const Kernels<S>& kernel = detail::kernels_for("batch_norm", dy);
+            const Kernels<S>& kernel = kernels_for("batch_norm", dy);
             const Shape features{static_cast<std::int64_t>(axes.reduced)};
             Array<S> sum_dy, sum_dy_xhat;
             if (to.needs_grad(1) || (own_statistics && to.needs_grad(0))) {
@@ -46,26 +46,26 @@ template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>
             if (to.needs_grad(0))
                 kernel.batch_norm_back(dy.data(), saved_x.data(), saved_mean.data(), saved_rstd.data(),
                                        saved_gain.data(), own_statistics ? sum_dy.data() : nullptr,
-                                       sum_dy_xhat.data(), detail::output_buffer(to.into(0)), axes);
+                                       sum_dy_xhat.data(), output_buffer(to.into(0)), axes);
             if (to.needs_grad(1)) to.add(1, sum_dy_xhat);
             if (to.needs_grad(2)) {
                 // The gradient of the bias is the sum of dy over each feature.
                 const Shape whole{static_cast<std::int64_t>(axes.outer), features[0],
                                   static_cast<std::int64_t>(axes.inner)};
                 kernel.scatter(broadcast_index(whole, Shape{features[0], 1}), dy.data(),
-                               detail::output_buffer(to.into(2)));
+                               output_buffer(to.into(2)));
             }
         },
         std::move(x), std::move(gain), std::move(bias));
 }
 
 // Returns the statistics of each feature of x (items, features, ...). Throws if gain or bias do not fit x.
-template <class S> detail::BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain,
-                                                               const Array<S>& bias) {
+template <class S>
+BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain, const Array<S>& bias) {
     const ReduceAxes axes = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
-    detail::BatchStatistics<S> batch{Array<S>::empty_like(gain), Array<S>::empty_like(gain),
-                                     static_cast<double>(axes.outer * axes.inner)};
-    detail::kernels_for("batch_norm", x.value(), gain)
+    BatchStatistics<S> batch{Array<S>::empty_like(gain), Array<S>::empty_like(gain),
+                             static_cast<double>(axes.outer * axes.inner)};
+    kernels_for("batch_norm", x.value(), gain)
         .batch_moments(x.value().data(), batch.mean.raw(), batch.variance.raw(), axes);
     return batch;
 }

@@ -15,7 +15,7 @@ namespace detail {
 template <class S, class... Bias>
 Var<Array<S>> record_conv(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> weight, Bias... bias) {
     const Device device = x.value().device();
-    const Kernels<S>& kernel = detail::kernels_for("conv2d", x.value(), weight.value(), bias.value()...);
+    const Kernels<S>& kernel = kernels_for("conv2d", x.value(), weight.value(), bias.value()...);
     Array<S> y = Array<S>::empty(plan.shape, device);
     Write how = Write::set;
     ((kernel.gather(broadcast_channels(plan), bias.value().data(), {y.raw(), Write::set}), how = Write::add),
@@ -26,17 +26,17 @@ Var<Array<S>> record_conv(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> w
         std::tuple(save_if(weight.requires_grad(), x.value()), save_if(x.requires_grad(), weight.value())),
         [plan](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
                const Array<S>& saved_weight) {
-            const Kernels<S>& kernels = detail::kernels_for("conv2d", dy);
+            const Kernels<S>& kernels = kernels_for("conv2d", dy);
             if (to.needs_grad(0) || to.needs_grad(1)) {
                 Convolution<S> convolution(plan, kernels, dy.device());
                 if (to.needs_grad(0))
-                    convolution.grad_x(dy.data(), saved_weight.data(), detail::output_buffer(to.into(0)));
+                    convolution.grad_x(dy.data(), saved_weight.data(), output_buffer(to.into(0)));
                 if (to.needs_grad(1))
-                    convolution.grad_weight(dy.data(), saved_x.data(), detail::output_buffer(to.into(1)));
+                    convolution.grad_weight(dy.data(), saved_x.data(), output_buffer(to.into(1)));
             }
             if constexpr (sizeof...(Bias) == 1)
                 if (to.needs_grad(2))
-                    kernels.scatter(broadcast_channels(plan), dy.data(), detail::output_buffer(to.into(2)));
+                    kernels.scatter(broadcast_channels(plan), dy.data(), output_buffer(to.into(2)));
         },
         std::move(x), std::move(weight), std::move(bias)...);
 }

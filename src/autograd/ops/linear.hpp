@@ -41,8 +41,8 @@ Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const detail::TransposeOp
         std::move(a), std::move(b));
 }
 
-template <class T> void matmul(Var<T>, Var<T>, detail::Arithmetic auto,
-                               bool = false) = delete;  // write {.transpose_b = true}
+template <class T> void matmul(Var<T>, Var<T>, detail::Arithmetic auto,  // write {.transpose_b = true}
+                               bool = false) = delete;
 
 namespace detail {
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b) {

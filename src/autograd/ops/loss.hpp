@@ -86,9 +86,8 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Arra
     return {std::move(sum), Var<Array<S>>(std::move(counted_rows))};
 }
 
-template <class S>
-Loss<Array<S>> cross_entropy(Var<Array<S>>, const Array<std::int32_t>&,
-                             detail::Arithmetic auto) = delete;  // write {.ignore = 0} or {.smoothing = 0.1}
+template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>>,  // write {.ignore = 0} or {.smoothing = 0.1}
+                                                const Array<std::int32_t>&, detail::Arithmetic auto) = delete;
 
 // A contrastive loss: each query (rows, width) should be most similar to the key of its own row. All keys of
 // the batch are compared, so micro-batches give another loss.

@@ -133,8 +133,8 @@ template <class T>
 void mean(Var<T>, const detail::AxesArg&, detail::Arithmetic auto) = delete;  // write {.keepdims = true}
 template <class T>
 void max(Var<T>, const detail::AxesArg&, detail::Arithmetic auto) = delete;  // write {.keepdims = true}
-template <class T> void logsumexp(Var<T>, const detail::AxesArg&,
-                                  detail::Arithmetic auto) = delete;  // write {.keepdims = true}
+template <class T> void logsumexp(Var<T>, const detail::AxesArg&,            // write {.keepdims = true}
+                                  detail::Arithmetic auto) = delete;
 
 // Computes softmax along one axis. Use log_softmax() for logarithms of small probabilities.
 template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
