@@ -11,6 +11,7 @@ declarations that follow it without an empty line, and a trailing comment to its
 import functools
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,11 +19,13 @@ SRC, PAGE = ROOT / "src", ROOT / "docs" / "reference.md"
 DOORS = ["core.hpp", "distributed.hpp", "tally.hpp", "train.hpp"]
 OWN = "xtensor.hpp"  # a public header that declares names itself
 HIDDEN = {"detail", "functor"}  # internal names, and formulas for authors of operations
-HEAD = """<!-- Every public name with its signature and what its header says of it. Written by tests/reference.py. -->
+INTERNAL = re.compile(r"\bdetail::(?:ApplyState|BackwardPass|GradientRef|LayerRng|RngUse|SideEffects?|State|Storage|ValueNode)\b")  # only the engine uses these
+WIDTH = 120  # of a comment on the page
+HEAD = """<!-- Written by `python3 tests/reference.py --write` from the headers. -->
 # Reference
 
-Every name of `tally::`, header by header, as the headers have it: signatures, and the comments above them. [tensors.md](tensors.md) and
-[training.md](training.md) say how they go together. This page is written by `python3 tests/reference.py --write`, and a test compares it.
+This page is for programmers who use tally. It lists every name of `tally::` with its signature and its comment, by module and
+header. The guides to [tensors](tensors.md) and [training](training.md) show how to use the names together.
 
 """
 
@@ -178,21 +181,25 @@ class Entry:
         self.above = [words for words in self.above if not words.startswith("clang-format") and not re.match(r"----.*", words)]
         is_type = re.match(r"(?:template.*> ?)?(?:requires.*)?(?:class|struct)\b", self.signature)
         if re.search(r"\benum\b", self.signature) and inside:
-            values = "\n".join(re.sub(r"^\s{0,8}", "    ", words) for words in source.text[inside[0]:inside[1]].strip("\n").split("\n"))
-            one = plain(re.sub(r"//[^\n]*", "", values))
-            self.text += " { " + one + " };" if "//" not in values else " {\n" + values.rstrip() + "\n};"
+            self.text += enumerators(source, inside)
         elif is_type and inside:
             self.text += members(source, inside, self.signature)
         else:
             self.text += ";"
 
 
+def enumerators(source, inside):
+    values = "\n".join(re.sub(r"^\s{0,8}", "    ", words) for words in source.text[inside[0]:inside[1]].strip("\n").split("\n"))
+    one = plain(re.sub(r"//[^\n]*", "", values))
+    return " { " + one + " };" if "//" not in values else " {\n" + values.rstrip() + "\n};"
+
+
 def members(source, inside, head):
     """Returns the public members of a class with their comments."""
-    shown, last = [], None
+    shown, last, is_commented, was_commented = [], 0, False, False
     class_name = name_of(head)
     public = not re.search(r"\bclass\b", re.sub(r"template\s*<[^>]*>", "", head))
-    for begin, end, to, _ in declarations(source.code, *inside):
+    for begin, end, to, body in declarations(source.code, *inside):
         words = plain(source.code[begin:end])
         if found := re.match(r"(public|protected|private)\s*:", words):
             public = found.group(1) == "public"
@@ -202,24 +209,40 @@ def members(source, inside, head):
         entry_name = name_of(source.code[begin:end])
         if entry_name in (None, "operator=") or words == "union" or re.match(rf"{class_name}\((?:const {class_name}&|{class_name}&&)", words):
             continue
+        if INTERNAL.search(words.split(") : ")[0]) or body and re.match(r"\s*(?:static_assert|not_in_place<)", source.code[body[0]:]):
+            continue  # for the engine; a call that the compiler rejects
         line, lines = source.line(begin), []
+        is_inherited = words.endswith("override") and line - 1 not in source.alone  # without a comment of its own
+        nested = re.match(r"(enum )?(?:struct|class) \w+", words)
+        if words.endswith("const&&") or is_inherited or nested and not body:
+            last = source.line(to - 1)
+            continue  # const&& is for temporaries; a declared type is on the page where it is defined
         rulers = [source.comments[at] for at in range(source.line(inside[0]), line) if at in source.alone and source.comments[at].startswith("----")]
         if rulers and re.search(r"\b(?:engine|window|each step|files)\b", rulers[-1]):
             continue
         while line - 1 in source.alone and line - 1 > source.line(inside[0]) - 1:
             line -= 1
-            lines.insert(0, f"    // {source.comments[line]}")
-        lines = [] if any("clang-format" in each for each in lines) else lines
+            lines.insert(0, source.comments[line])
+        lines = [] if any("clang-format" in each for each in lines) else wrapped(lines, "    ")
+        if nested:
+            inside_text = enumerators(source, body) if nested.group(1) else members(source, body, words)
+            shown += [*lines, *(f"    {line}" for line in (plain(words) + inside_text).split("\n"))]
+            last = source.line(to - 1)
+            continue
         text = re.sub(r"\s*(?<!:):(?!:)\s*\w+(?:<[^<>]*>)?[({].*$", "", re.sub(r"//[^\n]*", "", source.text[begin:end]), flags=re.S) if "(" in words else re.sub(
             r"//[^\n]*", "", source.text[begin:end])
         behind = [source.comments[at] for at in range(source.line(begin), source.line(max(begin, end - 1)) + 1)
                   if at in source.comments and at not in source.alone]
         behind = behind or [source.comments[at] for at in [source.line(to - 1)] if at in source.comments and at not in source.alone]
-        if last is not None and source.line(begin) - last > 1 + len(lines) and shown:
-            shown.append("")
-        shown += [*lines, f"    {plain(text)};" + (f"  // {' '.join(behind)}" if behind else "")]
+        is_commented = bool(lines) or is_commented and source.line(begin) - last == 1
+        if was_commented and not is_commented:
+            shown.append("")  # the comment above does not belong to this member
+        was_commented = is_commented
         last = source.line(to - 1)
-    return " {\n" + "\n".join(shown) + "\n};" if shown else " {};"
+        shown += [*lines, f"    {plain(text)};" + (f"  // {' '.join(behind)}" if behind else "")]
+    if len(shown) < 3 and not any("//" in line for line in shown) and len(head) + len("".join(shown)) < WIDTH:
+        return " { " + " ".join(line.strip() for line in shown) + " };" if shown else " {};"
+    return " {\n" + "\n".join(shown) + "\n};"
 
 
 def aliases(source):
@@ -260,6 +283,8 @@ def entries(source, begin=0, end=None, space=()):
                         yield entry
         elif space and space[0] == "tally":
             entry = Entry(source, start, stop, to, inside, space[1:])
+            if nested := re.search(r"\b(?:class|struct) (\w+::\w+)(?= |$)", entry.signature):
+                entry.name = entry.alias = nested.group(1)
             is_forward = re.match(r"(?:template <.*> )?(?:class|struct) \w+$", words) and not inside
             if entry.name and not is_forward:
                 yield entry
@@ -285,9 +310,39 @@ def public_names():
     return {path: {"::".join((*entry.space, entry.name)) for group in groups(source) for entry in group if not entry.alias} for path, source in sources.items()}
 
 
+def module_of(path):
+    return path.relative_to(SRC).parts[0].removesuffix(".hpp")
+
+
+def alike(group):
+    """Yields each declaration with the names of those that differ from it in the name alone, if they are several."""
+    same = {}  # the text without the name -> the declarations
+    for entry in group:
+        text = entry.text if "\n" in entry.text or entry.said else re.sub(rf"(?<![\w]){re.escape(entry.name)}(?=\()", "@", entry.text, count=1)
+        same.setdefault(text, []).append(entry)
+    for first, *others in same.values():
+        if len(others) > 1:
+            yield first, [each.name for each in others]
+        else:
+            yield from ((entry, []) for entry in (first, *others))
+
+
+def wrapped(comment, margin=""):
+    """Fills the lines of a comment up to the width of the page. Empty and indented lines, such as code, stay as they are."""
+    lines, text = [], []
+    for line in [*comment, ""]:
+        if line and not line.startswith(" "):
+            text.append(line)
+            continue
+        lines += textwrap.wrap(" ".join(text), WIDTH - len(margin) - len("// "), break_long_words=False, break_on_hyphens=False)
+        lines.append(line)
+        text = []
+    return [f"{margin}// {line}".rstrip() for line in lines[:-1]]
+
+
 def page_and_faults():
-    page, faults, names = [HEAD], [], {}
-    parts = []
+    page, faults, names = [HEAD], [], {}  # module -> its names
+    parts = {}  # module -> the listings of its headers
     for path in headers():
         source = Source(path.read_text())
         name, told = f"tally/{path.relative_to(SRC)}", {}
@@ -304,26 +359,26 @@ def page_and_faults():
                     faults.append(f"src/{path.relative_to(SRC)}:{entry.first}: no comment on {'::'.join(('tally', *entry.space, entry.name))}")
                     told[entry.name] = True
                 if not entry.alias:
-                    names.setdefault(name, set()).add("::".join((*entry.space, entry.name)))
+                    names.setdefault(module_of(path), set()).add("::".join((*entry.space, entry.name)))
         if not found:
             continue
-        lines, space = [], ()
+        lines, space, was_commented = [], (), False
         for group in found:
             if group[0].space != space:
                 space = group[0].space
                 lines += ["", f"namespace tally{''.join(f'::{each}' for each in space)}"]
-            if group[0].above or len(group) > 1 or "\n" in group[0].text:
+            if was_commented and not group[0].above or "\n" in group[0].text or lines[-1:] == ["};"]:
                 lines.append("")
-            lines += [f"// {words}".rstrip() for words in group[0].above]
-            for entry in group:
+            was_commented = bool(group[0].above)
+            lines += wrapped(group[0].above)
+            for entry, others in alike(group):
                 said = f"  // {' '.join(entry.said)}" if entry.said else ""
                 first, *rest = entry.text.split("\n")
-                lines += [first + said, *rest]
-        parts.append(f"## {name}\n\n{source.purpose()}\n\n```cpp\n" + "\n".join(lines).strip() + "\n```\n")
-    rows = [f"| [{header}](#{re.sub(r'[^a-z0-9_-]', '', header.lower())}) | {', '.join(f'`{each}`' for each in sorted(listed, key=lambda name: (name.lower(), name)))} |"
-            for header, listed in sorted(names.items())]
-    page.append("| header | names |\n|---|---|\n" + "\n".join(rows) + "\n\n")
-    return "".join(page) + "\n".join(parts), faults, len(set().union(*names.values()))
+                lines += [first + said, *rest, *(wrapped([f"Likewise: {', '.join(others)}."]) if others else [])]
+        parts.setdefault(module_of(path), []).append(f"**{name}**: {source.purpose()}\n```cpp\n" + "\n".join(lines).strip() + "\n```\n")
+    rows = [f"| [{module}](#{module}) | {', '.join(f'`{each}`' for each in sorted(names[module], key=lambda name: (name.lower(), name)))} |" for module in parts]
+    sections = [f"## {module}\n\n" + "\n".join(blocks) for module, blocks in parts.items()]
+    return "".join([*page, "| module | names |\n|---|---|\n", "\n".join(rows), "\n\n", "\n".join(sections)]), faults, len(set().union(*names.values()))
 
 
 def main(words):

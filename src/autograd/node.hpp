@@ -47,13 +47,18 @@ public:
     Node& operator=(const Node&) = delete;
 
     virtual const char* op() const = 0;
+    virtual std::vector<Node*> inputs() const { return {}; }  // null for an input that was dropped
+    // Counts the nodes alive in this thread, including leaves and constants.
+    static std::int64_t live_count() {
+        return static_cast<std::int64_t>(detail::context.next_id - 1 - detail::context.nodes_destroyed);
+    }
+    // ---- for the engine ----
     // Runs the backward function, then drops the inputs, the saved values and the pass's reference to this
     // node. If the backward function throws, the pass keeps its reference.
     virtual void backward(detail::BackwardPass&) = 0;
     // Clears the leaf gradients that the backward function was the first to write before it threw.
     virtual void rollback_gradients() {}
     virtual void release() {}  // drops inputs, saved values and, unless grad() returns it, the gradient
-    virtual std::vector<Node*> inputs() const { return {}; }  // null for an input that was dropped
     // Frees this node. Inputs that no longer have a reference join the list `pending`.
     virtual void destroy(Node*& pending) = 0;
 
@@ -69,11 +74,6 @@ public:
     mutable std::uint8_t grad_flags = 0;  // bits of grad_flag (gradient.hpp)
     bool is_grad_target = false;          // a target of grad(); sgd_step() also uses it to find duplicates
     bool keeps_values;                    // recorded inside KeepValues
-
-    // Counts the nodes alive in this thread, including leaves and constants.
-    static std::int64_t live_count() {
-        return static_cast<std::int64_t>(detail::context.next_id - 1 - detail::context.nodes_destroyed);
-    }
 
 protected:
     // For an operation, context.thread_id is set already, because the inputs of the operation exist.

@@ -228,6 +228,7 @@ public:
         run_backward("backward", nullptr, 0, &hook);
     }
 
+    // ---- for the engine ----
     detail::ValueNode<T>* node() const { return node_; }
     // Returns whether this is the last handle of a result. An operation that takes this handle may then
     // overwrite the value, unless a backward function saves it.

@@ -56,14 +56,14 @@ void Profile::mark(const std::string& name) {
 
 void Profile::on_forward(const ForwardEvent& operation) {
     const std::uint64_t begin = last_, time = passed();
-    const std::size_t place = row_of(operation.op), its_made = detail::output_bytes(operation),
-                      its_kept = detail::newly_saved_bytes(operation);
+    const std::size_t place = row_of(operation.op), result_bytes = detail::output_bytes(operation),
+                      saved_bytes = detail::newly_saved_bytes(operation);
     Row& row = rows_[place];
     ++row.calls;
     row.forward += time;
-    row.made += its_made;
-    row.kept += its_kept;
-    trace({place, true, begin, last_, {}, operation.value.shape, its_made, its_kept, {}});
+    row.result_bytes += result_bytes;
+    row.saved_bytes += saved_bytes;
+    trace({place, true, begin, last_, {}, operation.value.shape, result_bytes, saved_bytes, {}});
 }
 
 void Profile::before_backward(const Node& node) {
@@ -77,20 +77,20 @@ void Profile::after_backward(const Node& node) {
     if (open_.empty() || open_.back().node != node.id) return;  // it began before this profile
     const Open rule = open_.back();
     open_.pop_back();
-    ++rows_[rule.row].pulls;
+    ++rows_[rule.row].backward_calls;
     rows_[rule.row].backward += time;
     trace({rule.row, false, rule.begin, last_, {}, {}, 0, 0, {}});
 }
 
 std::vector<Profile::Row> Profile::rows() const {
     std::vector<Row> sorted = rows_;
-    std::ranges::stable_sort(sorted, std::greater(), &Row::together);
+    std::ranges::stable_sort(sorted, std::greater(), &Row::total);
     return sorted;
 }
 
 std::uint64_t Profile::between() const {
     std::uint64_t remaining = nanoseconds();
-    for (const Row& row : rows_) remaining -= row.together();
+    for (const Row& row : rows_) remaining -= row.total();
     return remaining;
 }
 
@@ -117,14 +117,14 @@ std::string to_string(const Profile& profile) {
                      {"kept", right}});
     const auto line = [&](const Profile::Row& row, bool of_operations) {
         const std::string share =
-            detail::with_decimals(100 * static_cast<double>(row.together()) /
+            detail::with_decimals(100 * static_cast<double>(row.total()) /
                                       static_cast<double>(std::max<std::uint64_t>(profile.nanoseconds(), 1)),
                                   1) +
             " %";
         const auto bytes = [&](std::size_t n) { return of_operations ? detail::format_bytes(n) : ""; };
         table.add({row.name, row.calls ? std::to_string(row.calls) : "", time_in_words(row.forward),
-                   of_operations ? time_in_words(row.backward) : "", time_in_words(row.together()), share,
-                   bytes(row.made), bytes(row.kept)});
+                   of_operations ? time_in_words(row.backward) : "", time_in_words(row.total()), share,
+                   bytes(row.result_bytes), bytes(row.saved_bytes)});
     };
     Profile::Row all;
     all.name = "all";
@@ -133,8 +133,8 @@ std::string to_string(const Profile& profile) {
         if (!row.marked) all.calls += row.calls;
         all.forward += row.forward;
         all.backward += row.backward;
-        all.made += row.made;
-        all.kept += row.kept;
+        all.result_bytes += row.result_bytes;
+        all.saved_bytes += row.saved_bytes;
     }
     Profile::Row between;
     between.name = "(between)";

@@ -30,12 +30,12 @@ public:
 
     struct Row {
         std::string name;
-        std::uint64_t calls = 0, pulls = 0;       // calls of the operation and of its backward function
-        std::uint64_t forward = 0, backward = 0;  // nanoseconds
-        std::size_t made = 0;                     // bytes of results; 0 for a view of an operand
-        std::size_t kept = 0;                     // bytes saved for backward that were not saved before
-        bool marked = false;                      // not an operation, but a part that mark() has separated
-        std::uint64_t together() const { return forward + backward; }
+        std::uint64_t calls = 0, backward_calls = 0;  // of the operation and of its backward function
+        std::uint64_t forward = 0, backward = 0;      // nanoseconds
+        std::size_t result_bytes = 0;                 // 0 for a result that is a view of an operand
+        std::size_t saved_bytes = 0;                  // saved for backward, and not saved before
+        bool marked = false;  // not an operation, but a part that mark() has separated
+        std::uint64_t total() const { return forward + backward; }
     };
 
     explicit Profile(Device device = Device::cpu, Clock clock = steady);

@@ -48,6 +48,7 @@ public:
     void load(const TrainingState& state, const std::string& under) {  // changes nothing if it throws
         validate_state(state, under)();
     }
+    // ---- for the engine ----
     detail::ApplyState validate_state(const TrainingState& state, const std::string& under);
 
 private:

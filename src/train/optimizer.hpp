@@ -31,17 +31,6 @@ public:
     // memory runs out, no parameter changes. Throws while a window is open, because finish() makes the step.
     void step();
     void zero_grad() const;  // throws while a window is open
-    // A window calls this if it ends with micro-batches in it that were neither finished, discarded nor
-    // saved. The next step or window then throws.
-    void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
-    void require_finished() const;
-    // Throws if a parameter has no gradient and only the optimizer and `also` refer to it, because its
-    // variable was replaced. Also throws if MovingAverage::swap() has put an average into a parameter.
-    void require_current(const Parameters& also = {}) const;
-    void note_variables(const Parameters& also) const;  // records the parameters that a variable refers to
-    // A window calls this after its updates have changed buffers of the model, which Window::save() checks.
-    void note_effects() { had_effects_ = true; }
-    bool had_effects() const { return had_effects_; }
 
     // Size of the state: now, and after a gradient has reached every parameter.
     struct Bytes {
@@ -53,19 +42,28 @@ public:
     const Parameters& parameters() const { return parameters_; }
     double learning_rate() const { return learning_rate_; }
     void set_learning_rate(double rate);
-    void schedule_learning_rate(double rate);  // called for a schedule; load() may overwrite this rate
-
-    // ---- for a window across processes ----
-
-    void prepare();            // allocates all memory that the next step needs
-    void drop_unused_state();  // frees state that no step has written, after a step that failed
-
     // Save and load the state and the learning rate, under names like "optimizer/momentum/0". load() throws
     // and changes nothing if the kind, the options or the shapes differ. To resume with another learning
     // rate, make the optimizer with the previous rate, load the state, and then call set_learning_rate().
     void save(TrainingState& state, const std::string& under) const;
     void load(const TrainingState& state, const std::string& under) { validate_state(state, under)(); }
+
+    // ---- for the window ----
     detail::ApplyState validate_state(const TrainingState& state, const std::string& under);
+    void prepare();            // allocates all memory that the next step needs
+    void drop_unused_state();  // frees state that no step has written, after a step that failed
+    void schedule_learning_rate(double rate);  // called for a schedule; load() may overwrite this rate
+    // A window calls this if it ends with micro-batches in it that were neither finished, discarded nor
+    // saved. The next step or window then throws.
+    void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
+    void require_finished() const;
+    // Throws if a parameter has no gradient and only the optimizer and `also` refer to it, because its
+    // variable was replaced. Also throws if MovingAverage::swap() has put an average into a parameter.
+    void require_current(const Parameters& also = {}) const;
+    void note_variables(const Parameters& also) const;  // records the parameters that a variable refers to
+    // A window calls this after its updates have changed buffers of the model, which Window::save() checks.
+    void note_effects() { had_effects_ = true; }
+    bool had_effects() const { return had_effects_; }
 
 protected:
     using NamedNumbers = std::vector<std::pair<std::string, double>>;

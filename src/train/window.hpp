@@ -191,6 +191,7 @@ public:
     void load(const TrainingState& state, const std::string& under, Module<S>* model = nullptr) {
         validate_state(state, under, model, options_.micro_batches)();
     }
+    // ---- for the engine ----
     // Validates like load(), and returns the function that applies the state. If `planned` is set, the saved
     // window must have planned as many micro-batches.
     detail::ApplyState validate_state(const TrainingState& state, const std::string& under, Module<S>* model,

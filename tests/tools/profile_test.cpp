@@ -69,14 +69,14 @@ TEST_CASE("Profile: calls are counted, and durations of operations and backward 
         y.backward();
     }
     CHECK(row(profile, "slow").calls == 3);
-    CHECK(row(profile, "slow").pulls == 3);
+    CHECK(row(profile, "slow").backward_calls == 3);
     CHECK(row(profile, "slow").forward == 300);
     CHECK(row(profile, "slow").backward == 3000);
     CHECK(row(profile, "fast").forward == 6);
     CHECK(row(profile, "fast").backward == 9);
     CHECK(row(profile, "sum").forward == 150);
     CHECK(row(profile, "load").marked);
-    CHECK(row(profile, "load").together() == 210);
+    CHECK(row(profile, "load").total() == 210);
     CHECK(profile.between() == 33);
     CHECK(profile.nanoseconds() == 300 + 3000 + 6 + 9 + 150 + 210 + 33);
     std::vector<std::string> names;
@@ -115,7 +115,7 @@ TEST_CASE("Profile: it continues after a backward function that throws") {
     const Tensor y = sum(timed_operation("fine", 10, 20, w));
     now += 5;
     y.backward();
-    CHECK(row(profile, "throws").pulls == 1);
+    CHECK(row(profile, "throws").backward_calls == 1);
     CHECK(row(profile, "throws").backward == 0);
     CHECK(row(profile, "fine").backward == 20);
     CHECK(profile.between() == 5);
@@ -139,9 +139,9 @@ TEST_CASE("Profile: the end of a backward function whose begin was not observed 
         },
         w);
     y.backward(w.value());
-    CHECK(row(profile, "outer").pulls == 1);
+    CHECK(row(profile, "outer").backward_calls == 1);
     CHECK(row(profile, "outer").backward == 10);
-    CHECK(row(profile, "tanh").pulls == 0);
+    CHECK(row(profile, "tanh").backward_calls == 0);
 }
 
 TEST_CASE("Profile: one that starts inside a backward function observes only later events") {
@@ -174,16 +174,16 @@ TEST_CASE("Profile: rows and the time between them add up to the total without t
     graph.grow(random.whole(1, 20));
     Tensor loss = graph.loss();
     std::size_t kept = 0;
-    for (const Profile::Row& each : profile.rows()) kept += each.kept;
+    for (const Profile::Row& each : profile.rows()) kept += each.saved_bytes;
     CHECK(kept == in_use(MemoryClass::saved) - saved);
     loss.backward();
     profile.mark("end");
     std::uint64_t time = profile.between(), events = 0;
     for (const Profile::Row& each : profile.rows()) {
         CHECK(each.forward == 7 * each.calls);
-        CHECK(each.backward == 7 * each.pulls);
-        time += each.together();
-        events += each.calls + each.pulls;
+        CHECK(each.backward == 7 * each.backward_calls);
+        time += each.total();
+        events += each.calls + each.backward_calls;
     }
     CHECK(time == profile.nanoseconds());
     CHECK(profile.between() == 7 * (events - row(profile, "end").calls - [&] {
@@ -214,10 +214,10 @@ TEST_CASE("Profile: `made` has the bytes of new results, and 0 for a view") {
     const Profile profile(Device::cpu, simulated_clock);
     const Tensor y = tanh(reshape(w + 1, {16, 8}));
     tanh(constant(w.value()));
-    CHECK(row(profile, "add_number").made == 512);
-    CHECK(row(profile, "reshape").made == 0);
-    CHECK(row(profile, "tanh").made == 1024);
-    CHECK(row(profile, "tanh").kept == 512);
+    CHECK(row(profile, "add_number").result_bytes == 512);
+    CHECK(row(profile, "reshape").result_bytes == 0);
+    CHECK(row(profile, "tanh").result_bytes == 1024);
+    CHECK(row(profile, "tanh").saved_bytes == 512);
 }
 
 TEST_CASE("to_string(Profile): the table has a line for each operation, the time between, and the sum") {
