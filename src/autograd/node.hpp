@@ -30,7 +30,7 @@ struct ThreadContext {
     std::uint64_t backward_start_id = 0;   // next_id when the outermost backward pass started
     bool recording = true;                 // false inside NoGrad
     bool keep_values = false;              // true inside KeepValues
-    Interceptor* interceptor = nullptr;    // sees each operation before it becomes a node (recorder.hpp)
+    Interceptor* interceptor = nullptr;    // sees each operation before it becomes a node (interceptor.hpp)
     const Node* current_node = nullptr;    // operation whose backward function was called last in this pass
     Node** pending_destruction = nullptr;  // the list that destroy_iteratively() is processing
 };

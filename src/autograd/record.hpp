@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "tally/autograd/intercept.hpp"
 #include "tally/autograd/observer.hpp"
 #include "tally/autograd/operation.hpp"
-#include "tally/autograd/recording_hook.hpp"
 
 namespace tally {
 

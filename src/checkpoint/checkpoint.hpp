@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "tally/autograd/recording_hook.hpp"
+#include "tally/autograd/intercept.hpp"
 #include "tally/checkpoint/recompute.hpp"
 #include "tally/memory/memory.hpp"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tally/autograd/recording_hook.hpp"
+#include "tally/autograd/intercept.hpp"
 #include "tally/checkpoint/trace.hpp"
 
 namespace tally::detail {

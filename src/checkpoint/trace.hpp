@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "tally/autograd/interceptor.hpp"
 #include "tally/autograd/node.hpp"
-#include "tally/autograd/recorder.hpp"
 #include "tally/base/scoped_value.hpp"
 
 namespace tally {

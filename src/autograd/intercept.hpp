@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "tally/autograd/interceptor.hpp"
 #include "tally/autograd/observer.hpp"
-#include "tally/autograd/recorder.hpp"
 #include "tally/autograd/save_for_backward.hpp"
 #include "tally/autograd/var.hpp"
 #include "tally/base/checksum.hpp"
