@@ -62,7 +62,7 @@ template <class S> void require_whole_window(const Window<S>& window) {
 template <class S> RunningStatistics<S> fixed_at(const detail::BatchStatistics<S>& all) {
     if (all.count < 2)
         throw Error("[exact_batch_norm] " + std::to_string(static_cast<std::int64_t>(all.count)) +
-                    " values a feature have no variance; the window needs at least 2");
+                    " values per feature have no variance; the window needs at least 2");
     RunningStatistics<S> fixed(all.mean.shape()[0], all.mean.device());
     fixed.mean = all.mean;
     fixed.variance = all.variance;

@@ -172,7 +172,7 @@ TEST_CASE("add_with_exact_batch_norm: models and windows for which it would not 
     CHECK_THROWS_WITH(add(model, window),
                       contains("holds 2 micro-batches, which were normalised separately"));
     window.discard();
-    CHECK_THROWS_WITH(add(model, window, 1), contains("1 values a feature have no variance"));
+    CHECK_THROWS_WITH(add(model, window, 1), contains("1 values per feature have no variance"));
     CHECK_THROWS_WITH(window.finish(), contains("discard() the window"));
     window.discard();
     const std::size_t in_use = memory::in_use();
