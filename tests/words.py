@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Finds words and sentence patterns that CONTRIBUTING.md rules out, in comments, string literals and test names.
+"""Finds words and sentence patterns that CONTRIBUTING.md rules out, in pages, comments, string literals and test names.
 
-Pages (.md), string literals of lessons/ and exercises/, and the task comments of exercises are not checked.
+Pages of lessons, string literals of lessons/ and exercises/, and the task comments of exercises are not checked.
 """
 import re
 import subprocess
@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CHECKED = ["src", "course", "lessons", "exercises", "tests", "bench", "web", "tools", "cmake", "examples", "learn", "CMakeLists.txt", ".ci"]
-TEXT = {".md", ".svg", ".json", ".txt", ".mistakes", ".html", ".png", ".npy", ".npz"}  # without comments of ours, but for CMakeLists.txt
+CHECKED = ["*.md", "src", "course", "lessons", "exercises", "tests", "bench", "web", "tools", "cmake", "examples", "learn", "CMakeLists.txt", ".ci"]
+TEXT = {".svg", ".json", ".txt", ".mistakes", ".html", ".png", ".npy", ".npz"}  # without comments of ours, but for CMakeLists.txt
 PATTERNS = {
     "an actor without a name": r"(?i)\b(?:whoever|nobody|somebody|whichever)\b",
     "a clause as a subject": r"(?:^|[.;:] )(?:What(?!'s)|Whatever|Who|Whose|So much|So it)\b(?![^.]*\?)",
@@ -26,7 +26,12 @@ EXCEPTIONS = [
 
 
 def pieces(path, text):
-    """(line, comment or literal)"""
+    """(line, comment, literal or sentence of a page)"""
+    if path.suffix == ".md":
+        prose = re.sub(r"(?ms)^( *)(```|~~~).*?^\1\2|`[^`]*`", lambda code: re.sub(r"[^\n]", "_", code.group()), text)
+        for match in re.finditer(r"(?:[^\n|]|\n(?!\s*(?:\n|[-*|#>]|\d+\.)))+", prose):  # a paragraph, an item of a list, a cell of a table
+            yield prose.count("\n", 0, match.start()) + 1, match.group().strip(" \n-*>")
+        return
     if path.suffix in (".hpp", ".cpp", ".cu", ".js", ".css"):
         pattern = r'//(?P<comment>[^\n]*)|/\*(?P<block>.*?)\*/|R"(\w*)\((?P<raw>.*?)\)\3"|"(?P<text>(?:\\.|[^"\\\n])*)"|\'(?:\\.|[^\'\\\n])\''
     elif path.suffix == ".py":
@@ -43,7 +48,8 @@ def findings():
     for name in subprocess.run(["git", "ls-files", *CHECKED], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split():
         path = Path(name)
         is_task = re.fullmatch(r"exercises/\d+_\w+\.cpp", name)
-        if is_task or name == "tests/words.py" or (path.suffix in TEXT and path.name != "CMakeLists.txt") or (ROOT / path).is_symlink():
+        is_lesson = path.suffix == ".md" and path.parts[0] in ("lessons", "exercises")
+        if is_task or is_lesson or name == "tests/words.py" or (path.suffix in TEXT and path.name != "CMakeLists.txt") or (ROOT / path).is_symlink():
             continue
         for line, piece in pieces(path, (ROOT / path).read_text(errors="ignore")):
             for kind, pattern in PATTERNS.items():
