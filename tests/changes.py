@@ -129,6 +129,11 @@ def lessons():
             yield f"the lesson {lesson.name} has no page {page}"
         if not re.search(rf"^\| {lesson.name[:2]} \| \[[\w-]+\]\(\.\./{page}\) \| .* \| {minutes} \|$", overview, re.M):
             yield f"the lesson {lesson.name} of {minutes} minutes has no such row in docs/lessons.md"
+    for check in sorted((ROOT / "exercises" / "checks").glob("[0-9]*.cpp")):
+        number, slug, minutes, after = (re.search(rf"\.{field} = \"?([\w-]+)", check.read_text())[1] for field in ("number", "slug", "minutes", "lesson"))
+        known = check.with_suffix(".mistakes").read_text().count("\n== ")
+        if not re.search(rf"^\| {number} \| {slug} \| .* \| {after} \| {minutes} \| {known} \|$", overview, re.M):
+            yield f"the exercise '{slug}' has no row in docs/lessons.md with number {number}, lesson {after}, {minutes} minutes, {known} known mistakes"
 
 
 def claims():
@@ -161,7 +166,7 @@ def numbers():
             yield f"docs/compared.md has other ratios for {cut} than docs/performance.md"
     times = [float(table[cut, "JAX"]) for table in tables for cut in ("4x16", "16x4", "64x1")]
     expected = [f"There are {len(minutes)} [lessons](docs/lessons.md) of {min(minutes)} to {max(minutes)} minutes",
-                f"and {len(exercises)} [exercises](docs/exercises.md)", f"which of {mistakes} known", f"[{right[1]} claims](docs/claims.md)",
+                f"and {len(exercises)} [exercises](docs/lessons.md#the-exercises)", f"which of {mistakes} known", f"[{right[1]} claims](docs/claims.md)",
                 f"Of the claims, {right[2]} are right", f"it is {min(times):.1f} to {max(times):.1f} times as fast",
                 "find_package(tally {}.{} ".format(*re.findall(r"define TALLY_VERSION_(?:MAJOR|MINOR) (\d+)", text_of("src/base/version.hpp"))),
                 "CMake " + re.search(r"cmake_minimum_required\(VERSION ([\d.]+)", text_of("CMakeLists.txt"))[1]]
@@ -175,10 +180,6 @@ def numbers():
 
 
 def checks():
-    page = text_of("docs/add-a-lesson.md")
-    for name in re.findall(r"^bool (check\w*)\(", text_of("course/kit/lesson.hpp"), re.M):
-        if f"`{name}`" not in page:
-            yield f"docs/add-a-lesson.md does not name {name}()"
     broken = text_of("tests/mutations.txt")
     for name in re.findall(r"\bvoid (throw_\w+)\(", text_of("src/autograd/backward_check.hpp")):
         if f"{name}(" not in broken:
