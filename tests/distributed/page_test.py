@@ -12,7 +12,7 @@ from pathlib import Path
 MPIEXEC, compiler, path, *libraries = sys.argv[1:]
 page = (Path(__file__).resolve().parents[2] / "docs" / "processes.md").read_text()
 programs = re.findall(r"^```cpp\n(#include .*?)^```", page, re.M | re.S)
-faults = 0 if len(programs) == 3 else 1
+faults = 0 if len(programs) == 2 else 1
 
 
 def printed(program):
@@ -32,6 +32,4 @@ for number, program in enumerate(programs, 1):
         right = output.splitlines() == expected
         print(f"program {number}, {ranks} processes: {'as on the page' if right else output}")
         faults += not right
-others = set(printed(programs[1].replace("Sum::exact", "Sum::running")).values())
-print(f"with running sums: {others}")
-sys.exit(1 if faults or len(others) != 3 else 0)
+sys.exit(1 if faults else 0)
