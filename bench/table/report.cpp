@@ -79,7 +79,7 @@ std::string words(const Machine& m) {
     return m.date + ", " + m.processor + ", " + std::to_string(m.cores) + " cores, load " +
            detail::with_decimals(m.load, 1) + ", " + m.compiler + " " + m.flags + ", commit " + m.commit +
            ". " + m.openblas + ". Peers: " + peers + "." +
-           (m.processor_time ? " Processor time where one thread works, else the clock's." : "");
+           (m.processor_time ? " CPU time for rows with one thread, elapsed time for others." : "");
 }
 
 std::string to_text(const Sweep& sweep) {
@@ -200,8 +200,11 @@ std::string won_and_lost(const std::vector<Result>& rows) {
 
 std::string markdown(const Report& report) {
     std::string all =
+        "# Benchmark\n\nThis page is for you if you need the result of each row of `./learn bench`. "
+        "docs/performance.md says how they were measured.\n\n" +
         words(report.machine) +
-        "\n\nMedians, in brackets minima; ratios are medians of those round by round, and they decide.\n\n"
+        "\n\nTimes are medians, with minima in brackets. A ratio is the median of the ratios of all rounds; "
+        "trust the ratios more than the times.\n\n"
         "| work | tally | floors | peers | must reach | aims for |\n|---|---|---|---|---|---|\n";
     std::size_t asked = 0, holds = 0;
     for (const Result& row : report.rows) {
@@ -211,7 +214,8 @@ std::string markdown(const Report& report) {
         for (const Verdict& v : row.must)
             if (v.measured) ++asked, holds += v.holds;
     }
-    all += "\n" + std::to_string(holds) + " of " + std::to_string(asked) + " that must be reached hold.\n";
+    all += "\ntally reaches " + std::to_string(holds) + " of " + std::to_string(asked) +
+           " targets of the column \"must reach\".\n";
     all += "\n" + won_and_lost(report.rows);
     for (const Sweep& sweep : report.sweeps) all += "\n" + to_text(sweep) + table(sweep);
     return all;

@@ -37,11 +37,6 @@ FAKES = {
                 printf '#!/bin/sh\\necho "runner in $PWD: $*"; exit 77\\n' >"$2/learn-runner"
                 chmod +x "$2/learn-runner"
                 mkdir -p "$2/bench" && cp "$2/learn-runner" "$2/bench/bench_table"
-                [ ! -e "$fakes/bench.md" ] || cat >"$2/bench/bench_table" <<'PROGRAM'
-#!/bin/sh
-while [ "$1" != -o ]; do shift; done
-mkdir -p "$2" && cp "$fakes/bench.md" "$2"
-PROGRAM
                 ;;
         esac
     """,
