@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that each link of each Markdown page leads to an existing file and, with an anchor, to a heading of that file."""
+"""Checks that each link of each Markdown page leads to an existing file and, with an anchor, to a heading of that file.
+
+    links.py            checks the Markdown pages
+    links.py FOLDER     checks the site that tools/build-site made there
+"""
 import re
 import sys
 from pathlib import Path
@@ -41,7 +45,28 @@ def faults(page):
             yield f"{page.relative_to(ROOT)}: {link} leads to no heading of {target.name}"
 
 
+def faults_of_site(site):
+    pages = {page.resolve(): page.read_text() for page in site.rglob("*.html")}
+    ids = {page: set(re.findall(r'\b(?:id|name)="([^"]+)"', text)) for page, text in pages.items()}
+    for page, text in pages.items():
+        if (ROOT / page.relative_to(site)).exists() or page.name == "404.html":
+            continue  # not made from Markdown; its links are those of a server
+        for link in sorted(set(re.findall(r'<a[^>]*? href="([^"]+)"', text))):
+            path, _, anchor = link.partition("#")
+            if re.match(r"[a-z]+:", link):
+                continue
+            target = (page.parent / unquote(path)).resolve() if path else page
+            if not target.exists():
+                yield f"{page.relative_to(site)}: {link} leads to no file"
+            elif anchor and target in ids and unquote(anchor) not in ids[target]:
+                yield f"{page.relative_to(site)}: {link} leads to no heading"
+
+
 def main():
+    if len(sys.argv) == 2:
+        wrong = list(faults_of_site(Path(sys.argv[1]).resolve()))
+        print("\n".join(wrong or ["no broken links"]))
+        return 1 if wrong else 0
     pages = [*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in sorted((ROOT / folder).rglob("*.md")))]
     wrong = [fault for page in pages for fault in faults(page)]
     print("\n".join(wrong or [f"{len(pages)} pages, no broken links"]))
