@@ -370,7 +370,8 @@ def page_and_faults():
             if was_commented and not group[0].above or "\n" in group[0].text or lines[-1:] == ["};"]:
                 lines.append("")
             was_commented = bool(group[0].above)
-            lines += wrapped(group[0].above)
+            is_said_by_name = re.fullmatch(r"Options of [\w:()]+\.", " ".join(group[0].above)) and "::" in group[0].text.split("{")[0]
+            lines += [] if is_said_by_name else wrapped(group[0].above)
             for entry, others in alike(group):
                 said = f"  // {' '.join(entry.said)}" if entry.said else ""
                 first, *rest = entry.text.split("\n")

@@ -34,8 +34,7 @@ public:
         if (swapped_) mark_holds_average(false);
     }
 
-    void prepare();  // allocates all memory that the next update needs
-    // Call once after each update of the parameters. A window with WindowOptions::average does this.
+    // Call once after each update of the parameters. A window with Window::Options::average does this.
     void update();
     std::int64_t updates() const { return updates_; }
     const Array<S>& value(std::size_t i) const;  // before the first update: the initial parameter
@@ -49,6 +48,7 @@ public:
         validate_state(state, under)();
     }
     // ---- for the engine ----
+    void prepare();  // allocates all memory that the next update needs
     detail::ApplyState validate_state(const TrainingState& state, const std::string& under);
 
 private:

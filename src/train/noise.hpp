@@ -36,7 +36,7 @@ struct Noise {
     Noise& operator+=(const Noise& more);
 };
 
-[[noreturn]] void throw_noise_not_estimated();  // WindowOptions::noise is false
+[[noreturn]] void throw_noise_not_estimated();  // Window::Options::noise is false
 
 // Collects a window's sums. With weights w, sum(w^2) / sum(w)^2 replaces the factor 1/b of the variance.
 template <class S> class NoiseScaleEstimator {

@@ -91,7 +91,7 @@ template <class S> struct WindowResult {
     double count = 0;                 // the denominator
     std::optional<double> norm = {};  // before clipping; only with max_norm
     Array<S> sum = {};                // of the losses, on their device; reading the sum waits for a GPU
-    Noise noise = {};                 // this window's estimate; only with detail::WindowOptions::noise
+    Noise noise = {};                 // this window's estimate; only with Window::Options::noise
     double loss() const { return static_cast<double>(sum.item()) / count; }
 };
 }  // namespace detail
@@ -168,7 +168,7 @@ public:
     const Options& options() const { return options_; }
     // Estimates how much the gradients of single items vary, from all updates so far, including updates
     // before load(). Each window compares the norm of the first micro-batch's gradient with the norm of the
-    // whole gradient. Throws without WindowOptions::noise.
+    // whole gradient. Throws without Window::Options::noise.
     const Noise& noise() const {
         if (!noise_estimator_) detail::throw_noise_not_estimated();
         return noise_estimator_->noise();
