@@ -1,6 +1,7 @@
 // Tests that every call that changes a training, in every state of a window, a graph or a checkpoint, is
 // right, rejected or noticed later, and never silently wrong. rule() states the expected outcome
 // independently of the library, and docs/misuse.md shows the outcomes.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -220,31 +221,47 @@ Outcome observe(const Call& call, Moment moment) {
 
 namespace {
 
-// A table of the outcomes of all calls, and a list of unexpected outcomes.
+// A table of the outcomes of all calls, and a list of unexpected outcomes. Calls with the same outcomes share
+// a row.
 struct Table {
-    std::string text, differs;
+    struct Row {
+        std::string names, outcomes;
+    };
+    std::vector<Row> rows;
+    std::string differs;
     int cells = 0;
 
     template <class At, class Expected>
     void add(const Call& call, int columns, const char* const* names, At at, const Expected& wanted) {
         const std::map<char, std::string> words{
             {'r', "right"}, {'x', "rejected"}, {'n', "noticed"}, {'-', "-"}, {'S', "WRONG"}};
-        std::string found, line = "| `" + call.name + "` |", details;
+        std::string found, outcomes, details;
         for (int i = 0; i < columns; ++i) {
             const Outcome outcome = at(i);
             found += outcome.what;
             cells += outcome.what != '-';
-            line += " " + words.at(outcome.what) + " |";
+            outcomes += " | " + words.at(outcome.what);
             if (outcome.what != wanted[static_cast<std::size_t>(i)])
                 details += "\n    " + std::string(names[i]) + ": " + outcome.what + " " + outcome.message;
         }
-        text += line + "\n";
+        const std::string name = "`" + call.name + "`";
+        const auto row = std::ranges::find(rows, outcomes, &Row::outcomes);
+        if (row == rows.end())
+            rows.push_back({name, outcomes});
+        else
+            row->names += ", " + name;
         if (found != wanted) differs += call.name + ": " + found + ", not " + wanted + details + "\n";
+    }
+
+    std::string text() const {
+        std::string all;
+        for (const Row& row : rows) all += "| " + row.names + row.outcomes + " |\n";
+        return all;
     }
 };
 
 std::string head(int columns, const char* const* names) {
-    std::string line = "| call |", rule = "|---|";
+    std::string line = "| calls |", rule = "|---|";
     for (int i = 0; i < columns; ++i) {
         line += " " + std::string(names[i]) + " |";
         rule += "---|";
@@ -361,15 +378,15 @@ TEST_CASE("misuse: every call is right, rejected or noticed, and never silently 
                 rule(call.kind).graph);
     INFO(windows.differs << graphs.differs);
     CHECK((windows.differs + graphs.differs).empty());
-    CHECK(windows.text.find("WRONG") == std::string::npos);
+    CHECK(windows.text().find("WRONG") == std::string::npos);
 
     const std::string path = TALLY_SOURCE_DIR "/docs/misuse.md";
     const std::string committed = contents(path), mark = "<!-- generated -->\n";
     const std::size_t at = committed.find(mark);
     REQUIRE(at != std::string::npos);
     const std::string now = committed.substr(0, at) + mark + "\n## In each state of a window\n\n" +
-                            head(states, state_names) + windows.text + "\n## In each state of a graph\n\n" +
-                            head(moments, moment_names) + graphs.text;
+                            head(states, state_names) + windows.text() + "\n## In each state of a graph\n\n" +
+                            head(moments, moment_names) + graphs.text();
     if (std::getenv("TALLY_WRITE_MISUSE"))
         std::ofstream(path) << now;
     else
