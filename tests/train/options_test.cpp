@@ -1,5 +1,6 @@
 // Tests that each option that differs when a training is loaded is rejected with both values, or keeps the
 // bits of an uninterrupted training. docs/options.md shows the table.
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <sstream>
@@ -48,7 +49,7 @@ const std::vector<std::string> adam_names =
     TALLY_NAMES(adam_options, learning_rate, beta1, beta2, eps, weight_decay);
 const std::vector<std::string> average_names = TALLY_NAMES(average_options, decay, bias_correction);
 
-// A row of the table: a changed option and the expected error, or no `words` for an allowed change.
+// A changed option and the expected error, or no `words` for an allowed change.
 template <class Options> struct Row {
     std::string option;
     std::function<void(Options&)> change;
@@ -64,14 +65,25 @@ void expect_every_option(const std::vector<Row<Options>>& rows, const std::vecto
     }
 }
 
+// Returns one line for each outcome, with all options that have it.
 template <class Options>
 std::string table_of(const std::string& kind, const std::vector<Row<Options>>& rows) {
-    std::string table = "\n## " + kind + "\n\n| option | when resumed with another |\n|---|---|\n";
-    for (const auto& row : rows)
-        table += "| `" + row.option + "` | " +
-                 (row.words.empty() ? "allowed: " + row.note
-                                    : "rejected: `... was saved with " + row.words + "`") +
-                 " |\n";
+    struct Line {
+        std::string outcome, options;
+    };
+    std::vector<Line> lines;
+    for (const auto& row : rows) {
+        const std::string outcome = row.words.empty() ? "allowed: " + row.note : "rejected";
+        const std::string option = "`" + row.option + "`";
+        const auto line = std::ranges::find(lines, outcome, &Line::outcome);
+        if (line == lines.end())
+            lines.push_back({outcome, option});
+        else if (line->options.find(option) == std::string::npos)
+            line->options += ", " + option;
+    }
+    std::string table;
+    for (const Line& line : lines)
+        table += "| " + kind + " | " + line.options + " | " + line.outcome + " |\n";
     return table;
 }
 
@@ -109,14 +121,15 @@ std::vector<Row<Trainer<double>::Options>> trainer_rows(const Folder& folder) {
         {"per_device_batch_size", [](O& o) { o.per_device_batch_size = 2; },
          "per_device_batch_size 4, here it is 2"},
         {"auto_find_batch_size", [](O& o) { o.auto_find_batch_size = true; }, "",
-         "the same items per update; smaller micro-batches if memory runs out. Rejected in the middle of "
-         "a window"},
+         "an update has the same items, in smaller micro-batches if memory runs out. Rejected in the middle "
+         "of a window"},
         {"gradient_accumulation_steps",
          [](O& o) {
              o.gradient_accumulation_steps = {{0, 3}, {2, 4}};
          },
          "gradient_accumulation_steps {{0, 3}, {2, 2}}, here it is {{0, 3}, {2, 4}}"},
-        {"num_train_epochs", [](O& o) { o.num_train_epochs = 4; }, "", "the bits of that many epochs"},
+        {"num_train_epochs", [](O& o) { o.num_train_epochs = 4; }, "",
+         "the bits of a training with that number of epochs"},
         {"seed", [](O& o) { o.seed = 6; }, "seed 5, here it is 6"},
         {"shuffle", [](O& o) { o.shuffle = false; }, "shuffle yes, here it is no"},
         {"gradient_checkpointing", [](O& o) { o.gradient_checkpointing = Checkpointing{.segments = 2}; }, ""},
@@ -138,11 +151,11 @@ std::vector<Row<Trainer<double>::Options>> trainer_rows(const Folder& folder) {
              std::filesystem::copy_file(o.checkpoint, folder / "moved.state");
              o.checkpoint = folder / "moved.state";
          },
-         "", "the same bits from a copy"},
+         "", "a copy of the file gives the same bits"},
         {"save_steps", [](O& o) { o.save_steps = 2; }, ""},
         {"save_micro_batches", [](O& o) { o.save_micro_batches = 3; }, ""},
         {"resume_from_checkpoint", [](O& o) { o.resume_from_checkpoint = false; }, "",
-         "training starts from the beginning, and ends with the same bits"},
+         "the training starts again from its beginning, and ends with the same bits"},
         {"logging_steps", [](O& o) { o.logging_steps = 2; }, ""},
         {"metrics_csv", [&](O& o) { o.metrics_csv = folder / "m.csv"; }, ""},
         {"metrics_jsonl", [&](O& o) { o.metrics_jsonl = folder / "m.jsonl"; }, ""},
@@ -231,7 +244,7 @@ std::vector<Row<Window<double>::Options>> window_rows(MovingAverage<double>* ave
         {"average", [=](W& o) { o.average = average; }, "average none, here it is given"},
         {"seed", [](W& o) { o.seed = 1; }, "seed 0, here it is 1"},
         {"noise", [](W& o) { o.noise = true; }, "",
-         "the same bits. A window in which it is switched on gives no estimate"}};
+         "the same bits. The window in which it changes gives no estimate"}};
 }
 
 std::vector<Row<Sgd<double>::Options>> sgd_rows() {
@@ -368,34 +381,46 @@ TEST_CASE("docs/options.md: the file is the table of these tests") {
     const std::string path = TALLY_SOURCE_DIR "/docs/options.md";
     const Folder unused;
     const std::string table =
-        "<!-- Which options may be others when training is resumed: written by tests/train/options_test.cpp. "
-        "-->\n"
+        "<!-- The options that may change when a training is resumed. Written by "
+        "tests/train/options_test.cpp. -->\n"
         "# Options of a resumed training\n"
         "\n"
-        "A resumed training has the bits of one that was never interrupted, or throws an Error that says why "
-        "it cannot continue. An\n"
-        "option that determines the weights must be what it was when the state was saved. Otherwise the "
-        "Error names the option\n"
-        "and both values, and nothing has changed. The tables below cover all options, with values from the "
-        "tests.\n"
+        "This page is for you if you resume a training. At its end you know which options you may change, "
+        "and how to change the\n"
+        "others.\n"
         "\n"
-        "To change such an option on purpose, start again from the weights: `save_weights()`, and "
-        "`load_weights()` into a model\n"
-        "with a new optimizer and a new Trainer. Only the learning rate can be changed during training, with "
-        "`set_learning_rate()`\n"
-        "after loading. A schedule is a function: its values are compared at the updates 0, 1, 2, 4, 8, ... "
-        "and the last one\n"
-        "made, so it may change for later updates, but not for past ones (a change between these updates is "
-        "not noticed).\n" +
-        table_of("Trainer::Options", trainer_rows(unused)) +
-        table_of("Window::Options", window_rows(nullptr)) + table_of("Sgd::Options", sgd_rows()) +
-        table_of("Adam::Options: Adam, AdamW", adam_rows()) +
-        table_of("MovingAverage::Options", average_rows()) +
+        "A resumed training gives the bits of a training that was never interrupted, or it throws an "
+        "Error. An option that\n"
+        "affects the weights must have the value with which the state was saved. If it has another value, "
+        "the Error names the\n"
+        "option and both values, and loading changes nothing:\n"
         "\n"
-        "The number of items, the type of the optimizer, the number and shapes of its parameters and, if "
-        "the model is given,\n"
-        "their names are compared, too. Other inputs of the loss are not: the data set's numbers, and "
-        "layers without a state.\n";
+        "```text\n"
+        "[trainer] 'run.state' was saved with per_device_batch_size 4, here it is 2\n"
+        "```\n"
+        "\n"
+        "| options of | options | changed on resume |\n"
+        "|---|---|---|\n" +
+        table_of("Trainer", trainer_rows(unused)) + table_of("Window", window_rows(nullptr)) +
+        table_of("Sgd", sgd_rows()) + table_of("Adam, AdamW", adam_rows()) +
+        table_of("MovingAverage", average_rows()) +
+        "\n"
+        "The number of items, the type of the optimizer, and the number and shapes of its parameters must "
+        "be equal, too. If you\n"
+        "pass the model, the names of its parameters must also be equal. Loading compares neither the "
+        "numbers of the data set\n"
+        "nor layers without a state.\n"
+        "\n"
+        "## Change a rejected option\n"
+        "\n"
+        "- **The learning rate:** load with the saved rate, then call `set_learning_rate()`.\n"
+        "- **A schedule:** you may change it for later updates, but not for past updates. A schedule is a "
+        "function, so loading\n"
+        "  compares its values at the updates 0, 1, 2, 4, 8, ... and the last one made. A change between "
+        "them is not noticed.\n"
+        "- **Any other option:** start again from the weights. Call `save_weights()`, then "
+        "`load_weights()` into a model with a\n"
+        "  new optimizer and a new Trainer.\n";
     const char* update = std::getenv("TALLY_UPDATE_GOLDEN");
     if (update != nullptr && std::string(update) == "1") write_file_atomically(path, table);
     CHECK((read_bytes(path) == table));
