@@ -201,7 +201,7 @@ std::string won_and_lost(const std::vector<Result>& rows) {
 std::string markdown(const Report& report) {
     std::string all =
         "# Benchmark\n\nThis page is for you if you need the result of each row of `./learn bench`. "
-        "docs/performance.md says how they were measured. Floors are programs that do the same arithmetic "
+        "docs/performance.md says how they are measured. Floors are programs that do the same arithmetic "
         "with little or no autograd, and peers are other libraries.\n\n" +
         words(report.machine) +
         "\n\nTimes are medians, with minima in brackets. A ratio is the median of the ratios of all rounds; "

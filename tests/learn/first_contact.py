@@ -239,10 +239,6 @@ class FirstContact(Faked):
             self.assertIn(named, result.stderr)
         self.assertFalse((self.tree / "build").exists())
 
-    def test_bench_docs_writes_into_the_docs(self):
-        self.state(installed="")
-        self.assertIn(f" -o {self.tree}/docs/measurements/bench\n", self.learn("bench", "--docs").stdout)
-
     def test_gpu_builds_in_its_own_folder_and_requires_a_device(self):
         self.state(installed="")
         result = self.learn("test", "--gpu", "--", "-L", "cuda")
