@@ -19,7 +19,7 @@ SRC, PAGE = ROOT / "src", ROOT / "docs" / "reference.md"
 DOORS = ["core.hpp", "distributed.hpp", "tally.hpp", "train.hpp"]
 OWN = "xtensor.hpp"  # a public header that declares names itself
 HIDDEN = {"detail", "functor"}  # internal names, and formulas for authors of operations
-INTERNAL = re.compile(r"\bdetail::(?:ApplyState|BackwardPass|GradientRef|LayerRng|RngUse|SideEffects?|State|Storage|ValueNode)\b")  # only the engine uses these
+INTERNAL = re.compile(r"\bdetail::(?:ApplyState|BackwardPass|GradientRef|LayerRng|RngUse|SideEffects?|SaveRequest|State|Storage|ValueNode)\b")  # only the engine uses these
 WIDTH = 120  # of a comment on the page
 HEAD = """<!-- Written by `python3 tests/reference.py --write` from the headers. -->
 # Reference
@@ -278,7 +278,7 @@ def entries(source, begin=0, end=None, space=()):
                 for declared in declarations(source.code, *inside):
                     entry = Entry(source, *declared, space[1:])
                     entry.alias = (aliases_of_all() | aliases(source)).get(entry.name)
-                    if entry.alias and entry.inside and re.search(rf"\b(?:struct|class) {entry.name}\b", entry.text):
+                    if entry.alias and not INTERNAL.search(entry.alias) and entry.inside and re.search(rf"\b(?:struct|class) {entry.name}\b", entry.text):
                         entry.text = re.sub(rf"(struct|class) {entry.name}\b", rf"\1 {entry.alias}", entry.text, count=1)
                         yield entry
         elif space and space[0] == "tally":
@@ -286,7 +286,8 @@ def entries(source, begin=0, end=None, space=()):
             if nested := re.search(r"\b(?:class|struct) (\w+::\w+)(?= |$)", entry.signature):
                 entry.name = entry.alias = nested.group(1)
             is_forward = re.match(r"(?:template <.*> )?(?:class|struct) \w+$", words) and not inside
-            if entry.name and not is_forward:
+            is_deduction_guide = re.search(r"\) -> \w+<", entry.signature)
+            if entry.name and not is_forward and not is_deduction_guide:
                 yield entry
 
 
@@ -367,7 +368,7 @@ def page_and_faults():
             if group[0].space != space:
                 space = group[0].space
                 lines += ["", f"namespace tally{''.join(f'::{each}' for each in space)}"]
-            if was_commented and not group[0].above or "\n" in group[0].text or lines[-1:] == ["};"]:
+            if was_commented and not group[0].above or lines[-1:] == ["};"]:
                 lines.append("")
             was_commented = bool(group[0].above)
             is_said_by_name = re.fullmatch(r"Options of [\w:()]+\.", " ".join(group[0].above)) and "::" in group[0].text.split("{")[0]
