@@ -10,10 +10,11 @@
 
 namespace tally {
 
-std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments) {
-    if (segments < 1 || segments > layers)
-        throw Error("[checkpoint_sequential] " + std::to_string(layers) + " layers cannot be cut into " +
-                    std::to_string(segments) + " segments; choose between 1 and " + std::to_string(layers));
+std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments, const char* call) {
+    detail::require(layers > 0, call, "the chain has no layers; add at least one");
+    detail::require(segments > 0 && segments <= layers, call, layers, layers == 1 ? " layer" : " layers",
+                    " cannot be cut into ", segments, " segments; choose ",
+                    layers == 1 ? "" : "between 1 and ", layers);
     std::vector<std::size_t> sizes(segments, layers / segments);
     for (std::size_t i = 0; i < layers % segments; ++i) ++sizes[i];
     return sizes;
@@ -24,8 +25,7 @@ std::size_t detail::default_segment_count(std::size_t layers) {
         1, static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(layers)))));
 }
 
-namespace detail {
-void require_segments(const std::vector<std::size_t>& sizes, std::size_t layers) {
+void detail::require_segments(const std::vector<std::size_t>& sizes, std::size_t layers) {
     const std::size_t sum = std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
     if (sizes.empty()) throw Error("checkpoint_sequential", "the list of segments is empty");
     if (std::find(sizes.begin(), sizes.end(), 0u) != sizes.end())
@@ -33,7 +33,6 @@ void require_segments(const std::vector<std::size_t>& sizes, std::size_t layers)
     if (sum != layers)
         throw Error("checkpoint_sequential", "the segments have ", sum, " layers, the chain has ", layers);
 }
-}  // namespace detail
 
 namespace {
 
@@ -83,9 +82,7 @@ std::optional<detail::Segmentation> cut_within(const std::vector<detail::LayerBy
         }
         // The last segment does not run again, so the earliest possible start is the best.
         if (!snapshots[to] || *snapshots[to] + segment_peak(layers, to, n) > bytes) continue;
-        detail::Segmentation cut;
-        cut.recomputed = to;
-        cut.sizes = {n - to};
+        detail::Segmentation cut{.sizes = {n - to}, .recomputed = to};
         for (std::size_t end = to; end > 0; end = begins[end])
             cut.sizes.insert(cut.sizes.begin(), end - begins[end]);
         cut.bytes = detail::predicted_bytes(layers, cut.sizes);
@@ -118,9 +115,10 @@ std::string to_string(const detail::Segmentation& cut) {
         std::to_string(cut.sizes.size()) + (cut.sizes.size() == 1 ? " segment of " : " segments of ");
     for (std::size_t i = 0; i < cut.sizes.size(); ++i)
         text += (i == 0 ? "" : i + 1 == cut.sizes.size() ? " and " : ", ") + std::to_string(cut.sizes[i]);
-    return text + " layers: " + detail::format_bytes(cut.bytes) + " instead of " +
-           detail::format_bytes(cut.without_checkpoints) + "; " + std::to_string(cut.recomputed) + " of " +
-           std::to_string(layers) + " layers run again";
+    return text + (layers == 1 ? " layer: " : " layers: ") + detail::format_bytes(cut.bytes) +
+           " instead of " + detail::format_bytes(cut.without_checkpoints) + "; " +
+           std::to_string(cut.recomputed) + " of " + std::to_string(layers) +
+           (layers == 1 ? " layer runs again" : " layers run again");
 }
 
 }  // namespace tally

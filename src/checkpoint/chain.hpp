@@ -1,8 +1,8 @@
 // Splits a chain of functions into checkpointed segments, evenly or within a number of bytes.
 //
 //     Tensor y = checkpoint_sequential(layers, 4, x);
-//     Segmentation cut = fit_into(layers, x, 64 << 20);   // measures each layer; to_string(cut) explains it
-//     Tensor y = checkpoint_sequential(layers, cut.sizes, x);
+//     const auto cut = fit_into(layers, x, 64 << 20);   // measures each layer; to_string(cut) explains it
+//     y = checkpoint_sequential(layers, cut.sizes, x);
 //
 // The last segment is not checkpointed, because backward() would run it again at once.
 #pragma once
@@ -26,7 +26,8 @@ namespace tally {
 template <class T> using Chain = std::vector<std::function<Var<T>(Var<T>)>>;
 
 // Splits the layers into segments whose sizes differ by at most one. The longer segments come first.
-std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments);
+std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments,
+                                       const char* call = "even_segments");
 namespace detail {
 std::size_t default_segment_count(std::size_t layers);  // the square root, which minimises the stored bytes
 // Runs layers [from, to).
@@ -54,7 +55,8 @@ Var<T> checkpoint_sequential(const Chain<T>& chain, const std::vector<std::size_
 
 // Runs the chain in this many segments, or in default_segment_count().
 template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, std::size_t segments, Var<T> x) {
-    return checkpoint_sequential(chain, even_segments(chain.size(), segments), std::move(x));
+    const auto sizes = even_segments(chain.size(), segments, "checkpoint_sequential");
+    return checkpoint_sequential(chain, sizes, std::move(x));
 }
 
 template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, Var<T> x) {

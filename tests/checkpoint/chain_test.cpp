@@ -109,9 +109,15 @@ TEST_CASE("even_segments: spread the remainder evenly") {
     CHECK(detail::default_segment_count(1) == 1);
     CHECK(detail::default_segment_count(100) == 10);
     CHECK(message_of([] { even_segments(4, 5); }) ==
-          "[checkpoint_sequential] 4 layers cannot be cut into 5 segments; choose between 1 and 4");
+          "[even_segments] 4 layers cannot be cut into 5 segments; choose between 1 and 4");
     CHECK(message_of([] { even_segments(4, 0); }).find("into 0 segments") != std::string::npos);
-    Layers<double> layers(3, 1);
+    CHECK(message_of([] { even_segments(1, 2); }) ==
+          "[even_segments] 1 layer cannot be cut into 2 segments; choose 1");
+    Layers<double> layers(3, 1), empty(0, 1);
+    CHECK(message_of([&] { checkpoint_sequential(layers.chain, 4, layers.leaves[0]); }) ==
+          "[checkpoint_sequential] 3 layers cannot be cut into 4 segments; choose between 1 and 3");
+    CHECK(message_of([&] { checkpoint_sequential(empty.chain, empty.leaves[0]); }) ==
+          "[checkpoint_sequential] the chain has no layers; add at least one");
     CHECK(message_of([&] {
               checkpoint_sequential(layers.chain, {2, 2}, layers.leaves[0]);
           }) == "[checkpoint_sequential] the segments have 4 layers, the chain has 3");
@@ -384,6 +390,8 @@ TEST_CASE("fit_into: its cut fits into a budget that is too small for the plain 
     CHECK_THROWS_AS(gradients(false), OutOfMemory);
     CHECK(gradients(true) == expected);
     CHECK(words.find("segments of ") != std::string::npos);
+    CHECK(to_string(detail::Segmentation{.sizes = {1}}) ==
+          "1 segment of 1 layer: 0 B instead of 0 B; 0 of 1 layer runs again");
     INFO(words);
     CHECK(words.find("instead of 136.1 KiB") != std::string::npos);
 }

@@ -180,7 +180,7 @@ TEST_CASE("checkpoint: only the outermost chains of a model are checkpointed") {
     Sequential<double> nothing;
     CHECK(checkpoint<double>(nothing, {}) == 0);
     CHECK(message_of([&] { model.checkpoint(Checkpointing{.segments = 99}); }) ==
-          "[checkpoint_sequential] 11 layers cannot be cut into 99 segments; choose between 1 and 11");
+          "[checkpoint] 11 layers cannot be cut into 99 segments; choose between 1 and 11");
     CHECK(message_of([&] { model.checkpoint_segments({3}); }).find("[checkpoint_sequential]") == 0);
     CHECK(message_of([&] { checkpoint<double>(model, {.segments = 4, .bytes = 1000}); }) ==
           "[checkpoint] .segments = 4 and .bytes = 1000 exclude each other; set one of them");
