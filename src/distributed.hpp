@@ -1,5 +1,5 @@
-// tally across processes: one window over those that mpirun has started, or one model in stages. It needs the library tally_distributed,
-// which is there with MPI and without; without it there is one process.
+// Training in several processes, data parallel or in pipeline stages. Link the library tally_distributed. If
+// tally was built without MPI, there is one process.
 #pragma once
 
 #include "tally/distributed/data_parallel.hpp"

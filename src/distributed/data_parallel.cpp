@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <optional>
 #include <span>
 
 #include "tally/base/checksum.hpp"
@@ -16,46 +15,6 @@
 namespace tally {
 
 namespace {
-
-using NamedTexts = std::vector<std::pair<std::string, std::string>>;
-
-std::string text_of(const NamedTexts& lines) {
-    TrainingState state;
-    state.put("lines", static_cast<std::int64_t>(lines.size()));
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-        state.put("name/" + std::to_string(i), lines[i].first);
-        state.put("value/" + std::to_string(i), lines[i].second);
-    }
-    return detail::state_bytes(state);
-}
-
-TrainingState state_of(const std::string& bytes, std::size_t rank) {
-    return detail::parse_state(std::as_bytes(std::span(bytes)),
-                               "the message of rank " + std::to_string(rank));
-}
-
-NamedTexts lines_of(const std::string& bytes, std::size_t rank) {
-    const TrainingState state = state_of(bytes, rank);
-    NamedTexts lines;
-    for (std::int64_t i = 0; i < state.get<std::int64_t>("lines"); ++i)
-        lines.emplace_back(state.get<std::string>("name/" + std::to_string(i)),
-                           state.get<std::string>("value/" + std::to_string(i)));
-    return lines;
-}
-
-// Describes the first line that differs, or that one of them lacks.
-std::string difference(const NamedTexts& first, const NamedTexts& other, const std::string& who) {
-    for (std::size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
-        if (i >= other.size()) return who + " has no " + first[i].first + ", rank 0 has " + first[i].second;
-        if (i >= first.size())
-            return who + " has " + other[i].first + " " + other[i].second + ", rank 0 has none";
-        if (first[i].first != other[i].first)
-            return who + " has " + other[i].first + ", where rank 0 has " + first[i].first;
-        if (first[i].second != other[i].second)
-            return who + " has " + first[i].first + " " + other[i].second + ", rank 0 has " + first[i].second;
-    }
-    return "";
-}
 
 // The head of the message that each process sends at the end of a window. It is followed by one byte per
 // parameter (1: has a gradient) and by the serialized exact sums.
@@ -117,7 +76,7 @@ std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int
         throw Error("data_parallel",
                     "share() was called again in this window, so two processes would draw the same random "
                     "numbers; share all micro-batches of a window by one call, or call begin_at(item) with "
-                    "the number of this process's first item");
+                    "the index of this process's first item");
     return first_item_;
 }
 
@@ -134,18 +93,12 @@ std::vector<std::string> DataParallel<S>::all_gather(const std::string& what, co
 // Compares one checksum of all lines, and the lines themselves only if the checksums differ.
 template <class S> void DataParallel<S>::require_equal(const std::string& call, const NamedTexts& lines,
                                                        const std::string& way_out) {
-    const std::string text = text_of(lines);
+    const std::string text = detail::text_of(lines);
     const auto sums = all_gather(call, std::to_string(detail::checksum_of(text.data(), text.size())));
     if (std::ranges::count(sums, sums[0]) == std::ssize(sums)) return;
     const std::vector<std::string> texts = all_gather("the lines of " + call, text);
-    const NamedTexts first = lines_of(texts[0], 0);
-    for (std::size_t rank = 1; rank < texts.size(); ++rank)
-        if (texts[rank] != texts[0]) {
-            error_already_shared_ = true;
-            throw Error("processes", call, call_, ": ",
-                        difference(first, lines_of(texts[rank], rank), "rank " + std::to_string(rank)),
-                        way_out);
-        }
+    error_already_shared_ = true;
+    throw Error("processes", call, call_, ": ", detail::difference(texts), way_out);
 }
 
 template <class S> typename DataParallel<S>::NamedTexts DataParallel<S>::checksums() const {
@@ -326,7 +279,7 @@ template <class S> void DataParallel<S>::merge_effects(detail::SideEffects& effe
     if (!options_.model) return;  // then no process has side effects
     detail::SideEffects merged;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        const TrainingState state = state_of(all[rank], rank);
+        const TrainingState state = detail::state_of(all[rank], rank);
         for (const auto& [name, module] : detail::modules(*options_.model))
             if (auto effect = module->saved_effect(state, "effects/" + name))
                 merged.add(module, std::move(effect));

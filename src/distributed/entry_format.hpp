@@ -1,9 +1,14 @@
-// entry_text() formats an entry of a training state, so that processes can compare their entries as text.
+// Formats entries of training states and lines of text, so that processes can compare them.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "tally/base/checksum.hpp"
 #include "tally/io/training_state.hpp"
@@ -23,6 +28,48 @@ inline std::string entry_text(const TrainingState::Entry& entry) {
                 return to_string(value.shape()) + " with checksum " + std::to_string(checksum(value));
         },
         entry);
+}
+
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
+
+// text_of() serializes lines, and lines_of() reads them again.
+inline std::string text_of(const NamedTexts& lines) {
+    TrainingState state;
+    state.put("lines", static_cast<std::int64_t>(lines.size()));
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        state.put("name/" + std::to_string(i), lines[i].first);
+        state.put("value/" + std::to_string(i), lines[i].second);
+    }
+    return state_bytes(state);
+}
+
+inline TrainingState state_of(const std::string& bytes, std::size_t rank) {
+    return parse_state(std::as_bytes(std::span(bytes)), "the message of rank " + std::to_string(rank));
+}
+
+inline NamedTexts lines_of(const std::string& bytes, std::size_t rank) {
+    const TrainingState state = state_of(bytes, rank);
+    NamedTexts lines;
+    for (std::int64_t i = 0; i < state.get<std::int64_t>("lines"); ++i)
+        lines.emplace_back(state.get<std::string>("name/" + std::to_string(i)),
+                           state.get<std::string>("value/" + std::to_string(i)));
+    return lines;
+}
+
+// Describes the first line that differs between rank 0 and another rank, or that one of them lacks.
+inline std::string difference(const std::vector<std::string>& texts) {
+    std::size_t rank = 1;
+    while (rank + 1 < texts.size() && texts[rank] == texts[0]) ++rank;
+    const NamedTexts first = lines_of(texts[0], 0), other = lines_of(texts[rank], rank);
+    const std::string who = "rank " + std::to_string(rank) + " has ";
+    for (std::size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
+        if (i >= other.size()) return who + "no " + first[i].first + ", rank 0 has " + first[i].second;
+        if (i >= first.size()) return who + other[i].first + " " + other[i].second + ", rank 0 has none";
+        if (first[i].first != other[i].first) return who + other[i].first + ", rank 0 has " + first[i].first;
+        if (first[i].second != other[i].second)
+            return who + first[i].first + " " + other[i].second + ", rank 0 has " + first[i].second;
+    }
+    return "";
 }
 
 }  // namespace tally::detail

@@ -1,11 +1,12 @@
 // PipelineParallel compares the windows of a pipe's processes, and computes the norm of all their gradients.
 #include "tally/distributed/pipeline_parallel.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
-#include "tally/train/state_reader.hpp"
+#include "tally/distributed/entry_format.hpp"
 
 namespace tally {
 
@@ -19,19 +20,18 @@ std::vector<std::string> PipelineParallel<S>::all_gather(const std::string& what
 
 template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const NamedTexts& options) {
     call_ = "";
-    std::string mine;
-    for (const auto& [name, value] : options) mine += name + " " + value + "\n";
+    const std::string call = "the opening of a window of stages";
+    NamedTexts lines;
+    for (const auto& [name, value] : options) lines.emplace_back("option " + name, value);
     std::vector<std::string> all;
     try {
-        all = all_gather("the opening of a window of stages", mine);
+        all = all_gather(call, detail::text_of(lines));
     } catch (...) {
         error_already_shared_ = false;  // otherwise the next fail() would report nothing
         throw;
     }
-    for (std::size_t rank = 1; rank < all.size(); ++rank)
-        if (all[rank] != all[0])
-            throw Error("stages", "the opening of a window: rank ", rank, " has the options\n", all[rank],
-                        "and rank 0\n", all[0], "; pass the same options on all processes");
+    if (std::ranges::count(all, all[0]) != std::ssize(all))
+        throw Error("processes", call, ": ", detail::difference(all), "; make them equal on all processes");
 }
 
 template <class S> detail::WindowTotals PipelineParallel<S>::gather(const Optimizer<S>&, const char* call,
@@ -55,7 +55,7 @@ template <class S> detail::WindowTotals PipelineParallel<S>::gather(const Optimi
         for (std::size_t i = 0; i < numbers.size(); ++i)
             if (other[i] != first[i]) {
                 error_already_shared_ = true;
-                throw Error("stages", call_, ": rank ", rank, " has ", mine[i].first, " ", other[i],
+                throw Error("processes", call_, ": rank ", rank, " has ", mine[i].first, " ", other[i],
                             ", rank 0 has ", first[i], "; make them equal on all processes");
             }
     }

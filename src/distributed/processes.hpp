@@ -61,7 +61,7 @@ public:
     // within the timeout, MPI_Abort or the launcher ends all processes, with a message that names it.
     std::vector<std::string> all_gather(const std::string& call, const std::string& mine = "");
 
-    // Returns the sum of the arrays of all processes, on each process. All have one shape and type.
+    // Returns the sum of the arrays of all processes, on each process. All have the same shape and type.
     template <class S> Array<S> all_reduce(const Array<S>& mine, AllReduce how = AllReduce::rank_order);
 
     // ---- for the engine ----

@@ -1,4 +1,4 @@
-// SharedSums exchanges the ranges of exact sums between processes, so that their digits can be added.
+// SharedSums writes the ranges of exact sums into a message, and merges the messages of all processes.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace tally::detail {
 
-// The span holds one sum per parameter, then the sum of losses and the sum of counts. These two are single
+// `Sums` holds one sum per parameter, then the sum of losses and the sum of counts. These two are single
 // numbers, so serialize() also sends their digits.
 template <class S> class SharedSums {
 public:

@@ -170,13 +170,15 @@ TEST_CASE("PipelineParallel: windows that differ throw an Error that names the r
     const std::string start = "rank " + std::to_string(ranks() - 1) + " has ";
     Chain other = chain;
     if (last()) other.options.max_norm = 17;
-    CHECK_THAT(message_of([&] { Part part(other); }), contains(start + "the options"));
+    CHECK_THAT(message_of([&] { Part part(other); }),
+               contains("[processes] the opening of a window of stages: " + start +
+                        "option max_norm 17, rank 0 has "));
     Part part(chain);
     const Numbers before = part.leaves[0].value().clone();
     part.run();
     part.window.after_backward(chain.items() + (last() ? 1 : 0));
     CHECK_THAT(message_of([&] { part.window.finish(); }),
-               contains("finish of window 0 of stages: " + start + "a count of "));
+               contains("[processes] finish of window 0 of stages: " + start + "a count of "));
     part.window.discard();
     part.run();
     part.window.after_backward(chain.items());
