@@ -45,7 +45,7 @@ void throw_empty(const char* call) {
 }
 
 void throw_bad_learning_rate(double rate) {
-    throw Error("[sgd_step] the learning rate must be a finite number from 0 on; it is " + to_text(rate));
+    throw Error("[sgd_step] the learning rate must be finite and at least 0; it is " + to_text(rate));
 }
 
 void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameters) {
@@ -54,7 +54,7 @@ void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameter
         if (parameters[i].first == parameters[i - 1].first)
             throw Error("[sgd_step] parameters " + std::to_string(parameters[i - 1].second) + " and " +
                         std::to_string(parameters[i].second) +
-                        " are one variable, which would be stepped twice; name it once");
+                        " are the same variable, which would be stepped twice; pass it once");
 }
 
 void throw_inside_checkpoint() {

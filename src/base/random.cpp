@@ -44,7 +44,7 @@ template <class S> void detail::fill_normal(std::span<S> out, std::uint64_t seed
         throw Error("[normal] numbers cannot be drawn around " +
                     tally::detail::short_number(static_cast<double>(mean)) + " with a deviation of " +
                     tally::detail::short_number(static_cast<double>(deviation)) +
-                    "; give a finite mean and a finite deviation from 0 on");
+                    "; give a finite mean and a finite deviation of at least 0");
     detail::Point pair{};
     for_each_lane<S>(out.size(), seed, stream, first,
                      [&](std::size_t i, const detail::Words& words, std::size_t lane) {

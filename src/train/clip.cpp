@@ -67,13 +67,13 @@ template <class S> MeasuredGradients detail::measure_gradients(const Parameters<
 }
 
 template <class S> void detail::clip_measured(const Parameters<S>& parameters, double norm, double max_norm) {
-    require(max_norm >= 0, "clip_grad_norm", "max_norm must be from 0 on", max_norm);
+    require(max_norm >= 0, "clip_grad_norm", "max_norm must be at least 0", max_norm);
     const double factor = clip_factor(norm, max_norm);
     if (factor != 1) limit(parameters, static_cast<S>(factor), std::numeric_limits<S>::infinity());
 }
 
 template <class S> double clip_grad_norm(const Parameters<S>& parameters, double max_norm) {
-    require(max_norm >= 0, "clip_grad_norm", "max_norm must be from 0 on", max_norm);
+    require(max_norm >= 0, "clip_grad_norm", "max_norm must be at least 0", max_norm);
     require_parameters("clip_grad_norm", parameters);
     const double norm = measure(parameters).norm;
     detail::clip_measured(parameters, norm, max_norm);
@@ -81,7 +81,7 @@ template <class S> double clip_grad_norm(const Parameters<S>& parameters, double
 }
 
 template <class S> void clip_grad_value(const Parameters<S>& parameters, double max_value) {
-    require(max_value >= 0, "clip_grad_value", "limit must be from 0 on", max_value);
+    require(max_value >= 0, "clip_grad_value", "limit must be at least 0", max_value);
     require_parameters("clip_grad_value", parameters);
     limit(parameters, S(1), static_cast<S>(max_value));
 }

@@ -78,7 +78,7 @@ public:
           eps_(eps),
           momentum_(momentum) {
         if (!(eps >= 0 && eps < INFINITY))
-            throw Error("[batch_norm] eps must be a finite number from 0 on; it is " + detail::to_text(eps));
+            throw Error("[batch_norm] eps must be finite and at least 0; it is " + detail::to_text(eps));
         if (!(momentum >= 0 && momentum <= 1))
             throw Error("[batch_norm] the momentum must be between 0 and 1; it is " +
                         detail::to_text(momentum));

@@ -27,7 +27,7 @@ Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning
 
 template <class S> void Optimizer<S>::require_learning_rate(double rate) const {
     if (!(std::isfinite(rate) && rate >= 0))  // allocates nothing, because a failed update restores the rate
-        require(false, name_, "the learning rate must be a finite number from 0 on", rate);
+        require(false, name_, "the learning rate must be finite and at least 0", rate);
 }
 
 template <class S> void Optimizer<S>::set_learning_rate(double rate) {
@@ -233,9 +233,9 @@ template <class S> Sgd<S>::Sgd(std::vector<Var<Array<S>>> parameters, detail::Sg
                    {"updates"}),
       options_(options) {
     const auto from_0 = [](double x) { return std::isfinite(x) && x >= 0; };
-    require(from_0(options.momentum), "SGD", "momentum must be a finite number from 0 on", options.momentum);
+    require(from_0(options.momentum), "SGD", "momentum must be finite and at least 0", options.momentum);
     require(std::isfinite(options.dampening), "SGD", "dampening must be a finite number", options.dampening);
-    require(from_0(options.weight_decay), "SGD", "weight_decay must be a finite number from 0 on",
+    require(from_0(options.weight_decay), "SGD", "weight_decay must be finite and at least 0",
             options.weight_decay);
     if (options.nesterov && (options.momentum == 0 || options.dampening != 0))
         throw Error("[SGD] nesterov requires a momentum and no dampening; momentum is " +
@@ -271,8 +271,8 @@ template <class S> Adam<S>::Adam(const char* name, std::vector<Var<Array<S>>> pa
     const auto from_0 = [](double x) { return std::isfinite(x) && x >= 0; };
     require(below_1(options.beta1), name, "beta1 must be from 0 to below 1", options.beta1);
     require(below_1(options.beta2), name, "beta2 must be from 0 to below 1", options.beta2);
-    require(from_0(options.eps), name, "eps must be a finite number from 0 on", options.eps);
-    require(from_0(options.weight_decay), name, "weight_decay must be a finite number from 0 on",
+    require(from_0(options.eps), name, "eps must be finite and at least 0", options.eps);
+    require(from_0(options.weight_decay), name, "weight_decay must be finite and at least 0",
             options.weight_decay);
 }
 

@@ -13,11 +13,11 @@ namespace tally {
 namespace {
 
 void require_rate(const char* who, double rate) {
-    require(std::isfinite(rate) && rate >= 0, who, "a rate must be a finite number from 0 on", rate);
+    require(std::isfinite(rate) && rate >= 0, who, "a rate must be finite and at least 0", rate);
 }
 
 void require_updates(const char* who, std::int64_t updates) {
-    require(updates > 0, who, "the number of updates must be from 1 on", static_cast<double>(updates));
+    require(updates > 0, who, "the number of updates must be at least 1", static_cast<double>(updates));
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ Schedule::Schedule(Function rate) : rate_(std::move(rate)) {
 }
 
 double Schedule::at(std::int64_t update) const {
-    require(update >= 0, "schedule", "updates count from 0 on", static_cast<double>(update));
+    require(update >= 0, "schedule", "the update must be at least 0", static_cast<double>(update));
     return rate_(update);
 }
 
@@ -39,8 +39,7 @@ Schedule Schedule::constant(double rate) {
 Schedule Schedule::step(double rate, std::int64_t every, double factor) {
     require_rate("step", rate);
     require_updates("step", every);
-    require(std::isfinite(factor) && factor >= 0, "step", "the factor must be a finite number from 0 on",
-            factor);
+    require(std::isfinite(factor) && factor >= 0, "step", "the factor must be finite and at least 0", factor);
     return Schedule([=](std::int64_t update) {
         return rate * formula::pow(factor, static_cast<double>(update / every));
     });

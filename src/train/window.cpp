@@ -74,7 +74,7 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, detail::WindowOpti
 }
 
 template <class S> void Window<S>::require_valid_bound(const char* option, std::optional<double> bound) {
-    require(!bound || *bound >= 0, "window", std::string(option) + " must be from 0 on", bound.value_or(0));
+    require(!bound || *bound >= 0, "window", std::string(option) + " must be at least 0", bound.value_or(0));
 }
 
 template <class S> const std::vector<Var<Array<S>>>& Window<S>::averaged_parameters() const {
@@ -376,23 +376,22 @@ template <class S> detail::WindowTotals Window<S>::totals(const char* call) {
 }
 
 // Returns whether the planned micro-batches, or the announced total, were reached.
-template <class S>
-bool Window<S>::is_ready_for_update(const detail::WindowTotals& all, bool end_of_epoch) const {
+template <class S> bool Window<S>::is_ready_for_update(const char* call, const detail::WindowTotals& all,
+                                                       bool end_of_epoch) const {
     if (!denominator_.announced()) return all.full;
     if (denominator_.reached(all.count)) return true;
     const bool short_of = all.planned ? !all.full : all.count < options_.total;
     if (!(short_of && end_of_epoch) && all.dropped == 0)
-        throw Error("[window] finish: a total of " + detail::to_text(options_.total) +
-                    " was announced, but " + detail::to_text(all.count) + " came in " +
-                    std::to_string(all.micro_batches) + " micro-batches" +
-                    (short_of ? "; add() the rest, or flush() it as a tail" : ""));
+        throw Error("window", call, ": a total of ", detail::to_text(options_.total), " was announced, but ",
+                    detail::to_text(all.count), " came in ", all.micro_batches, " micro-batches",
+                    short_of ? "; add() the rest, or flush() it as a tail" : "");
     return !short_of;
 }
 
 template <class S> void Window<S>::require_valid_count(const char* call, double counted) const {
     if (!std::isfinite(counted) || counted < 0)
         throw Error(std::string("[window] ") + call + ": " + detail::to_text(counted) +
-                    " is not a count that can divide a loss; pass a finite number from 0 on");
+                    " is not a count that can divide a loss; pass a finite number of at least 0");
 }
 
 // Clips the gradients and returns true if all gradients and the loss are finite.
@@ -427,10 +426,10 @@ template <class S> std::string Window<S>::describe_non_finite(const detail::Wind
            ", though each element is finite";
 }
 
-template <class S> void Window<S>::drop_or_raise(detail::WindowResult<S>& result) const {
+template <class S> void Window<S>::drop_or_raise(const char* call, detail::WindowResult<S>& result) const {
     switch (options_.non_finite) {
         case NonFinite::raise:
-            throw Error("[window] finish: " + describe_non_finite(result) +
+            throw Error("window", call, ": ", describe_non_finite(result),
                         "; nothing was updated. discard() it, or choose NonFinite::drop_micro or "
                         "drop_window");
         case NonFinite::drop_micro:
@@ -458,14 +457,14 @@ template <class S> detail::WindowResult<S> Window<S>::end_window(const char* cal
 
 template <class S> detail::WindowResult<S> Window<S>::try_end_window(const char* call, bool end_of_epoch) {
     require_not_broken(call);
-    if (micro_batches_ == 0 && !reducer_) throw Error("[window] finish: no micro-batch was added");
+    if (micro_batches_ == 0 && !reducer_) throw Error("window", call, ": no micro-batch was added");
     require_loss_added(call);
     lock_.require_unchanged(call);
     if (micro_batches_ > 1) require_loss_reached_parameter(call);
     const detail::WindowTotals all = totals(call);
     if (all.micro_batches == 0) {
         if (end_of_epoch) return {};
-        throw Error("[window] finish: no micro-batch was added on any process");
+        throw Error("window", call, ": no micro-batch was added on any process");
     }
     detail::WindowResult<S> result{
         .micro_batches = all.micro_batches,
@@ -473,7 +472,7 @@ template <class S> detail::WindowResult<S> Window<S>::try_end_window(const char*
         .count = all.count,
         .sum = reducer_ ? number<S>(all.sum, zero_.value().device()).value() : loss_sum_.value()};
     require_valid_count(call, result.count);
-    if (!is_ready_for_update(all, end_of_epoch)) {
+    if (!is_ready_for_update(call, all, end_of_epoch)) {
         switch (options_.tail) {
             case Tail::scale:
                 break;
@@ -486,7 +485,7 @@ template <class S> detail::WindowResult<S> Window<S>::try_end_window(const char*
     }
     if (!(result.count > 0)) {
         if (all.dropped < all.micro_batches)
-            throw Error("[window] finish: its " + std::to_string(all.micro_batches) +
+            throw Error("window", call, ": its ", all.micro_batches,
                         " micro-batches count 0 together: there is nothing to divide by; discard() it");
         discard();  // all micro-batches were dropped
         return result;
@@ -495,7 +494,7 @@ template <class S> detail::WindowResult<S> Window<S>::try_end_window(const char*
     if (exact_) mark_broken_on_error([&] { allow_changes([&] { exact_->round(); }); });
     require_a_gradient(call);
     optimizer_.require_current(averaged_parameters());
-    mark_broken_on_error([&] { update(result, all); });
+    mark_broken_on_error([&] { update(call, result, all); });
     discard();
     return result;
 }
@@ -507,7 +506,8 @@ template <class S> void Window<S>::reduce() {
     allow_changes([&] { reducer_->reduce(effects_, exact_sums()); });
 }
 
-template <class S> void Window<S>::update(detail::WindowResult<S>& result, const detail::WindowTotals& all) {
+template <class S>
+void Window<S>::update(const char* call, detail::WindowResult<S>& result, const detail::WindowTotals& all) {
     allow_changes([&] { denominator_.divide(parameters(), result.count); });
     if (noise_estimator_ && !regularizers_.empty())
         noise_estimator_->set_norm(detail::grad_norm(parameters()));  // without the regularizers
@@ -516,8 +516,8 @@ template <class S> void Window<S>::update(detail::WindowResult<S>& result, const
             lock_.snapshot();
             term.backward();
             if (!lock_.is_dirty())
-                throw Error("[window] finish: a term of add_regularizer() has reached none of the " +
-                            std::to_string(parameters().size()) +
+                throw Error("window", call, ": a term of add_regularizer() has reached none of the ",
+                            parameters().size(),
                             " parameters; discard() the window, and add a term of this model");
         }
     });
@@ -527,7 +527,7 @@ template <class S> void Window<S>::update(detail::WindowResult<S>& result, const
     if (finite)
         step(result, all);
     else
-        drop_or_raise(result);
+        drop_or_raise(call, result);
 }
 
 template <class S> void Window<S>::step(detail::WindowResult<S>& result, const detail::WindowTotals& all) {

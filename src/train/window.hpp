@@ -178,8 +178,9 @@ public:
     // Allocates all memory before the first parameter changes, so that an OutOfMemory leaves all parameters
     // unchanged. Throws if the counts of the losses do not add up to Options::total.
     Result finish() { return end_window("finish", false); }
-    // Call this at the end of an epoch. Does nothing if no process added a micro-batch, and otherwise works
-    // like finish(), except that counts below Options::total are not an error: options().tail decides.
+    // Call this at the end of an epoch. Does nothing if the window is empty(), or if it has a reducer and
+    // no process added a micro-batch. Otherwise works like finish(), except that counts below Options::total
+    // are not an error: options().tail decides.
     Result flush() { return !empty() || broken_ || reducer_ ? end_window("flush", true) : Result(); }
     void discard();  // opens the next window without an update
 
@@ -240,7 +241,7 @@ private:
     void back_up_gradients();
     bool drop_if_not_finite(const V& sum);
     void count(const Loss<Array<S>>& share, double item_weight);
-    bool is_ready_for_update(const detail::WindowTotals& all, bool end_of_epoch) const;
+    bool is_ready_for_update(const char* call, const detail::WindowTotals& all, bool end_of_epoch) const;
     void require_valid_loss(const Loss<Array<S>>& loss, double weight) const;
     void require_valid_count(const char* call, double counted) const;
     void require_backward_done(double counted) const;
@@ -250,11 +251,11 @@ private:
     void require_a_gradient(const char* call) const;              // throws if no parameter has a gradient
     void require_loss_reached_parameter(const char* call) const;  // throws if the last loss did not
     std::uint64_t window_seed() const;
-    void update(Result& result, const detail::WindowTotals& all);
+    void update(const char* call, Result& result, const detail::WindowTotals& all);
     void step(Result& result, const detail::WindowTotals& all);
     bool clip_if_finite(Result& result);
     std::string describe_non_finite(const Result& result) const;
-    void drop_or_raise(Result& result) const;
+    void drop_or_raise(const char* call, Result& result) const;
     void reset();
 
     Optimizer<S>& optimizer_;

@@ -92,7 +92,7 @@ TEST_CASE("clip_grad_norm: parameters without a gradient are skipped") {
 
 TEST_CASE("clip_grad_norm: invalid limits and parameters throw an Error") {
     const auto w = with_gradients<double>({{3}});
-    CHECK_THROWS_WITH(clip_grad_norm(w, -1), "[clip_grad_norm] max_norm must be from 0 on; -1 is not");
+    CHECK_THROWS_WITH(clip_grad_norm(w, -1), "[clip_grad_norm] max_norm must be at least 0; -1 is not");
     CHECK_THROWS_WITH(clip_grad_norm(w, nan), contains("max_norm"));
     CHECK_THROWS_WITH(clip_grad_value(w, -1), contains("[clip_grad_value] limit"));
     CHECK_THROWS_WITH(detail::grad_norm<double>({}), contains("[grad_norm] the list of parameters is empty"));

@@ -221,7 +221,7 @@ TEST_CASE("Optimizer: invalid options and parameters throw an Error") {
     const auto sgd = [&](Sgd<double>::Options options) { Sgd<double>({w}, options); };
     const auto adam = [&](Adam<double>::Options options) { Adam<double>({w}, options); };
     CHECK_THROWS_WITH(sgd({.learning_rate = -0.5}),
-                      "[SGD] the learning rate must be a finite number from 0 on; -0.5 is not");
+                      "[SGD] the learning rate must be finite and at least 0; -0.5 is not");
     CHECK_THROWS_WITH(sgd({.learning_rate = nan}), contains("learning rate"));
     CHECK_THROWS_WITH(sgd({.momentum = -0.1}), contains("momentum must be"));
     CHECK_THROWS_WITH(sgd({.momentum = 0.9, .dampening = nan}), contains("dampening"));

@@ -251,8 +251,9 @@ TEST_CASE("Window::add: an invalid count throws an Error") {
     Window<double> window(sgd, {.max_norm = 1.0});
     for (const double count : {double(INFINITY), double(NAN), -1.0}) {
         const Loss<Array<double>> loss{sum(w), Array<double>({}, {count})};
-        CHECK_THROWS_WITH(window.add(loss),
-                          contains("is not a count that can divide a loss; pass a finite number from 0 on"));
+        CHECK_THROWS_WITH(
+            window.add(loss),
+            contains("is not a count that can divide a loss; pass a finite number of at least 0"));
     }
     window.add(Loss(w * 1e200));
     CHECK_THROWS_WITH(window.finish(),

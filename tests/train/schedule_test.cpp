@@ -26,15 +26,14 @@ TEST_CASE("Schedule: values at the start, the middle and the end are as given") 
 }
 
 TEST_CASE("Schedule: invalid arguments throw an Error") {
-    CHECK_THROWS_WITH(Schedule::constant(-1),
-                      "[constant] a rate must be a finite number from 0 on; -1 is not");
-    CHECK_THROWS_WITH(Schedule::step(0.1, 0), contains("[step] the number of updates must be from 1 on"));
+    CHECK_THROWS_WITH(Schedule::constant(-1), "[constant] a rate must be finite and at least 0; -1 is not");
+    CHECK_THROWS_WITH(Schedule::step(0.1, 0), contains("[step] the number of updates must be at least 1"));
     CHECK_THROWS_WITH(Schedule::step(0.1, 5, -1), contains("[step] the factor"));
     CHECK_THROWS_WITH(Schedule::cosine(0.1, -3), contains("[cosine] the number of updates"));
     CHECK_THROWS_WITH(Schedule::cosine(0.1, 3, -1), contains("[cosine] a rate"));
     CHECK_THROWS_WITH(Schedule::warm_up(0, Schedule::constant(1)), contains("[warm_up]"));
     CHECK_THROWS_WITH(Schedule::warm_up(3, Schedule::constant(1), 2), contains("[warm_up] the start"));
-    CHECK_THROWS_WITH(Schedule::constant(1).at(-1), contains("updates count from 0 on"));
+    CHECK_THROWS_WITH(Schedule::constant(1).at(-1), contains("the update must be at least 0; -1 is not"));
 }
 
 }  // namespace tally::test

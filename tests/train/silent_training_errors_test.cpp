@@ -31,10 +31,10 @@ TEST_CASE("sgd_step: a duplicate parameter or an invalid learning rate throws an
     sum(w + v).backward();
     CHECK_THROWS_WITH(
         sgd_step({w, v, w}, 0.1),
-        "[sgd_step] parameters 0 and 2 are one variable, which would be stepped twice; name it once");
+        "[sgd_step] parameters 0 and 2 are the same variable, which would be stepped twice; pass it once");
     for (const double rate : {-0.1, double(NAN), double(INFINITY)})
         CHECK_THROWS_WITH(sgd_step({w}, rate),
-                          contains("[sgd_step] the learning rate must be a finite number from 0 on; it is "));
+                          contains("[sgd_step] the learning rate must be finite and at least 0; it is "));
     CHECK(w.item() == 1);
     CHECK(v.item() == 1);
 }
@@ -43,15 +43,15 @@ TEST_CASE("Window, BatchNorm: invalid bounds, momentum and eps throw an Error") 
     const Tensor w = parameter({1.f});
     Sgd<float> sgd({w}, {.learning_rate = 1});
     const auto open = [&](const Window<float>::Options& options) { Window<float> window(sgd, options); };
-    CHECK_THROWS_WITH(open({.max_norm = -1}), "[window] max_norm must be from 0 on; -1 is not");
-    CHECK_THROWS_WITH(open({.max_value = NAN}), "[window] max_value must be from 0 on; nan is not");
+    CHECK_THROWS_WITH(open({.max_norm = -1}), "[window] max_norm must be at least 0; -1 is not");
+    CHECK_THROWS_WITH(open({.max_value = NAN}), "[window] max_value must be at least 0; nan is not");
     CHECK_NOTHROW(open({.max_norm = INFINITY, .max_value = 0}));
     for (const double momentum : {-0.1, 2., double(NAN)})
         CHECK_THROWS_WITH(BatchNorm<float>(3, 1e-5, momentum),
                           contains("[batch_norm] the momentum must be between 0 and 1; it is "));
     for (const double eps : {-1., double(NAN), double(INFINITY)})
         CHECK_THROWS_WITH(BatchNorm<float>(3, eps),
-                          contains("[batch_norm] eps must be a finite number from 0 on"));
+                          contains("[batch_norm] eps must be finite and at least 0"));
 }
 
 TEST_CASE("MovingAverage: an average that a window updates rejects other updates") {
@@ -100,7 +100,7 @@ TEST_CASE("Optimizer::step: a step while averages are swapped in throws an Error
         CHECK_THROWS_WITH(window.add(Loss(w * 2)), "[window] " + why);
         CHECK_THROWS_WITH(w.assign(Array<float>{7}),
                           contains("[assign] this parameter holds the numbers of a moving average"));
-        CHECK_THROWS_WITH(w.modify_value([](auto&) {}), contains("swap() would take the change away"));
+        CHECK_THROWS_WITH(w.modify_value([](auto&) {}), contains("swap() would undo the change"));
         MovingAverage<float> second({w}, {.decay = 0.5});
         CHECK_THROWS_WITH(second.swap(), "[average] " + why);
         CHECK(w.item() == 2);
