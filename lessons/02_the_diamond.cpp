@@ -103,9 +103,9 @@ struct TheDiamond {
         }
         note(refusal);
         note("Back through a product both factors are needed; then they are let go.");
-        check("the refusal names the operation",
-              refusal ==
-                  "[backward] through 'mul' a second time: its saved values are gone; run forward again");
+        check("the refusal names the operation", refusal ==
+                                                     "[backward] a backward pass has already used 'mul' and "
+                                                     "freed its saved values; run the forward pass again");
         show("a.grad", gradient(a));
         code(1);
         (2 * a * (2 * a) * (2 * a)).backward();  // the same d, computed again

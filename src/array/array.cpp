@@ -46,14 +46,14 @@ template <class S> Array<S> Array<S>::full(const Shape& shape, S value, Device d
 template <class S> void Array<S>::allocate_zeros() { *this = zeros(shape_, device_); }
 
 template <class S> std::span<const S> Array<S>::span() const& {
-    if (!storage_) throw Error("[span] this array has no memory: nothing was assigned to it");
+    if (!storage_) detail::fail_without_memory("span");
     if (device_ != Device::cpu)
         throw Error("[span] the array is on cuda; read it with to(Device::cpu) or to_vector()");
     return {data_, size()};
 }
 
 template <class S> std::vector<S> Array<S>::to_vector() const {
-    if (!storage_) throw Error("[to_vector] this array has no memory: nothing was assigned to it");
+    if (!storage_) detail::fail_without_memory("to_vector");
     std::vector<S> values(size());
     detail::device_copy::bytes(values.data(), Device::cpu, data_, device_, size() * sizeof(S));
     return values;
@@ -61,14 +61,14 @@ template <class S> std::vector<S> Array<S>::to_vector() const {
 
 template <class S> S Array<S>::item() const {
     if (size() != 1) throw Error("[item] requires exactly one element; the array is " + to_string(shape_));
-    if (!storage_) throw Error("[item] this array has no memory: nothing was assigned to it");
+    if (!storage_) detail::fail_without_memory("item");
     S value{};
     detail::device_copy::bytes(&value, Device::cpu, data_, device_, sizeof(S));
     return value;
 }
 
 template <class S> S* Array<S>::writable() & {
-    if (!storage_) throw Error("[writable] this array has no memory: nothing was assigned to it");
+    if (!storage_) detail::fail_without_memory("writable");
     if (memory::detail::ref_count(storage_) > 1) unshare();
     memory::detail::raise_version(storage_);
     return data_;

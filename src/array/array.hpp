@@ -223,7 +223,6 @@ template <class S> Array<S> ones_like(const Array<S>& x) {
 template <class S> Array<S> nans_like(const Array<S>& x) {
     return Array<S>::full(x.shape(), S(std::numeric_limits<double>::quiet_NaN()), x.device());
 }
-template <class S> Array<S> zeros_like(const Array<S>& x) { return Array<S>::zeros(x.shape(), x.device()); }
 
 template <class S> bool has_memory(const Array<S>& x) { return x.storage() != nullptr; }
 

@@ -17,8 +17,8 @@ namespace {
 
 using Strides = std::array<std::ptrdiff_t, max_rank>;  // of an operand, per axis of the output
 
-// In the forward pass, adjacent outputs of one sample (an index of axis 0) may read the same element; the
-// gradient sums them. Returns whether there are more than `longest_sequential_row`.
+// Returns whether more than `longest_sequential_row` adjacent outputs of one sample (one index of axis 0)
+// read the same element. The gradient of the element is then a sum over all these outputs.
 bool sums_long_rows(const Shape& out, const Strides& stride) {
     std::size_t row = 1;
     for (int axis = out.rank() - 1;

@@ -29,7 +29,7 @@ SlidingWindow plan_windows(const char* op, const Shape& x, std::int64_t tall, st
              std::to_string(padding));
     const std::int64_t height = x[2] + 2 * padding, width = x[3] + 2 * padding;
     if (tall > height || wide > width)
-        fail(window + " does not fit into images with padding of " + std::to_string(height) + " x " +
+        fail(window + " does not fit into the padded images of " + std::to_string(height) + " x " +
              std::to_string(width));
     const auto size = [](std::int64_t extent) { return static_cast<std::size_t>(extent); };
     return {size(x[2]),

@@ -13,8 +13,8 @@ void throw_locked(const char* call, const std::string& parameter) {
 
 void throw_average_not_writable(const char* call) {
     throw Error("[" + std::string(call) +
-                "] this parameter holds the numbers of a moving average, and swap() would take the change "
-                "away; swap() back first");
+                "] this parameter holds the numbers of a moving average, and swap() would undo the change; "
+                "swap() back first");
 }
 
 void throw_holds_average(const char* call, std::size_t parameter) {

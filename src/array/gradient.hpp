@@ -17,7 +17,7 @@ inline constexpr std::uint8_t first_write = 16;
 // A window sets the next two flags on the parameters whose gradients it accumulates.
 inline constexpr std::uint8_t locked = 2;              // only the window may modify, clear or step
 inline constexpr std::uint8_t backward_locked = 4;     // only the window may run backward() into it
-inline constexpr std::uint8_t dirty_for_window = 8;    // by a backward pass, since the window last checked
+inline constexpr std::uint8_t dirty_for_window = 8;    // a backward pass wrote after the last check
 inline constexpr std::uint8_t has_deferred_rows = 32;  // call flush_rows() before any access to the gradient
 inline constexpr std::uint8_t escaped = 64;  // a caller may hold a reference, so additions are not deferred
 inline constexpr std::uint8_t holds_average = 128;  // MovingAverage::swap() has replaced the value

@@ -70,14 +70,13 @@ namespace detail {
 // ---- functions that the engine requires of a value (value.hpp) ----
 
 template <Number T> T ones_like(const T&) { return T(1); }
-template <Number T> T zeros_like(const T&) { return T(0); }
 template <Number T> T nans_like(const T&) { return T(std::numeric_limits<double>::quiet_NaN()); }
 
 template <Number T> void reset(T&) {}
 
 template <Number T> bool same_shape_and_device(const T&, const T&) { return true; }
 
-template <Number T> std::string describe(const T&) { return "a number"; }
+template <Number T> std::string describe(const T&) { return "shape ()"; }
 
 template <Number T> bool is_scalar(const T&) { return true; }
 

@@ -107,8 +107,8 @@ Shape broadcast(const char* op, const Shape& a, const Shape& b) {
 }
 
 void fail_gradient_shape(const std::string& value, const std::string& gradient) {
-    throw Error("[gradient] a gradient must have the shape and device of its value; the value is " + value +
-                ", the gradient " + gradient);
+    throw Error("[gradient] a gradient must have the shape and device of its value; the value has " + value +
+                ", the gradient has " + gradient);
 }
 }  // namespace detail
 

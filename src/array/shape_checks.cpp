@@ -38,7 +38,7 @@ void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& targ
         prediction.size() == target.size()
             ? "write reshape(prediction, " + extents(target) + ")"
             : "if a target should repeat, write broadcast_to(target, " + extents(prediction) + ")";
-    throw Error(std::string("[") + op + "] prediction and target must have one shape; they are " +
+    throw Error(std::string("[") + op + "] prediction and target must have the same shape; they are " +
                 to_string(prediction) + " and " + to_string(target) + ": " + way_out);
 }
 
@@ -55,7 +55,7 @@ void require_cross_entropy_args(const Shape& logits, const Shape& labels, double
 
 void require_info_nce_args(const Shape& queries, const Shape& keys, double temperature) {
     if (queries.rank() != 2 || queries != keys)
-        throw Error("[info_nce] requires queries and keys of one shape (rows, width); they are " +
+        throw Error("[info_nce] requires queries and keys of the same shape (rows, width); they are " +
                     to_string(queries) + " and " + to_string(keys));
     if (!(temperature > 0 && std::isfinite(temperature)))
         throw Error("[info_nce] the temperature must be above 0 and finite; it is " + to_text(temperature));
@@ -100,7 +100,7 @@ Shape plan_stack(const std::vector<Shape>& parts, std::int64_t axis) {
     if (parts.empty()) throw Error("[stack] there is nothing to put together");
     for (const Shape& part : parts)
         if (part != parts[0])
-            throw Error("[stack] all must have one shape; they are " + to_string(parts[0]) + " and " +
+            throw Error("[stack] all must have the same shape; they are " + to_string(parts[0]) + " and " +
                         to_string(part));
     return unsqueezed("stack", parts[0], axis);
 }

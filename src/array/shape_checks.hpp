@@ -16,10 +16,10 @@ namespace tally::detail {
 void require_cross_entropy_args(const Shape& logits, const Shape& labels, double smoothing);
 void require_info_nce_args(const Shape& queries, const Shape& keys, double temperature);
 
-// Checks a dropout of x (items, ...) with probability p. The first item has the number `first`.
+// Checks a dropout of x (items, ...) with probability p. `first` is the index of the first item.
 void require_dropout_args(double p, std::uint64_t first, const Shape& x);
 
-// Checks a layer norm, and returns x as (rows, width, 1).
+// Checks a layer norm, and returns the extents of x as (rows, width, 1).
 ReduceAxes plan_layer_norm(const Shape& x, const Shape& gain, const Shape& bias, double eps);
 
 template <class Part> std::vector<Shape> shapes_of(const std::vector<Part>& parts) {

@@ -10,8 +10,8 @@ ReduceAxes plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias)
                     to_string(gain));
     const Shape features{x[1]};
     if (gain != features || bias != features)
-        throw Error("[batch_norm] gain, bias and statistics of " + to_string(x) + " must be " +
-                    to_string(features) + "; they are " + to_string(gain) + " and " + to_string(bias));
+        throw Error("batch_norm", "gain and bias, or mean and variance, for x ", x, " must have the shape ",
+                    features, "; they have ", gain, " and ", bias);
     return {static_cast<std::size_t>(x[0]), features.size(), stride_of(x, 1)};
 }
 

@@ -56,9 +56,9 @@ void BackwardPass::consume_queued_nodes() {
     }
 }
 
-void BackwardPass::throw_consumed(const Node* node) {
-    throw Error("[backward] through '" + std::string(node->op()) +
-                "' a second time: its saved values are gone; run forward again");
+void BackwardPass::throw_consumed(const char* call, const Node* node) {
+    throw Error(call, "a backward pass has already used '", node->op(),
+                "' and freed its saved values; run the forward pass again");
 }
 
 }  // namespace tally::detail

@@ -49,12 +49,12 @@ public:
         }
         if (state == State::queued) return true;
         if (state == State::constant) return false;
-        if (node->id > oldest_target_id_) throw_consumed(node);
+        if (node->id > oldest_target_id_) throw_consumed(oldest_target_id_ ? "grad" : "backward", node);
         return node->is_grad_target;
     }
     void run();  // returns when the queue is empty
 
-    [[noreturn]] static void throw_consumed(const Node* node);
+    [[noreturn]] static void throw_consumed(const char* call, const Node* node);
 
 private:
     void consume_queued_nodes();

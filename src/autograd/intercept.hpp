@@ -57,7 +57,7 @@ public:
     static Var<T> of(T&& v) {
         return Var<T>(new (pool::take(sizeof(CheckpointProxyNode))) CheckpointProxyNode(std::move(v)));
     }
-    const char* op() const override { return "inside of checkpoint"; }
+    const char* op() const override { return "checkpointed operation"; }
     void backward(BackwardPass&) override { throw_inside_checkpoint(); }
     void destroy(Node*&) override {
         this->~CheckpointProxyNode();

@@ -56,7 +56,7 @@ public:
     // Runs the backward function, then drops the inputs, the saved values and the pass's reference to this
     // node. If the backward function throws, the pass keeps its reference.
     virtual void backward(detail::BackwardPass&) = 0;
-    // Clears the leaf gradients that the backward function was the first to write before it threw.
+    // Clears the leaf gradients that a backward function created before it threw. Other gradients stay.
     virtual void rollback_gradients() {}
     virtual void release() {}  // drops inputs, saved values and, unless grad() returns it, the gradient
     // Frees this node. Inputs that no longer have a reference join the list `pending`.
@@ -68,7 +68,7 @@ public:
         Node* next_to_destroy;  // replaces the id after the last reference is dropped
     };
     std::uint32_t refs = 1;     // 1 for all handles together, 1 per node that uses this one, 1 while queued
-    std::uint32_t handles = 1;  // the last handle frees the value, unless a backward function saved it
+    std::uint32_t handles = 1;  // the last handle frees the value, unless it is saved for a backward function
     std::uint32_t thread_id;
     detail::State state;
     mutable std::uint8_t grad_flags = 0;  // bits of grad_flag (gradient.hpp)

@@ -28,12 +28,12 @@ template <class T> ValueInfo value_info(const T& x) {
         return {Shape(), sizeof x, nullptr, Device::cpu};
 }
 
-// An operation that has just been computed. The operands are not released yet, and `node` has no inputs yet.
+// An operation that has just run. Its operands are not released yet, and `node` may have no inputs yet.
 struct ForwardEvent {
     const char* op;                           // valid during the notification only
     const Node* node;                         // null if nothing was recorded
     detail::ValueInfo value;                  // the result
-    std::span<const detail::ValueInfo> kept;  // the values that the backward function saved
+    std::span<const detail::ValueInfo> kept;  // the values saved for the backward function
 };
 }  // namespace detail
 

@@ -37,7 +37,7 @@ template <class T> [[gnu::noinline]] Var<T> make_constant_result(const char* op,
     return Var<T>(std::move(value), State::constant);
 }
 
-// Drops the inputs. A dropped temporary frees its value, unless a backward function saved the value.
+// Drops the inputs. A dropped temporary frees its value, unless it is saved for a backward function.
 template <class T, class Inputs> [[gnu::always_inline]] inline void release_inputs(Inputs& inputs) {
     for_each_input(inputs, [](Var<T>& input) { void(Var<T>(std::move(input))); });
 }
@@ -47,7 +47,7 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> try_intercept(const Name& name, T& value,
                                                    const std::tuple<Saves...>& saves,
                                                    const Backward& backward, Inputs& inputs) {
-    // intercept() gets the address of a copy. So `value` need not be in memory: &value is only compared.
+    // intercept() gets the address of `computed`. So `value` can stay in registers: &value is only compared.
     T computed = std::move(value);
     const auto operands = nodes_of<T>(inputs);
     const auto saved = saved_refs(saves, &value, &computed);

@@ -76,6 +76,7 @@ public:
             detail::throw_no_such_input(input, count_);
         return inputs_[input] != nullptr;
     }
+    // Returns where to write an input's gradient, and marks it as written: write right after each call.
     [[gnu::always_inline]] Into<T> into(std::size_t input) const {
         if (!needs_grad(input)) detail::throw_gradient_not_needed(input);
         const Into<T> gradient = inputs_[input]->into();
@@ -83,7 +84,7 @@ public:
         return gradient;
     }
     detail::GradientRef<T> grad_ref(std::size_t input) const { return inputs_[input]->grad_ref(); }
-    // Adds a gradient that is already computed. An input without a gradient buffer shares that of `gradient`.
+    // Adds a computed gradient. An input without a gradient buffer shares the buffer of `gradient`.
     void add(std::size_t input, const T& gradient) const {
         if (!detail::has_memory(gradient)) detail::fail_without_memory("gradient");
         if (needs_grad(input) && !try_add(input, gradient))
@@ -163,7 +164,7 @@ public:
     Var detach() const { return Var(value(), detail::State::constant); }  // no gradient flows through it
     bool requires_grad() const { return node_ && node_->state != detail::State::constant; }
 
-    // ---- the gradient of a leaf ----
+    // ---- the gradient, and changes of a leaf in place ----
     bool has_grad() const { return node_ && node_->has_gradient(); }
     [[nodiscard]] const T& grad() const& {
         const detail::ValueNode<T>& node = checked("grad");
@@ -231,11 +232,11 @@ public:
     // ---- for the engine ----
     detail::ValueNode<T>* node() const { return node_; }
     // Returns whether this is the last handle of a result. An operation that takes this handle may then
-    // overwrite the value, unless a backward function saves it.
+    // overwrite the value, unless it is saved for a backward function.
     bool is_last_handle() const {
         return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->keeps_values;
     }
-    // Drops this handle. If `keep_ref`, returns the node with a reference. The last handle frees the value.
+    // Drops this handle; the last one frees the value. With `keep_ref`, returns a new reference, else null.
     [[gnu::always_inline]] detail::ValueNode<T>* into_node(bool keep_ref) && {
         detail::ValueNode<T>* node = std::exchange(node_, nullptr);
         if (--node->handles > 0) {
@@ -277,7 +278,7 @@ private:
         detail::ValueNode<T>& node = checked(call);
         require_own_thread(call, node);
         if (node.state == detail::State::consumed && node.id > oldest_target_id)
-            detail::BackwardPass::throw_consumed(&node);
+            detail::BackwardPass::throw_consumed(call, &node);
         if (node.state == detail::State::queued)
             throw Error(std::string("[") + call + "] a running backward() already uses the graph of this '" +
                         node.op() + "'; call " + call + "() outside that backward()");
@@ -287,11 +288,11 @@ private:
                         " depends on no parameter; was it made inside NoGrad, or detached?");
         if (seed && !detail::has_memory(*seed)) detail::fail_without_memory("seed");
         if (!seed && !detail::is_scalar(node.value))
-            throw Error(std::string("[") + call + "] needs a seed: the result is " +
-                        detail::describe(node.value) + ", and only a single element may go without");
+            throw Error(call, "needs a seed, because the result has ", detail::describe(node.value),
+                        "; only a result with one element needs none");
         if (seed && !detail::same_shape_and_device(*seed, node.value))
-            throw Error(std::string("[") + call + "] the seed is " + detail::describe(*seed) +
-                        ", the result " + detail::describe(node.value));
+            throw Error(call, "the seed has ", detail::describe(*seed), ", the result has ",
+                        detail::describe(node.value));
     }
     detail::ValueNode<T>& unlocked_node(const char* call) const {
         detail::ValueNode<T>& node = checked(call);
@@ -330,10 +331,9 @@ private:
             node.value = detail::nans_like(node.gradient);
         else
             free_grad();
-        throw Error(std::string("[") + call + "] the function left the parameter of " +
-                    detail::describe(node.gradient) + " without " +
-                    (of_value ? "a value: it is NaN now; assign() new numbers" : "its gradient") +
-                    "; write into the array, or replace it by one with memory");
+        throw Error(call, "the function left the parameter of ", detail::describe(node.gradient), " without ",
+                    of_value ? "a value, so it is NaN now; assign() new numbers, and " : "its gradient; ",
+                    "let the function write into the array or replace it by one with memory");
     }
 
     detail::ValueNode<T>* node_ = nullptr;

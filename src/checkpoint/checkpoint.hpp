@@ -125,7 +125,7 @@ private:
 
 // Makes the node of a result. An enclosing checkpointed function treats the result as an operation.
 template <class T> Var<T> make_result_node(T value, const Var<T>& node_handle, std::size_t which) {
-    if (context.interceptor) {  // no operands are needed, because the result is always recorded
+    if (context.interceptor) {  // without operands: operations inside have noted what they captured
         OpInfoOf<T> info("checkpoint", true, value, {}, {}, std::nullopt);
         if (!context.interceptor->on_operation(info)) return CheckpointProxyNode<T>::of(std::move(value));
     }

@@ -71,7 +71,7 @@ void CheckpointTrace::require_same_operation(const OpInfo& operation) {
     if (before.captured.values != captured.values)
         throw Error("[checkpoint] " + described() + "'" + op +
                     "' reads a parameter or constant that was given another value between forward and "
-                    "backward; give it one after backward()");
+                    "backward; assign the new value after backward()");
 }
 
 void CheckpointTrace::require_same_value(const OpInfo& operation) const {

@@ -129,7 +129,7 @@ public:
             const bool differs = log_.verified && detail::checksum(input) != checksum_of_input_;
             if (!detail::has_memory(input_->value)) input_->value = std::move(input);
             if (++input_->handles == 1) ++input_->refs;  // for the new handle x
-            const Var<T> x(input_), y = again(x);        // may throw that parameters were changed
+            const Var<T> x(input_), y = again(x);        // throws if parameters were changed
             if (differs)
                 throw Error("[revolve] the steps before step " + std::to_string(which_ + 1) +
                             " gave other values than the first time; a step must be a function of its input, "

@@ -31,7 +31,7 @@ namespace detail {
 // Identifies the values that a checkpointed function reads and that were computed outside.
 struct CapturedInputs {
     std::uint32_t versions = 0;  // the sum of the versions of the buffers
-    std::uint64_t values = 0;    // a checksum of the buffers and numbers of parameters and constants
+    std::uint64_t values = 0;  // of parameters and constants: a checksum of buffers' addresses and of numbers
 };
 
 // Holds a buffer, as a saved value does.

@@ -11,7 +11,7 @@
 
 namespace tally {
 
-// The purpose of a buffer. A forward value is `temporary` until a backward function saves it.
+// The purpose of a buffer. A forward value is `temporary` until it is saved for a backward function.
 enum class MemoryClass : std::uint8_t { parameter, gradient, saved, temporary };
 
 // Thrown if the device, or its budget, has too little memory.
@@ -38,7 +38,7 @@ struct Storage {
     std::atomic<std::uint32_t> replaced_by_thread;  // the thread that called mark_replaced()
     Device device;
     Storage* next_free;
-    // For CheckRules (check_rules.hpp): computed when a backward function first saves the buffer, on request.
+    // For CheckRules (check_rules.hpp): computed on request, when the buffer is first saved.
     std::uint64_t checksum;
     std::uint32_t checksum_version;
     std::atomic<bool> has_checksum;
@@ -83,7 +83,7 @@ inline void unref(Storage* storage) {
         return_to_cache(storage);
 }
 
-// A temporary buffer counts as `saved` while at least one backward function saves it.
+// A temporary buffer counts as `saved` while it is saved for at least one backward function.
 void on_first_save(Storage* storage, std::uint64_t ref_count_before);
 void on_last_unsave(Storage* storage);
 constexpr std::uint32_t saved_count_of(std::uint64_t ref_count) {
@@ -113,7 +113,7 @@ inline void raise_version(Storage* storage) {
 }
 
 // Call this after a parameter has moved to another buffer with a new value. Raises the version of the old
-// buffer, so that backward functions of this thread that saved the old value throw.
+// buffer, so that backward functions of this thread that need the old value throw.
 void mark_replaced(Storage* storage);
 // Returns whether another thread has called mark_replaced() and nothing else has changed since `version`.
 bool replaced_by_another_thread(const Storage* storage, std::uint32_t version);

@@ -39,7 +39,7 @@ public:
     // Draws the graph of a result in its current state, in the next lane.
     template <class T> void add(const Var<T>& loss, std::string lane = "") {
         if (loss.checked("picture").state == detail::State::consumed)
-            detail::BackwardPass::throw_consumed(loss.node());
+            detail::BackwardPass::throw_consumed("picture", loss.node());
         draw<T>(loss.node());
         box_of(loss.node()).role = detail::Diagram::Role::loss;
         ++losses_;

@@ -116,7 +116,7 @@ TEST_CASE("Array: a moved-from array has its shape and no memory") {
     CHECK(small.shape() == Shape{1000});
     CHECK(small.to_vector() == std::vector<float>(1000, 2.f));
     CHECK(big.storage() == nullptr);  // NOLINT: the test reads a moved-from array
-    CHECK_THROWS_WITH(big.span(), contains("[span] this array has no memory"));
+    CHECK_THROWS_WITH(big.span(), contains("[span] an array has no memory"));
     CHECK_THROWS_WITH(big.to(Device::cuda), contains("[to] an array has no memory"));
     CHECK(memory::in_use() == before - 64);  // the old buffer is freed
     big = small;
@@ -204,10 +204,12 @@ TEST_CASE("Array: throws Error when an argument is invalid") {
     CHECK_THROWS_WITH(Array<float>({2, 3}, {1, 2, 3}), "[array] 3 values do not fill the shape (2, 3)");
     CHECK_THROWS_WITH((Array<float>{1, 2}.item()), "[item] requires exactly one element; the array is (2)");
     Array<float> nothing;
-    CHECK_THROWS_WITH(nothing.span(), "[span] this array has no memory: nothing was assigned to it");
-    CHECK_THROWS_WITH(Array<float>().item(), "[item] this array has no memory: nothing was assigned to it");
-    CHECK_THROWS_WITH(Array<float>().to_vector(), contains("[to_vector] this array has no memory"));
-    CHECK_THROWS_WITH(nothing.writable(), contains("[writable] this array has no memory"));
+    CHECK_THROWS_WITH(nothing.span(),
+                      "[span] an array has no memory: nothing was assigned to it, or it was moved away");
+    CHECK_THROWS_WITH(Array<float>().item(),
+                      "[item] an array has no memory: nothing was assigned to it, or it was moved away");
+    CHECK_THROWS_WITH(Array<float>().to_vector(), contains("[to_vector] an array has no memory"));
+    CHECK_THROWS_WITH(nothing.writable(), contains("[writable] an array has no memory"));
     CHECK_THROWS_WITH((Array<float>{1, 2}.reshaped({3})), "[reshape] (2) has 2 elements, (3) has 3");
     CHECK_THROWS_WITH((Array<float>{1, 2}.slice_rows(1, 3)), "[slice] rows 1 to 3 are not within (2)");
     CHECK_THROWS_WITH((Array<float>{1, 2}.slice_rows(-1, 1)), "[slice] rows -1 to 1 are not within (2)");

@@ -103,7 +103,7 @@ TEST_CASE("hessian_vector: the product is exact for a quadratic form") {
         [](auto p) { return sum(p * p * 2) + sum(slice(p, 0, 0, 1) * slice(p, 0, 1, 2)); }, x, v);
     CHECK(product.to_vector() == std::vector<double>{4 * 3 - 1, 4 * -1 + 3});
     CHECK_THROWS_WITH(hessian_vector([](auto p) { return sum(p); }, x, Array<double>{1, 2, 3}),
-                      contains("shape (2), the gradient shape (3)"));
+                      contains("shape (2), the gradient has shape (3)"));
 }
 
 TEST_CASE("Var<Dual>: the gradient carries the second derivative") {

@@ -136,7 +136,7 @@ TEMPLATE_TEST_CASE("grad: returns gradients and leaves the gradients of leaves u
         CHECK(number(grad(below, {below})[0]) == 1);
         CHECK(number(grad(below, {w})[0]) == 3);
         CHECK(number(grad(x * w, value<T>(2), {w, x})[1]) == 8);
-        CHECK_THROWS_WITH(grad(inner, {below}), contains("a second time"));
+        CHECK_THROWS_WITH(grad(inner, {below}), contains("[grad] a backward pass has already used '"));
         const Var<T> v = parameter(value<T>(2));
         CHECK(number(grad(below * v, {v})[0]) == 12);  // although `below` is consumed
     }
@@ -183,9 +183,10 @@ TEMPLATE_TEST_CASE("backward: leaves and graph stay usable when a backward funct
         const Var<T> waiting = tanh(shared);
         const Var<T> y = fragile_square(shared, throws_after) + waiting;
         CHECK_THROWS_WITH(y.backward(), "the backward function failed");
-        CHECK_THROWS_WITH(y.backward(), contains("a second time"));
-        CHECK_THROWS_WITH(waiting.backward(), contains("a second time"));
-        CHECK_THROWS_WITH((waiting * 1).backward(), contains("a second time"));
+        CHECK_THROWS_WITH(y.backward(), contains("[backward] a backward pass has already used '"));
+        CHECK_THROWS_WITH(waiting.backward(), contains("[backward] a backward pass has already used '"));
+        CHECK_THROWS_WITH((waiting * 1).backward(),
+                          contains("[backward] a backward pass has already used '"));
     }
     CHECK(Node::live_count() == balance.nodes + 1);
     x.zero_grad();
@@ -202,7 +203,7 @@ TEMPLATE_TEST_CASE("backward: leaves stay usable when an observer throws", "", K
         if (std::string(visit.node.op()) == "mul_number") throw std::runtime_error("seen enough");
     }),
                       "seen enough");
-    CHECK_THROWS_WITH(inner.backward(), contains("through 'mul_number' a second time"));
+    CHECK_THROWS_WITH(inner.backward(), contains("has already used 'mul_number'"));
     CHECK_FALSE(x.has_grad());
     (x * 2).backward();
     CHECK(number(x.grad()) == 2);

@@ -42,15 +42,16 @@ TEST_CASE("operations: an Error has the operation and the shapes when shapes do 
                       "[matmul] batches of (2) and (3) do not broadcast: (2, 3, 4) x (3, 4, 2)");
     CHECK_THROWS_WITH(zeros({3, 2}) + zeros({4}), "[add] cannot broadcast (3, 2) with (4)");
     CHECK_THROWS_WITH(mse(zeros({4, 1}), zeros({4})),
-                      "[mse] prediction and target must have one shape; they are (4, 1) and (4): write "
+                      "[mse] prediction and target must have the same shape; they are (4, 1) and (4): write "
                       "reshape(prediction, {4})");
     CHECK_THROWS_WITH(
         mse(zeros({3}), zeros({})),
-        "[mse] prediction and target must have one shape; they are (3) and (): if a target should "
+        "[mse] prediction and target must have the same shape; they are (3) and (): if a target should "
         "repeat, write broadcast_to(target, {3})");
-    CHECK_THROWS_WITH(binary_cross_entropy(zeros({2, 3}), zeros({3})),
-                      "[binary_cross_entropy] prediction and target must have one shape; they are (2, 3) and "
-                      "(3): if a target should repeat, write broadcast_to(target, {2, 3})");
+    CHECK_THROWS_WITH(
+        binary_cross_entropy(zeros({2, 3}), zeros({3})),
+        "[binary_cross_entropy] prediction and target must have the same shape; they are (2, 3) and "
+        "(3): if a target should repeat, write broadcast_to(target, {2, 3})");
     CHECK_THROWS_WITH(
         cross_entropy(zeros({2, 3}), Array<std::int32_t>({2, 1}, {0, 1})),
         "[cross_entropy] requires logits (rows, classes) and labels (rows); they are (2, 3) and "
@@ -124,16 +125,18 @@ TEST_CASE("split, rows, cross_entropy: throw Error when parts, indices or labels
 
 TEST_CASE("backward: throws Error when a seed or a parameter is missing") {
     const Tensor w = zeros({2, 3});
-    CHECK_THROWS_WITH(
-        (w * 2).backward(),
-        "[backward] needs a seed: the result is shape (2, 3), and only a single element may go without");
+    CHECK_THROWS_WITH((w * 2).backward(),
+                      "[backward] needs a seed, because the result has shape (2, 3); only a result with one "
+                      "element needs none");
     CHECK_THROWS_WITH(w.backward(), contains("[backward] needs a seed"));
+    CHECK_THROWS_WITH(Var<double>(2.0).backward(),
+                      contains("this value of shape () depends on no parameter"));
     CHECK_THROWS_WITH(sum(slice(w, 0, 0, 0), {1}).backward(),
-                      contains("needs a seed: the result is shape (0)"));
+                      contains("needs a seed, because the result has shape (0)"));
     CHECK_THROWS_WITH(Tensor(Array<float>({1}, {1})).backward(),
                       "[backward] nothing to differentiate: this value of shape (1) depends on no parameter; "
                       "was it made inside NoGrad, or detached?");
-    CHECK_THROWS_WITH(grad(w * 2, {w}), contains("[grad] needs a seed: the result is shape (2, 3)"));
+    CHECK_THROWS_WITH(grad(w * 2, {w}), contains("[grad] needs a seed, because the result has shape (2, 3)"));
     CHECK_NOTHROW((w * 2).backward(Array<float>::zeros({2, 3})));
     CHECK_NOTHROW(reshape(slice(slice(w, 0, 0, 1), 1, 0, 1), {1, 1, 1}).backward());
 }
@@ -184,7 +187,7 @@ TEST_CASE("Var: a parameter rejects a value or a seed of another shape") {
     const Array<float> taken = std::move(gone);
     CHECK_THROWS_WITH((other * 2).backward(gone), contains("[seed] an array has no memory"));
     CHECK_THROWS_WITH(grad(other * 2, Array<float>({1.0f}), {other}),
-                      contains("[grad] the seed is shape (1)"));
+                      contains("[grad] the seed has shape (1)"));
 }
 
 TEST_CASE("sgd_step: throws Error for results and constants") {

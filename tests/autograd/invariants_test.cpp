@@ -281,11 +281,11 @@ TEST_CASE("invariant 5: a gradient of another shape throws Error with both shape
         w);
     CHECK_THROWS_WITH(
         sum(y).backward(),
-        "[gradient] a gradient must have the shape and device of its value; the value is shape (3), the "
-        "gradient shape (3, 1)");
+        "[gradient] a gradient must have the shape and device of its value; the value has shape (3), "
+        "the gradient has shape (3, 1)");
     CHECK_FALSE(w.has_grad());
     CHECK_THROWS_WITH((w * 2).backward(Array<float>({2}, {1, 1})),
-                      "[backward] the seed is shape (2), the result shape (3)");
+                      "[backward] the seed has shape (2), the result has shape (3)");
 }
 
 TEST_CASE("invariant 5: gradients have the shape of their values for every broadcast") {
@@ -309,11 +309,14 @@ TEST_CASE("invariant 7: a second backward pass throws Error with the operation")
     const Tensor loss = mean(hidden);
     loss.backward();
     CHECK(message_of([&] { loss.backward(); }) ==
-          "[backward] through 'mean' a second time: its saved values are gone; run forward again");
+          "[backward] a backward pass has already used 'mean' and freed its saved values; run the forward "
+          "pass again");
     CHECK(message_of([&] { sum(hidden).backward(); }) ==
-          "[backward] through 'matmul' a second time: its saved values are gone; run forward again");
+          "[backward] a backward pass has already used 'matmul' and freed its saved values; run the forward "
+          "pass again");
     CHECK(message_of([&] { grad(loss, {w}); }) ==
-          "[backward] through 'mean' a second time: its saved values are gone; run forward again");
+          "[grad] a backward pass has already used 'mean' and freed its saved values; run the forward "
+          "pass again");
     CHECK_FALSE(loss.has_grad());  // the pass did not begin
     const Array<float> once = w.grad();
     mean(matmul(w, w)).backward();

@@ -127,12 +127,11 @@ TEST_CASE("losses: throw Error when smoothing, shapes or temperature are invalid
                    cross_entropy(x, Array<std::int32_t>({2}, {0, 1}), {.smoothing = 1.5});
                }),
                contains("[cross_entropy] the smoothing must be between 0 and 1; it is 1.5"));
-    CHECK_THAT(
-        message_of([&] {
-            info_nce(x, numbers({2, 1}, {1, 2}));
-        }),
-        contains(
-            "[info_nce] requires queries and keys of one shape (rows, width); they are (2, 2) and (2, 1)"));
+    CHECK_THAT(message_of([&] {
+                   info_nce(x, numbers({2, 1}, {1, 2}));
+               }),
+               contains("[info_nce] requires queries and keys of the same shape (rows, width); they are (2, "
+                        "2) and (2, 1)"));
     CHECK_THAT(message_of([&] { info_nce(x, x, 0); }),
                contains("[info_nce] the temperature must be above 0"));
     CHECK(info_nce(x, x).count.item() == 2);
@@ -197,11 +196,11 @@ TEST_CASE("batch_norm: throws Error when the variance is undefined or the number
         message_of([&] { batch_norm(x, two, two); }) ==
         "[batch_norm] x (1, 2) has one value per feature, which has no variance; use a larger batch, or pass "
         "running statistics for evaluation");
-    CHECK_THAT(
-        message_of([&] {
-            batch_norm(numbers({2, 2}, {1, 2, 3, 4}), two, one);
-        }),
-        contains("[batch_norm] gain, bias and statistics of (2, 2) must be (2); they are (2) and (1)"));
+    CHECK_THAT(message_of([&] {
+                   batch_norm(numbers({2, 2}, {1, 2, 3, 4}), two, one);
+               }),
+               contains("[batch_norm] gain and bias, or mean and variance, for x (2, 2) must have the shape "
+                        "(2); they have (2) and (1)"));
     CHECK_THAT(message_of([&] { batch_norm(x, two, two, RunningStatistics<double>(3)); }),
                contains("must be (2); they are (3) and (3)"));
     CHECK_THAT(message_of([&] { batch_norm(two, two, two); }),
@@ -241,8 +240,7 @@ TEST_CASE("conv2d: throws Error when the operands do not fit") {
           "kernel width); they are (1, 2, 3, 3) and (1, 1, 2, 2)");
     CHECK(message_of([&] {
               conv2d(x, constant(Array<double>::zeros({1, 2, 6, 6})), 1, 1);
-          }) ==
-          "[conv2d] a window of 6 x 6 does not fit into images with padding of 5 x 5; x is (1, 2, 3, 3)");
+          }) == "[conv2d] a window of 6 x 6 does not fit into the padded images of 5 x 5; x is (1, 2, 3, 3)");
     CHECK_THAT(message_of([&] { conv2d(x, w, 0); }), contains("the stride must be at least 1, not 0"));
     CHECK_THAT(message_of([&] { conv2d(x, w, 1, -1); }),
                contains("the padding must be between 0 and 2147483647, not -1"));
@@ -270,7 +268,7 @@ TEST_CASE("conv2d, max_pool2d: throw Error with the operands when windows or pad
         CHECK(max_pool2d(x, 2, far).shape() == Shape{1, 2, 1, 1});
         CHECK_THAT(message_of([&] { max_pool2d(x, far); }),
                    contains("a window of " + std::to_string(far) + " x ") &&
-                       contains("does not fit into images with padding of 3 x 3; x is (1, 2, 3, 3)"));
+                       contains("does not fit into the padded images of 3 x 3; x is (1, 2, 3, 3)"));
     }
     CHECK_THAT(
         message_of([&] { conv2d(x, w, 1, (std::int64_t{1} << 31) - 1); }),

@@ -41,6 +41,6 @@ TEST_CASE("sgd_step: all handles of a parameter see the step") {
 TEST_CASE("add_scaled: throws Error when the gradient has another shape") {
     Array<float> x{1, 2};
     CHECK_THROWS_WITH(add_scaled(x, 1, Array<float>{1, 2, 3}),
-                      contains("the value is shape (2), the gradient shape (3)"));
+                      contains("the value has shape (2), the gradient has shape (3)"));
     CHECK(x.to_vector() == std::vector<float>{1, 2});
 }

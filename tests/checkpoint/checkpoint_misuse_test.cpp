@@ -294,7 +294,8 @@ namespace {
 using A = Array<double>;
 
 const std::string other_value =
-    "' reads a parameter or constant that was given another value between forward and backward; give it one "
+    "' reads a parameter or constant that was given another value between forward and backward; assign the "
+    "new value "
     "after backward()";
 
 A two(double first, double second) { return A({2}, {first, second}, here()); }

@@ -1,4 +1,4 @@
-// dropout() draws a mask from each item's number in the full batch, so that micro-batches do not change it.
+// dropout() draws a mask from each item's index in the full batch, so that micro-batches do not change it.
 #pragma once
 
 #include <cmath>
@@ -13,8 +13,8 @@
 namespace tally {
 
 namespace detail {
-// Selects the masks of one layer. `first` is the number of the first item, so that a micro-batch gets the
-// masks that its items have in the full batch.
+// Selects the masks of one layer. `first` is the index of the first item in the full batch, so that a
+// micro-batch gets the masks that its items have there.
 struct DropoutSeed {
     std::uint64_t seed = 0, layer = 0, first = 0;
 };

@@ -23,7 +23,7 @@ template <FixedName Name, class S> Var<Array<S>> record_reshape(Var<Array<S>> x,
 }
 }  // namespace detail
 
-// Changes the shape. The result shares the buffer of x. The first gradient written to x shares that of dy.
+// Changes the shape. The result shares the buffer of x. The first gradient of x shares the buffer of dy.
 template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
     return detail::record_reshape<"reshape">(std::move(x), shape);
 }
@@ -151,7 +151,7 @@ template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::i
         std::move(parts));
 }
 
-// Joins arrays of one shape along a new axis.
+// Joins arrays of the same shape along a new axis.
 template <class S> Var<Array<S>> stack(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
     const Shape each = detail::plan_stack(detail::shapes_of(parts), axis);
     for (Var<Array<S>>& part : parts) part = reshape(std::move(part), each);
