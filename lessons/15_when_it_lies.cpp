@@ -23,7 +23,7 @@ struct WhenItLies {
             if (k == 0) code(2);
             const auto part = batch_norm(x_micro[k], gain, bias, 0.0);
             (mean(t_micro[k] * part.y) / n).backward();
-            own.push_back(part.batch), after.push_back(gain.grad().item());
+            own.push_back(part.statistics), after.push_back(gain.grad().item());
         }
         show("x", as_words(some_values, 0, items));
         show("targets t", as_words(some_targets, 0, items));
@@ -54,9 +54,9 @@ struct WhenItLies {
         const auto normed = batch_norm(x, gain, bias, 0.0);
         mean(t * normed.y).backward();
         const double full = double(gain.grad().item());
-        of.row(as_words(some_values, 0, items), normed.batch.mean, normed.batch.variance, full);
+        of.row(as_words(some_values, 0, items), normed.statistics.mean, normed.statistics.variance, full);
         RunningStatistics<real>::Batch of_all;
-        std::vector<real> moments{normed.batch.mean.item(), normed.batch.variance.item()};
+        std::vector<real> moments{normed.statistics.mean.item(), normed.statistics.variance.item()};
         for (std::size_t k = 0; k < n; ++k) {
             of_all = of_all.pooled_with(own[k]);
             moments.insert(moments.end(), {own[k].mean.item(), own[k].variance.item()});

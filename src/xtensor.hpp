@@ -112,7 +112,7 @@ template <class S, class E> void accumulate_into(Into<Array<S>> into, const xt::
     if (!(shape == into.dst.shape()))
         detail::fail_gradient_shape(detail::describe(into.dst), "shape " + to_string(shape));
     detail::require_on_cpu("accumulate_into", shape, into.dst.device());
-    auto place = detail::xtensor_over(detail::output_buffer(into).dst, shape);
+    auto place = detail::xtensor_over(detail::grad_buffer(into).dst, shape);
     if (into.how == Write::set)
         xt::noalias(place) = detail::made_of<S>(expression.derived_cast());
     else

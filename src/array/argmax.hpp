@@ -11,10 +11,10 @@ namespace tally {
 // Returns the index of the first largest element along the axis. NaN counts as the largest.
 template <class S>
 Array<std::int32_t> argmax(const Array<S>& x, std::int64_t axis, const detail::ReduceOptions& options = {}) {
-    const auto r = detail::reduction("argmax", x.shape(), {axis}, options.keepdims);
+    const auto r = detail::plan_reduction("argmax", x.shape(), {axis}, options.keepdims);
     detail::require_nonempty_reduction("argmax", r, x.shape());
     auto y = Array<std::int32_t>::empty(r.shape, x.device());
-    if (y.size()) detail::kernels_for("argmax", x).argmax(x.data(), y.raw(), r.fold);
+    if (y.size()) detail::kernels_for("argmax", x).argmax(x.data(), y.raw(), r.dims);
     return y;
 }
 

@@ -265,7 +265,7 @@ template <class S> bool same_shape_and_device(const Array<S>& a, const Array<S>&
 std::string describe(const Shape& shape, Device device);
 template <class S> std::string describe(const Array<S>& x) { return describe(x.shape(), x.device()); }
 
-template <class S> bool is_scalar(const Array<S>& x) { return x.size() == 1; }
+template <class S> bool has_one_element(const Array<S>& x) { return x.size() == 1; }
 
 template <class S> const Shape& shape_of(const Array<S>& x) { return x.shape(); }
 
@@ -298,7 +298,7 @@ const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&..
 inline constinit thread_local bool zero_output_buffers = false;
 
 // Returns the memory to write a gradient to. The gradient already has the shape and device of its value.
-template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Array<S>> into) {
+template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Array<S>> into) {
     if (into.how == Write::set &&
         (!into.dst.storage() || memory::detail::ref_count(into.dst.storage()) > 1)) {
         into.dst.reset();
@@ -311,11 +311,10 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Ar
 }
 // Returns the output buffer for a gradient with as many elements as dy. With can_reuse_dy, dx takes over the
 // buffer of dy if that buffer is not shared and dx has no memory yet, so call dy.data() first.
-template <class S> [[gnu::always_inline]] inline Into<S[]> output_buffer(Into<Array<S>> dx,
-                                                                         const Array<S>& dy,
-                                                                         bool can_reuse_dy) {
+template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Array<S>> dx, const Array<S>& dy,
+                                                                       bool can_reuse_dy) {
     if (!can_reuse_dy || dx.how == Write::add || dx.dst.storage() || !can_be_overwritten(dy))
-        return output_buffer(dx);
+        return grad_buffer(dx);
     dx.dst.take_over(const_cast<Array<S>&>(dy));  // allowed, because the node of dy does not read it again
     return {dx.dst.raw(), Write::set};
 }
@@ -328,7 +327,7 @@ template <class S>
         into.dst.share(gradient);
     else
         detail::kernels_for<S>("accumulate", gradient)
-            .add_scaled(S(1), gradient.data(), detail::output_buffer(into), gradient.size());
+            .add_scaled(S(1), gradient.data(), detail::grad_buffer(into), gradient.size());
 }
 
 // Computes x += factor * y in place.
@@ -392,7 +391,7 @@ template <detail::UnaryFunctor F, class S> void map_back(const F& f, const Array
     const S *const dy_data = dy.data(), *const saved_data = kept.data();
     detail::kernels<S>(dy.device())
         .map_back[detail::slot<F, detail::UnaryOps>](&f, dy_data, saved_data,
-                                                     detail::output_buffer(dx, dy, can_reuse_dy), dy.size());
+                                                     detail::grad_buffer(dx, dy, can_reuse_dy), dy.size());
 }
 
 template <detail::BinaryFunctor F, class S> Array<S> zip(const F& f, const Array<S>& a, const Array<S>& b) {
@@ -430,7 +429,7 @@ template <detail::BinaryFunctor F, class S> void zip_back_a(const F& f, const Ar
     detail::kernels<S>(dy.device())
         .zip_back_a[detail::slot<F, detail::BinaryOps>](
             &f, index, dy_data, a.data(), b.data(), y.data(),
-            detail::output_buffer(da, dy, can_reuse_dy && detail::is_contiguous(index)));
+            detail::grad_buffer(da, dy, can_reuse_dy && detail::is_contiguous(index)));
 }
 
 template <detail::BinaryFunctor F, class S> void zip_back_b(const F& f, const Array<S>& dy, const Array<S>& a,
@@ -443,7 +442,7 @@ template <detail::BinaryFunctor F, class S> void zip_back_b(const F& f, const Ar
     detail::kernels<S>(dy.device())
         .zip_back_b[detail::slot<F, detail::BinaryOps>](
             &f, index, dy_data, a.data(), b.data(), y.data(),
-            detail::output_buffer(db, dy, can_reuse_dy && detail::is_contiguous(index)));
+            detail::grad_buffer(db, dy, can_reuse_dy && detail::is_contiguous(index)));
 }
 
 }  // namespace functor

@@ -93,7 +93,7 @@ std::array<bool, max_rank> named_axes(const char* op, const Shape& shape, const 
 
 }  // namespace
 
-ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
+ReductionPlan plan_reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims) {
     if (axes.empty() && !keepdims)
         return {{1, shape.size(), 1, shape.size() <= longest_sequential_sum}, {}, {}};
     std::array<bool, max_rank> reduced = named_axes(op, shape, axes);
@@ -112,18 +112,18 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
             extents.push_back(1);
         const auto extent = static_cast<std::size_t>(shape.begin()[axis]);
         if (reduced[at])
-            r.fold.reduced *= extent;
+            r.dims.reduced *= extent;
         else if (reduced_axes.empty())
-            r.fold.outer *= extent;
+            r.dims.outer *= extent;
         else
-            r.fold.inner *= extent;
+            r.dims.inner *= extent;
     }
     r.shape = Shape(extents);
-    r.fold.in_order =
-        reduced[0] && r.fold.reduced <= longest_sequential_sum;   // longer sums are split in halves
+    r.dims.in_order =
+        reduced[0] && r.dims.reduced <= longest_sequential_sum;   // longer sums are split in halves
     if (alternations > 2 || (alternations == 2 && reduced[0])) {  // the reduced axes are not adjacent
-        r.fold.outer *= r.fold.inner;
-        r.fold.inner = 1;
+        r.dims.outer *= r.dims.inner;
+        r.dims.inner = 1;
         r.order = kept;
         r.order.insert(r.order.end(), reduced_axes.begin(), reduced_axes.end());
     }
@@ -131,16 +131,16 @@ ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bo
 }
 
 void require_nonempty_reduction(const char* op, const ReductionPlan& plan, const Shape& shape) {
-    if (plan.fold.reduced == 0 && plan.shape.size() > 0)
+    if (plan.dims.reduced == 0 && plan.shape.size() > 0)
         throw Error(std::string("[") + op + "] an empty set has no largest element: " + to_string(shape));
 }
 
-ReduceAxes split_at_axis(const char* op, const Shape& shape, std::int64_t axis) {
+ReduceDims split_at_axis(const char* op, const Shape& shape, std::int64_t axis) {
     const int middle = checked_axis(op, axis, shape);
-    ReduceAxes fold{1, static_cast<std::size_t>(shape.begin()[middle]), 1};
-    for (int a = 0; a < middle; ++a) fold.outer *= static_cast<std::size_t>(shape.begin()[a]);
-    for (int a = middle + 1; a < shape.rank(); ++a) fold.inner *= static_cast<std::size_t>(shape.begin()[a]);
-    return fold;
+    ReduceDims dims{1, static_cast<std::size_t>(shape.begin()[middle]), 1};
+    for (int a = 0; a < middle; ++a) dims.outer *= static_cast<std::size_t>(shape.begin()[a]);
+    for (int a = middle + 1; a < shape.rank(); ++a) dims.inner *= static_cast<std::size_t>(shape.begin()[a]);
+    return dims;
 }
 
 Shape unsqueezed(const char* op, const Shape& shape, std::int64_t axis) {

@@ -15,19 +15,19 @@ template <class S> class Array;
 
 namespace detail {
 struct ReductionPlan {
-    ReduceAxes fold;  // the sizes before, of and after the reduced axes, in the order below
+    ReduceDims dims;  // the sizes before, of and after the reduced axes, in the order below
     Shape shape;      // of the result
     Axes order;       // permute by this first, so that the reduced axes are adjacent; empty: they are already
 };
 
 // Plans a reduction over `axes`; no axes means all axes.
-ReductionPlan reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims);
+ReductionPlan plan_reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims);
 
 // Throws Error if a result would be the largest element of an empty set.
 void require_nonempty_reduction(const char* op, const ReductionPlan& plan, const Shape& shape);
 
 // Returns the sizes before the axis, of the axis and after it.
-ReduceAxes split_at_axis(const char* op, const Shape& shape, std::int64_t axis);
+ReduceDims split_at_axis(const char* op, const Shape& shape, std::int64_t axis);
 
 // Inserts an axis of extent 1 at the position `axis`.
 Shape unsqueezed(const char* op, const Shape& shape, std::int64_t axis);

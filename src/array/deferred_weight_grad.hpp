@@ -62,7 +62,7 @@ template <class S, class To> void accumulate_weight_grad(const Product& p, const
     if constexpr (std::is_floating_point_v<S>)
         if (deferring_rows) [[unlikely]]
             if (defer_rows(p, a, b, to.grad_ref(input))) return;
-    multiply(p, a, b, output_buffer(to.into(input)));
+    multiply(p, a, b, grad_buffer(to.into(input)));
 }
 
 }  // namespace tally::detail

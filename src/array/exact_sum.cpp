@@ -19,7 +19,7 @@ constexpr std::int64_t digit_base = std::int64_t{1} << digit_bits;
 constexpr std::int64_t positive_infinity = 1, negative_infinity = std::int64_t{1} << 21,
                        not_negative_zero = std::int64_t{1} << 42, count_mask = (std::int64_t{1} << 21) - 1;
 
-// IEEE 754: a number is fraction * 2^exponent * the smallest positive number. fraction() adds the leading 1.
+// IEEE 754: a number is fraction * 2^exponent * the smallest positive number. significand() adds the leading 1.
 template <class S> struct Format {
     using Word = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
     static constexpr int mantissa_bits = std::numeric_limits<S>::digits - 1;
@@ -27,12 +27,12 @@ template <class S> struct Format {
                           infinity = std::bit_cast<Word>(std::numeric_limits<S>::infinity());
 
     static Word bits(S x) { return std::bit_cast<Word>(x); }
-    static Word finite(Word magnitude) { return magnitude < infinity ? magnitude : Word{0}; }
+    static Word zero_unless_finite(Word magnitude) { return magnitude < infinity ? magnitude : Word{0}; }
     static int exponent(Word magnitude) {
         const auto biased = static_cast<int>(magnitude >> mantissa_bits);
         return biased - (biased > 0);
     }
-    static std::uint64_t fraction(Word magnitude) {
+    static std::uint64_t significand(Word magnitude) {
         return (magnitude & (leading - 1)) | (magnitude >= leading ? leading : 0);
     }
 };
@@ -141,7 +141,7 @@ template <class S> detail::ExactRange detail::ExactSum<S>::range_of(std::span<co
         const Word bits = F::bits(x), magnitude = bits & ~F::sign;
         smallest_nonzero_minus_1 =
             std::min<Word>(smallest_nonzero_minus_1, magnitude - 1);  // 0 wraps around to the largest word
-        largest_finite = std::max(largest_finite, F::finite(magnitude));
+        largest_finite = std::max(largest_finite, F::zero_unless_finite(magnitude));
         largest = std::max(largest, magnitude);
         difference_from_negative_zero = std::min<Word>(difference_from_negative_zero, bits ^ F::sign);
     }
@@ -194,8 +194,8 @@ template <class S> void detail::ExactSum<S>::add_digits(std::span<const S> summa
         const std::size_t count = std::min(block_size, summand.size() - from);
         std::int64_t highest = 0;
         for (std::size_t i = 0; i < count; ++i) {
-            const auto bits = F::bits(summand[from + i]), magnitude = F::finite(bits & ~F::sign);
-            fractions[i] = F::fraction(magnitude);
+            const auto bits = F::bits(summand[from + i]), magnitude = F::zero_unless_finite(bits & ~F::sign);
+            fractions[i] = F::significand(magnitude);
             exponents[i] = F::exponent(magnitude);
             signs[i] = bits & F::sign ? -1 : 0;
             highest = std::max(highest, exponents[i] + F::mantissa_bits);

@@ -39,7 +39,7 @@ struct TransposeOptions {
     bool transpose_a = false, transpose_b = false;
 };
 
-// Any arithmetic type. Overloads with it are deleted, so that calls such as sum(x, 0, true) do not compile.
+// Any arithmetic type. Some overloads with it are deleted, so that calls such as sum(x, 0, true) do not compile.
 template <class B>
 concept Arithmetic = std::is_arithmetic_v<B>;
 }  // namespace detail

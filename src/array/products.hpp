@@ -23,7 +23,8 @@ struct ProductPlan {
 ProductPlan plan_product(const char* op, const Shape& a, const Shape& b, const TransposeOptions& options);
 
 template <class S> void multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
-    if (!try_cached_transpose(p, a, b, c)) kernels_for("matmul", a, b).matmul(p, a.data(), b.data(), c);
+    if (!try_multiply_by_cached_transpose(p, a, b, c))
+        kernels_for("matmul", a, b).matmul(p, a.data(), b.data(), c);
 }
 
 // The products for the gradients of A and B. The gradient of a transposed operand is stored transposed.
@@ -39,9 +40,9 @@ inline Product product_for_b(const Product& p) {
 // Runs one product for each member of a batch. `batch` numbers the matrices of A, B and C in the forward
 // product. indices_of(i_A, i_B, i_C) returns the indices of this product's two factors and of its result: for
 // dA = dy * transposed B it returns {i_C, i_B, i_A}.
-template <class S, class MatrixIndices> void multiply_each(const StridedIndex<2>& batch, const Product& p,
-                                                           const Array<S>& a, const Array<S>& b, Into<S[]> c,
-                                                           MatrixIndices indices_of) {
+template <class S, class IndicesOf> void multiply_each(const StridedIndex<2>& batch, const Product& p,
+                                                       const Array<S>& a, const Array<S>& b, Into<S[]> c,
+                                                       IndicesOf indices_of) {
     const Kernels<S>& kernel = kernels_for("matmul", a, b);
     std::array<std::size_t, max_rank> index{};
     std::ptrdiff_t at_a = 0, at_b = 0;
@@ -64,8 +65,8 @@ template <class S, class MatrixIndices> void multiply_each(const StridedIndex<2>
 // Returns the output buffer for the gradient of a batch of matrices. If several members of the batch use the
 // same matrix, the buffer is set to 0, so that each member can add.
 template <class S>
-Into<S[]> summed_output_buffer(Into<Array<S>> into, std::size_t members, std::size_t matrices) {
-    const Into<S[]> d = output_buffer(into);
+Into<S[]> summed_grad_buffer(Into<Array<S>> into, std::size_t members, std::size_t matrices) {
+    const Into<S[]> d = grad_buffer(into);
     if (d.how == Write::add || members == matrices) return d;
     kernels_for("matmul", into.dst).fill(S(0), d.dst, into.dst.size());
     return {d.dst, Write::add};

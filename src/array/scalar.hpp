@@ -78,7 +78,7 @@ template <Number T> bool same_shape_and_device(const T&, const T&) { return true
 
 template <Number T> std::string describe(const T&) { return "shape ()"; }
 
-template <Number T> bool is_scalar(const T&) { return true; }
+template <Number T> bool has_one_element(const T&) { return true; }
 
 template <Number T> const Shape& shape_of(const T&) {
     static const Shape no_axes;

@@ -72,7 +72,7 @@ void require_dropout_args(double p, std::uint64_t first, const Shape& x) {
                     "must not exceed 2^32; the first item is ", first, ", x is ", x);
 }
 
-ReduceAxes plan_layer_norm(const Shape& x, const Shape& gain, const Shape& bias, double eps) {
+ReduceDims plan_layer_norm(const Shape& x, const Shape& gain, const Shape& bias, double eps) {
     if (x.rank() == 0) throw Error("[layer_norm] a single number has no row to normalise");
     const Shape row{x[x.rank() - 1]};
     if (gain != row || bias != row)

@@ -20,7 +20,7 @@ void require_info_nce_args(const Shape& queries, const Shape& keys, double tempe
 void require_dropout_args(double p, std::uint64_t first, const Shape& x);
 
 // Checks a layer norm, and returns the extents of x as (rows, width, 1).
-ReduceAxes plan_layer_norm(const Shape& x, const Shape& gain, const Shape& bias, double eps);
+ReduceDims plan_layer_norm(const Shape& x, const Shape& gain, const Shape& bias, double eps);
 
 template <class Part> std::vector<Shape> shapes_of(const std::vector<Part>& parts) {
     std::vector<Shape> shapes;

@@ -4,7 +4,7 @@
 
 namespace tally::detail {
 
-ReduceAxes plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias) {
+ReduceDims plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias) {
     if (x.rank() < 2)
         throw Error("[batch_norm] requires (items, features, ...); x is " + to_string(x) + ", gain " +
                     to_string(gain));

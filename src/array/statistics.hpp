@@ -15,7 +15,7 @@ namespace tally {
 namespace detail {
 // Returns the extents of x (items, features, ...) as (items, features, rest). Throws Error unless `gain` and
 // `bias`, or mean and variance in their place, have one number for each feature.
-ReduceAxes plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias);
+ReduceDims plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias);
 
 template <class S> Array<S> times(double factor, const Array<S>& x) {
     return map(functor::MulNumber{factor}, x);

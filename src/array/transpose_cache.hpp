@@ -50,7 +50,7 @@ template <class S> struct UseTransposeCache : private ScopedValue<TransposeCache
 };
 
 template <class S>
-bool try_cached_transpose(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
+bool try_multiply_by_cached_transpose(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c) {
     if constexpr (std::is_floating_point_v<S>)
         if (p.transpose_b && transpose_cache<S>) [[unlikely]]
             return transpose_cache<S>->multiply(p, a, b, c);

@@ -39,7 +39,7 @@ concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
     detail::account_as(owned, MemoryClass::gradient);  // sets the memory class; copies a shared gradient
     { detail::same_shape_and_device(x, x) } -> std::same_as<bool>;
     { detail::describe(x) } -> std::same_as<std::string>;  // shape and device, for errors
-    { detail::is_scalar(x) } -> std::same_as<bool>;        // has exactly one element
+    { detail::has_one_element(x) } -> std::same_as<bool>;  // has exactly one element
     detail::item(x);                                       // the only element
     detail::shape_of(x);
     { detail::checksum(x) } -> std::same_as<std::uint64_t>;    // of the bits

@@ -20,7 +20,7 @@ void BackwardPass::run() {
             else
                 node->backward(*this);
         } catch (...) {
-            if (context.current_node == node) node->rollback_gradients();
+            if (context.current_node == node) node->clear_first_writes();
             node->release();
             unref(node);
             throw;

@@ -33,7 +33,7 @@ public:
     }
 
     // Returns whether to write a gradient to this node. Queues an operation, or throws if it was consumed.
-    [[gnu::always_inline]] bool prepare_gradient(Node* node) {
+    [[gnu::always_inline]] bool enqueue_if_needed(Node* node) {
         const State state = node->state;  // a switch would become a jump table, which is slower here
         if (state == State::fresh && node->id > oldest_target_id_) [[likely]] {
             node->state = State::queued;
@@ -42,7 +42,7 @@ public:
             return true;
         }
         if (state == State::leaf) {
-            // Clears the mark of an earlier backward function, so that rollback_gradients() clears only
+            // Clears the mark of an earlier backward function, so that clear_first_writes() clears only
             // gradients that the function about to run has written first.
             node->grad_flags &= static_cast<std::uint8_t>(~grad_flag::first_write);
             return oldest_target_id_ == 0 || node->is_grad_target;

@@ -57,7 +57,7 @@ public:
     // node. If the backward function throws, the pass keeps its reference.
     virtual void backward(detail::BackwardPass&) = 0;
     // Clears the leaf gradients that a backward function created before it threw. Other gradients stay.
-    virtual void rollback_gradients() {}
+    virtual void clear_first_writes() {}
     virtual void release() {}  // drops inputs, saved values and, unless grad() returns it, the gradient
     // Frees this node. Inputs that no longer have a reference join the list `pending`.
     virtual void destroy(Node*& pending) = 0;

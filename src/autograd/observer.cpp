@@ -10,17 +10,17 @@ void notify_without_node(const char* op, const ValueInfo& value) {
 }
 
 std::size_t other_save_count(const ForwardEvent& operation, const ValueInfo& kept) {
-    const auto own_saves = std::ranges::count(operation.kept, kept.storage, &ValueInfo::storage);
+    const auto own_saves = std::ranges::count(operation.saved, kept.storage, &ValueInfo::storage);
     return memory::detail::saved_count(kept.storage) - static_cast<std::size_t>(own_saves);
 }
 
 std::size_t newly_saved_bytes(const ForwardEvent& operation) {
     std::size_t bytes = 0;
-    for (std::size_t i = 0; i < operation.kept.size(); ++i) {
-        const ValueInfo& kept = operation.kept[i];
+    for (std::size_t i = 0; i < operation.saved.size(); ++i) {
+        const ValueInfo& kept = operation.saved[i];
         if (!kept.storage || memory::detail::memory_class(kept.storage) != MemoryClass::saved) continue;
-        const bool first = std::ranges::find(operation.kept, kept.storage, &ValueInfo::storage) ==
-                           operation.kept.begin() + static_cast<std::ptrdiff_t>(i);
+        const bool first = std::ranges::find(operation.saved, kept.storage, &ValueInfo::storage) ==
+                           operation.saved.begin() + static_cast<std::ptrdiff_t>(i);
         if (first && other_save_count(operation, kept) == 0) bytes += kept.bytes;
     }
     return bytes;
@@ -30,7 +30,7 @@ std::size_t output_bytes(const ForwardEvent& operation) {
     const memory::detail::Storage* const storage = operation.value.storage;
     if (!storage) return 0;
     const auto kept =
-        static_cast<std::size_t>(std::ranges::count(operation.kept, storage, &ValueInfo::storage));
+        static_cast<std::size_t>(std::ranges::count(operation.saved, storage, &ValueInfo::storage));
     return memory::detail::ref_count(storage) == 1 + kept ? operation.value.bytes : 0;
 }
 

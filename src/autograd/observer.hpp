@@ -30,10 +30,10 @@ template <class T> ValueInfo value_info(const T& x) {
 
 // An operation that has just run. Its operands are not released yet, and `node` may have no inputs yet.
 struct ForwardEvent {
-    const char* op;                           // valid during the notification only
-    const Node* node;                         // null if nothing was recorded
-    detail::ValueInfo value;                  // the result
-    std::span<const detail::ValueInfo> kept;  // the values saved for the backward function
+    const char* op;                            // valid during the notification only
+    const Node* node;                          // null if nothing was recorded
+    detail::ValueInfo value;                   // the result
+    std::span<const detail::ValueInfo> saved;  // the values saved for the backward function
 };
 }  // namespace detail
 

@@ -17,11 +17,11 @@
 
 namespace tally::detail {
 
-// The name of an operation. A FixedLabel is known at compile time and takes no memory.
-template <FixedName Name> struct FixedLabel {
+// The name of an operation. A StaticName is known at compile time and takes no memory.
+template <FixedName Name> struct StaticName {
     constexpr const char* text() const { return Name; }
 };
-struct Label {  // only custom() uses names that are known at run time
+struct RuntimeName {  // only custom() uses names that are known at run time
     const char* text() const { return name.c_str(); }
     std::string name;
 };
@@ -39,7 +39,7 @@ template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_inp
 }
 
 // Inputs of an operation. One that needs no gradient is null; inside KeepValues it is kept until backward().
-template <class T, class Nodes> class Inputs {
+template <class T, class Nodes> class InputNodes {
 public:
     void assign(Nodes nodes) { nodes_ = std::move(nodes); }
     GradInputs<T> grad_inputs(bool can_reuse_dy) const {
@@ -53,7 +53,7 @@ public:
         for_each_input(
             nodes_, [&](ValueNode<T> * &input) __attribute__((always_inline)) {
                 if (!input) return;
-                if (backward_pass.prepare_gradient(input))
+                if (backward_pass.enqueue_if_needed(input))
                     any_needed = true;
                 else
                     unref(std::exchange(input, nullptr));
@@ -68,7 +68,7 @@ public:
                     account_as(input->gradient, MemoryClass::gradient);
             });
     }
-    void rollback_gradients() const {
+    void clear_first_writes() const {
         for_each_input(nodes_, [](ValueNode<T>* input) {
             if (input && input->state == State::leaf && input->grad_flags & grad_flag::first_write)
                 input->clear_gradient();
@@ -173,13 +173,13 @@ public:
 
     const char* op() const override { return name_.text(); }
     std::vector<Node*> inputs() const override { return inputs_.nodes(); }
-    void rollback_gradients() override { inputs_.rollback_gradients(); }
+    void clear_first_writes() override { inputs_.clear_first_writes(); }
     void release() override {
         inputs_.clear();
         std::apply([](auto&... saved) { (saved.drop(), ...); }, saved_);
         if (this->is_grad_target) return;  // grad() returns the gradient
         reset(this->gradient);
-        this->grad_flags = false;
+        this->grad_flags = 0;
     }
     void destroy(Node*& pending) override {
         inputs_.unref_all(pending);
@@ -187,7 +187,7 @@ public:
     }
 
     // ---- for operation_debug.hpp ----
-    static constexpr bool custom = std::is_same_v<Name, Label>;
+    static constexpr bool custom = std::is_same_v<Name, RuntimeName>;
     std::vector<GradientRef<T>> gradients() const { return inputs_.gradients(); }
     template <class F> decltype(auto) with_saved(F f) const {
         return std::apply([&](const auto&... saved) { return f(saved.get(op())...); }, saved_);
@@ -206,7 +206,7 @@ private:
             [&](const auto&... each) { return Values(each.resolve(before_move, &this->value)...); }, saves);
     }
 
-    detail::Inputs<T, Nodes> inputs_;
+    detail::InputNodes<T, Nodes> inputs_;
     Values saved_;
     [[no_unique_address]] Backward backward_;
     [[no_unique_address]] Name name_;

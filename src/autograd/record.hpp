@@ -51,8 +51,9 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
     T computed = std::move(value);
     const auto operands = nodes_of<T>(inputs);
     const auto saved = saved_refs(saves, &value, &computed);
-    Var<T> y = intercept<T>(name.text(), computed, operands, saved,
-                            std::is_same_v<Name, Label> ? std::nullopt : captured_checksum_of(backward));
+    Var<T> y =
+        intercept<T>(name.text(), computed, operands, saved,
+                     std::is_same_v<Name, RuntimeName> ? std::nullopt : captured_checksum_of(backward));
     if (y)
         release_inputs<T>(inputs);
     else
@@ -97,7 +98,8 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
 
 // record() with a name that is known only at run time.
 template <class T, class... Saves, class Backward, class... Inputs>
-Var<T> record_as(Label name, T&& value, const std::tuple<Saves...>& saves, Backward&& f, Inputs&&... inputs) {
+Var<T> record_as(RuntimeName name, T&& value, const std::tuple<Saves...>& saves, Backward&& f,
+                 Inputs&&... inputs) {
     auto all = std::tie(inputs...);
     return make_node<T>(std::move(name), std::move(value), saves, std::move(f), all);
 }
@@ -108,7 +110,7 @@ template <detail::FixedName Name, class T, class... Saves, class Backward, class
 [[gnu::always_inline]] inline Var<T> record(T&& value, const std::tuple<Saves...>& saves, Backward&& backward,
                                             Inputs&&... inputs) {
     auto all = std::tie(inputs...);
-    return detail::make_node<T>(detail::FixedLabel<Name>(), std::move(value), saves, std::move(backward),
+    return detail::make_node<T>(detail::StaticName<Name>(), std::move(value), saves, std::move(backward),
                                 all);
 }
 
@@ -116,7 +118,7 @@ namespace detail {
 // record() with a number of inputs that is known only at run time.
 template <detail::FixedName Name, class T, class... Saves, class Backward>
 Var<T> record_many(T&& value, const std::tuple<Saves...>& saves, Backward&& f, std::vector<Var<T>> inputs) {
-    return detail::make_node<T>(detail::FixedLabel<Name>(), std::move(value), saves, std::move(f), inputs);
+    return detail::make_node<T>(detail::StaticName<Name>(), std::move(value), saves, std::move(f), inputs);
 }
 }  // namespace detail
 

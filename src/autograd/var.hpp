@@ -287,7 +287,7 @@ private:
                         detail::describe(node.value) +
                         " depends on no parameter; was it made inside NoGrad, or detached?");
         if (seed && !detail::has_memory(*seed)) detail::fail_without_memory("seed");
-        if (!seed && !detail::is_scalar(node.value))
+        if (!seed && !detail::has_one_element(node.value))
             throw Error(call, "needs a seed, because the result has ", detail::describe(node.value),
                         "; only a result with one element needs none");
         if (seed && !detail::same_shape_and_device(*seed, node.value))
@@ -346,7 +346,7 @@ template <detail::Value T> void Var<T>::run_backward(const char* call, const T* 
     require_differentiable(call, seed, oldest_target_id);
     detail::ValueNode<T>& node = *node_;
     detail::BackwardPass backward_pass(oldest_target_id, hook);
-    if (!backward_pass.prepare_gradient(&node)) return;  // the result uses no target of grad()
+    if (!backward_pass.enqueue_if_needed(&node)) return;  // the result uses no target of grad()
     accumulate_into(node.into(), seed ? *seed : detail::ones_like(node.value));
     if (node.state == detail::State::leaf) detail::account_as(node.gradient, MemoryClass::gradient);
     backward_pass.run();

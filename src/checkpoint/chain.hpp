@@ -101,7 +101,7 @@ template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>
     struct SavedSet : Observer {
         std::set<std::pair<const memory::detail::Storage*, std::size_t>> kept;
         void on_forward(const ForwardEvent& operation) override {
-            for (const detail::ValueInfo& each : operation.kept)
+            for (const detail::ValueInfo& each : operation.saved)
                 if (each.storage && memory::detail::memory_class(each.storage) == MemoryClass::saved)
                     kept.emplace(each.storage, each.bytes);
         }

@@ -35,7 +35,7 @@ template <class T> void seed_gradient(BackwardPass& backward_pass, const Var<T>&
     if (!same_shape_and_device(node.value, gradient))
         throw Error("[checkpoint] the function gave a result of " + describe(gradient) + ", and now one of " +
                     describe(node.value));
-    if (!backward_pass.prepare_gradient(&node)) return;
+    if (!backward_pass.enqueue_if_needed(&node)) return;
     accumulate_into(node.into(), gradient);
     if (node.state == State::leaf) account_as(node.gradient, MemoryClass::gradient);
 }
@@ -52,8 +52,8 @@ public:
 // RecomputingNode owns the function and its arguments, and runs the function again in backward().
 template <class T, class F, class Arguments> class RecomputingNode final : public CheckpointNode<T> {
 public:
-    RecomputingNode(F&& f, Arguments&& arguments, TraceLog&& log, SavedResults<T>&& kept)
-        : f_(std::move(f)), arguments_(std::move(arguments)), log_(std::move(log)), saved_(std::move(kept)) {
+    RecomputingNode(F&& f, Arguments&& arguments, TraceLog&& log, SavedResults<T>&& saved)
+        : f_(std::move(f)), arguments_(std::move(arguments)), log_(std::move(log)), saved_(std::move(saved)) {
         this->gradients.resize(log_.results.size());
         this->arrived.resize(log_.results.size());
         each_var(arguments_, [&](const auto& x) {
@@ -108,7 +108,7 @@ public:
     const char* op() const override { return "checkpoint"; }
     std::vector<Node*> inputs() const override { return node_ ? node_->inputs() : std::vector<Node*>(); }
     void backward(BackwardPass& backward_pass) override {
-        if (this->grad_flags && backward_pass.prepare_gradient(node_)) {
+        if (this->grad_flags && backward_pass.enqueue_if_needed(node_)) {
             node_->gradients[which_] = this->gradient;
             node_->arrived[which_] = true;
         }
@@ -158,7 +158,7 @@ template <class T> void CheckpointResult<T>::release() {
     if (node_) unref(std::exchange(node_, nullptr));
     if (this->is_grad_target) return;
     reset(this->gradient);
-    this->grad_flags = false;
+    this->grad_flags = 0;
 }
 
 template <class T> void CheckpointResult<T>::destroy(Node*& pending) {
@@ -169,10 +169,11 @@ template <class T> void CheckpointResult<T>::destroy(Node*& pending) {
 
 template <class T, class F, class Arguments>
 void RecomputingNode<T, F, Arguments>::notify_observer(const ValueInfo& result) const {
-    std::vector<ValueInfo> kept;
-    for (const Saved<T>& argument : saved_arguments_) kept.push_back(value_info(argument.get(this->op())));
-    for (const auto& [index, saved] : saved_) kept.push_back(value_info(saved.get(this->op())));
-    instrumentation::detail::observer->on_forward({this->op(), this, result, kept});
+    std::vector<ValueInfo> saved_values;
+    for (const Saved<T>& argument : saved_arguments_)
+        saved_values.push_back(value_info(argument.get(this->op())));
+    for (const auto& [index, saved] : saved_) saved_values.push_back(value_info(saved.get(this->op())));
+    instrumentation::detail::observer->on_forward({this->op(), this, result, saved_values});
 }
 }  // namespace detail
 
@@ -187,16 +188,16 @@ auto checkpoint(F f, X... x) {
     if (!detail::context.recording) return std::apply(f, std::as_const(arguments));
 
     detail::TraceLog log;
-    detail::SavedResults<T> kept;
+    detail::SavedResults<T> saved_results;
     const std::uint64_t first_inner_id = detail::context.next_id;
     const auto made_inside = [first_inner_id](const auto& result) {
         return std::is_same_v<decltype(result), const Var<T>&> && result.node()->id >= first_inner_id &&
                result.node()->state == detail::State::fresh;
     };
     const auto first_time = [&] {
-        detail::CheckpointTrace run(log, detail::CheckpointTrace::Mode::record);
+        detail::CheckpointTrace run(log, detail::CheckpointTrace::Mode::first_run);
         Result y = std::apply(f, std::as_const(arguments));
-        kept = detail::save_results<T>(run, y);
+        saved_results = detail::save_results<T>(run, y);
         return y;
     };
     Result y = first_time();
@@ -207,10 +208,10 @@ auto checkpoint(F f, X... x) {
     if (!first_result_info) return y;
 
     Var<T> node_handle;  // keeps the CheckpointNode until its results refer to it
-    if (!detail::CheckpointTrace::current() || !detail::CheckpointTrace::current()->is_recording()) {
+    if (!detail::CheckpointTrace::current() || !detail::CheckpointTrace::current()->is_first_run()) {
         using Recomputing = detail::RecomputingNode<T, F, std::tuple<X...>>;
         auto* const node = new (pool::take(sizeof(Recomputing)))
-            Recomputing(std::move(f), std::move(arguments), std::move(log), std::move(kept));
+            Recomputing(std::move(f), std::move(arguments), std::move(log), std::move(saved_results));
         node_handle = Var<T>(node);
         if (instrumentation::detail::observer) node->notify_observer(*first_result_info);
     }

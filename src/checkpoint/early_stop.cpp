@@ -42,7 +42,7 @@ std::vector<std::optional<std::size_t>> CheckpointTrace::end_first_run(
 }
 
 void CheckpointTrace::stop_computing_if_done() {
-    if (log_.needed >= log_.steps.size() || next_index() < log_.needed) return;
+    if (log_.needed >= log_.operations.size() || next_index() < log_.needed) return;
     log_.stopped_early = skip_compute = true;
 }
 

@@ -43,21 +43,21 @@ template <class Result> std::vector<const Node*> nodes_of(Result& y) {
 // Ends the first run, which returned y, and saves the results that are worth saving.
 template <class T, class Result> SavedResults<T> save_results(CheckpointTrace& run, Result& y) {
     const auto indices = run.end_first_run(nodes_of(y));
-    SavedResults<T> kept;
+    SavedResults<T> saved_results;
     std::size_t i = 0;
     each_var(y, [&](auto& result) {
         if constexpr (std::is_same_v<decltype(result), Var<T>&>)
-            if (indices[i]) kept.emplace_back(*indices[i], Saved<T>(&result.value()));
+            if (indices[i]) saved_results.emplace_back(*indices[i], Saved<T>(&result.value()));
         ++i;
     });
-    return kept;
+    return saved_results;
 }
 
 // The second run of a checkpointed function, which restores saved results.
 template <class T> class Recompute final : public CheckpointTrace {
 public:
-    Recompute(TraceLog& log, const SavedResults<T>& kept)
-        : CheckpointTrace(log, Mode::replay), saved_(kept) {}
+    Recompute(TraceLog& log, const SavedResults<T>& saved_results)
+        : CheckpointTrace(log, Mode::second_run), saved_(saved_results) {}
 
 private:
     bool restore(std::size_t index, OpInfo& operation) const override {
@@ -87,7 +87,7 @@ template <class Run> auto run_again(TraceLog& log, Run run) {
     } catch (...) {
         if (!log.stopped_early) throw;
     }
-    log.needed = log.steps.size();
+    log.needed = log.operations.size();
     return run();
 }
 

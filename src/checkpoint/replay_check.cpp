@@ -39,8 +39,8 @@ void CheckpointTrace::note_captured_inputs(const OpInfo& operation) {
         for (CheckpointTrace* run = this; run && node.id < run->first_inner_id_; run = run->outer_) {
             run->captured_.versions += identity.version;
             if (!keeps_buffer) continue;
-            run->captured_.values = mixed(run->captured_.values, identity.buffer_or_checksum);
-            if (!run->is_recording() ||
+            run->captured_.identities = mixed(run->captured_.identities, identity.buffer_or_checksum);
+            if (!run->is_first_run() ||
                 std::exchange(run->last_buffer_, identity.buffer_or_checksum) == identity.buffer_or_checksum)
                 continue;
             if (buffer) run->log_.held_buffers.emplace_back(buffer);
@@ -53,10 +53,10 @@ void CheckpointTrace::require_same_operation(const OpInfo& operation) {
     const std::string op = operation.op;
     const CapturedInputs captured = std::exchange(captured_, {});
     const auto described = [&] { return "operation " + std::to_string(which + 1) + " "; };
-    if (which >= log_.steps.size())
-        throw Error("[checkpoint] the function did " + std::to_string(log_.steps.size()) +
+    if (which >= log_.operations.size())
+        throw Error("[checkpoint] the function did " + std::to_string(log_.operations.size()) +
                     " operations, and now goes on with '" + op + "'; it must do the same when it runs again");
-    const TraceLog::Entry& before = log_.steps[which];
+    const TraceLog::Operation& before = log_.operations[which];
     if (before.op != op)
         throw Error("[checkpoint] " + described() + "was '" + before.op + "' and is now '" + op +
                     "'; the function must do the same when it runs again");
@@ -68,14 +68,14 @@ void CheckpointTrace::require_same_operation(const OpInfo& operation) {
         throw Error("checkpoint", described(), "'", op,
                     "' has other operands, labels, indices or numbers than the first time; the function must "
                     "do the same when it runs again");
-    if (before.captured.values != captured.values)
+    if (before.captured.identities != captured.identities)
         throw Error("[checkpoint] " + described() + "'" + op +
                     "' reads a parameter or constant that was given another value between forward and "
                     "backward; assign the new value after backward()");
 }
 
 void CheckpointTrace::require_same_value(const OpInfo& operation) const {
-    const TraceLog::Entry& before = log_.steps[next_index()];
+    const TraceLog::Operation& before = log_.operations[next_index()];
     if (before.checksum == operation.result_checksum()) return;
     throw Error(
         "[checkpoint] operation " + std::to_string(next_index() + 1) + " '" + before.op + "', of " +
@@ -86,8 +86,8 @@ void CheckpointTrace::require_same_value(const OpInfo& operation) const {
 }
 
 void CheckpointTrace::finish_replay(const std::vector<const Node*>& results) const {
-    if (next_index() < log_.steps.size())
-        throw Error("[checkpoint] the function did " + std::to_string(log_.steps.size()) +
+    if (next_index() < log_.operations.size())
+        throw Error("[checkpoint] the function did " + std::to_string(log_.operations.size()) +
                     " operations, and now only " + std::to_string(next_index()) +
                     "; it must do the same when it runs again");
     if (results.size() != log_.results.size())

@@ -80,7 +80,7 @@ public:
         std::size_t at = taken_.empty() ? 0 : taken_.back().step;
         T value = taken_.empty() ? x_.value() : taken_.back().value.get("revolve");
         detail::TraceLog log;  // for `again`, which makes is_recomputing() return true in the steps
-        const detail::CheckpointTrace again(log, detail::CheckpointTrace::Mode::replay);
+        const detail::CheckpointTrace again(log, detail::CheckpointTrace::Mode::second_run);
         const NoGrad off;
         while (at < step) {
             const std::size_t to = next_snapshot(at, step);
@@ -146,7 +146,7 @@ public:
         log_.held_buffers.clear();
         if (this->is_grad_target) return;
         detail::reset(this->gradient);
-        this->grad_flags = false;
+        this->grad_flags = 0;
     }
     void destroy(Node*& pending) override {
         if (input_) detail::unref(input_, pending);
@@ -157,7 +157,7 @@ public:
 private:
     Var<T> again(const Var<T>& x) {
         return detail::run_again(log_, [&] {
-            const detail::CheckpointTrace run(log_, detail::CheckpointTrace::Mode::replay);
+            const detail::CheckpointTrace run(log_, detail::CheckpointTrace::Mode::second_run);
             Var<T> y = run_->run(which_, x);
             run.finish_replay({y.node()});
             return y;
@@ -186,7 +186,7 @@ template <class T> Var<T> Revolve<T>::operator()(Var<T> x) const {
                             sum = detail::verifying ? detail::checksum(x.value()) : 0;
         Var<T> y;
         {
-            detail::CheckpointTrace run(log, detail::CheckpointTrace::Mode::record);
+            detail::CheckpointTrace run(log, detail::CheckpointTrace::Mode::first_run);
             y = chain_run->run(i, x);
             run.end_first_run({y.node()}, false);
         }

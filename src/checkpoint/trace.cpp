@@ -21,7 +21,7 @@ CheckpointTrace::CheckpointTrace(TraceLog& log, Mode mode)
       skip_compute_before_(skip_compute) {
     context.interceptor = this;
     log_.stopped_early = false;
-    if (is_recording())
+    if (is_first_run())
         log_.verified = verifying && !skip_compute;  // values that are not computed have no checksum
     else
         stop_computing_if_done();
@@ -36,27 +36,27 @@ bool CheckpointTrace::on_operation(OpInfo& operation) {
     if (!operation.needs_grad) {
         // The log does not contain constants. A second run must compute them and all operations before them.
         note_captured_inputs(operation);
-        if (is_recording()) need(next_index());
+        if (is_first_run()) need(next_index());
         return true;
     }
-    if (is_recording())
-        record_op(operation);
+    if (is_first_run())
+        log_op(operation);
     else
         replay_op(operation);
     ids_.push_back(context.next_id);  // the id that the node of this operation will get
-    if (!is_recording()) stop_computing_if_done();
-    return !is_recording();
+    if (!is_first_run()) stop_computing_if_done();
+    return !is_first_run();
 }
 
-void CheckpointTrace::record_op(const OpInfo& operation) {
+void CheckpointTrace::log_op(const OpInfo& operation) {
     for (const SavedRef& value : operation.saved)
         if (value.address) note_saved_value(value, operation);
     // If the captures have no checksum, only a recomputed result can show that they changed.
     if (!operation.captured_checksum) need(next_index());
     if (instrumentation::detail::observer) notify_without_node(operation.op, operation.result_info());
     note_captured_inputs(operation);
-    log_.steps.push_back({operation.op, log_.verified ? operation.result_checksum() : 0,
-                          input_checksum(operation), std::exchange(captured_, {})});
+    log_.operations.push_back({operation.op, log_.verified ? operation.result_checksum() : 0,
+                               input_checksum(operation), std::exchange(captured_, {})});
 }
 
 // A value that was computed must be the same. A value that was skipped is restored or dropped.

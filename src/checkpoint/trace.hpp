@@ -30,8 +30,8 @@ bool is_recomputing();
 namespace detail {
 // Identifies the values that a checkpointed function reads and that were computed outside.
 struct CapturedInputs {
-    std::uint32_t versions = 0;  // the sum of the versions of the buffers
-    std::uint64_t values = 0;  // of parameters and constants: a checksum of buffers' addresses and of numbers
+    std::uint32_t versions = 0;    // the sum of the versions of the buffers
+    std::uint64_t identities = 0;  // a checksum of the buffers' addresses and of the numbers
 };
 
 // Holds a buffer, as a saved value does.
@@ -55,19 +55,19 @@ private:
 
 // The log of the first run, which the second run must repeat.
 struct TraceLog {
-    struct Entry {
+    struct Operation {
         std::string op;
         std::uint64_t checksum;        // of the result
         std::uint64_t input_checksum;  // of stable_id() of operands, captured numbers, saved labels
         CapturedInputs captured{};  // read by this operation and by constant operations since the last entry
     };
-    std::vector<Entry> steps;
+    std::vector<Operation> operations;
     std::vector<HeldBuffer> held_buffers;  // keeps the addresses of parameters and constants unique
     std::vector<std::uint64_t> results;    // the stable_id() of each result
-    std::size_t needed = 0;  // the second run computes this many steps; of later results, backward functions
-                             // read only those in SavedResults
-    bool verified = false;   // the steps contain checksums of the results
-    bool stopped_early = false;  // the last run did not compute all steps
+    // The second run computes this many operations. Of later results, backward functions read saved ones only.
+    std::size_t needed = 0;
+    bool verified = false;       // the operations have checksums of the results
+    bool stopped_early = false;  // the last run did not compute all operations
 };
 
 // If not null, collects the parameters that checkpointed functions read, including captured ones.
@@ -76,7 +76,7 @@ inline constinit thread_local std::vector<const Node*>* parameters_read = nullpt
 // One run of a checkpointed function. The trace sees each operation during its lifetime.
 class CheckpointTrace : public Interceptor {
 public:
-    enum class Mode : std::uint8_t { record, replay };
+    enum class Mode : std::uint8_t { first_run, second_run };
     CheckpointTrace(TraceLog& log, Mode mode);
     virtual ~CheckpointTrace();
     CheckpointTrace(const CheckpointTrace&) = delete;
@@ -84,8 +84,8 @@ public:
     // Returns the innermost trace of this thread, or null. Every Interceptor is a CheckpointTrace.
     static CheckpointTrace* current() { return static_cast<CheckpointTrace*>(context.interceptor); }
 
-    bool is_recording() const { return mode_ == Mode::record; }
-    bool is_recomputing() const { return !is_recording() || (outer_ && outer_->is_recomputing()); }
+    bool is_first_run() const { return mode_ == Mode::first_run; }
+    bool is_recomputing() const { return !is_first_run() || (outer_ && outer_->is_recomputing()); }
 
     // Ends the first run. Returns for each result the index of its operation, or nothing if it need not be
     // saved. It must be saved if a backward function reads it and the second run would compute it only for
@@ -96,7 +96,7 @@ public:
 
 private:
     bool on_operation(OpInfo& operation) final;
-    void record_op(const OpInfo& operation);
+    void log_op(const OpInfo& operation);
     void replay_op(OpInfo& operation);
     // Replaces the result of an operation by the saved result, and returns whether there is one.
     virtual bool restore(std::size_t /*index*/, OpInfo&) const { return false; }

@@ -23,83 +23,83 @@ template <class S> struct OfFeature {
 
 // Computes y (+)= f(x...) for each element.
 template <class S, class F, class... X>
-void each_element(const detail::ReduceAxes& fold, Into<S[]> y, F f, X... x) {
-    if (fold.inner == 1)
-        for (std::size_t i = 0; i < fold.outer; ++i)
-            simd_for_each(fold.reduced, from(y, i * fold.reduced), f, x.row(i * fold.reduced, 0)...);
+void each_element(const detail::ReduceDims& dims, Into<S[]> y, F f, X... x) {
+    if (dims.inner == 1)
+        for (std::size_t i = 0; i < dims.outer; ++i)
+            simd_for_each(dims.reduced, from(y, i * dims.reduced), f, x.row(i * dims.reduced, 0)...);
     else
-        for (std::size_t i = 0; i < fold.outer * fold.reduced; ++i)
-            simd_for_each(fold.inner, from(y, i * fold.inner), f,
-                          x.stretch(i * fold.inner, i % fold.reduced)...);
+        for (std::size_t i = 0; i < dims.outer * dims.reduced; ++i)
+            simd_for_each(dims.inner, from(y, i * dims.inner), f,
+                          x.stretch(i * dims.inner, i % dims.reduced)...);
 }
 
 // Computes total[feature] = sum of f(x...).
 template <class S, class F, class... X>
-void sum_features(const detail::ReduceAxes& fold, S* total, F f, X... x) {
-    for_column_tiles<wide_strip>(fold.reduced, [&](std::size_t first_feature, std::size_t width) {
+void sum_features(const detail::ReduceDims& dims, S* total, F f, X... x) {
+    for_column_tiles<wide_strip>(dims.reduced, [&](std::size_t first_feature, std::size_t width) {
         sum_in_halves(
-            0, fold.outer, width, total + first_feature, [=](std::size_t first, std::size_t items, S* sum) {
+            0, dims.outer, width, total + first_feature, [=](std::size_t first, std::size_t items, S* sum) {
                 std::fill_n(sum, width, S(0));
                 for (std::size_t i = first; i < first + items; ++i) {
-                    const std::size_t at = i * fold.reduced + first_feature;
-                    if (fold.inner == 1)
+                    const std::size_t at = i * dims.reduced + first_feature;
+                    if (dims.inner == 1)
                         simd_for_each<Write::add>(width, width, sum, f, x.row(at, first_feature)...);
                     else
                         for (std::size_t j = 0; j < width; ++j)
-                            sum[j] = sum_run(sum[j], fold.inner, 0, f,
-                                             x.stretch((at + j) * fold.inner, first_feature + j)...);
+                            sum[j] = sum_run(sum[j], dims.inner, 0, f,
+                                             x.stretch((at + j) * dims.inner, first_feature + j)...);
                 }
             });
     });
 }
 
-template <class S> S terms(const detail::ReduceAxes& fold) { return static_cast<S>(fold.outer * fold.inner); }
+template <class S> S terms(const detail::ReduceDims& dims) { return static_cast<S>(dims.outer * dims.inner); }
 
-template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::ReduceAxes& fold) {
+template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::ReduceDims& dims) {
     const Elements<S> v{x};
     const auto divide = [&](S* sums) {
-        for (std::size_t f = 0; f < fold.reduced; ++f) sums[f] /= terms<S>(fold);
+        for (std::size_t f = 0; f < dims.reduced; ++f) sums[f] /= terms<S>(dims);
     };
     const auto expose_overflow = [&] {  // division by an infinite variance would give plausible zeros
-        for (std::size_t f = 0; f < fold.reduced; ++f)
+        for (std::size_t f = 0; f < dims.reduced; ++f)
             if (variance[f] > std::numeric_limits<S>::max())
                 variance[f] = std::numeric_limits<S>::quiet_NaN();
     };
-    sum_features(fold, mean, Identity(), v);
+    sum_features(dims, mean, Identity(), v);
     divide(mean);
     sum_features(
-        fold, variance, [](auto value, auto m) { return (value - m) * (value - m); }, v, OfFeature<S>{mean});
+        dims, variance, [](auto value, auto m) { return (value - m) * (value - m); }, v, OfFeature<S>{mean});
     divide(variance);
     expose_overflow();
 }
 
 template <class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias,
-                                   S* y, const detail::ReduceAxes& fold) {
+                                   S* y, const detail::ReduceDims& dims) {
     each_element(
-        fold, Into<S[]>{y, Write::set},
+        dims, Into<S[]>{y, Write::set},
         [](auto v, auto m, auto s, auto g, auto b) { return (v - m) * s * g + b; }, Elements<S>{x},
         OfFeature<S>{mean}, OfFeature<S>{rstd}, OfFeature<S>{gain}, OfFeature<S>{bias});
 }
 
 template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total,
-                                             S* along, const detail::ReduceAxes& fold) {
-    sum_features(fold, total, Identity(), Elements<S>{dy});
+                                             S* along, const detail::ReduceDims& dims) {
+    sum_features(dims, total, Identity(), Elements<S>{dy});
     sum_features(
-        fold, along, [](auto d, auto v, auto m, auto s) { return d * ((v - m) * s); }, Elements<S>{dy},
+        dims, along, [](auto d, auto v, auto m, auto s) { return d * ((v - m) * s); }, Elements<S>{dy},
         Elements<S>{x}, OfFeature<S>{mean}, OfFeature<S>{rstd});
 }
 
 template <class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
                                         const S* total, const S* along, Into<S[]> dx,
-                                        const detail::ReduceAxes& fold) {
+                                        const detail::ReduceDims& dims) {
     const Elements<S> d{dy};
     const OfFeature<S> s{rstd}, g{gain};
     if (!total)
         return each_element(
-            fold, dx, [](auto slope, auto scale, auto gains) { return gains * scale * slope; }, d, s, g);
+            dims, dx, [](auto slope, auto scale, auto gains) { return gains * scale * slope; }, d, s, g);
     each_element(
-        fold, dx,
-        [n = Batch<S>(terms<S>(fold))](auto slope, auto scale, auto gains, auto v, auto m, auto sum,
+        dims, dx,
+        [n = Batch<S>(terms<S>(dims))](auto slope, auto scale, auto gains, auto v, auto m, auto sum,
                                        auto sum_along) {
             return gains * scale * (slope - (sum + (v - m) * scale * sum_along) / n);
         },

@@ -15,23 +15,23 @@ namespace {
                 " is not one of the " + std::to_string(classes) + " classes");
 }
 
-template <class S> void cross_entropy(const S* logits, const std::int32_t* labels, const Targets& targets,
-                                      S* probabilities, S* total, S* count, std::size_t rows,
-                                      std::size_t classes) {
-    const auto smooth = static_cast<S>(targets.smoothing), sharp = static_cast<S>(1 - targets.smoothing);
+template <class S> void cross_entropy(const S* logits, const std::int32_t* labels,
+                                      const LabelOptions& settings, S* probabilities, S* total, S* count,
+                                      std::size_t rows, std::size_t classes) {
+    const auto smooth = static_cast<S>(settings.smoothing), sharp = static_cast<S>(1 - settings.smoothing);
     const auto distance = [](auto v, auto m) { return v - m; };
     S sum = S(0);
     double sum_of_many = 0;
     std::size_t counted = 0;
     for (std::size_t r = 0; r < rows; ++r, logits += classes, probabilities += classes) {
         const std::int32_t label = labels[r];
-        if (label != targets.ignore && (label < 0 || static_cast<std::size_t>(label) >= classes))
+        if (label != settings.ignore && (label < 0 || static_cast<std::size_t>(label) >= classes))
             fail_label(label, r, classes);
         if (classes == 0) continue;
         const SoftmaxRow<S> row = softmax_row(logits, probabilities, classes);
-        if (label == targets.ignore) continue;
+        if (label == settings.ignore) continue;
         S loss = row.log_total - (logits[label] - row.largest);
-        if (targets.smoothing != 0) {
+        if (settings.smoothing != 0) {
             const S distances =
                 sum_run(S(0), classes, 0, distance, Contiguous<S>{logits}, Broadcast<S>(row.largest));
             loss = sharp * loss + smooth * (row.log_total - distances / static_cast<S>(classes));
@@ -45,14 +45,14 @@ template <class S> void cross_entropy(const S* logits, const std::int32_t* label
 }
 
 template <class S> void cross_entropy_back(const S* dtotal, const S* probabilities,
-                                           const std::int32_t* labels, const Targets& targets,
+                                           const std::int32_t* labels, const LabelOptions& settings,
                                            Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
     const auto slope = [](auto d, auto p, auto target) { return d * (p - target); };
-    const double share = targets.smoothing / static_cast<double>(classes);
+    const double share = settings.smoothing / static_cast<double>(classes);
     const Broadcast<S> elsewhere(static_cast<S>(share));
-    const auto wanted = static_cast<S>(1 - targets.smoothing + share);
+    const auto wanted = static_cast<S>(1 - settings.smoothing + share);
     for (std::size_t r = 0; r < rows; ++r, probabilities += classes, dlogits.dst += classes) {
-        if (labels[r] == targets.ignore) {
+        if (labels[r] == settings.ignore) {
             simd_for_each(classes, dlogits, Identity(), Broadcast<S>(S(0)));
             continue;
         }

@@ -124,38 +124,38 @@ template <class S> S sum_exp(const S* x, S shift, std::size_t step, std::size_t 
     return total;
 }
 
-template <class S> void sum(const S* x, Into<S[]> y, const detail::ReduceAxes& fold) {
-    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
-        S total = sum_start(y.dst[at], y.how, fold.reduced);
-        for (std::size_t r = 0; r < fold.reduced; ++r) total += x[first + r * step];
+template <class S> void sum(const S* x, Into<S[]> y, const detail::ReduceDims& dims) {
+    each_run(dims, [&](std::size_t first, std::size_t step, std::size_t at) {
+        S total = sum_start(y.dst[at], y.how, dims.reduced);
+        for (std::size_t r = 0; r < dims.reduced; ++r) total += x[first + r * step];
         y.dst[at] = total;
     });
 }
 
-template <class S> void mean(const S* x, S* y, const detail::ReduceAxes& fold) {
-    sum(x, {y, Write::set}, fold);
-    for (std::size_t i = 0; i < fold.outer * fold.inner; ++i) y[i] = y[i] / number<S>(fold.reduced);
+template <class S> void mean(const S* x, S* y, const detail::ReduceDims& dims) {
+    sum(x, {y, Write::set}, dims);
+    for (std::size_t i = 0; i < dims.outer * dims.inner; ++i) y[i] = y[i] / number<S>(dims.reduced);
 }
 
-template <class S> void spread(const S* dy, S divisor, Into<S[]> dx, const detail::ReduceAxes& fold) {
-    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
-        for (std::size_t r = 0; r < fold.reduced; ++r) store(dx, first + r * step, dy[at] / divisor);
+template <class S> void spread(const S* dy, S divisor, Into<S[]> dx, const detail::ReduceDims& dims) {
+    each_run(dims, [&](std::size_t first, std::size_t step, std::size_t at) {
+        for (std::size_t r = 0; r < dims.reduced; ++r) store(dx, first + r * step, dy[at] / divisor);
     });
 }
 
-template <class S> void max(const S* x, S* y, const detail::ReduceAxes& fold) {
-    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
-        y[at] = largest(x + first, step, fold.reduced);
+template <class S> void max(const S* x, S* y, const detail::ReduceDims& dims) {
+    each_run(dims, [&](std::size_t first, std::size_t step, std::size_t at) {
+        y[at] = largest(x + first, step, dims.reduced);
     });
 }
 
 template <class S>
-void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
-    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
+void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceDims& dims) {
+    each_run(dims, [&](std::size_t first, std::size_t step, std::size_t at) {
         std::size_t ties = 0;  // stays 0 if y is NaN: all receive 0 / 0
-        for (std::size_t r = 0; r < fold.reduced; ++r) ties += x[first + r * step] == y[at];
+        for (std::size_t r = 0; r < dims.reduced; ++r) ties += x[first + r * step] == y[at];
         const S share = dy[at] / number<S>(ties), none = S(0) / number<S>(ties);
-        for (std::size_t r = 0; r < fold.reduced; ++r)
+        for (std::size_t r = 0; r < dims.reduced; ++r)
             store(dx, first + r * step, x[first + r * step] == y[at] ? share : none);
     });
 }
@@ -168,54 +168,54 @@ template <class S> S log_sum_exp(const S* x, std::size_t step, std::size_t n) {
     return log(sum_exp(x, shift, step, n)) + shift;
 }
 
-template <class S> void logsumexp(const S* x, S* y, const detail::ReduceAxes& fold) {
-    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
-        y[at] = log_sum_exp(x + first, step, fold.reduced);
+template <class S> void logsumexp(const S* x, S* y, const detail::ReduceDims& dims) {
+    each_run(dims, [&](std::size_t first, std::size_t step, std::size_t at) {
+        y[at] = log_sum_exp(x + first, step, dims.reduced);
     });
 }
 
 template <class S>
-void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
-    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
-        for (std::size_t r = 0; r < fold.reduced; ++r)
+void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceDims& dims) {
+    each_run(dims, [&](std::size_t first, std::size_t step, std::size_t at) {
+        for (std::size_t r = 0; r < dims.reduced; ++r)
             store(dx, first + r * step, dy[at] * exp(x[first + r * step] - y[at]));
     });
 }
 
-template <class S> void softmax(const S* x, S* y, const detail::ReduceAxes& fold) {
-    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
-        if (fold.reduced == 0) return;
-        const S m = largest(x + first, step, fold.reduced), total = sum_exp(x + first, m, step, fold.reduced);
-        for (std::size_t r = 0; r < fold.reduced; ++r)
+template <class S> void softmax(const S* x, S* y, const detail::ReduceDims& dims) {
+    each_run(dims, [&](std::size_t first, std::size_t step, std::size_t) {
+        if (dims.reduced == 0) return;
+        const S m = largest(x + first, step, dims.reduced), total = sum_exp(x + first, m, step, dims.reduced);
+        for (std::size_t r = 0; r < dims.reduced; ++r)
             y[first + r * step] = exp(x[first + r * step] - m) / total;
     });
 }
 
-template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
-    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
+template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceDims& dims) {
+    each_run(dims, [&](std::size_t first, std::size_t step, std::size_t) {
         S total = S(0);
-        for (std::size_t r = 0; r < fold.reduced; ++r) total += dy[first + r * step] * y[first + r * step];
-        for (std::size_t r = 0; r < fold.reduced; ++r)
+        for (std::size_t r = 0; r < dims.reduced; ++r) total += dy[first + r * step] * y[first + r * step];
+        for (std::size_t r = 0; r < dims.reduced; ++r)
             store(dx, first + r * step, y[first + r * step] * (dy[first + r * step] - total));
     });
 }
 
-template <class S> void log_softmax(const S* x, S* y, const detail::ReduceAxes& fold) {
-    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
-        if (fold.reduced == 0) return;
-        const S m = largest(x + first, step, fold.reduced),
-                log_total = log(sum_exp(x + first, m, step, fold.reduced));
-        for (std::size_t r = 0; r < fold.reduced; ++r)
+template <class S> void log_softmax(const S* x, S* y, const detail::ReduceDims& dims) {
+    each_run(dims, [&](std::size_t first, std::size_t step, std::size_t) {
+        if (dims.reduced == 0) return;
+        const S m = largest(x + first, step, dims.reduced),
+                log_total = log(sum_exp(x + first, m, step, dims.reduced));
+        for (std::size_t r = 0; r < dims.reduced; ++r)
             y[first + r * step] = x[first + r * step] - m - log_total;
     });
 }
 
 template <class S>
-void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
-    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t) {
+void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceDims& dims) {
+    each_run(dims, [&](std::size_t first, std::size_t step, std::size_t) {
         S total = S(0);
-        for (std::size_t r = 0; r < fold.reduced; ++r) total += dy[first + r * step];
-        for (std::size_t r = 0; r < fold.reduced; ++r)
+        for (std::size_t r = 0; r < dims.reduced; ++r) total += dy[first + r * step];
+        for (std::size_t r = 0; r < dims.reduced; ++r)
             store(dx, first + r * step, dy[first + r * step] - exp(y[first + r * step]) * total);
     });
 }
@@ -249,7 +249,7 @@ void linear_relu(const S* x, const S* w, const S* bias, S* y, std::size_t m, std
 template <class S>
 void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows, std::size_t width) {
     for (std::size_t i = 0; i < rows * width; ++i) dz[i] = functor::Relu().back(dy[i], y[i]);
-    if (dbias.dst) sum(dz, dbias, detail::ReduceAxes{1, rows, width, true});
+    if (dbias.dst) sum(dz, dbias, detail::ReduceDims{1, rows, width, true});
 }
 
 // ---- losses and norms ----
@@ -259,24 +259,24 @@ void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t
                 " is not one of the " + std::to_string(classes) + " classes");
 }
 
-template <class S> void cross_entropy(const S* logits, const std::int32_t* labels, const Targets& targets,
-                                      S* probabilities, S* total, S* count, std::size_t rows,
-                                      std::size_t classes) {
+template <class S> void cross_entropy(const S* logits, const std::int32_t* labels,
+                                      const LabelOptions& settings, S* probabilities, S* total, S* count,
+                                      std::size_t rows, std::size_t classes) {
     S sum = S(0);
     std::size_t counted = 0;
     for (std::size_t r = 0; r < rows; ++r) {
         const S* x = logits + r * classes;
         softmax(x, probabilities + r * classes, {1, classes, 1});
-        if (labels[r] == targets.ignore) continue;
+        if (labels[r] == settings.ignore) continue;
         if (labels[r] < 0 || static_cast<std::size_t>(labels[r]) >= classes)
             fail_label(labels[r], r, classes);
         const S m = largest(x, 1, classes), log_total = log(sum_exp(x, m, 1, classes));
         S loss = log_total - (x[labels[r]] - m);
-        if (targets.smoothing != 0) {
+        if (settings.smoothing != 0) {
             S distances = S(0);
             for (std::size_t c = 0; c < classes; ++c) distances += x[c] - m;
-            loss = as<S>(1 - targets.smoothing) * loss +
-                   as<S>(targets.smoothing) * (log_total - distances / number<S>(classes));
+            loss = as<S>(1 - settings.smoothing) * loss +
+                   as<S>(settings.smoothing) * (log_total - distances / number<S>(classes));
         }
         sum += loss;
         ++counted;
@@ -286,14 +286,14 @@ template <class S> void cross_entropy(const S* logits, const std::int32_t* label
 }
 
 template <class S> void cross_entropy_back(const S* dtotal, const S* probabilities,
-                                           const std::int32_t* labels, const Targets& targets,
+                                           const std::int32_t* labels, const LabelOptions& settings,
                                            Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
-    const double share = targets.smoothing / static_cast<double>(classes);
-    const S elsewhere = as<S>(share), at_label = as<S>(1 - targets.smoothing + share);
+    const double share = settings.smoothing / static_cast<double>(classes);
+    const S elsewhere = as<S>(share), at_label = as<S>(1 - settings.smoothing + share);
     for (std::size_t r = 0; r < rows; ++r)
         for (std::size_t c = 0; c < classes; ++c) {
             const bool is_label = static_cast<std::size_t>(labels[r]) == c;
-            const S d = labels[r] == targets.ignore
+            const S d = labels[r] == settings.ignore
                             ? S(0)
                             : *dtotal * (probabilities[r * classes + c] - (is_label ? at_label : elsewhere));
             store(dlogits, r * classes + c, d);
@@ -365,33 +365,33 @@ template <class S> void measure(std::span<const Update<S>> list, bool squares, d
 // ---- batch norm and dropout ----
 
 // Calls visit(f, at) for each element of (items, features, space), whose feature is f.
-template <class Visit> void each_of_feature(const detail::ReduceAxes& fold, Visit visit) {
-    for (std::size_t i = 0; i < fold.outer * fold.reduced * fold.inner; ++i)
-        visit(i / fold.inner % fold.reduced, i);
+template <class Visit> void each_of_feature(const detail::ReduceDims& dims, Visit visit) {
+    for (std::size_t i = 0; i < dims.outer * dims.reduced * dims.inner; ++i)
+        visit(i / dims.inner % dims.reduced, i);
 }
 
-template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::ReduceAxes& fold) {
-    const S terms = number<S>(fold.outer * fold.inner);
-    fill(S(0), mean, fold.reduced);
-    each_of_feature(fold, [&](std::size_t f, std::size_t i) { mean[f] += x[i]; });
-    for (std::size_t f = 0; f < fold.reduced; ++f) mean[f] = mean[f] / terms;
-    fill(S(0), variance, fold.reduced);
+template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::ReduceDims& dims) {
+    const S terms = number<S>(dims.outer * dims.inner);
+    fill(S(0), mean, dims.reduced);
+    each_of_feature(dims, [&](std::size_t f, std::size_t i) { mean[f] += x[i]; });
+    for (std::size_t f = 0; f < dims.reduced; ++f) mean[f] = mean[f] / terms;
+    fill(S(0), variance, dims.reduced);
     each_of_feature(
-        fold, [&](std::size_t f, std::size_t i) { variance[f] += (x[i] - mean[f]) * (x[i] - mean[f]); });
-    for (std::size_t f = 0; f < fold.reduced; ++f) variance[f] = variance[f] / terms;
+        dims, [&](std::size_t f, std::size_t i) { variance[f] += (x[i] - mean[f]) * (x[i] - mean[f]); });
+    for (std::size_t f = 0; f < dims.reduced; ++f) variance[f] = variance[f] / terms;
 }
 
 template <class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias,
-                                   S* y, const detail::ReduceAxes& fold) {
+                                   S* y, const detail::ReduceDims& dims) {
     each_of_feature(
-        fold, [&](std::size_t f, std::size_t i) { y[i] = (x[i] - mean[f]) * rstd[f] * gain[f] + bias[f]; });
+        dims, [&](std::size_t f, std::size_t i) { y[i] = (x[i] - mean[f]) * rstd[f] * gain[f] + bias[f]; });
 }
 
 template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd, S* total,
-                                             S* along, const detail::ReduceAxes& fold) {
-    fill(S(0), total, fold.reduced);
-    fill(S(0), along, fold.reduced);
-    each_of_feature(fold, [&](std::size_t f, std::size_t i) {
+                                             S* along, const detail::ReduceDims& dims) {
+    fill(S(0), total, dims.reduced);
+    fill(S(0), along, dims.reduced);
+    each_of_feature(dims, [&](std::size_t f, std::size_t i) {
         total[f] += dy[i];
         along[f] += dy[i] * ((x[i] - mean[f]) * rstd[f]);
     });
@@ -399,9 +399,9 @@ template <class S> void batch_norm_back_sums(const S* dy, const S* x, const S* m
 
 template <class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
                                         const S* total, const S* along, Into<S[]> dx,
-                                        const detail::ReduceAxes& fold) {
-    const S terms = number<S>(fold.outer * fold.inner);
-    each_of_feature(fold, [&](std::size_t f, std::size_t i) {
+                                        const detail::ReduceDims& dims) {
+    const S terms = number<S>(dims.outer * dims.inner);
+    each_of_feature(dims, [&](std::size_t f, std::size_t i) {
         S slope = dy[i];
         if (total) slope = slope - (total[f] + (x[i] - mean[f]) * rstd[f] * along[f]) / terms;
         store(dx, i, gain[f] * rstd[f] * slope);

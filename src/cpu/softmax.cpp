@@ -91,78 +91,78 @@ template <class S> void log_softmax_row(const S* x, S* y, std::size_t n) {
                               Broadcast<S>(row.log_total));
 }
 
-template <class S, bool logarithm> void softmax_or_log(const S* x, S* y, const detail::ReduceAxes& fold) {
-    const std::size_t size = fold.reduced * fold.inner;
+template <class S, bool logarithm> void softmax_or_log(const S* x, S* y, const detail::ReduceDims& dims) {
+    const std::size_t size = dims.reduced * dims.inner;
     if (size == 0) return;
-    for (std::size_t o = 0; o < fold.outer; ++o, x += size, y += size) {
-        if (fold.inner == 1)
-            logarithm ? log_softmax_row(x, y, fold.reduced) : void(softmax_row(x, y, fold.reduced));
+    for (std::size_t o = 0; o < dims.outer; ++o, x += size, y += size) {
+        if (dims.inner == 1)
+            logarithm ? log_softmax_row(x, y, dims.reduced) : void(softmax_row(x, y, dims.reduced));
         else
-            for_column_tiles(fold.inner, [&](std::size_t i, std::size_t width) {
-                softmax_columns<S, logarithm>(x + i, y + i, fold.reduced, fold.inner, width);
+            for_column_tiles(dims.inner, [&](std::size_t i, std::size_t width) {
+                softmax_columns<S, logarithm>(x + i, y + i, dims.reduced, dims.inner, width);
             });
     }
 }
 
 // Computes dx (+)= slope(y, dy, total), where total is the sum of terms(dy, y) along the axis.
 template <class S, class Terms, class Slope>
-void back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold, Terms terms, Slope slope) {
-    const std::size_t size = fold.reduced * fold.inner;
-    for (std::size_t o = 0; o < fold.outer; ++o, dy += size, y += size, dx.dst += size) {
-        if (fold.inner == 1) {
+void back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceDims& dims, Terms terms, Slope slope) {
+    const std::size_t size = dims.reduced * dims.inner;
+    for (std::size_t o = 0; o < dims.outer; ++o, dy += size, y += size, dx.dst += size) {
+        if (dims.inner == 1) {
             const Broadcast<S> total(
-                sum_run(S(0), fold.reduced, 0, terms, Contiguous<S>{dy}, Contiguous<S>{y}));
-            simd_for_each(fold.reduced, dx, slope, Contiguous<S>{y}, Contiguous<S>{dy}, total);
+                sum_run(S(0), dims.reduced, 0, terms, Contiguous<S>{dy}, Contiguous<S>{y}));
+            simd_for_each(dims.reduced, dx, slope, Contiguous<S>{y}, Contiguous<S>{dy}, total);
             continue;
         }
-        for_column_tiles(fold.inner, [&](std::size_t i, std::size_t width) {
+        for_column_tiles(dims.inner, [&](std::size_t i, std::size_t width) {
             alignas(line) S total[strip];
             std::fill_n(total, width, S(0));
-            for (std::size_t at = i; at < size; at += fold.inner)
+            for (std::size_t at = i; at < size; at += dims.inner)
                 simd_for_each<Write::add>(width, width, total, terms, Contiguous<S>{dy + at},
                                           Contiguous<S>{y + at});
-            for (std::size_t at = i; at < size; at += fold.inner)
+            for (std::size_t at = i; at < size; at += dims.inner)
                 simd_for_each(width, from(dx, at), slope, Contiguous<S>{y + at}, Contiguous<S>{dy + at},
                               Contiguous<S>{total});
         });
     }
 }
 
-template <class S> void softmax(const S* x, S* y, const detail::ReduceAxes& fold) {
-    softmax_or_log<S, false>(x, y, fold);
+template <class S> void softmax(const S* x, S* y, const detail::ReduceDims& dims) {
+    softmax_or_log<S, false>(x, y, dims);
 }
 
-template <class S> void log_softmax(const S* x, S* y, const detail::ReduceAxes& fold) {
-    softmax_or_log<S, true>(x, y, fold);
+template <class S> void log_softmax(const S* x, S* y, const detail::ReduceDims& dims) {
+    softmax_or_log<S, true>(x, y, dims);
 }
 
-template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
-    back(dy, y, dx, fold, times, softmax_slope);
+template <class S> void softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceDims& dims) {
+    back(dy, y, dx, dims, times, softmax_slope);
 }
 
 template <class S>
-void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
+void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceDims& dims) {
     back(
-        dy, y, dx, fold, [](auto d, auto) { return d; }, log_softmax_slope);
+        dy, y, dx, dims, [](auto d, auto) { return d; }, log_softmax_slope);
 }
 
-template <class S> void logsumexp(const S* x, S* y, const detail::ReduceAxes& fold) {
-    const std::size_t size = fold.reduced * fold.inner;
-    if (fold.reduced == 0) std::fill_n(y, fold.outer * fold.inner, -std::numeric_limits<S>::infinity());
-    for (std::size_t o = 0; size && o < fold.outer; ++o, x += size, y += fold.inner) {
-        if (fold.inner == 1) {
-            const S shift = FiniteShift()(largest(x, fold.reduced));
-            *y = log(sum_run(S(0), fold.reduced, 0, exp_less, Contiguous<S>{x}, Broadcast<S>(shift))) + shift;
+template <class S> void logsumexp(const S* x, S* y, const detail::ReduceDims& dims) {
+    const std::size_t size = dims.reduced * dims.inner;
+    if (dims.reduced == 0) std::fill_n(y, dims.outer * dims.inner, -std::numeric_limits<S>::infinity());
+    for (std::size_t o = 0; size && o < dims.outer; ++o, x += size, y += dims.inner) {
+        if (dims.inner == 1) {
+            const S shift = FiniteShift()(largest(x, dims.reduced));
+            *y = log(sum_run(S(0), dims.reduced, 0, exp_less, Contiguous<S>{x}, Broadcast<S>(shift))) + shift;
             continue;
         }
-        for_column_tiles(fold.inner, [&](std::size_t i, std::size_t width) {
+        for_column_tiles(dims.inner, [&](std::size_t i, std::size_t width) {
             alignas(line) S shift[strip], total[strip];
-            largest_of_columns(x + i, fold.reduced, fold.inner, width, shift);
+            largest_of_columns(x + i, dims.reduced, dims.inner, width, shift);
             simd_for_each<Write::set>(width, strip, shift, FiniteShift(), Contiguous<S>{shift});
             std::fill_n(total, width, S(0));
-            for (std::size_t r = 0; r < fold.reduced; ++r)
+            for (std::size_t r = 0; r < dims.reduced; ++r)
                 simd_for_each<Write::add>(width, width, total, exp_less,
-                                          Contiguous<S>{x + r * fold.inner + i}, Contiguous<S>{shift});
+                                          Contiguous<S>{x + r * dims.inner + i}, Contiguous<S>{shift});
             simd_for_each<Write::set>(width, width, y + i, log_plus, Contiguous<S>{total},
                                       Contiguous<S>{shift});
         });
@@ -170,12 +170,12 @@ template <class S> void logsumexp(const S* x, S* y, const detail::ReduceAxes& fo
 }
 
 template <class S>
-void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
-    for (std::size_t o = 0; o < fold.outer; ++o, dy += fold.inner, y += fold.inner) {
-        const std::size_t rows = fold.inner == 1 ? 1 : fold.reduced,
-                          width = fold.inner == 1 ? fold.reduced : fold.inner;
+void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceDims& dims) {
+    for (std::size_t o = 0; o < dims.outer; ++o, dy += dims.inner, y += dims.inner) {
+        const std::size_t rows = dims.inner == 1 ? 1 : dims.reduced,
+                          width = dims.inner == 1 ? dims.reduced : dims.inner;
         for (std::size_t r = 0; r < rows; ++r, x += width, dx.dst += width) {
-            if (fold.inner == 1)
+            if (dims.inner == 1)
                 simd_for_each(width, dx, logsumexp_slope, Contiguous<S>{x}, Broadcast<S>(*dy),
                               Broadcast<S>(*y));
             else

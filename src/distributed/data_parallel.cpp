@@ -21,13 +21,14 @@ namespace {
 template <class S> struct WindowMessage {
     detail::WindowTotals totals;
     std::int64_t window;  // number in the order of opening
-    typename DataParallel<S>::PartsSummary parts;
+    typename DataParallel<S>::MicroBatchesSummary batches;
 };
 
-template <class S> typename DataParallel<S>::PartsSummary summary_of(const std::vector<Items>& parts) {
+template <class S>
+typename DataParallel<S>::MicroBatchesSummary summary_of(const std::vector<Items>& micro_batches) {
     std::vector<std::int64_t> numbers;
-    typename DataParallel<S>::PartsSummary summary{.given = true, .count = std::ssize(parts)};
-    for (const Items& part : parts) {
+    typename DataParallel<S>::MicroBatchesSummary summary{.given = true, .count = std::ssize(micro_batches)};
+    for (const Items& part : micro_batches) {
         summary.items += part.count();
         numbers.push_back(part.count());
         for (std::int64_t i = 0; i < part.count(); ++i) numbers.push_back(part[i]);
@@ -36,9 +37,9 @@ template <class S> typename DataParallel<S>::PartsSummary summary_of(const std::
     return summary;
 }
 
-template <class Parts> std::string to_text(const Parts& parts) {
-    return std::to_string(parts.count) + " micro-batches of " + std::to_string(parts.items) +
-           " items with checksum " + std::to_string(parts.checksum);
+template <class Summary> std::string to_text(const Summary& batches) {
+    return std::to_string(batches.count) + " micro-batches of " + std::to_string(batches.items) +
+           " items with checksum " + std::to_string(batches.checksum);
 }
 
 }  // namespace
@@ -54,25 +55,26 @@ DataParallel<S>::DataParallel(ProcessGroup& processes, detail::DataParallelOptio
 
 template <class S> DataParallel<S>::~DataParallel() = default;
 
-template <class S> std::vector<Items> DataParallel<S>::share(const std::vector<Items>& parts) {
+template <class S> std::vector<Items> DataParallel<S>::share(const std::vector<Items>& micro_batches) {
     const std::size_t ranks = static_cast<std::size_t>(processes_.size()),
                       me = static_cast<std::size_t>(processes_.rank());
     const auto begin = [&](std::size_t rank) {
-        return parts.begin() + static_cast<std::ptrdiff_t>(rank * parts.size() / ranks);
+        return micro_batches.begin() + static_cast<std::ptrdiff_t>(rank * micro_batches.size() / ranks);
     };
     latest_share_call_ = ++share_count_;
     numbered_ = true;
-    last_parts_ = summary_of<S>(parts);
+    last_micro_batches_ = summary_of<S>(micro_batches);
     first_item_ = 0;
-    for (auto part = parts.begin(); part != begin(me); ++part) first_item_ += part->count();
+    for (auto part = micro_batches.begin(); part != begin(me); ++part) first_item_ += part->count();
     return {begin(me), begin(me + 1)};
 }
 
 template <class S>
 std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window) {
     WindowRecord& record = windows_.at(&optimizer);
-    if (std::exchange(record.numbering_window, window) != window) record.numbering_call = latest_share_call_;
-    if (latest_share_call_ && record.numbering_call && *record.numbering_call != *latest_share_call_)
+    if (std::exchange(record.first_item_window, window) != window)
+        record.first_item_call = latest_share_call_;
+    if (latest_share_call_ && record.first_item_call && *record.first_item_call != *latest_share_call_)
         throw Error("data_parallel",
                     "share() was called again in this window, so two processes would draw the same random "
                     "numbers; share all micro-batches of a window by one call, or call begin_at(item) with "
@@ -179,10 +181,10 @@ template <class S> void DataParallel<S>::require_equal_totals(const std::vector<
         require_same("terms of add_regularizer():", other.totals.regularizers, first.totals.regularizers);
         require_same("terms of add_regularizer() with the sum", other.totals.regularizer_value,
                      first.totals.regularizer_value);
-        if (!other.parts.given || !first.parts.given || other.parts == first.parts) continue;
+        if (!other.batches.given || !first.batches.given || other.batches == first.batches) continue;
         error_already_shared_ = true;
-        throw Error("processes", call_, ": rank ", rank, " passed ", to_text(other.parts),
-                    " to share(), rank 0 passed ", to_text(first.parts),
+        throw Error("processes", call_, ": rank ", rank, " passed ", to_text(other.batches),
+                    " to share(), rank 0 passed ", to_text(first.batches),
                     "; pass the same micro-batches in the same order on all processes");
     }
 }
@@ -207,7 +209,7 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
     parameters_ = optimizer.parameters();
     call_ = std::string(call) + " of window " + std::to_string(window);
     where_ = "after " + std::to_string(here.micro_batches) + " micro-batches";
-    const WindowMessage<S> mine{here, windows_.at(&optimizer).number, last_parts_};
+    const WindowMessage<S> mine{here, windows_.at(&optimizer).number, last_micro_batches_};
     std::string message(sizeof mine + parameters_.size(), '\0');
     std::memcpy(message.data(), &mine, sizeof mine);
     for (std::size_t i = 0; i < parameters_.size(); ++i)
@@ -308,7 +310,7 @@ template <class S> void DataParallel<S>::sum_digits(std::span<detail::ExactSum<S
                                                  error_already_shared_);
     for (detail::ExactSum<S>& sum : exact) sums.add(sum.digits().data(), sum.digits().size(), Device::cpu);
     sums.finish();
-    exact_sums_.count_additions(exact);
+    exact_sums_.set_additions(exact);
 }
 
 template <class S> void DataParallel<S>::barrier_before_step() { all_gather("the step, "); }

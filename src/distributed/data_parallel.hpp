@@ -47,17 +47,17 @@ public:
     DataParallel& operator=(const DataParallel&) = delete;
     ~DataParallel() override;
 
-    // Returns this process's consecutive share of `parts`. The shares of two processes differ by at most one
+    // Returns this process's consecutive share of `micro_batches`. The shares of two processes differ by at most one
     // part. Layers then draw the same random numbers for an item as one process would. Pass all micro-batches
     // of a window in one call. A second call starts the numbering again, so begin_micro_batch() then throws.
-    std::vector<Items> share(const std::vector<Items>& parts) override;
+    std::vector<Items> share(const std::vector<Items>& micro_batches) override;
     // Replaces share() if you distribute items yourself: this process's first item in each window has index
     // `item` among all items. Without share() or begin_at(), each process draws its own random numbers.
     void begin_at(std::int64_t item) {
         first_item_ = item;
         numbered_ = true;
         latest_share_call_.reset();
-        last_parts_ = {};
+        last_micro_batches_ = {};
     }
 
     // Throws on all processes if a parameter does not have the bits of rank 0, and names the first such
@@ -88,11 +88,11 @@ public:
     }
 
     // Describes the last argument of share(), which must be the same on all processes.
-    struct PartsSummary {
+    struct MicroBatchesSummary {
         bool given = false;
         std::int64_t count = 0, items = 0;
         std::uint64_t checksum = 0;
-        bool operator==(const PartsSummary&) const = default;
+        bool operator==(const MicroBatchesSummary&) const = default;
     };
 
 private:
@@ -114,9 +114,9 @@ private:
     Options options_;
     std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
     struct WindowRecord {
-        std::int64_t number = 0;             // in the order of opening
-        std::int64_t numbering_window = -1;  // the window that called first_item() last; -1: none
-        std::optional<std::int64_t> numbering_call = {};  // the call of share() that numbers its items
+        std::int64_t number = 0;              // in the order of opening
+        std::int64_t first_item_window = -1;  // the window that called first_item() last; -1: none
+        std::optional<std::int64_t> first_item_call = {};  // the call of share() that numbers its items
     };
     std::map<const Optimizer<S>*, WindowRecord> windows_;
     std::int64_t files_ = 0;  // calls of save() and load(), also those that failed
@@ -125,7 +125,7 @@ private:
     detail::SharedSums<S> exact_sums_;
     std::int64_t first_item_ = 0, share_count_ = 0;
     bool numbered_ = false;  // share() or begin_at() has set first_item_
-    PartsSummary last_parts_;
+    MicroBatchesSummary last_micro_batches_;
     std::optional<std::int64_t> latest_share_call_;  // the call that set first_item_; none after begin_at()
     std::string call_, where_;                 // of the current collective call, for its name and for errors
     std::vector<bool> any_rank_has_gradient_;  // for each parameter, whether any process has a gradient

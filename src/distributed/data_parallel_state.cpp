@@ -6,7 +6,7 @@
 
 #include "tally/distributed/data_parallel.hpp"
 #include "tally/distributed/entry_format.hpp"
-#include "tally/distributed/send_bytes.hpp"
+#include "tally/distributed/parcel.hpp"
 #include "tally/io/training_state.hpp"
 
 namespace tally {
@@ -120,7 +120,7 @@ void DataParallel<S>::save(const std::string& path, const Window<S>& window, Tra
             detail::send_parcel(processes_, 0, call_, detail::state_bytes(part));
     });
     processes_.all_gather(call_, "the file", "");
-    processes_.wire().free_sent();
+    processes_.transport().free_sent();
 }
 
 template <class S> TrainingState DataParallel<S>::load(const std::string& path, Window<S>& window) {
@@ -142,7 +142,7 @@ template <class S> TrainingState DataParallel<S>::load(const std::string& path, 
     run_and_report_errors(processes_, call_,
                           [&] { commit = window.validate_state(mine, prefix, options_.model, {}); });
     processes_.all_gather(call_, "all of it", "");
-    processes_.wire().free_sent();
+    processes_.transport().free_sent();
     commit();
     TrainingState rest;
     for (const auto& [name, entry] : mine.entries())

@@ -62,7 +62,7 @@ template <class S> class Run {
 public:
     using Stage = typename Pipe<S>::Stage;
     using Input = typename Pipe<S>::Input;
-    using LossOf = typename Pipe<S>::LossOf;
+    using LossFunction = typename Pipe<S>::LossFunction;
 
     Run(ProcessGroup& processes, const std::vector<Stage>& own, int first, int stages, Device device,
         std::string call)
@@ -79,7 +79,7 @@ public:
     }
 
     detail::PipeResult execute(const std::vector<Timetable::Step>& steps, const Input& input,
-                               const LossOf& loss) {
+                               const LossFunction& loss) {
         using Clock = std::chrono::steady_clock;
         const auto begun = Clock::now();
         const auto now = [&] { return std::chrono::duration<double>(Clock::now() - begun).count(); };
@@ -115,7 +115,7 @@ private:
     enum Side : std::size_t { previous = 0, next = 1 };  // the neighbours of this process
     using Counts = std::array<int, 2>;                   // one for each side
 
-    void forward(std::size_t i, int k, const Input& input, const LossOf& loss) {
+    void forward(std::size_t i, int k, const Input& input, const LossFunction& loss) {
         Activations kept;
         if (is_first(i))
             kept.x = constant(input(k));
@@ -171,9 +171,9 @@ private:
         processes_.post(encode_shape(kept->shape()),
                         {rank(side), const_cast<S*>(kept->data()), kept->size() * sizeof(S)}, kept);
         ++posted_[side];
-        processes_.wire().free_sent();
+        processes_.transport().free_sent();
     }
-    bool all_sent() { return processes_.wire().free_sent() == 0; }
+    bool all_sent() { return processes_.transport().free_sent() == 0; }
     Array<S> receive(Side side) {
         Array<S> array = Array<S>::empty(next_shape(side));
         S* const at = array.raw();
@@ -185,8 +185,8 @@ private:
         if (!label)
             processes_.wait_or_fail(call_, where_, "nothing arrived from rank " + std::to_string(rank(side)),
                                     [&] {
-                                        processes_.wire().free_sent();
-                                        label = processes_.wire().poll_label(rank(side));
+                                        processes_.transport().free_sent();
+                                        label = processes_.transport().poll_label(rank(side));
                                         return label.has_value();
                                     });
         return decode_shape(*label);
@@ -267,7 +267,7 @@ template <class S> Pipe<S>::Pipe(ProcessGroup& processes, std::vector<Stage> own
 }
 
 template <class S>
-detail::PipeResult Pipe<S>::run(int micro_batches, const Input& input, const LossOf& loss) {
+detail::PipeResult Pipe<S>::run(int micro_batches, const Input& input, const LossFunction& loss) {
     const std::string call = "run " + std::to_string(run_count_) + " of the pipe, of " +
                              std::to_string(micro_batches) + " micro-batches";
     const std::vector<std::string> numbers = processes_.all_gather(call, std::to_string(pipe_id_));

@@ -39,7 +39,7 @@ public:
     using V = Var<Array<S>>;
     using Stage = std::function<V(const V& x, int micro_batch)>;
     using Input = std::function<Array<S>(int micro_batch)>;
-    using LossOf = std::function<V(const V& y, int micro_batch)>;
+    using LossFunction = std::function<V(const V& y, int micro_batch)>;
 
     // Returns the numbers, from 0, of this process's stages if `stages` stages are distributed evenly.
     static std::vector<int> own_stages(const ProcessGroup& processes, int stages);
@@ -51,7 +51,7 @@ public:
     // Runs all micro-batches forward and backward. Every process calls run() with the same number. The first
     // stage's process calls `input`, the last stage's process calls `loss`. An error on one process is thrown
     // on all; the gradients are then those of only some micro-batches.
-    Result run(int micro_batches, const Input& input, const LossOf& loss);
+    Result run(int micro_batches, const Input& input, const LossFunction& loss);
 
     int stages() const { return stages_; }  // on all processes together
 

@@ -24,7 +24,7 @@ template <class S> class PipelineParallel : public detail::GradientReducer<S> {
 public:
     explicit PipelineParallel(ProcessGroup& processes) : processes_(processes) {}
 
-    std::vector<Items> share(const std::vector<Items>& parts) override { return parts; }
+    std::vector<Items> share(const std::vector<Items>& micro_batches) override { return micro_batches; }
 
     // ---- for the window ----
     bool is_main_process() const override { return true; }  // for its own stage's parameters

@@ -65,11 +65,11 @@ struct ProcessGroup::Message {
 };
 
 ProcessGroup::ProcessGroup(detail::ProcessGroupOptions options)
-    : options_(valid_options(options)), wire_(options.communicator) {
+    : options_(valid_options(options)), transport_(options.communicator) {
     last_calls_.assign(static_cast<std::size_t>(size()), "its start");
     const std::string launched = size() == 1 && !options_.communicator ? launcher_text() : "";
     if (launched.empty()) return;
-    wire_.end(true);
+    transport_.end(true);
     throw Error("processes", "this program was started ", launched, ", but ",
                 detail::MpiTransport::why_only_one_rank());
 }
@@ -82,11 +82,12 @@ ProcessGroup::~ProcessGroup() {
     const double seconds = no_error ? std::numeric_limits<double>::infinity() : options_.timeout;
     try {
         if (size() > 1 && why_broken_.empty()) exchange({Message::leaves, "its end", "", ""}, seconds);
-        all_ready = size() == 1 || wire_.barrier_before_end(missing_text_.empty() ? seconds : grace_seconds);
+        all_ready =
+            size() == 1 || transport_.barrier_before_end(missing_text_.empty() ? seconds : grace_seconds);
     } catch (...) {
         all_ready = false;
     }
-    wire_.end(all_ready);
+    transport_.end(all_ready);
 }
 
 void ProcessGroup::require_connected(const std::string& call) const {
@@ -100,7 +101,7 @@ void ProcessGroup::require_connected(const std::string& call) const {
 std::vector<ProcessGroup::Message> ProcessGroup::exchange(const Message& mine, double seconds) {
     const std::string text = mine.encode();
     sent_.gathered_bytes += text.size() * static_cast<std::size_t>(size() - 1);
-    const detail::MpiTransport::Messages received = wire_.all_gather(text, seconds);
+    const detail::MpiTransport::Messages received = transport_.all_gather(text, seconds);
     std::vector<Message> messages(received.size());
     missing_text_.clear();
     for (std::size_t rank = 0; rank < received.size(); ++rank) {
@@ -120,7 +121,7 @@ std::vector<ProcessGroup::Message> ProcessGroup::exchange(const Message& mine, d
 }
 
 // Ends the run, because a process that does not answer in time may never answer.
-void ProcessGroup::end_all(const std::string& why) { wire_.abort("[processes] " + why); }
+void ProcessGroup::end_all(const std::string& why) { transport_.abort("[processes] " + why); }
 
 std::vector<std::string> ProcessGroup::all_gather(const std::string& call, const std::string& mine) {
     return all_gather(call, "", mine);
@@ -176,10 +177,10 @@ void ProcessGroup::fail(const std::string& call, const std::string& why) noexcep
 void ProcessGroup::wait_or_fail(const std::string& call, const std::string& where, const std::string& missing,
                                 const std::function<bool()>& done) {
     require_connected(call);
-    const bool in_time = wire_.wait(options_.timeout, [&] {
+    const bool in_time = transport_.wait(options_.timeout, [&] {
         if (done()) return true;
         for (int rank = 0; rank < size(); ++rank) {
-            const std::string* const next = wire_.peek_message(rank);
+            const std::string* const next = transport_.peek_message(rank);
             const auto kind = next ? Message::decode(*next).kind : Message::joins;
             if (kind != Message::joins && done()) return true;  // the data may have arrived before
             if (kind != Message::joins)
@@ -195,12 +196,12 @@ void ProcessGroup::wait_or_fail(const std::string& call, const std::string& wher
 
 void ProcessGroup::post(const std::string& label, const detail::Piece& piece,
                         std::shared_ptr<const void> kept) {
-    wire_.post(label, piece, std::move(kept));
+    transport_.post(label, piece, std::move(kept));
     sent_.posted_bytes += piece.bytes;
 }
 
 void ProcessGroup::take(const std::string& call, const detail::Piece& piece) {
-    if (!wire_.receive(piece, options_.timeout))
+    if (!transport_.receive(piece, options_.timeout))
         end_all(call + ": the data that " + rank_text(static_cast<std::size_t>(piece.rank)) +
                 " began to send did not arrive within " + seconds_text(options_.timeout));
 }
@@ -226,7 +227,7 @@ template <class S> bool ProcessGroup::sum_in_order(std::span<S> numbers, std::sp
     const auto exchange_pieces = [&](std::span<const detail::Piece> to, std::span<const detail::Piece> back) {
         for (const detail::Piece& piece : to)
             if (piece.bytes > 0) ++sent_.messages, sent_.sum_bytes += piece.bytes;
-        return wire_.exchange(to, back, options_.timeout);
+        return transport_.exchange(to, back, options_.timeout);
     };
     if (!exchange_pieces(sends, receives)) return false;
     for (std::size_t i = 0; i < mine.size(); ++i) {
@@ -255,7 +256,7 @@ template <class S> void ProcessGroup::sum(AllReduce how, std::span<S> numbers, s
         case AllReduce::fast:
             std::copy(numbers.begin(), numbers.end(), scratch.begin());
             sent_.sum_bytes += numbers.size_bytes();
-            done = wire_.sum(scratch.data(), numbers.data(), numbers.size(), options_.timeout);
+            done = transport_.sum(scratch.data(), numbers.data(), numbers.size(), options_.timeout);
     }
     if (done) return;
     const std::string missing =

@@ -52,8 +52,8 @@ public:
     ProcessGroup& operator=(const ProcessGroup&) = delete;
     ~ProcessGroup();
 
-    int rank() const { return wire_.rank(); }
-    int size() const { return wire_.size(); }
+    int rank() const { return transport_.rank(); }
+    int size() const { return transport_.size(); }
     const detail::CommStats& sent() const { return sent_; }
 
     // Waits until all processes have made the same `call`, and returns what each passed as `mine`, by rank.
@@ -86,7 +86,7 @@ public:
     void post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> kept);
     // Receives a piece. After an error MPI may still write to its memory, so it must not be freed.
     void take(const std::string& call, const detail::Piece& piece);
-    detail::MpiTransport& wire() { return wire_; }
+    detail::MpiTransport& transport() { return transport_; }
 
 private:
     struct Message;
@@ -97,7 +97,7 @@ private:
     void require_connected(const std::string& call) const;
 
     Options options_;
-    detail::MpiTransport wire_;
+    detail::MpiTransport transport_;
     detail::CommStats sent_;
     std::int64_t pipes_ = 0, windows_ = 0;
     std::vector<std::string> last_calls_;  // the last call that each rank has reported

@@ -54,7 +54,7 @@ template <class S> std::size_t SharedSums<S>::widen(Sums mine) const {
     return digits;
 }
 
-template <class S> void SharedSums<S>::count_additions(Sums mine) const {
+template <class S> void SharedSums<S>::set_additions(Sums mine) const {
     for (std::size_t i = 0; i < mine.size(); ++i) mine[i].set_additions(ranges_[i].additions);
 }
 

@@ -27,7 +27,7 @@ public:
     // Widens this process's sums to the ranges of all processes, and returns the number of their digits.
     std::size_t widen(Sums mine) const;
     // Sets the number of additions, once the digits of all processes have been added.
-    void count_additions(Sums mine) const;
+    void set_additions(Sums mine) const;
 
 private:
     // The digits that a sum has, and the number of its additions.

@@ -10,22 +10,22 @@
 namespace tally::gpu {
 
 // Returns the index of term i of a feature in (items, features, space).
-TALLY_HOST_DEVICE constexpr std::size_t term_of(const detail::ReduceAxes& fold, std::size_t feature,
+TALLY_HOST_DEVICE constexpr std::size_t term_of(const detail::ReduceDims& dims, std::size_t feature,
                                                 std::size_t i) {
-    return (i / fold.inner * fold.reduced + feature) * fold.inner + i % fold.inner;
+    return (i / dims.inner * dims.reduced + feature) * dims.inner + i % dims.inner;
 }
 
-TALLY_HOST_DEVICE constexpr std::size_t feature_of(const detail::ReduceAxes& fold, std::size_t at) {
-    return at / fold.inner % fold.reduced;
+TALLY_HOST_DEVICE constexpr std::size_t feature_of(const detail::ReduceDims& dims, std::size_t at) {
+    return at / dims.inner % dims.reduced;
 }
 
 template <class S> struct BatchMomentsBody {
     const S* x;
     S *mean, *variance;
-    detail::ReduceAxes fold;
+    detail::ReduceDims dims;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t feature) const {
-        const std::size_t terms = fold.outer * fold.inner;
-        const auto value = [&](std::size_t i) { return x[term_of(fold, feature, i)]; };
+        const std::size_t terms = dims.outer * dims.inner;
+        const auto value = [&](std::size_t i) { return x[term_of(dims, feature, i)]; };
         const S n = static_cast<S>(terms), m = sum_in_team<S>(team, terms, value) / n;
         const S squares =
             sum_in_team<S>(team, terms, [&](std::size_t i) { return (value(i) - m) * (value(i) - m); });
@@ -41,9 +41,9 @@ template <class S> struct BatchMomentsBody {
 template <class S> struct BatchNormBody {
     const S *x, *mean, *rstd, *gain, *bias;
     S* y;
-    detail::ReduceAxes fold;
+    detail::ReduceDims dims;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
-        const std::size_t f = feature_of(fold, i);
+        const std::size_t f = feature_of(dims, i);
         y[i] = (x[i] - mean[f]) * rstd[f] * gain[f] + bias[f];
     }
 };
@@ -51,14 +51,14 @@ template <class S> struct BatchNormBody {
 template <class S> struct BatchNormBackSumsBody {
     const S *dy, *x, *mean, *rstd;
     S *total, *along;
-    detail::ReduceAxes fold;
+    detail::ReduceDims dims;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t feature) const {
-        const std::size_t terms = fold.outer * fold.inner;
+        const std::size_t terms = dims.outer * dims.inner;
         const S m = mean[feature], scale = rstd[feature];
         const S sum =
-            sum_in_team<S>(team, terms, [&](std::size_t i) { return dy[term_of(fold, feature, i)]; });
+            sum_in_team<S>(team, terms, [&](std::size_t i) { return dy[term_of(dims, feature, i)]; });
         const S sum_along = sum_in_team<S>(team, terms, [&](std::size_t i) {
-            const std::size_t at = term_of(fold, feature, i);
+            const std::size_t at = term_of(dims, feature, i);
             return dy[at] * ((x[at] - m) * scale);
         });
         team.alone([&] {
@@ -71,45 +71,45 @@ template <class S> struct BatchNormBackSumsBody {
 template <class S> struct BatchNormBackBody {
     const S *dy, *x, *mean, *rstd, *gain, *total, *along;
     Into<S[]> dx;
-    detail::ReduceAxes fold;
+    detail::ReduceDims dims;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
-        const std::size_t f = feature_of(fold, i);
+        const std::size_t f = feature_of(dims, i);
         S slope = dy[i];
         if (total)
             slope = slope - (total[f] + (x[i] - mean[f]) * rstd[f] * along[f]) /
-                                static_cast<S>(fold.outer * fold.inner);
+                                static_cast<S>(dims.outer * dims.inner);
         store(dx, i, gain[f] * rstd[f] * slope);
     }
 };
 
-inline std::size_t elements(const detail::ReduceAxes& fold) { return fold.outer * fold.reduced * fold.inner; }
+inline std::size_t elements(const detail::ReduceDims& dims) { return dims.outer * dims.reduced * dims.inner; }
 
 template <class On, class S>
-void batch_moments(const S* x, S* mean, S* variance, const detail::ReduceAxes& fold) {
-    with_lanes_for(fold.outer * fold.inner, [&]<std::size_t lanes>() {
-        On::template teams<lanes>("batch_norm, moments", fold.reduced,
-                                  BatchMomentsBody<S>{x, mean, variance, fold});
+void batch_moments(const S* x, S* mean, S* variance, const detail::ReduceDims& dims) {
+    with_lanes_for(dims.outer * dims.inner, [&]<std::size_t lanes>() {
+        On::template teams<lanes>("batch_norm, moments", dims.reduced,
+                                  BatchMomentsBody<S>{x, mean, variance, dims});
     });
 }
 
 template <class On, class S> void batch_norm(const S* x, const S* mean, const S* rstd, const S* gain,
-                                             const S* bias, S* y, const detail::ReduceAxes& fold) {
-    On::each("batch_norm", elements(fold), BatchNormBody<S>{x, mean, rstd, gain, bias, y, fold});
+                                             const S* bias, S* y, const detail::ReduceDims& dims) {
+    On::each("batch_norm", elements(dims), BatchNormBody<S>{x, mean, rstd, gain, bias, y, dims});
 }
 
 template <class On, class S> void batch_norm_back_sums(const S* dy, const S* x, const S* mean, const S* rstd,
-                                                       S* total, S* along, const detail::ReduceAxes& fold) {
-    with_lanes_for(fold.outer * fold.inner, [&]<std::size_t lanes>() {
-        On::template teams<lanes>("batch_norm, sums", fold.reduced,
-                                  BatchNormBackSumsBody<S>{dy, x, mean, rstd, total, along, fold});
+                                                       S* total, S* along, const detail::ReduceDims& dims) {
+    with_lanes_for(dims.outer * dims.inner, [&]<std::size_t lanes>() {
+        On::template teams<lanes>("batch_norm, sums", dims.reduced,
+                                  BatchNormBackSumsBody<S>{dy, x, mean, rstd, total, along, dims});
     });
 }
 
 template <class On, class S> void batch_norm_back(const S* dy, const S* x, const S* mean, const S* rstd,
                                                   const S* gain, const S* total, const S* along, Into<S[]> dx,
-                                                  const detail::ReduceAxes& fold) {
-    On::each("batch_norm, backward", elements(fold),
-             BatchNormBackBody<S>{dy, x, mean, rstd, gain, total, along, dx, fold});
+                                                  const detail::ReduceDims& dims) {
+    On::each("batch_norm, backward", elements(dims),
+             BatchNormBackBody<S>{dy, x, mean, rstd, gain, total, along, dx, dims});
 }
 
 template <class On, class S> void install_batch_norm(Kernels<S>& t) {

@@ -21,8 +21,8 @@ inline std::string words(const Product& p) {
 
 // Returns the shape in a body, or otherwise the count of launched elements or teams.
 template <class Body> std::string sizes_of(const Body& body, std::size_t count, const char* of) {
-    if constexpr (requires { body.fold.reduced; }) {
-        const std::size_t sizes[] = {body.fold.outer, body.fold.reduced, body.fold.inner};
+    if constexpr (requires { body.dims.reduced; }) {
+        const std::size_t sizes[] = {body.dims.outer, body.dims.reduced, body.dims.inner};
         return in_brackets(sizes, 3);
     } else if constexpr (requires { body.p.transpose_a; }) {
         return words(body.p);

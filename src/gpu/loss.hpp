@@ -30,7 +30,7 @@ TALLY_HOST_DEVICE constexpr bool is_class(std::int32_t label, std::size_t classe
 template <class S> struct RowLossBody {
     const S* logits;
     const std::int32_t* labels;
-    Targets targets;
+    LabelOptions settings;
     S *probabilities, *losses;
     std::size_t classes;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t row) const {
@@ -40,16 +40,17 @@ template <class S> struct RowLossBody {
         const ExpSum<S> sum = exp_sum<S>(team, classes, false, [&](std::size_t c) { return x[c]; });
         team.each(classes, [&](std::size_t c) { y[c] = exp(x[c] - sum.shift) / sum.total; });
         const S log_total = log(sum.total);
-        const S distances = targets.smoothing == 0 ? S(0) : sum_in_team<S>(team, classes, [&](std::size_t c) {
-            return x[c] - sum.shift;
-        });
+        const S distances =
+            settings.smoothing == 0
+                ? S(0)
+                : sum_in_team<S>(team, classes, [&](std::size_t c) { return x[c] - sum.shift; });
         team.alone([&] {
             const std::int32_t label = labels[row];
-            const bool counts = label != targets.ignore && is_class(label, classes);
+            const bool counts = label != settings.ignore && is_class(label, classes);
             S loss = counts ? log_total - (x[label] - sum.shift) : S(0);
-            if (counts && targets.smoothing != 0)
-                loss = static_cast<S>(1 - targets.smoothing) * loss +
-                       static_cast<S>(targets.smoothing) * (log_total - distances / static_cast<S>(classes));
+            if (counts && settings.smoothing != 0)
+                loss = static_cast<S>(1 - settings.smoothing) * loss +
+                       static_cast<S>(settings.smoothing) * (log_total - distances / static_cast<S>(classes));
             losses[row] = loss;
         });
     }
@@ -94,26 +95,27 @@ template <class S> struct CrossEntropyBackBody {
 };
 
 template <class On, class S> void cross_entropy(const S* logits, const std::int32_t* labels,
-                                                const Targets& targets, S* probabilities, S* total, S* count,
-                                                std::size_t rows, std::size_t classes) {
+                                                const LabelOptions& settings, S* probabilities, S* total,
+                                                S* count, std::size_t rows, std::size_t classes) {
     const typename On::template Scratch<S> losses(rows);
-    const RowLossBody<S> of_rows{logits, labels, targets, probabilities, losses.data(), classes};
+    const RowLossBody<S> of_rows{logits, labels, settings, probabilities, losses.data(), classes};
     with_lanes_for(classes,
                    [&]<std::size_t lanes>() { On::template teams<lanes>("cross_entropy", rows, of_rows); });
-    const TotalLossBody<S> of_all{losses.data(), labels, targets.ignore, total,
-                                  count,         rows,   classes,        On::wrong_label()};
+    const TotalLossBody<S> of_all{losses.data(), labels, settings.ignore, total,
+                                  count,         rows,   classes,         On::wrong_label()};
     with_lanes_for(
         rows, [&]<std::size_t lanes>() { On::template teams<lanes>("cross_entropy, total", 1, of_all); });
     On::throw_wrong_label();
 }
 
-template <class On, class S>
-void cross_entropy_back(const S* dtotal, const S* probabilities, const std::int32_t* labels,
-                        const Targets& targets, Into<S[]> dlogits, std::size_t rows, std::size_t classes) {
-    const double share = targets.smoothing / static_cast<double>(classes);
+template <class On, class S> void cross_entropy_back(const S* dtotal, const S* probabilities,
+                                                     const std::int32_t* labels, const LabelOptions& settings,
+                                                     Into<S[]> dlogits, std::size_t rows,
+                                                     std::size_t classes) {
+    const double share = settings.smoothing / static_cast<double>(classes);
     On::each("cross_entropy, backward", rows * classes,
-             CrossEntropyBackBody<S>{dtotal, probabilities, labels, targets.ignore,
-                                     static_cast<S>(1 - targets.smoothing + share), static_cast<S>(share),
+             CrossEntropyBackBody<S>{dtotal, probabilities, labels, settings.ignore,
+                                     static_cast<S>(1 - settings.smoothing + share), static_cast<S>(share),
                                      dlogits, classes});
 }
 

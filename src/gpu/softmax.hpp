@@ -31,14 +31,14 @@ TALLY_HOST_DEVICE constexpr ExpSum<S> exp_sum(T& team, std::size_t n, bool only_
 template <class S, bool logarithm> struct SoftmaxBody {
     const S* x;
     S* y;
-    detail::ReduceAxes fold;
+    detail::ReduceDims dims;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         using formula::exp, formula::log;
-        const RunOf run(fold, result);
+        const RunOf run(dims, result);
         const auto [shift, total] =
-            exp_sum<S>(team, fold.reduced, false, [&](std::size_t r) { return x[run[r]]; });
+            exp_sum<S>(team, dims.reduced, false, [&](std::size_t r) { return x[run[r]]; });
         const S m = shift, divisor = total, log_total = log(total);
-        team.each(fold.reduced, [&](std::size_t r) {
+        team.each(dims.reduced, [&](std::size_t r) {
             if constexpr (logarithm)
                 y[run[r]] = x[run[r]] - m - log_total;
             else
@@ -50,14 +50,14 @@ template <class S, bool logarithm> struct SoftmaxBody {
 template <class S, bool logarithm> struct SoftmaxBackBody {
     const S *dy, *y;
     Into<S[]> dx;
-    detail::ReduceAxes fold;
+    detail::ReduceDims dims;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         using formula::exp;
-        const RunOf run(fold, result);
-        const S total = sum_in_team<S>(team, fold.reduced, [&](std::size_t r) {
+        const RunOf run(dims, result);
+        const S total = sum_in_team<S>(team, dims.reduced, [&](std::size_t r) {
             return logarithm ? dy[run[r]] : dy[run[r]] * y[run[r]];
         });
-        team.each(fold.reduced, [&](std::size_t r) {
+        team.each(dims.reduced, [&](std::size_t r) {
             const S d = dy[run[r]], value = y[run[r]];
             store(dx, run[r], logarithm ? d - exp(value) * total : value * (d - total));
         });
@@ -67,11 +67,11 @@ template <class S, bool logarithm> struct SoftmaxBackBody {
 template <class S> struct LogSumExpBody {
     const S* x;
     S* y;
-    detail::ReduceAxes fold;
+    detail::ReduceDims dims;
     template <class T> TALLY_HOST_DEVICE void operator()(T& team, std::size_t result) const {
         using formula::log;
-        const RunOf run(fold, result);
-        const ExpSum<S> sum = exp_sum<S>(team, fold.reduced, true, [&](std::size_t r) { return x[run[r]]; });
+        const RunOf run(dims, result);
+        const ExpSum<S> sum = exp_sum<S>(team, dims.reduced, true, [&](std::size_t r) { return x[run[r]]; });
         team.alone([&] { y[result] = log(sum.total) + sum.shift; });
     }
 };
@@ -79,40 +79,40 @@ template <class S> struct LogSumExpBody {
 template <class S> struct LogSumExpBackBody {
     const S *dy, *x, *y;
     Into<S[]> dx;
-    detail::ReduceAxes fold;
+    detail::ReduceDims dims;
     TALLY_HOST_DEVICE void operator()(std::size_t i) const {
         using formula::exp;
-        const std::size_t result = i / (fold.reduced * fold.inner) * fold.inner + i % fold.inner;
+        const std::size_t result = i / (dims.reduced * dims.inner) * dims.inner + i % dims.inner;
         store(dx, i, dy[result] * exp(x[i] - y[result]));
     }
 };
 
-template <class On, class S> void softmax(const S* x, S* y, const detail::ReduceAxes& fold) {
-    for_each_run<On>("softmax", fold, SoftmaxBody<S, false>{x, y, fold});
+template <class On, class S> void softmax(const S* x, S* y, const detail::ReduceDims& dims) {
+    for_each_run<On>("softmax", dims, SoftmaxBody<S, false>{x, y, dims});
 }
 
-template <class On, class S> void log_softmax(const S* x, S* y, const detail::ReduceAxes& fold) {
-    for_each_run<On>("log_softmax", fold, SoftmaxBody<S, true>{x, y, fold});
-}
-
-template <class On, class S>
-void softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
-    for_each_run<On>("softmax, backward", fold, SoftmaxBackBody<S, false>{dy, y, dx, fold});
+template <class On, class S> void log_softmax(const S* x, S* y, const detail::ReduceDims& dims) {
+    for_each_run<On>("log_softmax", dims, SoftmaxBody<S, true>{x, y, dims});
 }
 
 template <class On, class S>
-void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
-    for_each_run<On>("log_softmax, backward", fold, SoftmaxBackBody<S, true>{dy, y, dx, fold});
-}
-
-template <class On, class S> void logsumexp(const S* x, S* y, const detail::ReduceAxes& fold) {
-    for_each_run<On>("logsumexp", fold, LogSumExpBody<S>{x, y, fold});
+void softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceDims& dims) {
+    for_each_run<On>("softmax, backward", dims, SoftmaxBackBody<S, false>{dy, y, dx, dims});
 }
 
 template <class On, class S>
-void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
-    On::each("logsumexp, backward", fold.outer * fold.reduced * fold.inner,
-             LogSumExpBackBody<S>{dy, x, y, dx, fold});
+void log_softmax_back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceDims& dims) {
+    for_each_run<On>("log_softmax, backward", dims, SoftmaxBackBody<S, true>{dy, y, dx, dims});
+}
+
+template <class On, class S> void logsumexp(const S* x, S* y, const detail::ReduceDims& dims) {
+    for_each_run<On>("logsumexp", dims, LogSumExpBody<S>{x, y, dims});
+}
+
+template <class On, class S>
+void logsumexp_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceDims& dims) {
+    On::each("logsumexp, backward", dims.outer * dims.reduced * dims.inner,
+             LogSumExpBackBody<S>{dy, x, y, dx, dims});
 }
 
 template <class On, class S> void install_softmax(Kernels<S>& t) {

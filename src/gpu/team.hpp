@@ -1,7 +1,7 @@
 // Team is a group of lanes that work on one row together.
 //
 // On a GPU a team is a thread, a warp or a block; on the host it is a loop. Both add in the same order, so
-// both give the same bits. In a fold, lane l combines the elements l, l + lanes, l + 2 lanes, ... in order.
+// both give the same bits. In a dims, lane l combines the elements l, l + lanes, l + 2 lanes, ... in order.
 // Then the upper half of the lanes is combined into the lower half, until one lane is left.
 #pragma once
 

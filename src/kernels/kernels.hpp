@@ -36,7 +36,7 @@ namespace tally {
 
 namespace detail {
 // Axes around a reduction: x is (outer, reduced, inner), its result (outer, inner).
-struct ReduceAxes {
+struct ReduceDims {
     std::size_t outer, reduced, inner;
     bool in_order = false;  // the reduced axis counts samples, so the sum is sequential
 };
@@ -48,9 +48,9 @@ namespace detail {
 inline constexpr std::size_t ordered_limit = 4096;  // Products::blas keeps the order up to this many fma
 inline constexpr std::size_t longest_sequential_sum = 1024, longest_sequential_row = 64;
 
-constexpr bool sums_in_order(const ReduceAxes& fold) {
-    return fold.in_order ||
-           fold.reduced <= (fold.inner != 1 ? longest_sequential_sum : longest_sequential_row);
+constexpr bool sums_in_order(const ReduceDims& dims) {
+    return dims.in_order ||
+           dims.reduced <= (dims.inner != 1 ? longest_sequential_sum : longest_sequential_row);
 }
 
 // A row-major loop over `extent`, and the strides of each operand; a stride of 0 broadcasts. Adjacent axes
@@ -78,7 +78,7 @@ struct Product {
 
 // Options of a cross-entropy: rows with the label `ignore` do not count, and the share `smoothing` of each
 // other label is distributed over all classes.
-struct Targets {
+struct LabelOptions {
     std::int32_t ignore = -100;
     double smoothing = 0;
 };
@@ -139,30 +139,30 @@ template <class S> struct Kernels {
                       std::size_t height, std::size_t width);
 
     // ---- reductions ----
-    void (*sum)(const S* x, Into<S[]> y, const ReduceAxes&);
-    void (*mean)(const S* x, S* y, const ReduceAxes&);  // NaN if reduced is 0
+    void (*sum)(const S* x, Into<S[]> y, const ReduceDims&);
+    void (*mean)(const S* x, S* y, const ReduceDims&);  // NaN if reduced is 0
     // dx[o, r, i] (+)= dy[o, i] / divisor
-    void (*spread)(const S* dy, S divisor, Into<S[]> dx, const ReduceAxes&);
-    void (*max)(const S* x, S* y, const ReduceAxes&);  // NaN counts as the largest; reduced is at least 1
+    void (*spread)(const S* dy, S divisor, Into<S[]> dx, const ReduceDims&);
+    void (*max)(const S* x, S* y, const ReduceDims&);  // NaN counts as the largest; reduced is at least 1
     // Equal largest elements get equal shares of the gradient.
-    void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const ReduceAxes&);
+    void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const ReduceDims&);
     // -inf if all elements are -inf or reduced is 0; +inf if one element is +inf.
-    void (*logsumexp)(const S* x, S* y, const ReduceAxes&);
+    void (*logsumexp)(const S* x, S* y, const ReduceDims&);
     // dx (+)= dy * exp(x - y)
-    void (*logsumexp_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const ReduceAxes&);
-    void (*softmax)(const S* x, S* y, const ReduceAxes&);
-    void (*softmax_back)(const S* dy, const S* y, Into<S[]> dx, const ReduceAxes&);  // y * (dy - sum(dy * y))
-    void (*log_softmax)(const S* x, S* y, const ReduceAxes&);
+    void (*logsumexp_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const ReduceDims&);
+    void (*softmax)(const S* x, S* y, const ReduceDims&);
+    void (*softmax_back)(const S* dy, const S* y, Into<S[]> dx, const ReduceDims&);  // y * (dy - sum(dy * y))
+    void (*log_softmax)(const S* x, S* y, const ReduceDims&);
     // dx (+)= dy - exp(y) * sum(dy)
-    void (*log_softmax_back)(const S* dy, const S* y, Into<S[]> dx, const ReduceAxes&);
+    void (*log_softmax_back)(const S* dy, const S* y, Into<S[]> dx, const ReduceDims&);
 
     // Running sums along the middle axis, from its front or from its end.
-    void (*cumsum)(const S* x, Into<S[]> y, const ReduceAxes&, bool from_the_end);
-    void (*prod)(const S* x, S* y, const ReduceAxes&);  // 1 if reduced is 0
+    void (*cumsum)(const S* x, Into<S[]> y, const ReduceDims&, bool from_the_end);
+    void (*prod)(const S* x, S* y, const ReduceDims&);  // 1 if reduced is 0
     // dx = dy * (product of the elements before) * (product of the elements behind), without a division.
-    void (*prod_back)(const S* dy, const S* x, S* dx, const ReduceAxes&);
+    void (*prod_back)(const S* dy, const S* x, S* dx, const ReduceDims&);
     // The first largest element, or the first NaN; reduced is at least 1.
-    void (*argmax)(const S* x, std::int32_t* y, const ReduceAxes&);
+    void (*argmax)(const S* x, std::int32_t* y, const ReduceDims&);
 
     // ---- linear algebra ----
     void (*matmul)(const Product&, const S* a, const S* b, Into<S[]> c);
@@ -178,10 +178,10 @@ template <class S> struct Kernels {
     // ---- losses and norms ----
     // Writes softmax(logits) (rows, classes), the loss summed over the rows whose label is not `ignore`, and
     // the number of these rows. Throws Error if a label is outside 0..classes-1.
-    void (*cross_entropy)(const S* logits, const std::int32_t* labels, const Targets&, S* probabilities,
+    void (*cross_entropy)(const S* logits, const std::int32_t* labels, const LabelOptions&, S* probabilities,
                           S* total, S* count, std::size_t rows, std::size_t classes);
     void (*cross_entropy_back)(const S* dtotal, const S* probabilities, const std::int32_t* labels,
-                               const Targets&, Into<S[]> dlogits, std::size_t rows, std::size_t classes);
+                               const LabelOptions&, Into<S[]> dlogits, std::size_t rows, std::size_t classes);
     // y = (x - mean) * rstd * gain + bias for each row. Writes the mean and rstd of each row for the backward
     // function. gain and bias may be null.
     void (*layer_norm)(const S* x, const S* gain, const S* bias, S eps, S* y, S* mean, S* rstd,
@@ -204,17 +204,17 @@ template <class S> struct Kernels {
 
     // ---- batch norm and dropout ----
     // The mean and biased variance of x (items, features, space) over items and space.
-    void (*batch_moments)(const S* x, S* mean, S* variance, const ReduceAxes&);
+    void (*batch_moments)(const S* x, S* mean, S* variance, const ReduceDims&);
     // y = (x - mean) * rstd * gain + bias for each feature.
     void (*batch_norm)(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
-                       const ReduceAxes&);
+                       const ReduceDims&);
     // For each feature: total = sum of dy, along = sum of dy * (x - mean) * rstd.
     void (*batch_norm_back_sums)(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
-                                 const ReduceAxes&);
+                                 const ReduceDims&);
     // dx (+)= gain * rstd * (dy - (total + (x - mean) * rstd * along) / (items * space)). If the statistics
     // are not those of the batch, x, mean, total and along are null, and dx (+)= gain * rstd * dy.
     void (*batch_norm_back)(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
-                            const S* total, const S* along, Into<S[]> dx, const ReduceAxes&);
+                            const S* total, const S* along, Into<S[]> dx, const ReduceDims&);
     // y (+)= x * scale where the mask keeps an element, x * 0 elsewhere; x is (items, width).
     void (*dropout)(const S* x, const DropoutMask&, S scale, Into<S[]> y, std::size_t items,
                     std::size_t width);

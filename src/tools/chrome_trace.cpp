@@ -43,7 +43,8 @@ std::string Profile::chrome_trace() const {
         if (event.forward && !row.marked)
             json += std::string(event.where.empty() ? "" : ", ") +
                     "\"shape\": " + quoted(to_string(event.shape)) +
-                    ", \"made\": " + std::to_string(event.made) + ", \"kept\": " + std::to_string(event.kept);
+                    ", \"made\": " + std::to_string(event.made) +
+                    ", \"kept\": " + std::to_string(event.saved);
         json +=
             "}},\n{\"ph\": \"C\", \"name\": \"live bytes\", " + who + ", \"ts\": " + end + ", \"args\": {";
         constexpr const char* names[] = {"parameters", "gradients", "saved", "temporary"};

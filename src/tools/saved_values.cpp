@@ -30,9 +30,9 @@ const char* to_text(SavedValues::Why why) {
 }  // namespace
 
 void SavedValues::on_forward(const ForwardEvent& operation) {
-    if (operation.kept.empty()) return;
+    if (operation.saved.empty()) return;
     const std::string where = ScopeName::place();
-    for (const detail::ValueInfo& kept : operation.kept) {
+    for (const detail::ValueInfo& kept : operation.saved) {
         bool counts = kept.storage && memory::detail::memory_class(kept.storage) == MemoryClass::saved;
         if (kept.storage) {
             const auto of_an_older_node = [&](const Entry& entry) {

@@ -125,20 +125,20 @@ template <class S> void MovingAverage<S>::require_not_swapped(const char* doing)
                     ": the model has the averages for weights; swap() back first");
 }
 
-template <class S> void MovingAverage<S>::save(TrainingState& state, const std::string& under) const {
+template <class S> void MovingAverage<S>::save(TrainingState& state, const std::string& prefix) const {
     require_not_swapped("save");
-    state.put(under + "/parameters", static_cast<std::int64_t>(averages_.size()));
-    state.put(under + "/updates", updates_);
-    state.put(under + "/options/decay", options_.decay);
-    state.put(under + "/options/bias_correction", options_.bias_correction ? 1.0 : 0.0);
+    state.put(prefix + "/parameters", static_cast<std::int64_t>(averages_.size()));
+    state.put(prefix + "/updates", updates_);
+    state.put(prefix + "/options/decay", options_.decay);
+    state.put(prefix + "/options/bias_correction", options_.bias_correction ? 1.0 : 0.0);
     for (std::size_t i = 0; i < averages_.size(); ++i)
-        state.put(under + "/average/" + std::to_string(i), averages_[i]);
+        state.put(prefix + "/average/" + std::to_string(i), averages_[i]);
 }
 
 template <class S>
-detail::ApplyState MovingAverage<S>::validate_state(const TrainingState& state, const std::string& under) {
+detail::ApplyState MovingAverage<S>::validate_state(const TrainingState& state, const std::string& prefix) {
     require_not_swapped("load");
-    StateReader saved("average", state, under);
+    StateReader saved("average", state, prefix);
     saved.require_parameter_count(averages_.size());
     saved.require_option("decay", options_.decay);
     saved.require_option("bias_correction", options_.bias_correction ? 1 : 0);

@@ -43,13 +43,13 @@ public:
     void swap();
     bool swapped() const { return swapped_; }
 
-    void save(TrainingState& state, const std::string& under) const;
-    void load(const TrainingState& state, const std::string& under) {  // changes nothing if it throws
-        validate_state(state, under)();
+    void save(TrainingState& state, const std::string& prefix) const;
+    void load(const TrainingState& state, const std::string& prefix) {  // changes nothing if it throws
+        validate_state(state, prefix)();
     }
     // ---- for the engine ----
     void prepare();  // allocates all memory that the next update needs
-    detail::ApplyState validate_state(const TrainingState& state, const std::string& under);
+    detail::ApplyState validate_state(const TrainingState& state, const std::string& prefix);
 
 private:
     template <class> friend class Window;

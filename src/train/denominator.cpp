@@ -25,17 +25,18 @@ detail::Denominator<S>::Denominator(Reduction reduction, Weigh weigh, double tot
 
 template <class S>
 Loss<Array<S>> detail::Denominator<S>::contribution(const Loss<Array<S>>& loss, double weight) const {
-    Loss<Array<S>> share = loss;
+    Loss<Array<S>> contribution = loss;
     if (weigh_ == Weigh::micro_batches) {
         const bool empty = loss.count.item() == 0;  // such a loss has no mean
-        if (!empty) share.sum = loss.mean();
-        share.count = constant(Array<S>::full({}, S(empty ? 0 : 1), share.sum.value().device()));
+        if (!empty) contribution.sum = loss.mean();
+        contribution.count =
+            constant(Array<S>::full({}, S(empty ? 0 : 1), contribution.sum.value().device()));
     }
     if (weight != 1) {
-        share.sum = share.sum * weight;
-        share.count = share.count * weight;
+        contribution.sum = contribution.sum * weight;
+        contribution.count = contribution.count * weight;
     }
-    return share;
+    return contribution;
 }
 
 template <class S>

@@ -108,7 +108,7 @@ template <class S> void add_with_exact_batch_norm(
     const std::size_t at = only_batch_norm(model);
     auto& norm = static_cast<BatchNorm<S>&>(model.layer(at));
     require_whole_window(window);
-    window.transaction([&] {
+    window.with_own_changes([&] {
         // Pass 1 computes the statistics.
         const ForwardPass& begun = window.begin_micro_batch(0);  // pass 2 makes the one of each micro-batch
         std::vector<std::int64_t> first_items;

@@ -44,7 +44,7 @@ template <class S> void ExactGradients<S>::round() {
         ValueNode<Array<S>>& node = *parameters_[i].node();
         const Into<Array<S>> into = node.into();
         if (node.value.device() == Device::cpu)
-            sums_[i].round_to(detail::output_buffer(into).dst);
+            sums_[i].round_to(detail::grad_buffer(into).dst);
         else
             accumulate_into(into, sums_[i].rounded().to(node.value.device()));
         account_as(node.gradient, MemoryClass::gradient);
@@ -56,9 +56,9 @@ template <class S> void ExactGradients<S>::clear() {
 }
 
 // Saves the digits as doubles, which represent them exactly after carry().
-template <class S> void ExactGradients<S>::save(TrainingState& state, const std::string& under) const {
+template <class S> void ExactGradients<S>::save(TrainingState& state, const std::string& prefix) const {
     for (std::size_t i = 0; i < sums_.size(); ++i) {
-        const std::string at = under + "/sums/" + std::to_string(i);
+        const std::string at = prefix + "/sums/" + std::to_string(i);
         state.put(at + "/there", std::int64_t{!sums_[i].empty()});
         if (sums_[i].empty()) continue;
         detail::ExactSum<S> sum(sums_[i].shape());

@@ -36,7 +36,7 @@ public:
     // Returns the sums of the parameters, then the ones of the losses and the counts.
     Sums& sums() { return sums_; }
 
-    void save(TrainingState& state, const std::string& under) const;
+    void save(TrainingState& state, const std::string& prefix) const;
     // Reads the sums of a window with `micro_batches` micro-batches; the caller assigns them to sums().
     Sums read(StateReader& saved, std::int64_t micro_batches) const;
 

@@ -91,16 +91,16 @@ public:
         members.counter("num_batches_tracked", updates);
     }
     std::unique_ptr<detail::SideEffect> saved_effect(const TrainingState& state,
-                                                     const std::string& under) override {
-        if (!state.has(under + "count")) return nullptr;
-        detail::BatchStatistics<S> seen{state.get<Array<S>>(under + "mean").to(running.mean.device()),
-                                        state.get<Array<S>>(under + "variance").to(running.mean.device()),
-                                        state.get<double>(under + "count")};
+                                                     const std::string& prefix) override {
+        if (!state.has(prefix + "count")) return nullptr;
+        detail::BatchStatistics<S> seen{state.get<Array<S>>(prefix + "mean").to(running.mean.device()),
+                                        state.get<Array<S>>(prefix + "variance").to(running.mean.device()),
+                                        state.get<double>(prefix + "count")};
         if (!(seen.count > 0 && seen.count <= 0x1p53))
-            throw Error("[batch_norm] '" + under + "count' must be 1 to 2^53, not " +
+            throw Error("[batch_norm] '" + prefix + "count' must be 1 to 2^53, not " +
                         detail::to_text(seen.count));
         if (seen.mean.shape() != running.mean.shape() || seen.variance.shape() != running.mean.shape())
-            throw Error("[batch_norm] '" + under + "' was saved with other features than " +
+            throw Error("[batch_norm] '" + prefix + "' was saved with other features than " +
                         to_string(running.mean.shape()));
         return std::make_unique<Seen>(*this, std::move(seen));
     }
@@ -122,8 +122,8 @@ protected:
             require_committed();
             return batch_norm(std::move(x), weight, bias, running, eps_);
         }
-        detail::BatchNormed<S> normed = batch_norm(std::move(x), weight, bias, eps_);
-        if (normed.batch.count > 0) leave(pass, std::move(normed.batch));
+        detail::BatchNormResult<S> normed = batch_norm(std::move(x), weight, bias, eps_);
+        if (normed.statistics.count > 0) leave(pass, std::move(normed.statistics));
         return std::move(normed.y);
     }
 
@@ -146,10 +146,10 @@ private:
             layer()->running = *std::exchange(next, {});
             ++*layer()->updates.writable();
         }
-        void save(TrainingState& state, const std::string& under) const override {
-            state.put(under + "mean", seen.mean);
-            state.put(under + "variance", seen.variance);
-            state.put(under + "count", seen.count);
+        void save(TrainingState& state, const std::string& prefix) const override {
+            state.put(prefix + "mean", seen.mean);
+            state.put(prefix + "variance", seen.variance);
+            state.put(prefix + "count", seen.count);
         }
         std::shared_ptr<Module<S>*> place;
         detail::BatchStatistics<S> seen;

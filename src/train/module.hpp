@@ -30,8 +30,8 @@ public:
     virtual void prepare() {}  // allocates all memory that commit() needs
     virtual void commit() = 0;
     // Saves the effect with a window that is not finished; Module::saved_effect() reads it back.
-    virtual void save(TrainingState&, const std::string& under) const {
-        throw Error("[effect] the effect of '" + under +
+    virtual void save(TrainingState&, const std::string& prefix) const {
+        throw Error("[effect] the effect of '" + prefix +
                     "' cannot be saved before the update; finish() first");
     }
 };
@@ -309,7 +309,7 @@ public:
     }
     // Restores an effect of this module that SideEffect::save() has saved; null if there is none.
     virtual std::unique_ptr<detail::SideEffect> saved_effect(const TrainingState&,
-                                                             const std::string& /*under*/) {
+                                                             const std::string& /*prefix*/) {
         return nullptr;
     }
     // Turns on checkpointing if the module is a chain of layers, and returns whether it is one.

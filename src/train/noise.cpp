@@ -107,8 +107,8 @@ template <class S> detail::Noise NoiseScaleEstimator<S>::estimate(const WindowTo
     return found;
 }
 
-template <class S> void NoiseScaleEstimator<S>::save(TrainingState& state, const std::string& under) const {
-    const std::string at = under + "/noise/";
+template <class S> void NoiseScaleEstimator<S>::save(TrainingState& state, const std::string& prefix) const {
+    const std::string at = prefix + "/noise/";
     state.put(at + "windows", noise_.windows);
     state.put(at + "without", noise_.without);
     state.put(at + "traces", noise_.traces);

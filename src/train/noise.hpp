@@ -58,7 +58,7 @@ public:
     [[noreturn]] void throw_measured()
         const;  // throws at a further part of a micro-batch that has been measured
 
-    void save(TrainingState& state, const std::string& under) const;
+    void save(TrainingState& state, const std::string& prefix) const;
     struct Saved {
         Noise noise;
         NoiseParts first;

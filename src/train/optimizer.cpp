@@ -166,25 +166,25 @@ void Optimizer<S>::update_with_gradients(std::size_t arrays, Launch launch) {
     for (std::size_t i : reached) ++count(0)[i];  // at the end, so that running out of memory changes nothing
 }
 
-template <class S> void Optimizer<S>::save(TrainingState& state, const std::string& under) const {
+template <class S> void Optimizer<S>::save(TrainingState& state, const std::string& prefix) const {
     require_finished();
-    state.put(under + "/name", name_);
-    state.put(under + "/parameters", static_cast<std::int64_t>(parameters_.size()));
-    state.put(under + "/learning_rate", learning_rate_);
-    for (const auto& [name, value] : options_) state.put(under + "/options/" + name, value);
+    state.put(prefix + "/name", name_);
+    state.put(prefix + "/parameters", static_cast<std::int64_t>(parameters_.size()));
+    state.put(prefix + "/learning_rate", learning_rate_);
+    for (const auto& [name, value] : options_) state.put(prefix + "/options/" + name, value);
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         const std::string which = "/" + std::to_string(i);
-        for (const auto& [name, counts] : counts_) state.put(under + "/" + name + which, counts[i]);
+        for (const auto& [name, counts] : counts_) state.put(prefix + "/" + name + which, counts[i]);
         for (const auto& [name, arrays] : arrays_)
-            if (has_state(i)) state.put(under + "/" + name + which, arrays[i]);
+            if (has_state(i)) state.put(prefix + "/" + name + which, arrays[i]);
     }
 }
 
 template <class S>
-detail::ApplyState Optimizer<S>::validate_state(const TrainingState& state, const std::string& under) {
-    StateReader saved(name_, state, under);
+detail::ApplyState Optimizer<S>::validate_state(const TrainingState& state, const std::string& prefix) {
+    StateReader saved(name_, state, prefix);
     const std::string kind = saved.template get<std::string>("name");
-    if (kind != name_) saved.fail("'" + under + "' was saved by " + kind);
+    if (kind != name_) saved.fail("'" + prefix + "' was saved by " + kind);
     saved.require_parameter_count(parameters_.size());
     for (const auto& [name, value] : options_)
         saved.require_option(name, value,

@@ -45,11 +45,11 @@ public:
     // Save and load the state and the learning rate, under names like "optimizer/momentum/0". load() throws
     // and changes nothing if the kind, the options or the shapes differ. To resume with another learning
     // rate, make the optimizer with the previous rate, load the state, and then call set_learning_rate().
-    void save(TrainingState& state, const std::string& under) const;
-    void load(const TrainingState& state, const std::string& under) { validate_state(state, under)(); }
+    void save(TrainingState& state, const std::string& prefix) const;
+    void load(const TrainingState& state, const std::string& prefix) { validate_state(state, prefix)(); }
 
     // ---- for the window ----
-    detail::ApplyState validate_state(const TrainingState& state, const std::string& under);
+    detail::ApplyState validate_state(const TrainingState& state, const std::string& prefix);
     void prepare();            // allocates all memory that the next step needs
     void drop_unused_state();  // frees state that no step has written, after a step that failed
     void schedule_learning_rate(double rate);  // called for a schedule; load() may overwrite this rate

@@ -47,14 +47,14 @@ void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>
                 " is listed twice, so it would be updated twice; list it once");
 }
 
-// StateReader reads the entries of a state that begin with `under`/ and rejects values out of range. In the
+// StateReader reads the entries of a state that begin with `prefix`/ and rejects values out of range. In the
 // end require_all_read() rejects entries that were not read, because these belong to another training.
 class StateReader {
 public:
-    StateReader(std::string who, const TrainingState& state, std::string under)
-        : who_(std::move(who)), state_(state), under_(std::move(under)) {}
+    StateReader(std::string who, const TrainingState& state, std::string prefix)
+        : who_(std::move(who)), state_(state), prefix_(std::move(prefix)) {}
 
-    std::string name_of(const std::string& name) const { return under_ + "/" + name; }
+    std::string name_of(const std::string& name) const { return prefix_ + "/" + name; }
     bool has(const std::string& name) const { return state_.has(name_of(name)); }
     template <class T> const T& get(const std::string& name) {
         return state_.get<T>(*read_.insert(name_of(name)).first);
@@ -83,12 +83,12 @@ public:
 
     void require_parameter_count(std::size_t here) {
         if (const std::int64_t saved = count("parameters"); saved != static_cast<std::int64_t>(here))
-            fail("'" + under_ + "' was saved with " + std::to_string(saved) + " parameters, here are " +
+            fail("'" + prefix_ + "' was saved with " + std::to_string(saved) + " parameters, here are " +
                  std::to_string(here));
     }
     void require_present(std::int64_t saved, const std::string& what, std::int64_t present) const {
         if (saved != present)
-            fail("'" + under_ + "' has " + std::to_string(present) + " of " + std::to_string(saved) + " " +
+            fail("'" + prefix_ + "' has " + std::to_string(present) + " of " + std::to_string(saved) + " " +
                  what);
     }
     // `way_out` follows both values in the message.
@@ -103,13 +103,13 @@ public:
     }
     [[noreturn]] void fail_option(const std::string& option, const std::string& saved,
                                   const std::string& here, const std::string& way_out) const {
-        fail("'" + under_ + "' was saved with " + option + " " + saved + ", here it is " + here + way_out);
+        fail("'" + prefix_ + "' was saved with " + option + " " + saved + ", here it is " + here + way_out);
     }
 
     // Excludes entries that begin with `part` from require_all_read(), because other code reads them.
     void skip(const std::string& part) { skipped_.push_back(name_of(part)); }
     void require_all_read() const {
-        const std::string start = under_ + "/";
+        const std::string start = prefix_ + "/";
         const auto& all = state_.entries();
         for (auto each = all.lower_bound(start); each != all.end() && each->first.starts_with(start);
              ++each) {
@@ -124,7 +124,7 @@ public:
 private:
     std::string who_;
     const TrainingState& state_;
-    std::string under_;
+    std::string prefix_;
     std::set<std::string> read_;
     std::vector<std::string> skipped_;
 };

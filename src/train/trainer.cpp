@@ -136,7 +136,7 @@ std::vector<detail::TrainingRecord> as_records(const StateReader& saved, const A
 }  // namespace
 
 template <class S>
-Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss,
+Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossFunction loss,
                     detail::TrainerOptions<S> options, detail::GradientReducer<S>* across)
     : model_(model),
       optimizer_(optimizer),
@@ -460,7 +460,7 @@ double mean(double sum, double count) {
 }  // namespace
 
 template <class S>
-double Trainer<S>::evaluate(std::int64_t items, std::int64_t batch_size, const LossOf& loss) {
+double Trainer<S>::evaluate(std::int64_t items, std::int64_t batch_size, const LossFunction& loss) {
     double sum = 0, count = 0;
     in_batches(items, batch_size, [&](const Items& batch) {
         ForwardPass pass;

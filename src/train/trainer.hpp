@@ -82,7 +82,7 @@ public:
     using AccumulationSteps = detail::AccumulationSteps;
 
     // Returns the loss of some items of the data set, from a forward pass of the model with `pass`.
-    using LossOf = std::function<Loss<Array<S>>(const Items& items, ForwardPass& pass)>;
+    using LossFunction = std::function<Loss<Array<S>>(const Items& items, ForwardPass& pass)>;
 
     // Trains on a data set of `items` items. Resumes from the checkpoint if it exists, and throws with the
     // option and both values if it was saved with other options (docs/options.md lists the options that may
@@ -91,8 +91,8 @@ public:
     // With a reducer `across` processes, each computes its part of the micro-batches, and the update is the
     // one of a single process. The first process writes all files. Checkpoints are then written only between
     // windows, and any number of processes can resume from them.
-    Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss, Options options = {},
-            detail::GradientReducer<S>* across = nullptr);
+    Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossFunction loss,
+            Options options = {}, detail::GradientReducer<S>* across = nullptr);
 
     bool train_epoch();  // trains to the end of the current epoch; returns false after the last epoch
     void train() {
@@ -110,7 +110,7 @@ public:
     void load(const std::string& path);
 
     // Returns the mean of the loss over all items. Records no graph.
-    static double evaluate(std::int64_t items, std::int64_t batch_size, const LossOf& loss);
+    static double evaluate(std::int64_t items, std::int64_t batch_size, const LossFunction& loss);
     // Evaluates a classifier by its logits (items, classes) with the cross entropy of `options`.
     static Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
                                const std::function<Var<Array<S>>(const Items&)>& logits,
@@ -139,7 +139,7 @@ private:
     Module<S>& model_;
     Optimizer<S>& optimizer_;
     std::int64_t items_;
-    LossOf loss_;
+    LossFunction loss_;
     Options options_;
     detail::GradientReducer<S>* across_;
     std::vector<std::pair<std::string, const void*>> stepped_;  // names of the parameters that are stepped

@@ -159,18 +159,18 @@ template <class S> void Window<S>::require_forward_pass() const {
 template <class S> void Window<S>::add(const Loss<Array<S>>& loss, const detail::MicroBatchOptions& options) {
     const double weight = options.weight;
     require_valid_loss(loss, weight);
-    const Loss<Array<S>> share = denominator_.contribution(loss, weight);
+    const Loss<Array<S>> contribution = denominator_.contribution(loss, weight);
     back_up_gradients();
     mark_broken_on_error([&] {
         if (!lock_.on()) lock_.lock(detail::ParameterLock<S>::Mode::internal);
         if (exact_) exact_->begin();
-        allow_backward([&] { denominator_.divided(share.sum).backward(); });
+        allow_backward([&] { denominator_.divided(contribution.sum).backward(); });
         unreached_ = !lock_.is_dirty();
         ++micro_batches_;
-        if (drop_if_not_finite(share.sum))
+        if (drop_if_not_finite(contribution.sum))
             forward_pass_.effects = {};
         else
-            count(share, denominator_.item_weight(loss, weight));
+            count(contribution, denominator_.item_weight(loss, weight));
         end_micro_batch();
     });
 }
@@ -338,18 +338,18 @@ template <class S> bool Window<S>::drop_if_not_finite(const V& sum) {
     return true;
 }
 
-template <class S> void Window<S>::count(const Loss<Array<S>>& share, double item_weight) {
+template <class S> void Window<S>::count(const Loss<Array<S>>& contribution, double item_weight) {
     const NoGrad off;
     if (exact_) {
         exact_->add_gradients();
-        exact_->count(share.sum, share.count);
+        exact_->count(contribution.sum, contribution.count);
         loss_sum_ = exact_->loss();
         denominator_.restart(exact_->counted());
     } else {
-        loss_sum_ = loss_sum_ + share.sum.detach();
-        denominator_.count(share.count);
+        loss_sum_ = loss_sum_ + contribution.sum.detach();
+        denominator_.count(contribution.count);
     }
-    if (noise_estimator_) noise_estimator_->add(share.count, item_weight, denominator_.counted());
+    if (noise_estimator_) noise_estimator_->add(contribution.count, item_weight, denominator_.counted());
     effects_.join(std::exchange(forward_pass_.effects, {}));
 }
 
@@ -408,7 +408,7 @@ template <class S> bool Window<S>::clip_if_finite(detail::WindowResult<S>& resul
     return true;
 }
 
-template <class S> void Window<S>::require_loss_added(const char* call) const {
+template <class S> void Window<S>::require_after_backward_called(const char* call) const {
     if (lock_.on() && lock_.mode() == detail::ParameterLock<S>::Mode::external && lock_.is_dirty())
         throw Error(
             std::string("[window] ") + call +
@@ -458,7 +458,7 @@ template <class S> detail::WindowResult<S> Window<S>::end_window(const char* cal
 template <class S> detail::WindowResult<S> Window<S>::try_end_window(const char* call, bool end_of_epoch) {
     require_not_broken(call);
     if (micro_batches_ == 0 && !reducer_) throw Error("window", call, ": no micro-batch was added");
-    require_loss_added(call);
+    require_after_backward_called(call);
     lock_.require_unchanged(call);
     if (micro_batches_ > 1) require_loss_reached_parameter(call);
     const detail::WindowTotals all = totals(call);

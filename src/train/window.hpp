@@ -136,8 +136,8 @@ public:
     // Runs f, which may call add() and then several backward() of this window. The window looks for changes
     // by other code before f and in add(), and accepts the state after f. Nothing is undone if f throws: the
     // window then accepts only discard().
-    template <class F> void transaction(F f) {
-        lock_.require_unchanged("transaction");
+    template <class F> void with_own_changes(F f) {
+        lock_.require_unchanged("with_own_changes");
         mark_broken_on_error(f);
         lock_.snapshot();
     }
@@ -186,16 +186,16 @@ public:
 
     // Saves all that a resumed run needs to continue with the same bits, even in mid-window: parameters,
     // gradients, optimizer, average and counts. With a model, also saves its buffers and pending effects.
-    void save(TrainingState& state, const std::string& under, Module<S>* model = nullptr) const;
+    void save(TrainingState& state, const std::string& prefix, Module<S>* model = nullptr) const;
     // Throws and changes nothing if an option differs, a number is out of range, an entry is missing or
     // unknown, or memory runs out. A schedule is compared by its rates at updates already made.
-    void load(const TrainingState& state, const std::string& under, Module<S>* model = nullptr) {
-        validate_state(state, under, model, options_.micro_batches)();
+    void load(const TrainingState& state, const std::string& prefix, Module<S>* model = nullptr) {
+        validate_state(state, prefix, model, options_.micro_batches)();
     }
     // ---- for the engine ----
     // Validates like load(), and returns the function that applies the state. If `planned` is set, the saved
     // window must have planned as many micro-batches.
-    detail::ApplyState validate_state(const TrainingState& state, const std::string& under, Module<S>* model,
+    detail::ApplyState validate_state(const TrainingState& state, const std::string& prefix, Module<S>* model,
                                       std::optional<std::int64_t> planned);
 
 private:
@@ -240,14 +240,14 @@ private:
     typename detail::GradientReducer<S>::NamedTexts options_as_text(bool with_noise = false) const;
     void back_up_gradients();
     bool drop_if_not_finite(const V& sum);
-    void count(const Loss<Array<S>>& share, double item_weight);
+    void count(const Loss<Array<S>>& contribution, double item_weight);
     bool is_ready_for_update(const char* call, const detail::WindowTotals& all, bool end_of_epoch) const;
     void require_valid_loss(const Loss<Array<S>>& loss, double weight) const;
     void require_valid_count(const char* call, double counted) const;
     void require_backward_done(double counted) const;
     void require_all_stages() const;  // throws if an option needs the gradients of all pipeline stages
     void require_countable(double counted, std::int64_t items) const;  // throws for a wrong number or option
-    void require_loss_added(const char* call) const;
+    void require_after_backward_called(const char* call) const;
     void require_a_gradient(const char* call) const;              // throws if no parameter has a gradient
     void require_loss_reached_parameter(const char* call) const;  // throws if the last loss did not
     std::uint64_t window_seed() const;

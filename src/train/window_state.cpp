@@ -107,20 +107,20 @@ template <class S> void read_parameters(StateReader& saved, const Names& names,
 }
 
 // Saves the buffers of the model and the effects that finish() has not committed yet.
-template <class S> void save_model(TrainingState& state, const std::string& under, Module<S>& model,
+template <class S> void save_model(TrainingState& state, const std::string& prefix, Module<S>& model,
                                    const detail::SideEffects& effects) {
     for (const detail::Member<S>& member : detail::members(model)) {
-        if (member.buffer) state.put(under + "/buffers/" + member.name, *member.buffer);
+        if (member.buffer) state.put(prefix + "/buffers/" + member.name, *member.buffer);
         if (member.counter)
-            state.put(under + "/buffers/" + member.name, static_cast<std::int64_t>(member.counter->item()));
+            state.put(prefix + "/buffers/" + member.name, static_cast<std::int64_t>(member.counter->item()));
     }
     std::size_t saved = 0;
     for (const auto& [name, module] : detail::modules(model))
         if (const detail::SideEffect* const effect = effects.of(module)) {
-            effect->save(state, under + "/effects/" + name);
+            effect->save(state, prefix + "/effects/" + name);
             ++saved;
         }
-    state.put(under + "/effects", static_cast<std::int64_t>(saved));
+    state.put(prefix + "/effects", static_cast<std::int64_t>(saved));
     if (saved < effects.size())
         throw Error(
             "[window] save: an effect comes from a layer outside the model; list the layer in the model");
@@ -176,9 +176,9 @@ typename detail::GradientReducer<S>::NamedTexts Window<S>::options_as_text(bool 
 }
 
 template <class S>
-void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* model) const {
+void Window<S>::save(TrainingState& state, const std::string& prefix, Module<S>* model) const {
     require_not_broken("save");
-    require_loss_added("save");
+    require_after_backward_called("save");
     require_loss_reached_parameter("save");
     if (micro_batches_ == 0) require_no_gradients();
     if (!regularizers_.empty() || (!model && !effects_.empty()))
@@ -189,45 +189,45 @@ void Window<S>::save(TrainingState& state, const std::string& under, Module<S>* 
         throw Error(
             "[window] save: updates have changed buffers of the model, such as batch norm's running "
             "statistics, and this call would not save them; write save(state, \"" +
-            under + "\", &model)");
+            prefix + "\", &model)");
     const Names names = names_of(model);
     std::int64_t gradients = 0;
     for (std::size_t i = 0; i < parameters().size(); ++i) {
         const std::string number = "/" + std::to_string(i);
-        state.put(under + "/parameters" + number, parameters()[i].value().clone());
+        state.put(prefix + "/parameters" + number, parameters()[i].value().clone());
         if (const auto name = names.find(parameters()[i].node()); name != names.end())
-            state.put(under + "/names" + number, name->second);
+            state.put(prefix + "/names" + number, name->second);
         if (exact_ || !parameters()[i].has_grad()) continue;
-        state.put(under + "/gradients" + number, parameters()[i].node()->gradient.clone());
+        state.put(prefix + "/gradients" + number, parameters()[i].node()->gradient.clone());
         ++gradients;
     }
-    state.put(under + "/reached", gradients);
-    state.put(under + "/planned", options_.micro_batches);
-    state.put(under + "/micro_batches", micro_batches_);
-    state.put(under + "/dropped", dropped_);
-    state.put(under + "/items", items_);
+    state.put(prefix + "/reached", gradients);
+    state.put(prefix + "/planned", options_.micro_batches);
+    state.put(prefix + "/micro_batches", micro_batches_);
+    state.put(prefix + "/dropped", dropped_);
+    state.put(prefix + "/items", items_);
     const bool swept = lock_.on() && lock_.mode() == detail::ParameterLock<S>::Mode::external;
-    state.put(under + "/swept", std::int64_t{swept});
-    state.put(under + "/updates", updates_);
-    state.put(under + "/sum", loss_sum_.value());
-    state.put(under + "/count", denominator_.counted().value());
-    for (auto& [name, value] : options_as_text()) state.put(under + "/options/" + name, value);
-    if (exact_) exact_->save(state, under);
-    if (noise_estimator_) noise_estimator_->save(state, under);
-    if (options_.schedule) state.put(under + "/schedule", sample_schedule(*options_.schedule, updates_));
-    optimizer_.save(state, under + "/optimizer");
-    if (options_.average) options_.average->save(state, under + "/average");
-    if (model) save_model(state, under, *model, effects_);
+    state.put(prefix + "/swept", std::int64_t{swept});
+    state.put(prefix + "/updates", updates_);
+    state.put(prefix + "/sum", loss_sum_.value());
+    state.put(prefix + "/count", denominator_.counted().value());
+    for (auto& [name, value] : options_as_text()) state.put(prefix + "/options/" + name, value);
+    if (exact_) exact_->save(state, prefix);
+    if (noise_estimator_) noise_estimator_->save(state, prefix);
+    if (options_.schedule) state.put(prefix + "/schedule", sample_schedule(*options_.schedule, updates_));
+    optimizer_.save(state, prefix + "/optimizer");
+    if (options_.average) options_.average->save(state, prefix + "/average");
+    if (model) save_model(state, prefix, *model, effects_);
     saved_ = true;
 }
 
 template <class S> detail::ApplyState Window<S>::validate_state(const TrainingState& state,
-                                                                const std::string& under, Module<S>* model,
+                                                                const std::string& prefix, Module<S>* model,
                                                                 std::optional<std::int64_t> planned) {
     if (detail::context.backward_passes) detail::throw_during_backward("load");
     // This window may change its own parameters, but not the ones that another window has locked.
     const detail::UnlockScope own(lock_.on() ? grad_flag::locked : std::uint8_t{0});
-    StateReader saved("window", state, under);
+    StateReader saved("window", state, prefix);
     const std::int64_t planned_before = saved.count("planned");
     if (planned && *planned != planned_before)
         saved.fail_option("micro_batches", std::to_string(planned_before), std::to_string(*planned), "");

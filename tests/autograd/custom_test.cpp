@@ -49,7 +49,7 @@ TEST_CASE("custom: an Error gives the number of inputs when the backward functio
 TEST_CASE("custom: no gradient is left when the backward function throws before it has written") {
     const Tensor w = parameter(A::full({4}, 1));
     const auto throws = [](GradInputs<A> to, const A&, const A&, const A&) {
-        detail::output_buffer(to.into(0));
+        detail::grad_buffer(to.into(0));
         throw Error("boom");
     };
     CHECK_THROWS_WITH(sum(with_backward(throws, w)).backward(), "boom");

@@ -170,7 +170,7 @@ TEST_CASE("operations_and_rules: lists every public operation") {
                                 "record_reshape", "constant_like"};
     for (const Operation64& operation : operations_and_rules()) known.insert(operation.function);
     const std::regex made(
-        R"((?:^|> |^ {4})(?:inline )?(?:detail::)?(?:(?:Var|Loss|BatchNormed|BatchStatistics|std::vector<Var|Array)<[^(;={]*>|BatchStatistics) (operator.|\w+)\()");
+        R"((?:^|> |^ {4})(?:inline )?(?:detail::)?(?:(?:Var|Loss|BatchNormResult|BatchStatistics|std::vector<Var|Array)<[^(;={]*>|BatchStatistics) (operator.|\w+)\()");
     std::set<std::string> found;
     const auto search = [&](const std::filesystem::path& header) {
         std::ifstream file(header);

@@ -374,8 +374,8 @@ TEMPLATE_TEST_CASE("batch_norm: the result is NaN when the variance overflows", 
     const S large = static_cast<S>(sizeof(S) == 4 ? 1e20 : 1e200);
     const Array<S> x({3, 2}, {S(-1), 1, S(2), 2, large, 3}, here());
     const Var<Array<S>> one(Array<S>::full({2}, S(1), here())), none(Array<S>::zeros({2}, here()));
-    const detail::BatchNormed<S> done = batch_norm(Var<Array<S>>(x), one, none);
+    const detail::BatchNormResult<S> done = batch_norm(Var<Array<S>>(x), one, none);
     const std::vector<S> y = done.y.value().to_vector();
     for (std::size_t i = 0; i < 6; ++i) CHECK(std::isnan(y[i]) == (i % 2 == 0));
-    CHECK(std::isnan(done.batch.variance.to_vector()[0]));
+    CHECK(std::isnan(done.statistics.variance.to_vector()[0]));
 }

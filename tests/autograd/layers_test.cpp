@@ -91,7 +91,7 @@ TEST_CASE("invariant 11: an element's dropout mask does not depend on the length
 
 TEST_CASE("dropout: seed, layer and item each change the mask, and float and double have the same mask") {
     const Array<double> ones = Array<double>::full({1, 200}, 1);
-    const auto mask = [&](const detail::DropoutSeed& of) {
+    const auto mask = [&](const detail::DropoutKey& of) {
         return dropout(Tensor64(ones), 0.5, of).value().to_vector();
     };
     const Numbers first = mask({1, 2, 3});
@@ -150,11 +150,11 @@ TEST_CASE("pooled_with: statistics of parts equal those of the whole") {
                        bias = constant(Array<double>::zeros({features}));
         for (std::int64_t left = random.whole(1, 5); left > 0; --left) {
             parts.push_back(constant(random.array<double>({random.whole(0, 3), features, space, 1})));
-            pool = pool.pooled_with(batch_norm(parts.back(), gain, bias).batch);
+            pool = pool.pooled_with(batch_norm(parts.back(), gain, bias).statistics);
         }
         const Tensor64 whole = concat(parts);
         if (whole.value().size() == 0) continue;
-        const auto want = batch_norm(whole, gain, bias).batch;
+        const auto want = batch_norm(whole, gain, bias).statistics;
         REQUIRE(pool.count == want.count);
         for (std::size_t f = 0; f < gain.value().size(); ++f) {
             REQUIRE(near(pool.mean.span()[f], want.mean.span()[f], 1e-14));
@@ -170,11 +170,11 @@ TEST_CASE("invariant 11: forward does not change running statistics, and a commi
     CHECK(same_bits(first.y.value(), again.y.value()));
     CHECK(running.mean.to_vector() == Numbers{0});
     CHECK(running.variance.to_vector() == Numbers{1});
-    running.commit(first.batch);
+    running.commit(first.statistics);
     CHECK(near(running.mean.item(), 0.3, 1e-15));
     CHECK(near(running.variance.item(), 0.9 + 0.1 * 20 / 3, 1e-15));  // 20 / 3, because the divisor is 4 - 1
 
-    running.commit(first.batch, 1);
+    running.commit(first.statistics, 1);
     const Tensor64 y = batch_norm(x, gain, bias, running, 0);
     CHECK(near(y.value().span()[3], 3 / std::sqrt(20.0 / 3), 1e-15));
     sum(y).backward();
@@ -185,7 +185,7 @@ TEST_CASE("batch_norm: gradients stay the same when statistics are committed bet
     const Tensor64 x = numbers({2, 1}, {1, 3}), gain = numbers({1}, {2}), bias = numbers({1}, {0});
     RunningStatistics<double> running(1);
     const Tensor64 y = batch_norm(x, gain, bias, running, 0);
-    running.commit(batch_norm(x, gain, bias).batch);
+    running.commit(batch_norm(x, gain, bias).statistics);
     sum(y).backward();
     CHECK(x.grad().to_vector() == Numbers{2, 2});
 }
@@ -205,7 +205,7 @@ TEST_CASE("batch_norm: throws Error when the variance is undefined or the number
                contains("must be (2); they are (3) and (3)"));
     CHECK_THAT(message_of([&] { batch_norm(two, two, two); }),
                contains("[batch_norm] requires (items, features, ...); x is (2)"));
-    const RunningStatistics<double>::Batch empty = batch_norm(numbers({0, 2}, {}), two, two).batch;
+    const RunningStatistics<double>::Batch empty = batch_norm(numbers({0, 2}, {}), two, two).statistics;
     CHECK(message_of([&] { RunningStatistics<double>(2).commit(empty); }) ==
           "[batch_norm] the batch has 0 values per feature; a variance needs at least 2");
 }

@@ -24,7 +24,7 @@ namespace {
 struct EventLog : Observer {
     void on_forward(const ForwardEvent& operation) override {
         lines.push_back(std::string(operation.op) + (operation.node ? "" : " unrecorded"));
-        kept.emplace_back(operation.kept.begin(), operation.kept.end());
+        kept.emplace_back(operation.saved.begin(), operation.saved.end());
         results.push_back(operation.value);
         in_use.push_back(memory::in_use());
     }

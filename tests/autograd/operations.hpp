@@ -298,7 +298,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
              Shape shape = r.shape(3);
              while (shape.rank() == 0) shape = r.shape(3);
              const double p = r.whole(0, 5) == 0 ? 1 : r.between(0, 0.9);
-             const detail::DropoutSeed items{7, 1, static_cast<std::uint64_t>(r.whole(0, 9))};
+             const detail::DropoutKey items{7, 1, static_cast<std::uint64_t>(r.whole(0, 9))};
              return Problem<S>{{r.array<S>(shape)}, [=](const Vars& v) { return dropout(v[0], p, items); }};
          }});
     const auto normed = [&](const char* name, auto f) {

@@ -64,7 +64,7 @@ TEST_CASE("custom: a backward function may set where it should add") {
         return custom(
             "twice", [](const A& in) { return A({1}, {2 * in.item()}); },
             [](GradInputs<A> to, const A& dy, const A&, const A&) {
-                detail::output_buffer(to.into(0)).dst[0] = 2 * dy.item();
+                detail::grad_buffer(to.into(0)).dst[0] = 2 * dy.item();
             },
             std::move(x));
     };

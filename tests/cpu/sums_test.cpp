@@ -6,20 +6,20 @@
 namespace tally::test {
 namespace {
 
-detail::ReduceAxes random_fold(Dice& dice, std::size_t least_reduced = 0) {
+detail::ReduceDims random_fold(Dice& dice, std::size_t least_reduced = 0) {
     const std::vector<std::size_t> long_ones{0, 1, 2, 3, 7, 16, 17, 64, 65, 255, 256, 257, 1023, 1025, 3000},
         short_ones{0, 1, 2, 3, 5};
-    detail::ReduceAxes fold{dice.pick(short_ones), std::max(least_reduced, dice.pick(long_ones)), 1};
+    detail::ReduceDims dims{dice.pick(short_ones), std::max(least_reduced, dice.pick(long_ones)), 1};
     if (dice.coin())
-        fold = {dice.pick(short_ones), std::max(least_reduced, dice.pick(short_ones)), dice.pick(long_ones)};
+        dims = {dice.pick(short_ones), std::max(least_reduced, dice.pick(short_ones)), dice.pick(long_ones)};
     if (dice.upto(9) == 0)
-        fold = {2, dice.pick<std::size_t>({1024, 1025, 3000}), dice.pick<std::size_t>({2, 17})};
-    return fold;
+        dims = {2, dice.pick<std::size_t>({1024, 1025, 3000}), dice.pick<std::size_t>({2, 17})};
+    return dims;
 }
 
-std::string text(const detail::ReduceAxes& fold) {
-    return std::to_string(fold.outer) + " x " + std::to_string(fold.reduced) + " x " +
-           std::to_string(fold.inner);
+std::string text(const detail::ReduceDims& dims) {
+    return std::to_string(dims.outer) + " x " + std::to_string(dims.reduced) + " x " +
+           std::to_string(dims.inner);
 }
 
 }  // namespace
@@ -28,35 +28,35 @@ TEMPLATE_TEST_CASE("sum, mean, spread, max: agree with the plain loop", "", floa
     using S = TestType;
     for (unsigned seed = 0; seed < 500; ++seed) {
         Dice dice(seed);
-        detail::ReduceAxes fold = random_fold(dice);
-        fold.in_order = dice.coin();
+        detail::ReduceDims dims = random_fold(dice);
+        dims.in_order = dice.coin();
         const Write how = dice.how();
-        INFO(dice.text() << ", " << text(fold) << ", " << write_names[static_cast<int>(how)]);
-        const std::size_t size = fold.outer * fold.reduced * fold.inner, results = fold.outer * fold.inner;
+        INFO(dice.text() << ", " << text(dims) << ", " << write_names[static_cast<int>(how)]);
+        const std::size_t size = dims.outer * dims.reduced * dims.inner, results = dims.outer * dims.inner;
         const auto x = dice.numbers<S>(size), dy = dice.numbers<S>(results);
 
         const auto y = dice.destination<S>(results, how);
         const Buffer<S> want = y;
-        fast<S>().sum(x.data(), into(y, how), fold);
-        plain<S>().sum(x.data(), into(want, how), fold);
-        const bool ordered = sums_in_order(fold);
+        fast<S>().sum(x.data(), into(y, how), dims);
+        plain<S>().sum(x.data(), into(want, how), dims);
+        const bool ordered = sums_in_order(dims);
         CHECK((ordered ? bit_difference(y, want)
-                       : difference(y, want, 8, static_cast<double>(fold.reduced))) == "");
+                       : difference(y, want, 8, static_cast<double>(dims.reduced))) == "");
 
         Buffer<S> average(results, dice.upto(3)), want_average(results);
-        fast<S>().mean(x.data(), average.data(), fold);
-        plain<S>().mean(x.data(), want_average.data(), fold);
+        fast<S>().mean(x.data(), average.data(), dims);
+        plain<S>().mean(x.data(), want_average.data(), dims);
         CHECK((ordered ? bit_difference(average, want_average)
-                       : difference(average, want_average, 8, static_cast<double>(fold.reduced))) == "");
+                       : difference(average, want_average, 8, static_cast<double>(dims.reduced))) == "");
 
         for (S divisor : {S(1), S(3)}) {
             const auto dx = dice.destination<S>(size, how);
             const Buffer<S> want_dx = dx;
-            fast<S>().spread(dy.data(), divisor, into(dx, how), fold);
-            plain<S>().spread(dy.data(), divisor, into(want_dx, how), fold);
+            fast<S>().spread(dy.data(), divisor, into(dx, how), dims);
+            plain<S>().spread(dy.data(), divisor, into(want_dx, how), dims);
             CHECK(bit_difference(dx, want_dx) == "");
         }
-        if (fold.reduced == 0) continue;
+        if (dims.reduced == 0) continue;
         for (S& number : x) {  // ties and some special values
             number = std::round(number * 4) / 4;
             if (dice.upto(300) == 0)
@@ -65,13 +65,13 @@ TEMPLATE_TEST_CASE("sum, mean, spread, max: agree with the plain loop", "", floa
                                   -std::numeric_limits<S>::infinity()});
         }
         const Buffer<S> top(results, dice.upto(3)), want_top(results);
-        fast<S>().max(x.data(), top.data(), fold);
-        plain<S>().max(x.data(), want_top.data(), fold);
+        fast<S>().max(x.data(), top.data(), dims);
+        plain<S>().max(x.data(), want_top.data(), dims);
         CHECK(difference(top, want_top, 0) == "");
         const auto dx = dice.destination<S>(size, how);
         const Buffer<S> want_dx = dx;
-        fast<S>().max_back(dy.data(), x.data(), top.data(), into(dx, how), fold);
-        plain<S>().max_back(dy.data(), x.data(), top.data(), into(want_dx, how), fold);
+        fast<S>().max_back(dy.data(), x.data(), top.data(), into(dx, how), dims);
+        plain<S>().max_back(dy.data(), x.data(), top.data(), into(want_dx, how), dims);
         CHECK(difference(dx, want_dx, 2) == "");
     }
 }
@@ -80,10 +80,10 @@ TEMPLATE_TEST_CASE("cumsum, prod, argmax: have the bits of the plain loop", "", 
     using S = TestType;
     for (unsigned seed = 0; seed < 300; ++seed) {
         Dice dice(seed);
-        const detail::ReduceAxes fold = random_fold(dice);
+        const detail::ReduceDims dims = random_fold(dice);
         const Write how = dice.how();
-        INFO(dice.text() << ", " << text(fold) << ", " << write_names[static_cast<int>(how)]);
-        const std::size_t size = fold.outer * fold.reduced * fold.inner, results = fold.outer * fold.inner;
+        INFO(dice.text() << ", " << text(dims) << ", " << write_names[static_cast<int>(how)]);
+        const std::size_t size = dims.outer * dims.reduced * dims.inner, results = dims.outer * dims.inner;
         const auto x = dice.numbers<S>(size), dy = dice.numbers<S>(results);
         for (S& number : x)  // zeros, ties and some special values
             if (dice.upto(3) == 0)
@@ -94,22 +94,22 @@ TEMPLATE_TEST_CASE("cumsum, prod, argmax: have the bits of the plain loop", "", 
         for (const bool from_the_end : {false, true}) {
             const auto y = dice.destination<S>(size, how);
             const Buffer<S> want = y;
-            fast<S>().cumsum(x.data(), into(y, how), fold, from_the_end);
-            plain<S>().cumsum(x.data(), into(want, how), fold, from_the_end);
+            fast<S>().cumsum(x.data(), into(y, how), dims, from_the_end);
+            plain<S>().cumsum(x.data(), into(want, how), dims, from_the_end);
             CHECK(bit_difference(y, want) == "");
         }
         const Buffer<S> product(results, dice.upto(3)), want_product(results), dx(size, dice.upto(3)),
             want_dx(size);
-        fast<S>().prod(x.data(), product.data(), fold);
-        plain<S>().prod(x.data(), want_product.data(), fold);
+        fast<S>().prod(x.data(), product.data(), dims);
+        plain<S>().prod(x.data(), want_product.data(), dims);
         CHECK(bit_difference(product, want_product) == "");
-        fast<S>().prod_back(dy.data(), x.data(), dx.data(), fold);
-        plain<S>().prod_back(dy.data(), x.data(), want_dx.data(), fold);
+        fast<S>().prod_back(dy.data(), x.data(), dx.data(), dims);
+        plain<S>().prod_back(dy.data(), x.data(), want_dx.data(), dims);
         CHECK(bit_difference(dx, want_dx) == "");
-        if (fold.reduced == 0) continue;
+        if (dims.reduced == 0) continue;
         const Buffer<std::int32_t> place(results), want_place(results);
-        fast<S>().argmax(x.data(), place.data(), fold);
-        plain<S>().argmax(x.data(), want_place.data(), fold);
+        fast<S>().argmax(x.data(), place.data(), dims);
+        plain<S>().argmax(x.data(), want_place.data(), dims);
         CHECK(std::equal(place.begin(), place.end(), want_place.begin()));
     }
 }
@@ -145,14 +145,14 @@ TEMPLATE_TEST_CASE("sum: a sum over samples in two calls has the bits of one cal
 TEST_CASE("sum: a sum of one term is the term, also for -0", "") {
     const Buffer<double> x(40), y(40);
     std::fill(x.begin(), x.end(), -0.0);
-    for (detail::ReduceAxes fold :
-         {detail::ReduceAxes{1, 1, 40}, detail::ReduceAxes{40, 1, 1}, detail::ReduceAxes{1, 2, 20},
-          detail::ReduceAxes{8, 5, 1}, detail::ReduceAxes{1, 40, 1}}) {
-        INFO(text(fold));
-        fast<double>().sum(x.data(), into(y, Write::set), fold);
-        for (std::size_t i = 0; i < fold.outer * fold.inner; ++i) CHECK(std::signbit(y[i]));
+    for (detail::ReduceDims dims :
+         {detail::ReduceDims{1, 1, 40}, detail::ReduceDims{40, 1, 1}, detail::ReduceDims{1, 2, 20},
+          detail::ReduceDims{8, 5, 1}, detail::ReduceDims{1, 40, 1}}) {
+        INFO(text(dims));
+        fast<double>().sum(x.data(), into(y, Write::set), dims);
+        for (std::size_t i = 0; i < dims.outer * dims.inner; ++i) CHECK(std::signbit(y[i]));
     }
-    fast<double>().sum(x.data(), into(y, Write::set), detail::ReduceAxes{1, 0, 40});
+    fast<double>().sum(x.data(), into(y, Write::set), detail::ReduceDims{1, 0, 40});
     CHECK(std::none_of(y.begin(), y.end(), [](double v) { return std::signbit(v); }));
 }
 
@@ -162,10 +162,10 @@ TEMPLATE_TEST_CASE("softmax, log_softmax, logsumexp: agree with the plain loop, 
     const S inf = std::numeric_limits<S>::infinity(), nan = std::numeric_limits<S>::quiet_NaN();
     for (unsigned seed = 0; seed < 400; ++seed) {
         Dice dice(seed);
-        const detail::ReduceAxes fold = random_fold(dice);
+        const detail::ReduceDims dims = random_fold(dice);
         const Write how = dice.how();
-        INFO(dice.text() << ", " << text(fold) << ", " << write_names[static_cast<int>(how)]);
-        const std::size_t size = fold.outer * fold.reduced * fold.inner, results = fold.outer * fold.inner;
+        INFO(dice.text() << ", " << text(dims) << ", " << write_names[static_cast<int>(how)]);
+        const std::size_t size = dims.outer * dims.reduced * dims.inner, results = dims.outer * dims.inner;
         const auto x = dice.numbers<S>(size, -5, 5), dy = dice.numbers<S>(size),
                    dy_of_each = dice.numbers<S>(results);
         const std::size_t kind = dice.upto(3);
@@ -174,29 +174,29 @@ TEMPLATE_TEST_CASE("softmax, log_softmax, logsumexp: agree with the plain loop, 
             if (kind == 2 && dice.upto(50) == 0) number = dice.pick<S>({inf, -inf, nan});
             if (kind == 3) number = -inf;
         }
-        const double terms = 8 + static_cast<double>(fold.reduced);
+        const double terms = 8 + static_cast<double>(dims.reduced);
         const auto both_ways = [&](auto forward, auto back) {
             const Buffer<S> y(size, dice.upto(3)), want(size);
-            (fast<S>().*forward)(x.data(), y.data(), fold);
-            (plain<S>().*forward)(x.data(), want.data(), fold);
+            (fast<S>().*forward)(x.data(), y.data(), dims);
+            (plain<S>().*forward)(x.data(), want.data(), dims);
             CHECK(difference(y, want, 8 * terms) == "");
             const auto dx = dice.destination<S>(size, how);
             const Buffer<S> want_dx = dx;
-            (fast<S>().*back)(dy.data(), want.data(), into(dx, how), fold);
-            (plain<S>().*back)(dy.data(), want.data(), into(want_dx, how), fold);
+            (fast<S>().*back)(dy.data(), want.data(), into(dx, how), dims);
+            (plain<S>().*back)(dy.data(), want.data(), into(want_dx, how), dims);
             CHECK(difference(dx, want_dx, 16 * terms) == "");
         };
         both_ways(&Kernels<S>::softmax, &Kernels<S>::softmax_back);
         both_ways(&Kernels<S>::log_softmax, &Kernels<S>::log_softmax_back);
 
         const Buffer<S> y(results, dice.upto(3)), want(results);
-        fast<S>().logsumexp(x.data(), y.data(), fold);
-        plain<S>().logsumexp(x.data(), want.data(), fold);
+        fast<S>().logsumexp(x.data(), y.data(), dims);
+        plain<S>().logsumexp(x.data(), want.data(), dims);
         CHECK(difference(y, want, 8 * terms) == "");
         const auto dx = dice.destination<S>(size, how);
         const Buffer<S> want_dx = dx;
-        fast<S>().logsumexp_back(dy_of_each.data(), x.data(), want.data(), into(dx, how), fold);
-        plain<S>().logsumexp_back(dy_of_each.data(), x.data(), want.data(), into(want_dx, how), fold);
+        fast<S>().logsumexp_back(dy_of_each.data(), x.data(), want.data(), into(dx, how), dims);
+        plain<S>().logsumexp_back(dy_of_each.data(), x.data(), want.data(), into(want_dx, how), dims);
         CHECK(difference(dx, want_dx, 32) == "");
     }
 }
@@ -208,9 +208,9 @@ TEMPLATE_TEST_CASE("cross_entropy: agrees with the plain loop, forward and backw
         const std::size_t rows = dice.upto(9),
                           classes = dice.pick<std::size_t>({1, 2, 3, 10, 16, 17, 64, 100, 1000});
         const Write how = dice.how();
-        const Targets targets{-100, dice.coin() ? 0.1 : 0};
+        const LabelOptions settings{-100, dice.coin() ? 0.1 : 0};
         INFO(dice.text() << ", " << rows << " rows of " << classes << " classes, "
-                         << write_names[static_cast<int>(how)] << ", smoothing " << targets.smoothing);
+                         << write_names[static_cast<int>(how)] << ", smoothing " << settings.smoothing);
         const auto logits = dice.numbers<S>(rows * classes, -5, 5);
         const auto labels = dice.integers(rows, classes);
         for (auto& label : labels)
@@ -278,37 +278,37 @@ TEMPLATE_TEST_CASE("batch_norm: agrees with the plain loop, forward and backward
     using S = TestType;
     for (unsigned seed = 0; seed < 300; ++seed) {
         Dice dice(seed);
-        const detail::ReduceAxes fold{dice.upto(9), dice.pick<std::size_t>({1, 2, 3, 8, 16, 17, 65}),
+        const detail::ReduceDims dims{dice.upto(9), dice.pick<std::size_t>({1, 2, 3, 8, 16, 17, 65}),
                                       dice.pick<std::size_t>({1, 1, 2, 9, 16, 33, 300})};
         const Write how = dice.how();
-        INFO(dice.text() << ", " << fold.outer << " x " << fold.reduced << " x " << fold.inner << ", "
+        INFO(dice.text() << ", " << dims.outer << " x " << dims.reduced << " x " << dims.inner << ", "
                          << write_names[static_cast<int>(how)]);
-        const std::size_t size = fold.outer * fold.reduced * fold.inner, features = fold.reduced;
+        const std::size_t size = dims.outer * dims.reduced * dims.inner, features = dims.reduced;
         const auto x = dice.numbers<S>(size), dy = dice.numbers<S>(size), gain = dice.numbers<S>(features),
                    bias = dice.numbers<S>(features), rstd = dice.numbers<S>(features, 0.5, 2);
-        const double terms = static_cast<double>(fold.outer * fold.inner), units = 64 + terms;
+        const double terms = static_cast<double>(dims.outer * dims.inner), units = 64 + terms;
 
         const Buffer<S> mean(features, dice.upto(3)), want_mean(features), variance(features),
             want_variance(features);
-        fast<S>().batch_moments(x.data(), mean.data(), variance.data(), fold);
-        plain<S>().batch_moments(x.data(), want_mean.data(), want_variance.data(), fold);
+        fast<S>().batch_moments(x.data(), mean.data(), variance.data(), dims);
+        plain<S>().batch_moments(x.data(), want_mean.data(), want_variance.data(), dims);
         CHECK(difference(mean, want_mean, units) == "");
         CHECK(difference(variance, want_variance, units) == "");
         std::fill(want_mean.begin(), want_mean.end(), S(0.25));  // the backward kernel accepts any mean
 
         const Buffer<S> y(size, dice.upto(3)), want(size);
         fast<S>().batch_norm(x.data(), want_mean.data(), rstd.data(), gain.data(), bias.data(), y.data(),
-                             fold);
+                             dims);
         plain<S>().batch_norm(x.data(), want_mean.data(), rstd.data(), gain.data(), bias.data(), want.data(),
-                              fold);
+                              dims);
         CHECK(bit_difference(y, want) == "");
 
         const Buffer<S> total(features), want_total(features), along(features, dice.upto(3)),
             want_along(features);
         fast<S>().batch_norm_back_sums(dy.data(), x.data(), want_mean.data(), rstd.data(), total.data(),
-                                       along.data(), fold);
+                                       along.data(), dims);
         plain<S>().batch_norm_back_sums(dy.data(), x.data(), want_mean.data(), rstd.data(), want_total.data(),
-                                        want_along.data(), fold);
+                                        want_along.data(), dims);
         CHECK(difference(total, want_total, units, terms) == "");
         CHECK(difference(along, want_along, units, 4 * terms) == "");
 
@@ -318,9 +318,9 @@ TEMPLATE_TEST_CASE("batch_norm: agrees with the plain loop, forward and backward
             const S *v = own ? x.data() : nullptr, *m = own ? want_mean.data() : nullptr,
                     *sum = own ? want_total.data() : nullptr, *sum_along = own ? want_along.data() : nullptr;
             fast<S>().batch_norm_back(dy.data(), v, m, rstd.data(), gain.data(), sum, sum_along,
-                                      into(dx, how), fold);
+                                      into(dx, how), dims);
             plain<S>().batch_norm_back(dy.data(), v, m, rstd.data(), gain.data(), sum, sum_along,
-                                       into(want_dx, how), fold);
+                                       into(want_dx, how), dims);
             CHECK(bit_difference(dx, want_dx) == "");
         }
     }

@@ -29,8 +29,8 @@ TEMPLATE_TEST_CASE("cross_entropy: throws Error with the label when it is not a 
         const std::vector<std::int32_t> labels{2, wrong};
         CHECK_THROWS_WITH(
             kernels<S>(Device::cpu)
-                .cross_entropy(logits.data(), labels.data(), Targets{}, probabilities.data(), total.data(),
-                               count.data(), 2, 3),
+                .cross_entropy(logits.data(), labels.data(), LabelOptions{}, probabilities.data(),
+                               total.data(), count.data(), 2, 3),
             contains("label " + std::to_string(wrong) + " in row 1 is not one of the 3 classes"));
     }
 }
@@ -113,18 +113,18 @@ TEMPLATE_TEST_CASE("kernels: no kernel allocates", "", float, double) {
         k.block(x.data(), width, to, width, rows, width - 1);
         k.rows(x.data(), index.data(), d.data(), rows, width);
         k.rows_back(dy.data(), index.data(), to, rows, rows, width);
-        for (detail::ReduceAxes fold :
-             {detail::ReduceAxes{rows, width, 1}, detail::ReduceAxes{1, rows, width}}) {
-            k.sum(x.data(), to, fold);
-            k.spread(dy.data(), S(2), to, fold);
-            k.max(x.data(), d.data(), fold);
-            k.max_back(dy.data(), x.data(), y.data(), to, fold);
-            k.logsumexp(x.data(), d.data(), fold);
-            k.logsumexp_back(dy.data(), x.data(), y.data(), to, fold);
-            k.softmax(x.data(), d.data(), fold);
-            k.softmax_back(dy.data(), y.data(), to, fold);
-            k.log_softmax(x.data(), d.data(), fold);
-            k.log_softmax_back(dy.data(), y.data(), to, fold);
+        for (detail::ReduceDims dims :
+             {detail::ReduceDims{rows, width, 1}, detail::ReduceDims{1, rows, width}}) {
+            k.sum(x.data(), to, dims);
+            k.spread(dy.data(), S(2), to, dims);
+            k.max(x.data(), d.data(), dims);
+            k.max_back(dy.data(), x.data(), y.data(), to, dims);
+            k.logsumexp(x.data(), d.data(), dims);
+            k.logsumexp_back(dy.data(), x.data(), y.data(), to, dims);
+            k.softmax(x.data(), d.data(), dims);
+            k.softmax_back(dy.data(), y.data(), to, dims);
+            k.log_softmax(x.data(), d.data(), dims);
+            k.log_softmax_back(dy.data(), y.data(), to, dims);
         }
         for (bool a : {false, true})
             for (bool b : {false, true})
@@ -133,9 +133,9 @@ TEMPLATE_TEST_CASE("kernels: no kernel allocates", "", float, double) {
                       Product{rows, width, 1, a, b}, Product{8, 8, 8, a, b}})
                     k.matmul(p, x.data(), y.data(), to);
         k.linear(x.data(), y.data(), mean.data(), d.data(), rows, width, 70);
-        k.cross_entropy(x.data(), index.data(), Targets{-1, 0.1}, d.data(), mean.data(), rstd.data(), rows,
-                        width);
-        k.cross_entropy_back(dy.data(), x.data(), index.data(), Targets{-1, 0.1}, to, rows, width);
+        k.cross_entropy(x.data(), index.data(), LabelOptions{-1, 0.1}, d.data(), mean.data(), rstd.data(),
+                        rows, width);
+        k.cross_entropy_back(dy.data(), x.data(), index.data(), LabelOptions{-1, 0.1}, to, rows, width);
         k.layer_norm(x.data(), y.data(), y.data(), S(1e-5), d.data(), mean.data(), rstd.data(), rows, width);
         k.layer_norm_back(dy.data(), x.data(), y.data(), mean.data(), rstd.data(), to, rows, width);
         k.layer_norm_back_gain(dy.data(), x.data(), mean.data(), rstd.data(), to, rows, width);
@@ -146,13 +146,13 @@ TEMPLATE_TEST_CASE("kernels: no kernel allocates", "", float, double) {
         k.average(both, {});
         k.limit(both, {});
         k.measure(both, true, std::array<double, 2>().data());
-        for (detail::ReduceAxes fold :
-             {detail::ReduceAxes{rows, width, 1}, detail::ReduceAxes{2, rows / 2, width}}) {
-            k.batch_moments(x.data(), mean.data(), rstd.data(), fold);
-            k.batch_norm(x.data(), mean.data(), rstd.data(), y.data(), y.data(), d.data(), fold);
-            k.batch_norm_back_sums(dy.data(), x.data(), y.data(), y.data(), mean.data(), rstd.data(), fold);
+        for (detail::ReduceDims dims :
+             {detail::ReduceDims{rows, width, 1}, detail::ReduceDims{2, rows / 2, width}}) {
+            k.batch_moments(x.data(), mean.data(), rstd.data(), dims);
+            k.batch_norm(x.data(), mean.data(), rstd.data(), y.data(), y.data(), d.data(), dims);
+            k.batch_norm_back_sums(dy.data(), x.data(), y.data(), y.data(), mean.data(), rstd.data(), dims);
             k.batch_norm_back(dy.data(), x.data(), y.data(), y.data(), y.data(), mean.data(), rstd.data(), to,
-                              fold);
+                              dims);
         }
         k.dropout(x.data(), {1, 2, 3, 1u << 31}, S(2), to, rows, width);
         for (std::size_t stride : {1u, 2u}) {

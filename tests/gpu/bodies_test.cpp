@@ -146,7 +146,7 @@ TEMPLATE_TEST_CASE("GPU kernels: columns have the bits of the plain loop at any 
         for (std::size_t inner : {2u, 31u, 33u})
             for (Write how : {Write::set, Write::add}) {
                 Dice dice(static_cast<unsigned>(reduced));
-                const detail::ReduceAxes fold{2, reduced, inner};
+                const detail::ReduceDims dims{2, reduced, inner};
                 INFO(dice.text() << ", " << reduced << " rows of " << inner << ", "
                                  << write_names[static_cast<int>(how)]);
                 const std::size_t size = 2 * reduced * inner, results = 2 * inner;
@@ -155,31 +155,31 @@ TEMPLATE_TEST_CASE("GPU kernels: columns have the bits of the plain loop at any 
                 for (S& number : x) number = std::round(number * 16) / 16;  // makes ties
                 const auto forward = [&](std::size_t n, auto slot) {
                     return in_both<S>(dice, n, Write::set, [&](const Kernels<S>& k, Into<S[]> y) {
-                        (k.*slot)(x.data(), y.dst, fold);
+                        (k.*slot)(x.data(), y.dst, dims);
                     });
                 };
                 CHECK(in_both<S>(dice, results, how,
-                                 [&](const Kernels<S>& k, Into<S[]> y) { k.sum(x.data(), y, fold); }) == "");
+                                 [&](const Kernels<S>& k, Into<S[]> y) { k.sum(x.data(), y, dims); }) == "");
                 CHECK(forward(results, &Kernels<S>::mean) == "");
                 CHECK(forward(results, &Kernels<S>::logsumexp) == "");
                 CHECK(forward(size, &Kernels<S>::softmax) == "");
                 CHECK(forward(size, &Kernels<S>::log_softmax) == "");
                 for (auto back : {&Kernels<S>::softmax_back, &Kernels<S>::log_softmax_back})
                     CHECK(in_both<S>(dice, size, how, [&](const Kernels<S>& k, Into<S[]> dx) {
-                              (k.*back)(dy.data(), x.data(), dx, fold);
+                              (k.*back)(dy.data(), x.data(), dx, dims);
                           }) == "");
                 CHECK(in_both<S>(dice, size, how, [&](const Kernels<S>& k, Into<S[]> dx) {
-                          k.spread(of_each.data(), S(3), dx, fold);
+                          k.spread(of_each.data(), S(3), dx, dims);
                       }) == "");
                 CHECK(in_both<S>(dice, size, how, [&](const Kernels<S>& k, Into<S[]> dx) {
-                          k.logsumexp_back(of_each.data(), x.data(), of_each.data(), dx, fold);
+                          k.logsumexp_back(of_each.data(), x.data(), of_each.data(), dx, dims);
                       }) == "");
                 if (reduced == 0) continue;
                 CHECK(forward(results, &Kernels<S>::max) == "");
                 const Buffer<S> top(results);
-                plain<S>().max(x.data(), top.data(), fold);
+                plain<S>().max(x.data(), top.data(), dims);
                 CHECK(in_both<S>(dice, size, how, [&](const Kernels<S>& k, Into<S[]> dx) {
-                          k.max_back(of_each.data(), x.data(), top.data(), dx, fold);
+                          k.max_back(of_each.data(), x.data(), top.data(), dx, dims);
                       }) == "");
             }
 }
@@ -306,8 +306,8 @@ TEMPLATE_TEST_CASE("cross_entropy: an ignored label may be a class", "", float, 
     using S = TestType;
     for (std::size_t rows : edges) {
         Dice dice(static_cast<unsigned>(rows));
-        const Targets targets{1, dice.coin() ? 0.25 : 0};
-        INFO(dice.text() << ", " << rows << " rows, smoothing " << targets.smoothing);
+        const LabelOptions settings{1, dice.coin() ? 0.25 : 0};
+        INFO(dice.text() << ", " << rows << " rows, smoothing " << settings.smoothing);
         const auto logits = dice.numbers<S>(rows * 3);
         const auto labels = dice.integers(rows, 3);
         const Buffer<S> p(rows * 3), want_p(rows * 3), total(1), want_total(1), count(1), want_count(1);
@@ -330,8 +330,8 @@ TEMPLATE_TEST_CASE("cross_entropy: a wrong label throws Error on the host, and l
     const auto call = [&](std::int32_t first, std::int32_t second) {
         labels[0] = first;
         labels[1] = second;
-        fast<S>().cross_entropy(logits.data(), labels.data(), Targets{}, probabilities.data(), total.data(),
-                                count.data(), 2, 3);
+        fast<S>().cross_entropy(logits.data(), labels.data(), LabelOptions{}, probabilities.data(),
+                                total.data(), count.data(), 2, 3);
     };
     for (std::int32_t wrong : {-1, 3, 1000})
         CHECK_THROWS_WITH(call(2, wrong), contains("label " + std::to_string(wrong) +

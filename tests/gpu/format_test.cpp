@@ -12,7 +12,7 @@ using namespace detail;
 
 TEST_CASE("sizes_of: returns the shapes of a kernel's operands") {
     const auto sizes = [](const auto& body) { return gpu::sizes_of(body, 12, "warps"); };
-    CHECK(sizes(gpu::MaxBody<float>{nullptr, nullptr, detail::ReduceAxes{2, 3, 4}}) == "(2, 3, 4)");
+    CHECK(sizes(gpu::MaxBody<float>{nullptr, nullptr, detail::ReduceDims{2, 3, 4}}) == "(2, 3, 4)");
     CHECK(sizes(gpu::ProductBody<float>{
               {2, 3, 4, false, false}, nullptr, nullptr, nullptr, {nullptr, Write::set}}) ==
           "(2, 4) x (4, 3)");

@@ -35,8 +35,8 @@ TEST_CASE("GPU module: an error in a kernel throws at the next read only") {
     auto probabilities = Array<float>::empty({1, 3}, Device::cuda);
     auto total = Array<float>::empty({1}, Device::cuda), count = Array<float>::empty({1}, Device::cuda);
     kernels<float>(Device::cuda)
-        .cross_entropy(logits.data(), labels.data(), Targets{}, probabilities.raw(), total.raw(), count.raw(),
-                       1, 3);
+        .cross_entropy(logits.data(), labels.data(), LabelOptions{}, probabilities.raw(), total.raw(),
+                       count.raw(), 1, 3);
     CHECK_THROWS_WITH(total.to(Device::cpu), contains("label 9 in row 0 is not one of the 3 classes"));
     CHECK(logits.to(Device::cpu).to_vector() == std::vector<float>{1, 1, 1});
 }
@@ -48,7 +48,7 @@ TEST_CASE("GPU module: OutOfMemory in a kernel reaches the caller") {
     auto total = Array<float>::empty({1}, Device::cuda), count = Array<float>::empty({1}, Device::cuda);
     const auto call = [&] {
         kernels<float>(Device::cuda)
-            .cross_entropy(logits.data(), labels.data(), Targets{}, probabilities.raw(), total.raw(),
+            .cross_entropy(logits.data(), labels.data(), LabelOptions{}, probabilities.raw(), total.raw(),
                            count.raw(), 4, 3);
     };
     const std::size_t in_use = memory::in_use(Device::cuda);

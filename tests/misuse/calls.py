@@ -106,7 +106,7 @@ row("embedding", "operand w.x", "fixed w.labels.slice_rows(0, 1)", "position 0",
 row("layer_norm", "tensor w.x", "tensor w.gain3", "tensor w.bias3", "eps 1e-5", right=[v * math.sqrt(1.5) for v in (-1, 0, 1)] * 2)
 row("batch_norm", "tensor w.x", "tensor w.gain3", "tensor w.bias3", "eps 1e-5", right=[-1] * 3 + [1] * 3)
 row("batch_norm", "tensor w.x", "tensor w.gain3", "tensor w.bias3", "fixed w.running", "eps 1e-5", right=[v / math.sqrt(1 + 1e-5) for v in X], title="batch_norm in evaluation")
-row("dropout", "operand w.x", "probability 0.", "fixed detail::DropoutSeed{.seed = 1}", right=X)
+row("dropout", "operand w.x", "probability 0.", "fixed detail::DropoutKey{.seed = 1}", right=X)
 row("Loss", "tensor w.x", right=[21, 6])
 row("mse", "tensor w.x", "tensor w.y", right=[sum((a - b) ** 2 for a, b in zip(X, Y)), 6])
 row("binary_cross_entropy", "tensor w.u", "operand w.u", right=[-sum(p * math.log(p) + (1 - p) * math.log(1 - p) for p in U), 6])

@@ -111,7 +111,7 @@ inline void put(Numbers& to, const std::string& x) {
 template <class S> void put(Numbers& to, const detail::BatchStatistics<S>& x) {
     put(to, x.mean), put(to, x.variance), put(to, x.count);
 }
-template <class S> void put(Numbers& to, const detail::BatchNormed<S>& x) { put(to, x.y); }
+template <class S> void put(Numbers& to, const detail::BatchNormResult<S>& x) { put(to, x.y); }
 template <class S> void put(Numbers& to, const detail::WindowResult<S>& x) {
     put(to, x.stepped), put(to, x.count);
 }

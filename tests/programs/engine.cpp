@@ -198,7 +198,7 @@ private:
                const Array<S>& b) {
                 for (const std::size_t operand : {std::size_t{0}, std::size_t{1}}) {
                     if (!to.needs_grad(operand)) continue;
-                    const Into<S[]> into = detail::output_buffer(to.into(operand));
+                    const Into<S[]> into = detail::grad_buffer(to.into(operand));
                     for (std::size_t i = 0; i < dy.size(); ++i) {
                         const S part = dy.span()[i] * (operand == 0 ? b.span()[i] + 1 : a.span()[i]);
                         into.dst[i] = into.how == Write::add ? into.dst[i] + part : part;
@@ -342,9 +342,9 @@ private:
                 return result(step, info_nce(a(), b(), n));
             case Op::dropout:
                 return dropout(a(), n,
-                               detail::DropoutSeed{static_cast<std::uint64_t>(whole(0)),
-                                                   static_cast<std::uint64_t>(whole(1)),
-                                                   static_cast<std::uint64_t>(whole(2))});
+                               detail::DropoutKey{static_cast<std::uint64_t>(whole(0)),
+                                                  static_cast<std::uint64_t>(whole(1)),
+                                                  static_cast<std::uint64_t>(whole(2))});
             case Op::detach:
                 return x[0].detach();
             default:

@@ -58,11 +58,11 @@ std::string error_when_adding(const Rule& rule, const std::function<void(const T
 }
 
 const Rule assigns = [](GradInputs<A> to, const A& dy, const A&, const A&) {
-    const Into<double[]> dx = detail::output_buffer(to.into(0));
+    const Into<double[]> dx = detail::grad_buffer(to.into(0));
     for (std::size_t i = 0; i < dy.size(); ++i) dx.dst[i] = 2 * dy.span()[i];
 };
 const Rule adds = [](GradInputs<A> to, const A& dy, const A&, const A&) {
-    const Into<double[]> dx = detail::output_buffer(to.into(0));
+    const Into<double[]> dx = detail::grad_buffer(to.into(0));
     for (std::size_t i = 0; i < dy.size(); ++i) dx.dst[i] += 2 * dy.span()[i];
 };
 const Rule requests_only = [](GradInputs<A> to, const A&, const A&, const A&) { to.into(0); };
@@ -92,12 +92,12 @@ TEST_CASE("CheckRules: a backward function that changes its operands throws an E
 
 TEST_CASE("CheckRules: a backward function that ignores Write::add or Write::set throws an Error") {
     const Rule leaves_out = [](GradInputs<A> to, const A& dy, const A&, const A&) {
-        const Into<double[]> dx = detail::output_buffer(to.into(0));
+        const Into<double[]> dx = detail::grad_buffer(to.into(0));
         for (std::size_t i = 1; i < dy.size(); ++i)
             dx.dst[i] = (dx.how == Write::add ? dx.dst[i] : 0) + 2 * dy.span()[i];
     };
     const Rule obeys = [](GradInputs<A> to, const A& dy, const A&, const A&) {
-        const Into<double[]> dx = detail::output_buffer(to.into(0));
+        const Into<double[]> dx = detail::grad_buffer(to.into(0));
         for (std::size_t i = 0; i < dy.size(); ++i)
             dx.dst[i] = (dx.how == Write::add ? dx.dst[i] : 0) + 2 * dy.span()[i];
     };
@@ -115,7 +115,7 @@ TEST_CASE("CheckRules: a backward function that ignores Write::add or Write::set
 
 TEST_CASE("CheckRules: a backward function that requests and does not write a gradient throws an Error") {
     const Rule no_write = [](GradInputs<A> to, const A&, const A&, const A&) {
-        detail::output_buffer(to.into(0));
+        detail::grad_buffer(to.into(0));
     };
     CHECK(
         checked(requests_only) ==
@@ -213,7 +213,7 @@ TEST_CASE("CheckRules: a backward function that throws leaves earlier gradients 
     const Tensor64 x = parameter({1.0, 2.0, 3.0});
     sum(x).backward();
     const auto throws = [](GradInputs<A> to, const A& dy, const A&, const A&) {
-        detail::output_buffer(to.into(0));
+        detail::grad_buffer(to.into(0));
         if (dy.size()) throw Error("boom");
     };
     CHECK_THROWS_WITH(sum(doubled(throws, x)).backward(), "boom");

@@ -208,7 +208,7 @@ inline std::vector<Call> calls() {
         {"Window::add_regularizer", Kind::once, [](P p) { p.window->add_regularizer(sum(p.w * p.w) * 0.5); },
          [](Plain& p) { p.once += p.w; }},
         {"Window::after_backward", Kind::reports_backward, [](P p) { p.window->after_backward(2); }},
-        {"Window::transaction", Kind::harmless, [](P p) { p.window->transaction([] {}); }},
+        {"Window::with_own_changes", Kind::harmless, [](P p) { p.window->with_own_changes([] {}); }},
         {"Window::backward", Kind::harmless, [](P p) { p.window->backward([] {}); }},
         {"Window::begin_micro_batch", Kind::begins_pass, [](P p) { p.window->begin_micro_batch(1); }},
         {"Window::begin_part", Kind::always_rejected, [](P p) { p.window->begin_part(1); }},

@@ -33,7 +33,7 @@ public:
                 .schedule = Schedule::warm_up(3, Schedule::cosine(0.02, 20))};
     }
 
-    Trainer<double>::LossOf loss_of() {
+    Trainer<double>::LossFunction loss_of() {
         Random random(3);
         const Array<double> x = random.array<double>({small_items, 4});
         const Array<std::int32_t> labels = random.integers({small_items}, 0, 2);

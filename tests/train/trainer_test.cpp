@@ -27,7 +27,7 @@ struct OneWeight {
     } model;
     Array<double> x;
     Sgd<double> sgd{{model.w}, {.learning_rate = 1}};
-    Trainer<double>::LossOf loss = [this](const Items& items, ForwardPass&) {
+    Trainer<double>::LossFunction loss = [this](const Items& items, ForwardPass&) {
         return Loss(model.w * constant(rows(x, items)));
     };
     double w() const { return model.w.value().item(); }

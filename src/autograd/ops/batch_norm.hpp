@@ -12,14 +12,14 @@ namespace tally {
 
 namespace detail {
 // batch_norm() returns the result and the statistics of the batch in training.
-template <class S> struct BatchNormed {
+template <class S> struct BatchNormResult {
     Var<Array<S>> y;
-    BatchStatistics<S> batch;  // for RunningStatistics::commit after the update
+    BatchStatistics<S> statistics;  // for RunningStatistics::commit after the update
 };
 
 template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                                    const Array<S>& mean, const Array<S>& variance, double eps,
-                                                   bool own_statistics, const ReduceAxes& axes) {
+                                                   bool own_statistics, const ReduceDims& axes) {
     const Array<S> rstd =
         map(functor::NumberOver{1}, map(functor::Sqrt{}, map(functor::AddNumber{eps}, variance)));
     Array<S> y = Array<S>::empty_like(x.value());
@@ -46,14 +46,14 @@ template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>
             if (to.needs_grad(0))
                 kernel.batch_norm_back(dy.data(), saved_x.data(), saved_mean.data(), saved_rstd.data(),
                                        saved_gain.data(), own_statistics ? sum_dy.data() : nullptr,
-                                       sum_dy_xhat.data(), output_buffer(to.into(0)), axes);
+                                       sum_dy_xhat.data(), grad_buffer(to.into(0)), axes);
             if (to.needs_grad(1)) to.add(1, sum_dy_xhat);
             if (to.needs_grad(2)) {
                 // The gradient of the bias is the sum of dy over each feature.
                 const Shape whole{static_cast<std::int64_t>(axes.outer), features[0],
                                   static_cast<std::int64_t>(axes.inner)};
                 kernel.scatter(broadcast_index(whole, Shape{features[0], 1}), dy.data(),
-                               output_buffer(to.into(2)));
+                               grad_buffer(to.into(2)));
             }
         },
         std::move(x), std::move(gain), std::move(bias));
@@ -62,7 +62,7 @@ template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>
 // Returns the statistics of each feature of x (items, features, ...). Throws if gain or bias do not fit x.
 template <class S>
 BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain, const Array<S>& bias) {
-    const ReduceAxes axes = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
+    const ReduceDims axes = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
     BatchStatistics<S> batch{Array<S>::empty_like(gain), Array<S>::empty_like(gain),
                              static_cast<double>(axes.outer * axes.inner)};
     kernels_for("batch_norm", x.value(), gain)
@@ -73,9 +73,9 @@ BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain
 
 // Normalises x (items, features) or (items, features, height, width) by its own statistics, for training.
 // Commit the returned statistics once per update.
-template <class S> detail::BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
-                                                     double eps = 1e-5) {
-    const detail::ReduceAxes axes = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
+template <class S> detail::BatchNormResult<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain,
+                                                         Var<Array<S>> bias, double eps = 1e-5) {
+    const detail::ReduceDims axes = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
     detail::require_valid_eps("batch_norm", eps, x.shape());
     const std::size_t count = axes.outer * axes.inner;
     if (count == 1)
@@ -91,7 +91,7 @@ template <class S> detail::BatchNormed<S> batch_norm(Var<Array<S>> x, Var<Array<
 // Normalises x by the running statistics, which are constants, for evaluation.
 template <class S> Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                             const RunningStatistics<S>& running, double eps = 1e-5) {
-    const detail::ReduceAxes axes = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
+    const detail::ReduceDims axes = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
     detail::plan_batch_norm(x.shape(), running.mean.shape(), running.variance.shape());
     detail::require_valid_eps("batch_norm", eps, x.shape());
     return detail::record_batch_norm(std::move(x), std::move(gain), std::move(bias), running.mean,

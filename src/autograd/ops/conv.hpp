@@ -30,13 +30,13 @@ Var<Array<S>> record_conv(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> w
             if (to.needs_grad(0) || to.needs_grad(1)) {
                 Convolution<S> convolution(plan, kernels, dy.device());
                 if (to.needs_grad(0))
-                    convolution.grad_x(dy.data(), saved_weight.data(), output_buffer(to.into(0)));
+                    convolution.grad_x(dy.data(), saved_weight.data(), grad_buffer(to.into(0)));
                 if (to.needs_grad(1))
-                    convolution.grad_weight(dy.data(), saved_x.data(), output_buffer(to.into(1)));
+                    convolution.grad_weight(dy.data(), saved_x.data(), grad_buffer(to.into(1)));
             }
             if constexpr (sizeof...(Bias) == 1)
                 if (to.needs_grad(2))
-                    kernels.scatter(broadcast_channels(plan), dy.data(), output_buffer(to.into(2)));
+                    kernels.scatter(broadcast_channels(plan), dy.data(), grad_buffer(to.into(2)));
         },
         std::move(x), std::move(weight), std::move(bias)...);
 }
@@ -72,7 +72,7 @@ template <class S> Var<Array<S>> max_pool2d(Var<Array<S>> x, std::int64_t size, 
         [windows = plan.windows, planes = plan.planes](GradInputs<Array<S>> to, const Array<S>& dy,
                                                        const Array<std::int32_t>& saved) {
             detail::kernels_for("max_pool2d", dy)
-                .max_pool_back(dy.data(), saved.data(), detail::output_buffer(to.into(0)), windows, planes);
+                .max_pool_back(dy.data(), saved.data(), detail::grad_buffer(to.into(0)), windows, planes);
         },
         std::move(x));
 }

@@ -18,7 +18,7 @@ Var<T> custom(std::string name, Forward forward, Backward backward, Var<T> first
     if (!detail::has_memory(y))
         throw Error("[" + name +
                     "] its forward function returned an array without memory; return a new array");
-    return detail::record_as(detail::Label{std::move(name)}, std::move(y),
+    return detail::record_as(detail::RuntimeName{std::move(name)}, std::move(y),
                              save(y, first.value(), rest.value()...), std::move(backward), std::move(first),
                              std::move(rest)...);
 }

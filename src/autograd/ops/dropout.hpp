@@ -15,17 +15,17 @@ namespace tally {
 namespace detail {
 // Selects the masks of one layer. `first` is the index of the first item in the full batch, so that a
 // micro-batch gets the masks that its items have there.
-struct DropoutSeed {
-    std::uint64_t seed = 0, layer = 0, first = 0;
+struct DropoutKey {
+    std::uint64_t seed = 0, layer = 0, first_item = 0;
 };
 }  // namespace detail
 
 // Sets each element of x (items, ...) to 0 with probability p, and divides the others by 1 - p. The backward
 // function draws the same mask again, so the operation saves nothing.
-template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const detail::DropoutSeed& seed) {
-    detail::require_dropout_args(p, seed.first, x.shape());
+template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const detail::DropoutKey& key) {
+    detail::require_dropout_args(p, key.first_item, x.shape());
     if (p == 0) return x;
-    const detail::DropoutMask mask{seed.seed, seed.layer, seed.first,
+    const detail::DropoutMask mask{key.seed, key.layer, key.first_item,
                                    static_cast<std::uint64_t>(std::round(p * 0x1p32))};
     const auto items = static_cast<std::size_t>(x.shape()[0]);
     const std::size_t width = detail::stride_of(x.shape(), 0);
@@ -37,7 +37,7 @@ template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const detail
         std::move(y), save(),
         [mask, scale, items, width](GradInputs<Array<S>> to, const Array<S>& dy) {
             detail::kernels_for("dropout", dy)
-                .dropout(dy.data(), mask, scale, detail::output_buffer(to.into(0)), items, width);
+                .dropout(dy.data(), mask, scale, detail::grad_buffer(to.into(0)), items, width);
         },
         std::move(x));
 }

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "tally/array/op_options.hpp"
 #include "tally/array/shape_checks.hpp"
 #include "tally/autograd/record.hpp"
 
@@ -62,8 +63,6 @@ template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a,
 }  // namespace functor
 
 namespace detail {
-template <class N>
-concept PlainNumber = std::is_arithmetic_v<N>;
 // A plain array as an operand counts as a constant.
 template <class T> using PlainArray = std::enable_if_t<!Number<T>, std::type_identity_t<T>>;
 // Returns n as a constant on the device of x.
@@ -117,20 +116,20 @@ template <class T> Var<T> operator/(Var<T> a, detail::PlainArray<T> b) { return 
 template <class T> Var<T> operator/(detail::PlainArray<T> a, Var<T> b) { return Var<T>(std::move(a)) / std::move(b); }
 
 // Combines a variable with a plain number of any arithmetic type.
-template <class T, detail::PlainNumber N> Var<T> operator+(Var<T> x, N n) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
-template <class T, detail::PlainNumber N> Var<T> operator+(N n, Var<T> x) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
-template <class T, detail::PlainNumber N> Var<T> operator-(Var<T> x, N n) { return apply(functor::AddNumber{-double(n)}, std::move(x)); }
-template <class T, detail::PlainNumber N> Var<T> operator-(N n, Var<T> x) { return apply(functor::NumberMinus{double(n)}, std::move(x)); }
-template <class T, detail::PlainNumber N> Var<T> operator*(Var<T> x, N n) { return apply(functor::MulNumber{double(n)}, std::move(x)); }
-template <class T, detail::PlainNumber N> Var<T> operator*(N n, Var<T> x) { return apply(functor::MulNumber{double(n)}, std::move(x)); }
-template <class T, detail::PlainNumber N> Var<T> operator/(Var<T> x, N n) { return apply(functor::DivNumber{double(n)}, std::move(x)); }
-template <class T, detail::PlainNumber N> Var<T> operator/(N n, Var<T> x) { return apply(functor::NumberOver{double(n)}, std::move(x)); }
-template <class T, detail::PlainNumber N> Var<T> pow(Var<T> x, N n) { return apply(functor::PowNumber{double(n)}, std::move(x)); }
-template <class T, detail::PlainNumber N> Var<T> pow(N n, Var<T> x) { Var<T> base = detail::constant_like(x, double(n)); return pow(std::move(base), std::move(x)); }
-template <class T, detail::PlainNumber N> Var<T> maximum(Var<T> x, N n) { Var<T> other = detail::constant_like(x, double(n)); return maximum(std::move(x), std::move(other)); }
-template <class T, detail::PlainNumber N> Var<T> maximum(N n, Var<T> x) { return maximum(std::move(x), n); }
-template <class T, detail::PlainNumber N> Var<T> minimum(Var<T> x, N n) { Var<T> other = detail::constant_like(x, double(n)); return minimum(std::move(x), std::move(other)); }
-template <class T, detail::PlainNumber N> Var<T> minimum(N n, Var<T> x) { return minimum(std::move(x), n); }
+template <class T, detail::Arithmetic N> Var<T> operator+(Var<T> x, N n) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
+template <class T, detail::Arithmetic N> Var<T> operator+(N n, Var<T> x) { return apply(functor::AddNumber{double(n)}, std::move(x)); }
+template <class T, detail::Arithmetic N> Var<T> operator-(Var<T> x, N n) { return apply(functor::AddNumber{-double(n)}, std::move(x)); }
+template <class T, detail::Arithmetic N> Var<T> operator-(N n, Var<T> x) { return apply(functor::NumberMinus{double(n)}, std::move(x)); }
+template <class T, detail::Arithmetic N> Var<T> operator*(Var<T> x, N n) { return apply(functor::MulNumber{double(n)}, std::move(x)); }
+template <class T, detail::Arithmetic N> Var<T> operator*(N n, Var<T> x) { return apply(functor::MulNumber{double(n)}, std::move(x)); }
+template <class T, detail::Arithmetic N> Var<T> operator/(Var<T> x, N n) { return apply(functor::DivNumber{double(n)}, std::move(x)); }
+template <class T, detail::Arithmetic N> Var<T> operator/(N n, Var<T> x) { return apply(functor::NumberOver{double(n)}, std::move(x)); }
+template <class T, detail::Arithmetic N> Var<T> pow(Var<T> x, N n) { return apply(functor::PowNumber{double(n)}, std::move(x)); }
+template <class T, detail::Arithmetic N> Var<T> pow(N n, Var<T> x) { Var<T> base = detail::constant_like(x, double(n)); return pow(std::move(base), std::move(x)); }
+template <class T, detail::Arithmetic N> Var<T> maximum(Var<T> x, N n) { Var<T> other = detail::constant_like(x, double(n)); return maximum(std::move(x), std::move(other)); }
+template <class T, detail::Arithmetic N> Var<T> maximum(N n, Var<T> x) { return maximum(std::move(x), n); }
+template <class T, detail::Arithmetic N> Var<T> minimum(Var<T> x, N n) { Var<T> other = detail::constant_like(x, double(n)); return minimum(std::move(x), std::move(other)); }
+template <class T, detail::Arithmetic N> Var<T> minimum(N n, Var<T> x) { return minimum(std::move(x), n); }
 // clang-format on
 
 // Limits each element to [low, high]. If low > high, the result is `high`.

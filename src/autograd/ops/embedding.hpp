@@ -45,7 +45,7 @@ template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std
         [count, height, width](GradInputs<Array<S>> to, const Array<S>& dy,
                                const Array<std::int32_t>& saved) {
             detail::kernels_for("embedding", dy)
-                .rows_back(dy.data(), saved.data(), detail::output_buffer(to.into(0)), count, height, width);
+                .rows_back(dy.data(), saved.data(), detail::grad_buffer(to.into(0)), count, height, width);
         },
         std::move(weight));
 }

@@ -28,12 +28,12 @@ Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const detail::TransposeOp
         [p = plan.product](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_a,
                            const Array<S>& saved_b) {
             if (to.needs_grad(0)) {
-                const Into<S[]> da = detail::output_buffer(to.into(0));
+                const Into<S[]> da = detail::grad_buffer(to.into(0));
                 p.transpose_a ? detail::multiply(detail::product_for_a(p), saved_b, dy, da)
                               : detail::multiply(detail::product_for_a(p), dy, saved_b, da);
             }
             if (to.needs_grad(1)) {
-                const Into<S[]> db = detail::output_buffer(to.into(1));
+                const Into<S[]> db = detail::grad_buffer(to.into(1));
                 p.transpose_b ? detail::multiply(detail::product_for_b(p), dy, saved_a, db)
                               : detail::multiply(detail::product_for_b(p), saved_a, dy, db);
             }
@@ -58,7 +58,7 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
         [p = plan.product, batch = plan.batch](GradInputs<Array<S>> to, const Array<S>& dy,
                                                const Array<S>& saved_a, const Array<S>& saved_b) {
             if (to.needs_grad(0)) {
-                const Into<S[]> da = summed_output_buffer(to.into(0), batch.size, batch.operand_size[0]);
+                const Into<S[]> da = summed_grad_buffer(to.into(0), batch.size, batch.operand_size[0]);
                 if (p.transpose_a)
                     multiply_each<S>(batch, product_for_a(p), saved_b, dy, da, [](auto i, auto j, auto out) {
                         return MatrixIndices{j, out, i};
@@ -69,7 +69,7 @@ template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Arr
                     });
             }
             if (to.needs_grad(1)) {
-                const Into<S[]> db = summed_output_buffer(to.into(1), batch.size, batch.operand_size[1]);
+                const Into<S[]> db = summed_grad_buffer(to.into(1), batch.size, batch.operand_size[1]);
                 if (p.transpose_b)
                     multiply_each<S>(batch, product_for_b(p), dy, saved_a, db, [](auto i, auto j, auto out) {
                         return MatrixIndices{out, i, j};
@@ -97,14 +97,12 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Ar
         [rows = plan.rows, in = plan.in, out = plan.out](GradInputs<Array<S>> to, const Array<S>& dy,
                                                          const Array<S>& saved_x, const Array<S>& saved_w) {
             if (to.needs_grad(0))
-                detail::multiply({rows, in, out, false, true}, dy, saved_w,
-                                 detail::output_buffer(to.into(0)));
+                detail::multiply({rows, in, out, false, true}, dy, saved_w, detail::grad_buffer(to.into(0)));
             if (to.needs_grad(1))
                 detail::accumulate_weight_grad({in, out, rows, true, false}, saved_x, dy, to, 1);
             if (to.needs_grad(2))
                 detail::kernels_for("linear", dy)
-                    .sum(dy.data(), detail::output_buffer(to.into(2)),
-                         detail::ReduceAxes{1, rows, out, true});
+                    .sum(dy.data(), detail::grad_buffer(to.into(2)), detail::ReduceDims{1, rows, out, true});
         },
         std::move(x), std::move(w), std::move(bias));
 }
@@ -126,12 +124,11 @@ template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, V
                                                          const Array<S>& saved_w) {
             Array<S> dz = to.can_reuse_dy() && detail::can_be_overwritten(dy) ? dy : Array<S>::empty_like(dy);
             const Into<S[]> dbias =
-                to.needs_grad(2) ? detail::output_buffer(to.into(2)) : Into<S[]>{nullptr, Write::set};
+                to.needs_grad(2) ? detail::grad_buffer(to.into(2)) : Into<S[]>{nullptr, Write::set};
             detail::kernels_for("linear_relu", dy)
                 .relu_bias_back(dy.data(), saved_y.data(), dz.raw(), dbias, rows, out);
             if (to.needs_grad(0))
-                detail::multiply({rows, in, out, false, true}, dz, saved_w,
-                                 detail::output_buffer(to.into(0)));
+                detail::multiply({rows, in, out, false, true}, dz, saved_w, detail::grad_buffer(to.into(0)));
             if (to.needs_grad(1))
                 detail::accumulate_weight_grad({in, out, rows, true, false}, saved_x, dz, to, 1);
         },
@@ -149,8 +146,7 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w) {
         [rows = plan.rows, in = plan.in, out = plan.out](GradInputs<Array<S>> to, const Array<S>& dy,
                                                          const Array<S>& saved_x, const Array<S>& saved_w) {
             if (to.needs_grad(0))
-                detail::multiply({rows, in, out, false, true}, dy, saved_w,
-                                 detail::output_buffer(to.into(0)));
+                detail::multiply({rows, in, out, false, true}, dy, saved_w, detail::grad_buffer(to.into(0)));
             if (to.needs_grad(1))
                 detail::accumulate_weight_grad({in, out, rows, true, false}, saved_x, dy, to, 1);
         },

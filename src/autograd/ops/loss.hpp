@@ -66,21 +66,21 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Arra
                                                 const detail::CrossEntropyOptions& options = {}) {
     const Shape& shape = logits.shape();
     detail::require_cross_entropy_args(shape, labels.shape(), options.smoothing);
-    const detail::Targets targets{options.ignore, options.smoothing};
+    const detail::LabelOptions settings{options.ignore, options.smoothing};
     const auto count = static_cast<std::size_t>(shape[0]), classes = static_cast<std::size_t>(shape[1]);
     const Array<S>& x = logits.value();
     const detail::Kernels<S>& kernel = detail::kernels_for("cross_entropy", x, labels);
     Array<S> probabilities = Array<S>::empty_like(x), total = Array<S>::empty({}, x.device()),
              counted_rows = Array<S>::empty({}, x.device());
-    kernel.cross_entropy(x.data(), labels.data(), targets, probabilities.raw(), total.raw(),
+    kernel.cross_entropy(x.data(), labels.data(), settings, probabilities.raw(), total.raw(),
                          counted_rows.raw(), count, classes);
     Var<Array<S>> sum = record<"cross_entropy">(
         std::move(total), save(probabilities, labels),
-        [targets, count, classes](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved,
-                                  const Array<std::int32_t>& saved_labels) {
+        [settings, count, classes](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved,
+                                   const Array<std::int32_t>& saved_labels) {
             detail::kernels_for("cross_entropy", dy)
-                .cross_entropy_back(dy.data(), saved.data(), saved_labels.data(), targets,
-                                    detail::output_buffer(to.into(0)), count, classes);
+                .cross_entropy_back(dy.data(), saved.data(), saved_labels.data(), settings,
+                                    detail::grad_buffer(to.into(0)), count, classes);
         },
         std::move(logits));
     return {std::move(sum), Var<Array<S>>(std::move(counted_rows))};

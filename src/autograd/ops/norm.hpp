@@ -12,7 +12,7 @@ namespace tally {
 // Normalises the last axis to mean 0 and variance 1, multiplies by gain and adds bias.
 template <class S>
 Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias, double eps = 1e-5) {
-    const detail::ReduceAxes rows = detail::plan_layer_norm(x.shape(), gain.shape(), bias.shape(), eps);
+    const detail::ReduceDims rows = detail::plan_layer_norm(x.shape(), gain.shape(), bias.shape(), eps);
     const std::size_t count = rows.outer, width = rows.reduced;
     const Device device = x.value().device();
     const Shape per_row{static_cast<std::int64_t>(count)};
@@ -32,13 +32,13 @@ Var<Array<S>> layer_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias
             const detail::Kernels<S>& kernel = detail::kernels_for("layer_norm", dy);
             if (to.needs_grad(0))
                 kernel.layer_norm_back(dy.data(), saved_x.data(), saved_gain.data(), saved_mean.data(),
-                                       saved_rstd.data(), detail::output_buffer(to.into(0)), count, width);
+                                       saved_rstd.data(), detail::grad_buffer(to.into(0)), count, width);
             if (to.needs_grad(1))
                 kernel.layer_norm_back_gain(dy.data(), saved_x.data(), saved_mean.data(), saved_rstd.data(),
-                                            detail::output_buffer(to.into(1)), count, width);
+                                            detail::grad_buffer(to.into(1)), count, width);
             if (to.needs_grad(2))
-                kernel.sum(dy.data(), detail::output_buffer(to.into(2)),
-                           detail::ReduceAxes{1, count, width, true});
+                kernel.sum(dy.data(), detail::grad_buffer(to.into(2)),
+                           detail::ReduceDims{1, count, width, true});
         },
         std::move(x), std::move(gain), std::move(bias));
 }

@@ -16,14 +16,14 @@ namespace tally {
 // Sums over the given axes, or over all of them. {.keepdims = true} keeps the summed axes with extent 1.
 template <class S>
 Var<Array<S>> sum(Var<Array<S>> x, const detail::AxesArg& along = {}, const detail::ReduceOptions& how = {}) {
-    const auto r = detail::reduction("sum", x.shape(), along.axes, how.keepdims);
+    const auto r = detail::plan_reduction("sum", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
-    detail::kernels_for("sum", x.value()).sum(x.value().data(), {y.raw(), Write::set}, r.fold);
+    detail::kernels_for("sum", x.value()).sum(x.value().data(), {y.raw(), Write::set}, r.dims);
     return record<"sum">(
         std::move(y), save(),
-        [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy) {
-            detail::kernels_for("sum", dy).spread(dy.data(), S(1), detail::output_buffer(to.into(0)), fold);
+        [dims = r.dims](GradInputs<Array<S>> to, const Array<S>& dy) {
+            detail::kernels_for("sum", dy).spread(dy.data(), S(1), detail::grad_buffer(to.into(0)), dims);
         },
         std::move(x));
 }
@@ -31,15 +31,15 @@ Var<Array<S>> sum(Var<Array<S>> x, const detail::AxesArg& along = {}, const deta
 // Averages over the given axes. The mean of no elements is NaN.
 template <class S> Var<Array<S>> mean(Var<Array<S>> x, const detail::AxesArg& along = {},
                                       const detail::ReduceOptions& how = {}) {
-    const auto r = detail::reduction("mean", x.shape(), along.axes, how.keepdims);
+    const auto r = detail::plan_reduction("mean", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
-    const S count = static_cast<S>(static_cast<double>(r.fold.reduced));
-    detail::kernels_for("mean", x.value()).mean(x.value().data(), y.raw(), r.fold);
+    const S count = static_cast<S>(static_cast<double>(r.dims.reduced));
+    detail::kernels_for("mean", x.value()).mean(x.value().data(), y.raw(), r.dims);
     return record<"mean">(
         std::move(y), save(),
-        [fold = r.fold, count](GradInputs<Array<S>> to, const Array<S>& dy) {
-            detail::kernels_for("mean", dy).spread(dy.data(), count, detail::output_buffer(to.into(0)), fold);
+        [dims = r.dims, count](GradInputs<Array<S>> to, const Array<S>& dy) {
+            detail::kernels_for("mean", dy).spread(dy.data(), count, detail::grad_buffer(to.into(0)), dims);
         },
         std::move(x));
 }
@@ -47,17 +47,17 @@ template <class S> Var<Array<S>> mean(Var<Array<S>> x, const detail::AxesArg& al
 // Returns the largest element along the given axes. Equal largest elements share the gradient equally.
 template <class S>
 Var<Array<S>> max(Var<Array<S>> x, const detail::AxesArg& along = {}, const detail::ReduceOptions& how = {}) {
-    const auto r = detail::reduction("max", x.shape(), along.axes, how.keepdims);
+    const auto r = detail::plan_reduction("max", x.shape(), along.axes, how.keepdims);
     detail::require_nonempty_reduction("max", r, x.shape());
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
-    if (y.size()) detail::kernels_for("max", x.value()).max(x.value().data(), y.raw(), r.fold);
+    if (y.size()) detail::kernels_for("max", x.value()).max(x.value().data(), y.raw(), r.dims);
     return record<"max">(
         std::move(y), save(x.value(), y),
-        [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
+        [dims = r.dims](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
                         const Array<S>& saved_y) {
             detail::kernels_for("max", dy).max_back(dy.data(), saved_x.data(), saved_y.data(),
-                                                    detail::output_buffer(to.into(0)), fold);
+                                                    detail::grad_buffer(to.into(0)), dims);
         },
         std::move(x));
 }
@@ -65,17 +65,17 @@ Var<Array<S>> max(Var<Array<S>> x, const detail::AxesArg& along = {}, const deta
 // Computes the logarithm of the sum of exp(x) without overflow.
 template <class S> Var<Array<S>> logsumexp(Var<Array<S>> x, const detail::AxesArg& along = {},
                                            const detail::ReduceOptions& how = {}) {
-    const auto r = detail::reduction("logsumexp", x.shape(), along.axes, how.keepdims);
+    const auto r = detail::plan_reduction("logsumexp", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
-    detail::kernels_for("logsumexp", x.value()).logsumexp(x.value().data(), y.raw(), r.fold);
+    detail::kernels_for("logsumexp", x.value()).logsumexp(x.value().data(), y.raw(), r.dims);
     return record<"logsumexp">(
         std::move(y), save(x.value(), y),
-        [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
+        [dims = r.dims](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_x,
                         const Array<S>& saved_y) {
             detail::kernels_for("logsumexp", dy)
-                .logsumexp_back(dy.data(), saved_x.data(), saved_y.data(), detail::output_buffer(to.into(0)),
-                                fold);
+                .logsumexp_back(dy.data(), saved_x.data(), saved_y.data(), detail::grad_buffer(to.into(0)),
+                                dims);
         },
         std::move(x));
 }
@@ -84,7 +84,7 @@ template <class S> Var<Array<S>> logsumexp(Var<Array<S>> x, const detail::AxesAr
 template <class S> Var<Array<S>> var(Var<Array<S>> x, const detail::AxesArg& along = {},
                                      const detail::VarianceOptions& how = {}) {
     const auto count =
-        static_cast<double>(detail::reduction("var", x.shape(), along.axes, true).fold.reduced);
+        static_cast<double>(detail::plan_reduction("var", x.shape(), along.axes, true).dims.reduced);
     Var<Array<S>> center = mean(x, along, {.keepdims = true});
     return sum(detail::squared_difference(std::move(x), std::move(center)), along, {how.keepdims}) /
            (count > how.unbiased ? count - how.unbiased : 0.0);
@@ -93,15 +93,15 @@ template <class S> Var<Array<S>> var(Var<Array<S>> x, const detail::AxesArg& alo
 // Multiplies the elements. The gradient of an element is the product of all others, without a division.
 template <class S> Var<Array<S>> prod(Var<Array<S>> x, const detail::AxesArg& along = {},
                                       const detail::ReduceOptions& how = {}) {
-    const auto r = detail::reduction("prod", x.shape(), along.axes, how.keepdims);
+    const auto r = detail::plan_reduction("prod", x.shape(), along.axes, how.keepdims);
     if (!r.order.empty()) x = permute(std::move(x), r.order);
     Array<S> y = Array<S>::empty(r.shape, x.value().device());
-    detail::kernels_for("prod", x.value()).prod(x.value().data(), y.raw(), r.fold);
+    detail::kernels_for("prod", x.value()).prod(x.value().data(), y.raw(), r.dims);
     return record<"prod">(
         std::move(y), save(x.value()),
-        [fold = r.fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved) {
+        [dims = r.dims](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved) {
             Array<S> dx = Array<S>::empty_like(saved);
-            detail::kernels_for("prod", dy).prod_back(dy.data(), saved.data(), dx.raw(), fold);
+            detail::kernels_for("prod", dy).prod_back(dy.data(), saved.data(), dx.raw(), dims);
             to.add(0, dx);
         },
         std::move(x));
@@ -109,14 +109,13 @@ template <class S> Var<Array<S>> prod(Var<Array<S>> x, const detail::AxesArg& al
 
 // Computes running sums along one axis. The gradient of an element sums dy from this element to the last.
 template <class S> Var<Array<S>> cumsum(Var<Array<S>> x, std::int64_t axis) {
-    const detail::ReduceAxes fold = detail::split_at_axis("cumsum", x.shape(), axis);
+    const detail::ReduceDims dims = detail::split_at_axis("cumsum", x.shape(), axis);
     Array<S> y = Array<S>::empty_like(x.value());
-    detail::kernels_for("cumsum", x.value()).cumsum(x.value().data(), {y.raw(), Write::set}, fold, false);
+    detail::kernels_for("cumsum", x.value()).cumsum(x.value().data(), {y.raw(), Write::set}, dims, false);
     return record<"cumsum">(
         std::move(y), save(),
-        [fold](GradInputs<Array<S>> to, const Array<S>& dy) {
-            detail::kernels_for("cumsum", dy)
-                .cumsum(dy.data(), detail::output_buffer(to.into(0)), fold, true);
+        [dims](GradInputs<Array<S>> to, const Array<S>& dy) {
+            detail::kernels_for("cumsum", dy).cumsum(dy.data(), detail::grad_buffer(to.into(0)), dims, true);
         },
         std::move(x));
 }
@@ -138,28 +137,28 @@ template <class T> void logsumexp(Var<T>, const detail::AxesArg&,            // 
 
 // Computes softmax along one axis. Use log_softmax() for logarithms of small probabilities.
 template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1) {
-    const detail::ReduceAxes fold = detail::split_at_axis("softmax", x.shape(), axis);
+    const detail::ReduceDims dims = detail::split_at_axis("softmax", x.shape(), axis);
     Array<S> y = Array<S>::empty_like(x.value());
-    detail::kernels_for("softmax", x.value()).softmax(x.value().data(), y.raw(), fold);
+    detail::kernels_for("softmax", x.value()).softmax(x.value().data(), y.raw(), dims);
     return record<"softmax">(
         std::move(y), save(y),
-        [fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_y) {
+        [dims](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_y) {
             detail::kernels_for("softmax", dy)
-                .softmax_back(dy.data(), saved_y.data(), detail::output_buffer(to.into(0)), fold);
+                .softmax_back(dy.data(), saved_y.data(), detail::grad_buffer(to.into(0)), dims);
         },
         std::move(x));
 }
 
 // Computes the logarithm of softmax without losing the digits of small probabilities.
 template <class S> Var<Array<S>> log_softmax(Var<Array<S>> x, std::int64_t axis = -1) {
-    const detail::ReduceAxes fold = detail::split_at_axis("log_softmax", x.shape(), axis);
+    const detail::ReduceDims dims = detail::split_at_axis("log_softmax", x.shape(), axis);
     Array<S> y = Array<S>::empty_like(x.value());
-    detail::kernels_for("log_softmax", x.value()).log_softmax(x.value().data(), y.raw(), fold);
+    detail::kernels_for("log_softmax", x.value()).log_softmax(x.value().data(), y.raw(), dims);
     return record<"log_softmax">(
         std::move(y), save(y),
-        [fold](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_y) {
+        [dims](GradInputs<Array<S>> to, const Array<S>& dy, const Array<S>& saved_y) {
             detail::kernels_for("log_softmax", dy)
-                .log_softmax_back(dy.data(), saved_y.data(), detail::output_buffer(to.into(0)), fold);
+                .log_softmax_back(dy.data(), saved_y.data(), detail::grad_buffer(to.into(0)), dims);
         },
         std::move(x));
 }

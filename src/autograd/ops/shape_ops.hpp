@@ -55,7 +55,7 @@ template <class S> Var<Array<S>> permute(Var<Array<S>> x, const detail::Axes& or
     return record<"permute">(
         std::move(y), save(),
         [walk](GradInputs<Array<S>> to, const Array<S>& dy) {
-            detail::kernels_for("permute", dy).scatter(walk, dy.data(), detail::output_buffer(to.into(0)));
+            detail::kernels_for("permute", dy).scatter(walk, dy.data(), detail::grad_buffer(to.into(0)));
         },
         std::move(x));
 }
@@ -80,8 +80,7 @@ template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shap
     return record<"broadcast_to">(
         std::move(y), save(),
         [walk](GradInputs<Array<S>> to, const Array<S>& dy) {
-            detail::kernels_for("broadcast_to", dy)
-                .scatter(walk, dy.data(), detail::output_buffer(to.into(0)));
+            detail::kernels_for("broadcast_to", dy).scatter(walk, dy.data(), detail::grad_buffer(to.into(0)));
         },
         std::move(x));
 }
@@ -106,7 +105,7 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
         std::move(y), save(),
         [blocks](GradInputs<Array<S>> grads, const Array<S>& dy) {
             const Into<Array<S>> into = grads.into(0);
-            const Into<S[]> dx = detail::output_buffer(into);
+            const Into<S[]> dx = detail::grad_buffer(into);
             const detail::Kernels<S>& kernel = detail::kernels_for("slice", dy);
             if (dx.how == Write::set) kernel.fill(S(0), dx.dst, into.dst.size());
             kernel.block(dy.data(), blocks.width, {dx.dst + blocks.start, dx.how}, blocks.pitch, blocks.count,
@@ -144,7 +143,7 @@ template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::i
                 if (!to.needs_grad(i)) continue;
                 const detail::Blocks& blocks = all_blocks[i];
                 detail::kernels_for("concat", dy)
-                    .block(dy.data() + blocks.start, blocks.pitch, detail::output_buffer(to.into(i)),
+                    .block(dy.data() + blocks.start, blocks.pitch, detail::grad_buffer(to.into(i)),
                            blocks.width, blocks.count, blocks.width);
             }
         },
@@ -199,7 +198,7 @@ template <class S> Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>
         [count, height, width](GradInputs<Array<S>> to, const Array<S>& dy,
                                const Array<std::int32_t>& saved) {
             detail::kernels_for("rows", dy)
-                .rows_back(dy.data(), saved.data(), detail::output_buffer(to.into(0)), count, height, width);
+                .rows_back(dy.data(), saved.data(), detail::grad_buffer(to.into(0)), count, height, width);
         },
         std::move(x));
 }

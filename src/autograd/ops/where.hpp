@@ -27,10 +27,10 @@ Var<Array<S>> where(const Array<std::int32_t>& condition, Var<Array<S>> a, Var<A
             const detail::Kernels<S>& kernel = detail::kernels_for("where", dy);
             if (to.needs_grad(0))
                 kernel.where_back(index, saved.data(), dy.data(), /*operand*/ 1,
-                                  detail::output_buffer(to.into(0)));
+                                  detail::grad_buffer(to.into(0)));
             if (to.needs_grad(1))
                 kernel.where_back(index, saved.data(), dy.data(), /*operand*/ 2,
-                                  detail::output_buffer(to.into(1)));
+                                  detail::grad_buffer(to.into(1)));
         },
         std::move(a), std::move(b));
 }

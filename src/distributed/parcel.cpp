@@ -1,5 +1,5 @@
 // send_parcel() splits bytes into pieces, because MPI counts bytes by an int.
-#include "tally/distributed/send_bytes.hpp"
+#include "tally/distributed/parcel.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +25,7 @@ std::size_t next_piece(ProcessGroup& processes, int from, const std::string& id,
     const std::string sender = "rank " + std::to_string(from);
     std::optional<std::string> label;
     processes.wait_or_fail(id, "", "nothing arrived from " + sender, [&] {
-        label = processes.wire().poll_label(from);
+        label = processes.transport().poll_label(from);
         return label.has_value();
     });
     require(label->starts_with(label_prefix), "processes", id, ": ", sender, " has sent ", *label,
