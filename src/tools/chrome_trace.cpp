@@ -43,8 +43,7 @@ std::string Profile::chrome_trace() const {
         if (event.forward && !row.marked)
             json += std::string(event.where.empty() ? "" : ", ") +
                     "\"shape\": " + quoted(to_string(event.shape)) +
-                    ", \"made\": " + std::to_string(event.made) +
-                    ", \"kept\": " + std::to_string(event.saved);
+                    ", \"made\": " + std::to_string(event.made) + ", \"kept\": " + std::to_string(event.kept);
         json +=
             "}},\n{\"ph\": \"C\", \"name\": \"live bytes\", " + who + ", \"ts\": " + end + ", \"args\": {";
         constexpr const char* names[] = {"parameters", "gradients", "saved", "temporary"};

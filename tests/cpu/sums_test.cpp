@@ -217,9 +217,9 @@ TEMPLATE_TEST_CASE("cross_entropy: agrees with the plain loop, forward and backw
             if (dice.upto(4) == 0) label = -100;
         const Buffer<S> p(rows * classes, dice.upto(3)), want_p(rows * classes), total(1), want_total(1),
             count(1), want_count(1);
-        fast<S>().cross_entropy(logits.data(), labels.data(), targets, p.data(), total.data(), count.data(),
+        fast<S>().cross_entropy(logits.data(), labels.data(), settings, p.data(), total.data(), count.data(),
                                 rows, classes);
-        plain<S>().cross_entropy(logits.data(), labels.data(), targets, want_p.data(), want_total.data(),
+        plain<S>().cross_entropy(logits.data(), labels.data(), settings, want_p.data(), want_total.data(),
                                  want_count.data(), rows, classes);
         CHECK(difference(p, want_p, 16 + static_cast<double>(classes)) == "");
         CHECK(difference(total, want_total, 64, static_cast<double>(rows)) == "");
@@ -228,10 +228,10 @@ TEMPLATE_TEST_CASE("cross_entropy: agrees with the plain loop, forward and backw
         const auto dtotal = dice.numbers<S>(1);
         const auto d = dice.destination<S>(rows * classes, how);
         const Buffer<S> want_d = d;
-        fast<S>().cross_entropy_back(dtotal.data(), want_p.data(), labels.data(), targets, into(d, how), rows,
-                                     classes);
-        plain<S>().cross_entropy_back(dtotal.data(), want_p.data(), labels.data(), targets, into(want_d, how),
-                                      rows, classes);
+        fast<S>().cross_entropy_back(dtotal.data(), want_p.data(), labels.data(), settings, into(d, how),
+                                     rows, classes);
+        plain<S>().cross_entropy_back(dtotal.data(), want_p.data(), labels.data(), settings,
+                                      into(want_d, how), rows, classes);
         CHECK(bit_difference(d, want_d) == "");
     }
 }
