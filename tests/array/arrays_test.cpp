@@ -1,4 +1,5 @@
-// Arrays: handles share a buffer until one of them writes; views, printing and errors.
+// Several handles may share an array's buffer until one of them writes. Also tests views, printing and
+// errors.
 #include "tally/array/array.hpp"
 
 #include <cmath>
@@ -31,7 +32,7 @@ TEST_CASE("Array: holds its numbers in row-major order") {
     CHECK(x.shape() == Shape{2, 3});
     CHECK(x.size() == 6);
     CHECK(x.span()[4] == 5);
-    CHECK(x.span().data() == x.data());  // no copy
+    CHECK(x.span().data() == x.data());  // span() does not copy
     CHECK(x.to_vector() == std::vector<float>{1, 2, 3, 4, 5, 6});
     CHECK(reinterpret_cast<std::uintptr_t>(x.data()) % 64 == 0);
     CHECK(Array<double>{7}.item() == 7);
@@ -52,7 +53,7 @@ TEST_CASE("Array: copies share a buffer until one of them writes") {
     CHECK(a.to_vector() == std::vector<float>{1, 2, 3});
     CHECK(b.to_vector() == std::vector<float>{10, 2, 3});
     const float* home = b.data();
-    b.writable()[1] = 20;  // the only owner, so in place
+    b.writable()[1] = 20;  // b is the only owner, so it writes in place
     CHECK(b.data() == home);
     const Array<float> other = a.clone();
     CHECK(other.data() != a.data());
@@ -91,7 +92,7 @@ TEST_CASE("Array: every write raises the version, and never changes a saved valu
     CHECK(a.storage()->version == 2);
     CHECK(saved.get("op").to_vector() == std::vector<float>{1, 2});
     a = saved.get("op");
-    detail::before_in_place_update(a);  // an optimizer also copies, and raises the saved version
+    detail::before_in_place_update(a);  // copies the shared buffer, and raises the saved version
     CHECK(a.storage() != shared);
     CHECK(a.storage()->version == 1);
     CHECK_THROWS_WITH(
@@ -180,7 +181,7 @@ TEST_CASE("to_string: prints ordinary numbers as printf does") {
         const int digits = static_cast<int>(random.whole(0, 12));
         char text[64];
         std::snprintf(text, sizeof text, "[%.*f]", digits, x);
-        if (std::string(text).find_first_of("123456789") == std::string::npos)  // would look like 0
+        if (std::string(text).find_first_of("123456789") == std::string::npos)  // shown as 0
             std::snprintf(text, sizeof text, "[%.*e]", digits, x);
         CHECK(to_string(Array<double>{x}, digits) == text);
     }

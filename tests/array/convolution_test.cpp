@@ -1,4 +1,5 @@
-// Convolutions process images in groups; the tests check the group's size and that it changes no bit.
+// Tests that a convolution processes images in groups of the expected size and that the group size changes no
+// bit.
 #include "tally/array/convolution.hpp"
 
 #include <cstdint>
@@ -25,7 +26,7 @@ TEST_CASE("convolution: a group has as many images as the buffers for columns an
     CHECK(planned({1000, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).images_per_chunk == 64);
     CHECK(planned({5, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).images_per_chunk == 5);
     CHECK(planned({5, 1, 200, 200}, {3, 1, 1, 1}, Device::cpu).images_per_chunk ==
-          1);  // one image is too large
+          1);  // a single image exceeds the limit
     CHECK(planned({0, 4, 2, 2}, {32, 4, 1, 1}, Device::cpu).images_per_chunk == 1);
     CHECK(planned({7, 0, 2, 2}, {0, 0, 1, 1}, Device::cpu).images_per_chunk == 7);
 }

@@ -1,4 +1,5 @@
-// Numbers for tests of exact sums: every magnitude, cancellation, ties, denormals, infinities and both zeros.
+// Draws numbers for tests of exact sums: all magnitudes, cancellation, ties, denormals, infinities, both
+// zeros.
 #pragma once
 
 #include <bit>
@@ -79,7 +80,7 @@ template <class S> std::vector<S> drawn_summands(Random& random) {
     return all;
 }
 
-// Returns the exact sum of the numbers.
+// Returns an ExactSum of one element to which each of the summands was added.
 template <class S> detail::ExactSum<S> exact_sum_of(const std::vector<S>& summands) {
     detail::ExactSum<S> sum(Shape{});
     for (const S x : summands) sum.add(Array<S>({}, {x}));

@@ -1,4 +1,4 @@
-// Exact sums are compared with MPFR's correctly rounded sums if libmpfr is installed.
+// Compares exact sums with the correctly rounded sums of the library MPFR, if libmpfr is installed.
 #include <string>
 #include <vector>
 
@@ -16,7 +16,7 @@ using namespace tally::test;
 
 namespace {
 
-// Calls mpfr_sum() with the type's range of exponents and IEEE 754's denormals.
+// Returns the result of mpfr_sum() with the exponent range and denormals of the type S.
 template <class S> S summed_by_mpfr(const std::vector<S>& summands) {
     using Limits = std::numeric_limits<S>;
     const mpfr_exp_t least = mpfr_get_emin(), most = mpfr_get_emax();

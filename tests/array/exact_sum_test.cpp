@@ -1,4 +1,4 @@
-// Exact sums are rounded once, to nearest even; the order, splits and merges change no bit.
+// An exact sum is rounded once, to nearest even. Its bits do not depend on order, splits or merges.
 #include "tally/array/exact_sum.hpp"
 
 #include <algorithm>
@@ -24,7 +24,8 @@ template <class S> S sum_of(const std::vector<S>& summands) {
 
 template <class S> bool same_number(S a, S b) { return bits_of(a) == bits_of(b); }
 
-// Adds separate sums as an MPI reduction does: widens all of them to one range, then adds their integers.
+// Merges several sums as MPI_Allreduce does: widens them to a common range of digits, then adds their
+// integers.
 template <class S> S added_as_integers(std::vector<detail::ExactSum<S>>& parts) {
     detail::ExactRange all;
     std::int64_t additions = 0;
@@ -81,7 +82,7 @@ TEST_CASE("Law: an exact sum has the same bits in every order and split") {
     check_every_split<double>(seed, 1000);
 }
 
-// The test uses multiples of 1/64, because their sum is exact in double.
+// Multiples of 1/64 are used because double adds them exactly.
 TEST_CASE("ExactSum: a sum of floats equals the exact sum in double, rounded once") {
     const std::uint64_t seed = std::random_device()();
     WARN("seed " << seed);
@@ -107,13 +108,13 @@ TEST_CASE("ExactSum: a sum of floats equals the exact sum in double, rounded onc
 TEMPLATE_TEST_CASE("ExactSum: rounds once, to nearest and ties to even", "", float, double) {
     using S = TestType;
     const S eps = std::numeric_limits<S>::epsilon(), least = std::numeric_limits<S>::denorm_min();
-    CHECK(sum_of<S>({1, eps / 2}) == 1);                      // a tie, so down to even
-    CHECK(sum_of<S>({1 + eps, eps / 2}) == 1 + 2 * eps);      // a tie, so up to even
-    CHECK(sum_of<S>({1, eps / 2, least}) == 1 + eps);         // slightly more than half
-    CHECK(sum_of<S>({1 + eps, eps / 2, -least}) == 1 + eps);  // slightly less than half
+    CHECK(sum_of<S>({1, eps / 2}) == 1);                      // a tie is rounded down to the even number
+    CHECK(sum_of<S>({1 + eps, eps / 2}) == 1 + 2 * eps);      // a tie is rounded up to the even number
+    CHECK(sum_of<S>({1, eps / 2, least}) == 1 + eps);         // slightly more than half is rounded up
+    CHECK(sum_of<S>({1 + eps, eps / 2, -least}) == 1 + eps);  // slightly less than half is rounded down
     CHECK(sum_of<S>({-1, -eps / 2, -least}) == -1 - eps);
     CHECK(sum_of<S>({-1 - eps, -eps / 2}) == -1 - 2 * eps);
-    CHECK(sum_of<S>({1, eps / 4, eps / 4, eps / 4, eps / 4}) == 1 + eps);  // plain addition loses them
+    CHECK(sum_of<S>({1, eps / 4, eps / 4, eps / 4, eps / 4}) == 1 + eps);  // plain addition loses eps / 4
     CHECK(sum_of<S>({2 - eps, eps / 2}) == 2);                             // carries into the exponent
     CHECK(sum_of<S>({std::ldexp(S(1), 100), 1, -std::ldexp(S(1), 100)}) == 1);
     CHECK(sum_of<S>({std::ldexp(S(1), 100), -1, -std::ldexp(S(1), 100)}) == -1);
@@ -129,9 +130,9 @@ TEMPLATE_TEST_CASE("ExactSum: results can be denormal, the largest number or inf
     CHECK(sum_of<S>({normal, -least}) == normal - least);
     CHECK(sum_of<S>({normal - least, least}) == normal);
     CHECK(sum_of<S>({normal, normal, -least}) == 2 * normal - least);
-    const S half_step = std::ldexp(most, -Limits::digits - 1);  // nearly half of the last place
+    const S half_step = std::ldexp(most, -Limits::digits - 1);  // slightly less than half of the last place
     CHECK(sum_of<S>({most, half_step}) == most);
-    CHECK(sum_of<S>({most, std::ldexp(S(1), Limits::max_exponent - Limits::digits - 1)}) == inf);  // the tie
+    CHECK(sum_of<S>({most, std::ldexp(S(1), Limits::max_exponent - Limits::digits - 1)}) == inf);  // a tie
     CHECK(sum_of<S>({most, most, -most}) == most);  // only a partial sum exceeds the range
     CHECK(sum_of<S>({most, most}) == inf);
     CHECK(sum_of<S>({-most, -most, least}) == -inf);
@@ -164,7 +165,7 @@ TEMPLATE_TEST_CASE("ExactSum: follows IEEE for infinities, NaN and zeros", "", f
         one.merge(other);
         CHECK(same_number(one.rounded().item(), S(0)));
     }
-    // The elements of one array do not influence each other.
+    // The elements of one array are summed separately.
     detail::ExactSum<S> sum({4});
     sum.add(Array<S>({4}, {1, S(-0.0), inf, 2}));
     sum.add(Array<S>({4}, {2, S(-0.0), -5, nan}));
@@ -175,7 +176,7 @@ TEMPLATE_TEST_CASE("ExactSum: follows IEEE for infinities, NaN and zeros", "", f
     CHECK(std::isnan(got[3]));
 }
 
-// A million additions need about two carries.
+// During a million additions, the digits are carried about twice.
 TEMPLATE_TEST_CASE("ExactSum: carries before its digits overflow", "", float, double) {
     using S = TestType;
     const S most = std::numeric_limits<S>::max();
@@ -184,7 +185,7 @@ TEMPLATE_TEST_CASE("ExactSum: carries before its digits overflow", "", float, do
     const S almost_two = 2 - std::numeric_limits<S>::epsilon();
     const Array<S> summand({2}, {almost_two, -most}), minus_one({2}, {S(0), most});
     for (std::int64_t i = 0; i < count; ++i) sum.add(summand);
-    const double exact = static_cast<double>(almost_two) * static_cast<double>(count);  // exact for float
+    const double exact = static_cast<double>(almost_two) * static_cast<double>(count);  // exact if S is float
     CHECK(sum.additions() <= detail::ExactSum<S>::most_additions);
     CHECK(sum.rounded().to_vector()[1] == -std::numeric_limits<S>::infinity());
     for (std::int64_t i = 0; i < count; ++i) sum.add(minus_one);
@@ -236,7 +237,7 @@ TEST_CASE("ExactSum: allocates only the digits that its exponents need") {
     sum.add(Array<float>::zeros({1000}));
     CHECK(sum.bytes() == 0);
     sum.add(Array<float>::full({1000}, 4.0f));
-    CHECK(sum.range().digits() == 1);  // places 128 to 151 are bits of digit 4
+    CHECK(sum.range().digits() == 1);  // 4.0f has bits 128 to 151, which are in digit 4
     sum.add(Array<float>::full({1000}, 0x1p-20f));
     CHECK(sum.range().digits() == 2);
     CHECK(sum.bytes() == 1000 * 2 * sizeof(std::int64_t));

@@ -1,4 +1,4 @@
-// Shapes: sizes, text, negative axes, broadcasting and errors.
+// Tests sizes, text and errors of shapes, negative axes and broadcasting.
 #include "tally/array/shape.hpp"
 
 #include <limits>
@@ -78,7 +78,8 @@ TEST_CASE("Shape: throws Error with the extents when a shape is impossible") {
     CHECK_THROWS_WITH(Shape{2147483648},
                       "[shape] an axis is too long: (2147483648); the limit is 2147483647");
     CHECK_THROWS_AS((Shape{huge, 0}), Error);
-    // The limit is 2^59 - 1 elements, so that sizes in bytes do not overflow, even next to an empty axis.
+    // A shape may have at most 2^59 - 1 elements, even next to an axis of extent 0, so that sizes in bytes do
+    // not overflow.
     CHECK_NOTHROW(Shape{1 << 30, 1 << 28});
     CHECK_THROWS_WITH((Shape{1 << 30, 1 << 29}),
                       test::contains("[shape] too many elements: (1073741824, 536870912)"));
@@ -99,7 +100,7 @@ TEST_CASE("Shape: axes count from both ends") {
     CHECK_THROWS_WITH(detail::checked_axis("sum", 0, Shape{}),
                       "[sum] axis 0 is out of range for (): it has no axes");
     CHECK_THROWS_AS(detail::checked_axis("sum", (std::int64_t{1} << 32), shape),
-                    Error);  // is not truncated to 0
+                    Error);  // the extent must not be truncated to 0
 }
 
 TEST_CASE("Shape: broadcasting follows NumPy") {

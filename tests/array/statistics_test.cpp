@@ -1,4 +1,4 @@
-// RunningStatistics: a commit changes both mean and variance or neither.
+// RunningStatistics::commit() either changes both mean and variance or, if it throws, neither.
 #include "tally/array/statistics.hpp"
 
 #include "autograd/support.hpp"

@@ -1,4 +1,5 @@
-// TransposeCache keeps a transposed copy of a weight from its fourth use; the copy changes no bit.
+// From its fourth use, TransposeCache keeps a transposed copy of a weight. Results are bitwise the same
+// without it.
 #include "tally/array/transpose_cache.hpp"
 
 #include <utility>
@@ -82,14 +83,14 @@ TEST_CASE("TransposeCache: changes no bit when the weights change between produc
             CHECK(same_bits(made.back(dy, &kept, made.w), made.back(dy, nullptr, made.w)));
             const auto i = static_cast<std::size_t>(made.random.whole(0, extent(made.w.size()) - 1));
             switch (made.random.whole(0, 14)) {
-                case 0:  // an optimizer writes to a copy, because the buffer is shared
+                case 0:  // an optimizer writes to a new buffer, because this buffer is shared
                     made.w.writable()[i] += 1;
                     break;
                 case 1:  // a write in place
                     memory::detail::raise_version(made.w.storage());
                     made.w.raw()[i] += 1;
                     break;
-                case 2:  // loading assigns a new buffer, possibly at the same address
+                case 2:  // loading assigns a new buffer, which may have the old address
                     made.w = Array<float>();
                     made.w = made.made();
             }
@@ -190,7 +191,7 @@ TEST_CASE("TransposeCache: the product is the same when a copy does not fit into
     const Array<float> dy = made.rows(3), want = made.back(dy, nullptr, made.w);
     for (int use = 0; use < 3; ++use) made.back(dy, &kept, made.w);
     const std::size_t before = memory::in_use();
-    memory::detail::fail_allocation(2);  // the allocation after that of dx
+    memory::detail::fail_allocation(2);  // the allocation for dx succeeds, the next one fails
     CHECK(same_bits(made.back(dy, &kept, made.w), want));
     memory::detail::fail_allocation(0);
     CHECK(same_bits(made.back(dy, &kept, made.w), want));

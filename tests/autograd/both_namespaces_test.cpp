@@ -34,7 +34,7 @@ using namespace tally;
 
 namespace {
 
-// Each line uses a function, a template or a namespace of std that tally must leave usable.
+// Each line uses a name of std that must not become ambiguous through `using namespace tally`.
 double names_of_std() {
     map<string, int> counts{{"a", 1}};
     vector<double> numbers{1, -2, 3};

@@ -1,4 +1,4 @@
-// custom(): mistakes of the user's backward function throw an Error and leave no wrong gradients.
+// If the backward function of custom() has a mistake, an Error is thrown and no gradient is wrong afterwards.
 #include "tally/autograd/ops/custom.hpp"
 
 #include <string>
@@ -57,7 +57,7 @@ TEST_CASE("custom: no gradient is left when the backward function throws before 
     sum(w * 3).backward();
     CHECK(w.grad().to_vector() == std::vector<float>(4, 3.f));
     CHECK_THROWS_WITH(sum(with_backward(throws, w)).backward(), "boom");
-    CHECK(w.grad().to_vector() == std::vector<float>(4, 3.f));  // a gradient from before stays
+    CHECK(w.grad().to_vector() == std::vector<float>(4, 3.f));  // the gradient of the earlier pass is kept
     w.zero_grad();
     CHECK_THROWS_WITH(sum(with_backward(throws, w)).backward(), "boom");
     CHECK_FALSE(w.has_grad());

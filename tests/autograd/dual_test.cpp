@@ -1,4 +1,5 @@
-// hessian_vector() and scalar duals are compared with finite differences and exact second derivatives.
+// Compares hessian_vector() and derivatives of scalar duals with finite differences and exact second
+// derivatives.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

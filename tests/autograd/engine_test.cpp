@@ -1,4 +1,5 @@
-// Tests of the engine over every kind of value: gradients add up over paths, and errors leave graphs usable.
+// Tests the engine with every type of value. Gradients are summed over all paths, and a graph is usable after
+// an error.
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -20,7 +21,7 @@ using namespace tally::test;
 
 namespace {
 
-// Kind<T> makes values of type T from a double, and back.
+// Kind<T> converts a double to a value of type T, and a value of type T to a double.
 template <class T> struct Kind {
     static T make(double x) { return static_cast<T>(x); }
     static double number(const T& x) { return static_cast<double>(x); }
@@ -38,7 +39,7 @@ template <class T> T value(double x) { return Kind<T>::make(x); }
 template <class T> T one() { return detail::ones_like(value<T>(0)); }
 template <class T> double number(const T& x) { return Kind<T>::number(x); }
 
-// x * x, whose backward function throws before or after its first contribution.
+// Returns x * x. Its backward function throws before its first contribution to a gradient, or after it.
 template <class T> Var<T> fragile_square(Var<T> x, int throws_after) {
     Var<T> other = x;
     return custom(
@@ -52,7 +53,8 @@ template <class T> Var<T> fragile_square(Var<T> x, int throws_after) {
         std::move(x), std::move(other));
 }
 
-struct Balance {  // checks at its end that it sees as many nodes and bytes as at its beginning
+// The destructor checks that the numbers of nodes and bytes are those at construction.
+struct Balance {
     ~Balance() {
         CHECK(Node::live_count() == nodes);
         CHECK(memory::in_use() == bytes);
@@ -69,13 +71,13 @@ TEMPLATE_TEST_CASE("backward: gradients add up over every path", "", KINDS) {
     using T = TestType;
     const Balance balance;
     const Var<T> x = parameter(value<T>(3));
-    const Var<T> y = x * x + 5 * x;  // x on three paths
+    const Var<T> y = x * x + 5 * x;  // three paths lead from x to y
     CHECK(number(y.value()) == 24);
     y.backward();
     CHECK(number(x.grad()) == 11);
     const Var<T> diamond = (x + 1) * (x + 2);
     diamond.backward();
-    CHECK(number(x.grad()) == 11 + 9);  // and over every graph
+    CHECK(number(x.grad()) == 11 + 9);  // the gradients of both graphs are added
 }
 
 TEMPLATE_TEST_CASE("backward: the seed weighs the gradient", "", KINDS) {
@@ -107,7 +109,7 @@ TEMPLATE_TEST_CASE("backward: a parameter can be its own result", "", KINDS) {
     using T = TestType;
     const Var<T> x = parameter(value<T>(3));
     x.backward();
-    x.backward();  // a leaf is never consumed
+    x.backward();  // backward() may be repeated on a leaf
     CHECK(number(x.grad()) == 2);
 }
 
@@ -127,7 +129,7 @@ TEMPLATE_TEST_CASE("grad: returns gradients and leaves the gradients of leaves u
         CHECK_FALSE(w.has_grad());
         CHECK_FALSE(inner.has_grad());
     }
-    {  // nodes older than the oldest target are neither visited nor consumed
+    {  // grad() neither visits nor consumes nodes older than the oldest target
         const Var<T> below = x * w, inner = below * below, y = inner * 5;
         CHECK(number(grad(y, {inner})[0]) == 5);
         CHECK(number(grad(inner * 3 + below, {inner})[0]) == 3);
@@ -138,7 +140,7 @@ TEMPLATE_TEST_CASE("grad: returns gradients and leaves the gradients of leaves u
         CHECK(number(grad(x * w, value<T>(2), {w, x})[1]) == 8);
         CHECK_THROWS_WITH(grad(inner, {below}), contains("[grad] a backward pass has already used '"));
         const Var<T> v = parameter(value<T>(2));
-        CHECK(number(grad(below * v, {v})[0]) == 12);  // although `below` is consumed
+        CHECK(number(grad(below * v, {v})[0]) == 12);  // a consumed node can be an operand of a new graph
     }
     const std::string what = detail::describe(x.value());
     CHECK_THROWS_WITH(grad(x * x, {alone}), "[grad] no gradient arrived at input 0 of " + what +
@@ -215,7 +217,7 @@ TEMPLATE_TEST_CASE("Var: handles can be copied, assigned and moved, and unused n
     Var<T> x = parameter(value<T>(3));
     Var<T> y = x * x;
     Var<T> same = y;
-    y = y * x;  // the old y stays alive for its consumer and for `same`
+    y = y * x;  // the old node stays alive, because `same` and the new y refer to it
     Var<T>& alias = same;
     same = alias;
     x = Var<T>(x);

@@ -1,4 +1,5 @@
-// The public operations: how to call each, and which calls are valid.
+// Lists the public operations, each with a function that calls it and a function that decides whether a call
+// is valid.
 #include "autograd/error_inputs.hpp"
 
 namespace tally::test {
@@ -13,7 +14,7 @@ Extents extents(Random& r, std::int64_t least, std::int64_t most) {
     return drawn;
 }
 
-Extents repeating(Random& r, Extents out) {  // returns extents that broadcast to `out`
+Extents repeating(Random& r, Extents out) {  // returns random extents that broadcast to `out`
     for (auto& extent : out)
         if (r.whole(0, 2) == 0) extent = 1;
     out.erase(out.begin(), out.begin() + r.whole(0, static_cast<std::int64_t>(out.size())));

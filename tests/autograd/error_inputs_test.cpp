@@ -1,5 +1,6 @@
-// Calls every operation with arguments changed at one place. A valid call computes a result; any other call
-// throws an Error with its operands and leaves no node and no memory behind.
+// Calls every operation, mostly with one changed argument. If the call is still valid, it must compute a
+// result. Otherwise it must throw an Error that quotes the operands, and must leave no node and no memory
+// behind.
 #include "autograd/error_inputs.hpp"
 
 #include <cstdlib>
@@ -20,7 +21,7 @@ constexpr std::int64_t far_off = std::numeric_limits<std::int64_t>::max();
 
 std::string words(const Extents& extents) { return detail::to_text(extents); }
 
-// Changes the call at one place, and returns the new value as an error prints it; empty if nothing changed.
+// Changes one argument. Returns the new value as an error message prints it, or "" if nothing was changed.
 std::string change(Call& call, Random& r) {
     const auto pick = [&](auto& from) -> auto& {
         return from[static_cast<std::size_t>(r.whole(0, static_cast<std::int64_t>(from.size()) - 1))];
@@ -85,7 +86,8 @@ std::string described(const Operation64& operation, const Call& call) {
     return text;
 }
 
-// Returns the part that the error message lacks; empty if it gives the operation, an operand and the value.
+// Returns what is missing in the error message, or "" if the message gives the operation, an operand and
+// `changed`.
 std::string missing(const std::string& error, const Operation64& operation, const Call& call,
                     const std::string& changed) {
     const auto has = [&](const std::string& text) { return error.find(text) != std::string::npos; };
@@ -96,7 +98,7 @@ std::string missing(const std::string& error, const Operation64& operation, cons
     std::size_t named = 0;
     for (const std::string& shape : shapes)
         named += has(shape) || (shape == "()" && has("a single number")) ? 1 : 0;
-    // An axis, label, index or window is invalid for one operand, so the message has no other operand.
+    // An invalid axis, label, index or window concerns one operand, so the message quotes only this operand.
     if (has("is out of range for") || has("outside the rows of") || has("is not one of the") ||
         has("] a window of") || has("one value per feature"))
         return named > 0 || has("classes") ? "" : "an operand";

@@ -1,4 +1,4 @@
-// Error messages of the operations: each has the call, the operands and a way to correct the call.
+// Tests that the error message of an operation gives the call, the operands and a way to correct the call.
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -220,7 +220,7 @@ TEST_CASE("operations on empty arrays: return a result where one is defined, els
     CHECK(sum(none, {1}).shape() == Shape{0});
     CHECK_THROWS_WITH(max(none), "[max] an empty set has no largest element: (0, 3)");
     CHECK_THROWS_WITH(max(none, {0}), "[max] an empty set has no largest element: (0, 3)");
-    CHECK(max(none, {1}).shape() == Shape{0});  // no rows, so no maximum is needed
+    CHECK(max(none, {1}).shape() == Shape{0});  // the result has no elements, so no maximum is computed
     CHECK(max(zeros({0, 0}), {0}).shape() == Shape{0});
     CHECK(std::isnan(mean(none).item()));
     CHECK(logsumexp(none).item() == -std::numeric_limits<float>::infinity());

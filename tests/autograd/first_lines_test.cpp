@@ -1,4 +1,5 @@
-// First lines of a new user: create, print and index tensors, mix arrays and variables, name one axis.
+// A new user's first program creates, prints and indexes tensors, mixes arrays and variables, and names an
+// axis.
 #include <sstream>
 #include <string>
 #include <vector>

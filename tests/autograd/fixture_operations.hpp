@@ -1,4 +1,5 @@
-// Tables of operations by fixture name; tests/fixtures/NAME.txt has the expected results.
+// These tables find an operation by the name of its fixture. tests/fixtures/NAME.txt has the expected
+// results.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ template <class T> struct Outcome {
 
 template <class T> using Table = std::map<std::string, std::function<Outcome<T>(const Inputs<T>&)>>;
 
-template <class T> const Table<T>& elementwise() {  // works for numbers and arrays
+template <class T> const Table<T>& elementwise() {  // this table is for numbers and arrays
     using In = const Inputs<T>&;
     // clang-format off
     static const Table<T> table{

@@ -1,4 +1,4 @@
-// Every operation against the reference values in tests/fixtures, which PyTorch computed.
+// Compares every operation with the reference values in tests/fixtures, which PyTorch computed.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -25,7 +25,8 @@ const std::map<std::string, std::vector<Fixture>>& fixtures() {
 
 // ---- comparing ----
 
-// Operations that move or select numbers, or that IEEE arithmetic rounds once, keep even the sign of zero.
+// If an operation only moves, selects or negates numbers, its results must equal PyTorch's, including the
+// sign of zero.
 const std::set<std::string> moving{
     "reshape", "transpose", "permute",   "slice",      "concat", "rows",    "broadcast_to", "where",
     "neg",     "abs",       "embedding", "max_pool2d", "stack",  "squeeze", "unsqueeze",    "argmax"};
@@ -35,7 +36,7 @@ const std::set<std::string> rounding_once{
     "sub",        "mul",          "div",        "sqrt",       "add_number", "number_add",
     "sub_number", "number_minus", "mul_number", "number_mul", "div_number"};
 
-// True if PyTorch and tally compute the gradient by the same exact steps, without any sum.
+// Returns true if PyTorch and tally compute the gradient by the same exact steps, without adding numbers.
 bool exact_gradient(const Fixture& f) {
     const std::string& op = f.operation;
     if (summing_back.count(op) || f.tags.count("broadcast")) return false;
@@ -44,8 +45,8 @@ bool exact_gradient(const Fixture& f) {
 
 enum class Closeness { bits, equal, relative, scaled };
 
-// `scaled`: the error is relative to the largest operand (at most 1) where this exceeds the number itself,
-// because sums and differences cancel. The float32 bound is 32 roundings, and 64 for a whole batch.
+// With `scaled`, the error is relative to the larger of the expected number and `scale`, because sums and
+// differences cancel. The bound for float32 is 32 roundings, and 64 for batch_norm.
 struct Measure {
     Closeness closeness;
     double tolerance, scale;
@@ -110,7 +111,7 @@ template <class S> Array<S> array_of(const Numbers& n) {
     return {n.shape, values, here()};
 }
 
-// Makes parameters of the inputs with a recorded gradient, or only of the input `only`.
+// Makes parameters of all inputs that have an expected gradient, or only of the input `only`.
 template <class S> Inputs<Array<S>> inputs_of(const Fixture& f, const std::string& only = "") {
     Inputs<Array<S>> in{f};
     for (const auto& [name, numbers] : f.inputs) {
@@ -125,7 +126,8 @@ template <class S> std::string disagreement(const Fixture& f) {
     const auto& compute = operation<S>(f.operation);
     if (f.raises) {
         try {
-            compute(inputs_of<S>(f)).result.value().to_vector();  // reading reports a device's error
+            // Reading the values reports errors of a device.
+            compute(inputs_of<S>(f)).result.value().to_vector();
         } catch (const Error&) {
             return {};
         }
@@ -194,7 +196,7 @@ struct Departure {
         double instead;
     };
     std::string why;
-    std::vector<Place> places;  // empty: the input is accepted, and the result is NaN
+    std::vector<Place> places;  // if empty, tally accepts the input and returns NaN
 };
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -224,7 +226,7 @@ const std::map<std::string, Departure>& departures() {
     return all;
 }
 
-// Returns the case with the values that tally documents.
+// Returns the fixture. Where tally differs from PyTorch on purpose, it has tally's documented values.
 Fixture meant(Fixture f) {
     const auto found = departures().find(f.name);
     if (found == departures().end()) return f;
@@ -324,7 +326,7 @@ template <class... F> std::set<std::string> names(std::type_identity<std::tuple<
     return {std::string(F::name)...};
 }
 
-// The names of all operations that the engine records, found in its source as record<"softmax">(...).
+// Returns the names of all recorded operations, found in the source text as record<"softmax">(...).
 std::set<std::string> recorded() {
     std::set<std::string> found;
     const std::regex recording("record(_many)?<\"(\\w+)\">");
@@ -397,7 +399,7 @@ TEMPLATE_TEST_CASE("accumulated micro-batches: reach the gradient that PyTorch c
 
 TEST_CASE("fixtures: every operation has at least 8, with its edge cases", "[fixtures]") {
     std::set<std::string> needed = recorded();
-    CHECK(needed.size() >= 15);  // guards against a search that finds nothing
+    CHECK(needed.size() >= 15);  // fails if the search finds nothing
     for (const auto& more :
          {names(std::type_identity<detail::UnaryOps>()), names(std::type_identity<detail::BinaryOps>())})
         needed.insert(more.begin(), more.end());

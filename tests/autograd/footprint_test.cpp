@@ -1,4 +1,4 @@
-// Invariants 6 and 9: the bytes that each operation saves for backward, and that a micro-batch allocates.
+// Invariants 6 and 9: which bytes an operation saves for backward, and which bytes a micro-batch allocates.
 #include <functional>
 #include <iostream>
 #include <string>
@@ -27,11 +27,12 @@ using namespace tally::test;
 
 namespace {
 
-constexpr std::size_t whole = 8 * 16 * sizeof(float);  // one array of the table; a multiple of 64
+constexpr std::size_t whole = 8 * 16 * sizeof(float);  // bytes of one array of the table, a multiple of 64
 constexpr std::size_t square = 16 * 16 * sizeof(float);
 constexpr std::size_t one_a_row = 64;
 
-// Operands are temporaries that the operation gets, so memory still in use afterwards is saved for backward.
+// The tests move these operands into the operation, so memory that is in use afterwards is saved for
+// backward.
 Tensor made(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)) + 0; }
 Tensor data(const Shape& shape = {8, 16}) { return constant(Array<float>::full(shape, 0.5f)); }
 
@@ -209,12 +210,12 @@ TEST_CASE("invariant 6: each operation saves the bytes of the table for backward
                       << "keeps " << kept << " of " << row.bytes << " bytes\n";
             CHECK(kept == row.bytes);
             y.backward(Array<float>::full(y.shape(), 1));
-            CHECK(in_use(MemoryClass::saved) == saved);  // although y is still held
+            CHECK(in_use(MemoryClass::saved) == saved);  // backward() frees saved values although y exists
         }
         CHECK(memory::in_use() == before);
         CHECK(Node::live_count() == nodes);
         {
-            const Tensor dropped = row.build();  // without a backward pass
+            const Tensor dropped = row.build();  // dropped without a backward pass
         }
         CHECK(memory::in_use() == before);
         CHECK(Node::live_count() == nodes);
@@ -240,29 +241,29 @@ TEST_CASE("invariant 6: a chain of linear and relu saves one buffer per layer") 
         h = relu(linear(std::move(h), w[i], b[i]));
         CHECK(memory::in_use() == before + (i + 1) * whole);
     }
-    CHECK(in_use(MemoryClass::saved) == saved + whole + layers * whole);  // x is saved as well
+    CHECK(in_use(MemoryClass::saved) == saved + whole + layers * whole);  // the first layer saves x
     h = sum(std::move(h));
     h.backward();
     h = Tensor();
     CHECK(in_use(MemoryClass::saved) == saved);
-    CHECK(memory::in_use() == before + layers * (square + one_a_row));  // the gradients
+    CHECK(memory::in_use() == before + layers * (square + one_a_row));  // only gradients remain
 }
 
 TEST_CASE("invariant 6: a forward value is freed when no handle and no backward function needs it") {
     const Tensor w = parameter(Array<float>::full({8, 16}, 0.5f));
     const std::size_t before = memory::in_use();
-    Tensor y = w * 2;  // saves nothing
+    Tensor y = w * 2;  // multiplication by a number saves nothing
     CHECK(memory::in_use() == before + whole);
     Tensor z = y + 1;
     CHECK(memory::in_use() == before + 2 * whole);
-    y = Tensor();  // z needs the node, not its value
+    y = Tensor();  // z refers to the node of y, but not to its value
     CHECK(memory::in_use() == before + whole);
     Tensor t = tanh(z);
     z = Tensor();
     CHECK(memory::in_use() == before + whole);
     t = sum(std::move(t));
     CHECK(memory::in_use() == before + whole + 64);
-    t = sum(w * 2);  // the old operand is freed at once
+    t = sum(w * 2);  // assignment frees the old result at once
     CHECK(memory::in_use() == before + 64);
     t = Tensor();
     CHECK(memory::in_use() == before);
@@ -273,16 +274,16 @@ TEST_CASE("invariant 6: a result computed in its operand's buffer takes no more 
     const Tensor big = w * 2;
     const std::size_t before = memory::in_use();
     {
-        const Tensor y = slice(w * 2, 0, 0, 4) * 3;  // not in the larger buffer of w * 2
+        const Tensor y = slice(w * 2, 0, 0, 4) * 3;  // the result does not keep the larger buffer of w * 2
         CHECK(memory::in_use() == before + 64);
     }
     {
-        const Tensor y = -reshape(w, {32, 32});  // not in the buffer of a parameter
+        const Tensor y = -reshape(w, {32, 32});  // the result must not overwrite the parameter's buffer
         CHECK(memory::detail::memory_class(y.value().storage()) == MemoryClass::temporary);
         CHECK(w.value().span()[0] == 0.5f);
     }
     Tensor y = (w + 1) * 3;
-    CHECK(memory::in_use() == before + 1024 * sizeof(float));  // computed in the buffer of w + 1
+    CHECK(memory::in_use() == before + 1024 * sizeof(float));  // the product reuses the buffer of w + 1
 }
 
 TEST_CASE("invariant 6: a result never overwrites an operand that is read again") {
@@ -339,7 +340,7 @@ TEST_CASE("invariant 9: from the second micro-batch on no buffer of a parameter'
             CHECK(memory::in_use() == before);
             CHECK(w.grad().data() == home);
         }
-        w.zero_grad();  // the next window uses the same buffer
+        w.zero_grad();  // the next window writes to the same gradient buffer
         memory::reset_peak();
         const std::size_t before = memory::in_use();
         loss().backward();

@@ -1,5 +1,5 @@
-// Tests of the engine's invariants 1 to 5, 7, 8 and 11, by number. footprint_test.cpp tests 6 and 9 on
-// memory, versions_test.cpp tests 10.
+// Tests the engine's invariants 1 to 5, 7, 8 and 11. footprint_test.cpp tests invariants 6 and 9, which are
+// on memory, and versions_test.cpp tests invariant 10.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -52,7 +52,7 @@ TEST_CASE("invariant 1: a node is visited after all of its consumers") {
     const Scalar old = x * x;
     Scalar late = old * 1;
     for (int i = 0; i < 40; ++i) late = late + 0.0;
-    const Scalar y = late * old;  // the newest node and a much older node read `old`
+    const Scalar y = late * old;  // both the newest node and a much older node read `old`
     double arrived = 0;
     y.backward([&](const detail::VisitedNode<double>& visit) {
         if (visit.node.id == old.node()->id) arrived = visit.gradient;
@@ -70,7 +70,7 @@ TEST_CASE("invariant 1: a chain of a million nodes runs backward and is freed wi
         CHECK(Node::live_count() == before + 1'000'001);
         y.backward();
         CHECK(x.grad() == 1);
-        CHECK(Node::live_count() == before + 2);  // a consumed chain keeps only nodes that have handles
+        CHECK(Node::live_count() == before + 2);  // after backward() only nodes with a handle exist
     }
     {
         Scalar unused = x;
@@ -148,7 +148,7 @@ TEST_CASE("invariant 2: a result with a handle keeps its value and loses its gra
     CHECK_FALSE(inner.has_grad());
     CHECK(inner.node()->gradient.storage() == nullptr);
     CHECK(inner.node()->inputs() == std::vector<Node*>{nullptr, nullptr});
-    // The gradient is freed even where the backward function cannot pass its buffer on.
+    // The gradient of an inner node is freed even if the backward function cannot reuse its buffer.
     const Tensor square = parameter(Array<float>::full({2, 2}, 1)), product = matmul(square, square);
     sum(product * 3).backward();
     CHECK(product.node()->gradient.storage() == nullptr);
@@ -169,7 +169,7 @@ TEST_CASE("invariant 2: the hook sees a freed value without KeepValues, never an
     int without = 0;
     sum(w * w).backward(
         [&](const detail::VisitedNode<Array<float>>& visit) { without += !detail::has_memory(visit.value); });
-    CHECK(without == 1);  // the temporary in this expression is a handle of the sum
+    CHECK(without == 1);  // only w * w is freed, since the temporary sum(w * w) is a handle
 }
 
 // ---- 3: Into ----
@@ -191,7 +191,8 @@ TEST_CASE("invariant 3: a variable used as both operands gets both contributions
         },
         w, w);
     sum(y).backward();
-    // Each contribution is written to its own buffer, then added.
+    // The operand is used twice, so each contribution is written to a separate buffer, and then both are
+    // added.
     CHECK(asked == std::vector<Write>{Write::set, Write::set});
     CHECK(w.grad().to_vector() == std::vector<float>{6, -4});
     sum(w * w).backward();
@@ -221,7 +222,7 @@ TEST_CASE("invariant 3: a moved gradient buffer is adopted when it is the first,
     CHECK(w.grad().to_vector() == std::vector<float>{2, 2});
     const float* home = w.grad().data();
     w.zero_grad();
-    sum(move_gradient(w)).backward();  // writes to the buffer that zero_grad() kept
+    sum(move_gradient(w)).backward();  // zero_grad() has kept the buffer, which is used again
     CHECK(w.grad().data() == home);
     CHECK(w.grad().to_vector() == std::vector<float>{1, 1});
 }
@@ -375,7 +376,7 @@ TEST_CASE("invariant 8: grad() throws when no gradient has arrived, and sgd_step
     CHECK(untouched.value().data() == buffer);
     used.zero_grad();
     CHECK_THROWS_AS(used.grad(), Error);
-    sgd_step({used}, 0.5);  // ignores the old values in the buffer
+    sgd_step({used}, 0.5);  // ignores the old numbers that the buffer contains
     CHECK(used.value().to_vector() == std::vector<float>{0.5f, 1.5f});
 }
 
@@ -406,7 +407,7 @@ TEST_CASE("invariant 11: a random number depends on seed, stream and index, not 
     random::detail::fill_uniform<float>(forwards, 42, 7);
     for (std::size_t i = piecewise.size(); i-- > 0;) {
         piecewise[i] = random::detail::uniform<float>(42, 7, i);
-        random::detail::uniform<float>(i, 3, 5);  // unrelated draws
+        random::detail::uniform<float>(i, 3, 5);  // draws with other seeds have no influence
     }
     CHECK(forwards == piecewise);
     random::detail::fill_uniform<float>(std::span(piecewise).subspan(333, 100), 42, 7, 0, 1, 333);

@@ -1,5 +1,5 @@
-// Laws between operations: gradients of micro-batches add up to the batch's gradient, in the same bits or
-// within a bound, and products equal loops.
+// Tests laws that relate operations. Gradients of micro-batches add up to the gradient of the batch, with the
+// same bits or within a bound. A matrix product equals the plain loop.
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -42,7 +42,8 @@ template <class S> double gamma(double n) {
 template <class S>
 using Build = Var<Array<S>> (*)(const Var<Array<S>>& x, const std::vector<Var<Array<S>>>& parameters);
 
-// Compares the gradients of the mean loss over all rows with those of N micro-losses, each divided by N.
+// Compares the gradients of the mean loss over all rows with the accumulated gradients of N micro-batches,
+// each of whose losses is divided by N.
 template <class S> void expect_equal_bits(const Array<S>& data, const std::vector<Array<S>>& at,
                                           Build<S> build, std::int64_t micro_batches) {
     std::vector<Var<Array<S>>> whole, accumulated;
@@ -351,7 +352,7 @@ TEMPLATE_TEST_CASE("Law: layer_norm does not depend on the scale of large inputs
             const auto got = at(scale);
             for (std::size_t i = 0; i < got.first.size(); ++i)
                 CHECK(std::abs(got.first[i] - want.first[i]) <= tolerance * 10);
-            if (scale > std::ldexp(1.0, single ? 100 : 900)) continue;  // 1 / deviation loses bits there
+            if (scale > std::ldexp(1.0, single ? 100 : 900)) continue;  // 1 / deviation is denormal there
             for (std::size_t i = 0; i < got.second.size(); ++i)
                 CHECK(std::abs(got.second[i] - want.second[i]) <= tolerance * 100);
         }

@@ -1,5 +1,5 @@
-// Promises of layer operations besides their values: masks and convolutions do not depend on how a batch is
-// split, statistics change once per commit, and errors have the operands.
+// Tests promises of layer operations besides their values. Masks and convolutions do not depend on how a
+// batch is split, statistics change once per commit, and errors quote the operands.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Operations that move numbers, with expected values by hand: each number's place, and its gradient's place.
+// Operations that move numbers: the tests know where each number and its gradient must be afterwards.
 #include "tally/autograd/ops/shape_ops.hpp"
 
 #include <vector>
@@ -17,7 +17,8 @@ using I = Array<std::int32_t>;
 
 Tensor64 matrix() { return parameter(Array<double>({2, 3}, {1, 2, 3, 4, 5, 6})); }
 
-// Checks the values of f(x), and x's gradient for the seed 10, 20, 30, ...; the second round adds to it.
+// Checks the values of f(x) and the gradient of x for the seed 10, 20, 30, ... In the second round the
+// gradient must be twice as large, because it is accumulated.
 void check(const Tensor64& x, Tensor64 (*f)(const Tensor64&), const Shape& shape, const V& values,
            const V& gradient) {
     for (int round = 1; round <= 2; ++round) {

@@ -1,4 +1,4 @@
-// Every operation with random operands: each seed draws other shapes, broadcasting, axes and flags.
+// Returns every operation with random operands. Each seed draws other shapes, broadcasts, axes and flags.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
     using Vars = std::vector<V>;
     std::vector<OperationCase<S>> all;
 
-    // The functors are listed by hand, so that a test can find a missing one.
+    // The operations are listed by hand, so that a test can find an operation that is missing here.
     const auto one = [&](const char* name, V (*f)(V), double low = -2, double high = 2) {
         all.push_back({name, [=](Random& r) {
                            return Problem<S>{{r.array<S>(r.shape(3), low, high)},
@@ -41,7 +41,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
                            const Shape other = r.within(out);
                            Array<S> a = r.array<S>(out, low, high), b = r.array<S>(other, low, high);
                            if (r.coin()) std::swap(a, b);
-                           if (r.whole(0, 4) == 0)  // both are broadcast
+                           if (r.whole(0, 4) == 0)  // both operands are broadcast
                                a = r.array<S>({2, 1, 3}, low, high), b = r.array<S>({1, 2, 1}, low, high);
                            return Problem<S>{{a, b}, [f](const Vars& x) { return f(x[0], x[1]); }};
                        }});
@@ -269,7 +269,7 @@ template <class S> std::vector<OperationCase<S>> all_operations() {
     all.push_back(
         {"cross_entropy", [](Random& r) {
              const std::int64_t count = r.whole(1, 5), classes = r.coin() ? r.whole(1, 5) : r.whole(6, 50);
-             std::vector<std::int32_t> labels{0};  // one row is always counted
+             std::vector<std::int32_t> labels{0};  // at least one label is counted
              while (static_cast<std::int64_t>(labels.size()) < count)
                  labels.push_back(r.whole(0, 3) == 0 ? -100
                                                      : static_cast<std::int32_t>(r.whole(0, classes - 1)));

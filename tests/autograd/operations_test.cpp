@@ -1,5 +1,5 @@
-// Every operation on random operands: gradients agree with finite differences, and results do not depend on
-// the old content of memory.
+// Tests every operation on random operands. Gradients must agree with finite differences, and results must
+// not depend on the old content of memory.
 #include "autograd/operations.hpp"
 
 #include <cmath>
@@ -32,7 +32,7 @@ template <class S> void expect_silence() {
             std::vector<Var<Array<S>>> xs;
             for (const auto& input : problem.inputs) xs.push_back(parameter(input.clone()));
             std::vector<Array<S>> once;
-            for (int round = 0; round < 2; ++round) {  // the first round sets, the second adds
+            for (int round = 0; round < 2; ++round) {  // round 0 sets the gradient, round 1 adds to it
                 const Var<Array<S>> y = problem.f(xs);
                 REQUIRE_FALSE(any_nan(y.value()));
                 sum(y).backward();
@@ -42,7 +42,7 @@ template <class S> void expect_silence() {
                     if (round == 0) once.push_back(xs[i].grad().clone());
                 }
             }
-            for (std::size_t i = 0; i < xs.size(); ++i) {  // the second round doubles the gradient
+            for (std::size_t i = 0; i < xs.size(); ++i) {  // after two rounds the gradient is doubled
                 const auto firsts = once[i].to_vector(), boths = xs[i].grad().to_vector();
                 for (std::size_t j = 0; j < firsts.size(); ++j) {
                     const double first = firsts[j], both = boths[j];
@@ -50,7 +50,7 @@ template <class S> void expect_silence() {
                 }
                 xs[i].zero_grad();
             }
-            sum(problem.f(xs)).backward();  // sets again, over the old values in the buffer
+            sum(problem.f(xs)).backward();  // writes over the old gradient in the buffer
             for (std::size_t i = 0; i < xs.size(); ++i) REQUIRE(same_bits(xs[i].grad(), once[i]));
         }
     }
@@ -140,7 +140,7 @@ TEST_CASE("pow, maximum, minimum: accept a number as either operand, and unary p
     CHECK(minimum(w, 1.5f).value().to_vector() == V{-1, 0.5, 1.5, 1.5});
     CHECK(minimum(1.5, w).value().to_vector() == V{-1, 0.5, 1.5, 1.5});
     CHECK(grad(sum(maximum(w, 2)), {w})[0].to_vector() ==
-          V{0, 0, 0.5, 1});  // equal operands share the gradient, as with tensors
+          V{0, 0, 0.5, 1});  // where w equals 2, each operand gets half of the gradient
     CHECK(pow(2, w).value().to_vector() == pow(full<double>({4}, 2), w).value().to_vector());
     CHECK(pow(0, parameter({0.0, 1.0})).value().to_vector() == V{1, 0});
     CHECK(pow(2, Scalar(3.0)).value() == 8);

@@ -1,4 +1,4 @@
-// RandomGraph builds random operations on random arrays, for tests of tools that watch a graph.
+// RandomGraph records random operations on random arrays, for tests of tools that watch a graph.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@
 
 namespace tally::test {
 
-// Holds square matrices, some of them parameters, and results computed from them. No recorded result is
-// dropped: operands stay here or are moved into the operation that reads them.
+// Holds square matrices: parameters, and results computed from them. It keeps every recorded result, either
+// here or by moving it into the operation that reads it.
 class RandomGraph {
 public:
     RandomGraph(Random& random, std::int64_t extent) : random_(random), shape_{extent, extent} {
@@ -73,7 +73,7 @@ public:
         for (std::size_t i = 1; i < all_.size(); ++i) total = std::move(total) + sum(all_[i]);
         return total;
     }
-    // Drops the results, which sum() has read.
+    // Drops the results, which are not needed after loss().
     void drop_results() { all_.resize(4); }
 
 private:

@@ -1,4 +1,5 @@
-// Plausible programs with variables, shapes and custom operations give the right numbers or throw Error.
+// Plausible programs with variables, shapes and custom operations must give the right numbers or throw an
+// Error.
 #include <thread>
 
 #include "catch.hpp"
@@ -16,7 +17,7 @@ TEST_CASE("Var: the value and shape of a temporary stay valid after it ends") {
     const Tensor w = parameter({1.f, 2.f});
     const auto& y = (w * 2).value();
     const auto& shape = ones({2, 5}).shape();
-    const Tensor other = ones({2}) * 7;  // would reuse the memory if it were free
+    const Tensor other = ones({2}) * 7;  // would overwrite y if the memory of y were freed
     CHECK(y.to_vector() == V{2, 4});
     CHECK(shape == Shape{2, 5});
     sum(w).backward();
@@ -35,7 +36,8 @@ TEST_CASE("Shape: counts negative axes from the end, and throws Error for an axi
     CHECK_THROWS_WITH(Shape{}[0], contains("it has no axes"));
 }
 
-// a * b, whose backward function adds only to the inputs with numbers in `to_inputs`.
+// Returns a * b. Its backward function adds only to the gradients of the inputs whose index is in
+// `to_inputs`.
 Tensor product(Tensor a, Tensor b, std::vector<std::size_t> to_inputs) {
     return custom(
         "product", [](const A& p, const A& q) { return A({1}, {p.item() * q.item()}); },

@@ -1,4 +1,4 @@
-// sgd_step works in place and only on parameters with a gradient, and a small training converges.
+// sgd_step changes parameters in place, and only parameters that have a gradient. A small training converges.
 #include <cmath>
 #include <vector>
 

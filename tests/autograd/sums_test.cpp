@@ -1,4 +1,4 @@
-// Reductions, products, losses and norms on small numbers with exactly known results.
+// Tests reductions, products, losses and norms on small numbers whose results are known exactly.
 #include <cmath>
 #include <vector>
 
@@ -48,7 +48,8 @@ TEST_CASE("sum, mean: reduce over axes") {
     CHECK(sum(cube, {0, 2}).value().to_vector() == V{14, 22});  // axes that are not adjacent
     CHECK(gradient(sum(cube, {0, 2}), {1, 2}, cube) == V{1, 1, 2, 2, 1, 1, 2, 2});
     CHECK(mean(cube, {0, 2}).value().to_vector() == V{3.5, 5.5});
-    const Tensor64 third = parameter({5.0, 0.0, 0.0});  // a rounded third as a factor would show
+    // Multiplication by a rounded 1/3 would give another number.
+    const Tensor64 third = parameter({5.0, 0.0, 0.0});
     CHECK(mean(third).item() == 5.0 / 3);
     CHECK(gradient(mean(third), {5}, third) == V(3, 5.0 / 3));
 }
@@ -93,7 +94,7 @@ TEST_CASE("var: divides by n - 1 by default, and subtracts the mean first") {
     CHECK(var(x, 0, {.unbiased = false, .keepdims = true}).shape() == Shape{1, 3});
     CHECK(gradient(var(x, 1), {1, 1}, x) == V{-2, -1, 3, 0, 0, 0});
     CHECK(var(x, {0, 1}).item() == var(x).item());
-    const Tensor64 far = matrix({3}, {1e9, 1e9 + 1, 1e9 + 2});  // a sum of squares would cancel
+    const Tensor64 far = matrix({3}, {1e9, 1e9 + 1, 1e9 + 2});  // sums of squares would lose all digits
     CHECK(var(far).item() == 1);
     CHECK(std::isnan(var(slice(far, 0, 0, 1)).item()));
     CHECK(std::isnan(var(slice(far, 0, 0, 0)).item()));
@@ -107,9 +108,9 @@ TEST_CASE("prod: each element's gradient is the product of all others, also amon
     const Tensor64 zeros = matrix({3}, {0, 5, 0});
     CHECK(gradient(prod(zeros), {1}, zeros) == V{0, 0, 0});
     CHECK(prod(slice(x, 1, 0, 0), 1).value().to_vector() == V{1, 1});
-    const Tensor64 wide = matrix({4}, {1e200, 1e-200, 1e200, 1e-200});  // the quotients overflow
+    const Tensor64 wide = matrix({4}, {1e200, 1e-200, 1e200, 1e-200});  // quotients of these numbers overflow
     CHECK(prod(wide, 0, {.keepdims = true}).shape() == Shape{1});
-    const Tensor64 small = matrix({3}, {1e-200, 1e-200, 2});  // the product underflows, its gradient not
+    const Tensor64 small = matrix({3}, {1e-200, 1e-200, 2});  // the product underflows, its gradient does not
     CHECK(gradient(prod(small), {1}, small) == V{2e-200, 2e-200, 1e-200 * 1e-200});
 }
 
@@ -126,7 +127,7 @@ TEST_CASE("argmax: returns the first largest element, and treats NaN as largest"
     CHECK(argmax(x, 1).to_vector() == std::vector<std::int32_t>{1, 0, 1});
     CHECK(argmax(x, 0).to_vector() == std::vector<std::int32_t>{1, 2, 2});
     CHECK(argmax(x, -1, {.keepdims = true}).shape() == Shape{3, 1});
-    CHECK(rows(x, argmax(x, 1)).shape() == Shape{3, 3});  // the results are valid indices
+    CHECK(rows(x, argmax(x, 1)).shape() == Shape{3, 3});  // results of argmax are valid indices for rows()
 }
 
 TEST_CASE("stack, squeeze, unsqueeze: move axes of extent 1") {

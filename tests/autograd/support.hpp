@@ -1,4 +1,4 @@
-// Helpers of the engine's tests: random arrays from a printed seed, poisoned memory and error messages.
+// Helpers of the engine's tests: random arrays that a seed reproduces, poisoned memory and error messages.
 #pragma once
 
 #include <cmath>
@@ -26,7 +26,7 @@ public:
     }
     bool coin() { return whole(0, 1) == 1; }
 
-    Shape shape(int max_axes, std::int64_t max_extent = 4) {  // one in eight has an extent of 0
+    Shape shape(int max_axes, std::int64_t max_extent = 4) {  // one in eight shapes has an extent of 0
         std::vector<std::int64_t> extents(static_cast<std::size_t>(whole(0, max_axes)));
         for (auto& extent : extents) extent = whole(1, max_extent);
         if (!extents.empty() && whole(0, 5) == 0) extents.back() = whole(5, 70);  // longer than a SIMD batch
@@ -34,7 +34,7 @@ public:
             extents[static_cast<std::size_t>(whole(0, static_cast<std::int64_t>(extents.size()) - 1))] = 0;
         return Shape(extents);
     }
-    // Returns a shape that broadcasts to `out`: drops leading axes and sets others to 1.
+    // Returns a random shape that broadcasts to `out`, with fewer axes or with axes of extent 1.
     Shape within(const Shape& out) {
         const std::int64_t dropped = whole(0, 2) == 0 ? whole(0, out.rank()) : 0;
         std::vector<std::int64_t> extents(out.begin() + dropped, out.end());
@@ -58,7 +58,7 @@ private:
     std::mt19937_64 engine_;
 };
 
-// New buffers contain NaN while a Poison exists.
+// While a Poison exists, new buffers are filled with NaN.
 struct Poison {
     Poison() { memory::detail::set_poison(true); }
     ~Poison() {

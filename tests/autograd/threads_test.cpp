@@ -1,4 +1,4 @@
-// A graph belongs to the thread that recorded it: use in another thread throws Error.
+// A graph belongs to the thread that recorded it. Its use in another thread throws an Error.
 #include <atomic>
 #include <cmath>
 #include <deque>
@@ -47,7 +47,7 @@ TEST_CASE("invariant 11: a graph used from another thread throws Error with both
     CHECK_THAT(elsewhere([&] { grad(y, {x}); }), contains(expected("copy", "parameter")));
     CHECK_THAT(elsewhere([&] { (void)(x * 2); }), contains(expected("copy", "parameter")));
     CHECK_THAT(elsewhere([&] { (void)(parameter(1.0) + x); }), contains(expected("copy", "parameter")));
-    y.backward();  // still works in its own thread
+    y.backward();  // backward() still works in the recording thread
     CHECK(x.grad() == 6);
     const Tensor w = parameter({1.0f, 2.0f});
     CHECK_THAT(elsewhere([&] { concat<float>({w, w}); }), contains(expected("copy", "parameter")));
@@ -84,7 +84,7 @@ TEST_CASE("NoGrad: affects only its own thread") {
 
 namespace {
 
-// Trains on rows of `data`, which must not change, and returns the weights.
+// Trains on rows of `data` and returns the weights. Several threads share `data`, so it must not change.
 std::vector<float> trained(const Array<float>& data, const Array<std::int32_t>& labels, std::uint64_t seed) {
     const Tensor w = parameter(randn<float>({8, 4}, {.seed = seed, .stream = 1}).value());
     for (int step = 0; step < 300; ++step) {
@@ -137,11 +137,11 @@ TEST_CASE("Array: the reference count stays correct when threads copy and drop o
                     const Array<float> copy = rows;
                 }
                 for (int i = 0; i < 500'000; ++i)
-                    const Array<float> copy = data;  // longer than one thread's time slice
+                    const Array<float> copy = data;  // the loop takes longer than one time slice of a thread
             });
         for (std::thread& thread : running) thread.join();
         CHECK(memory::detail::ref_count(data.storage()) == 1);
-        data.writable()[0] = 7;  // the only owner again, so writes in place
+        data.writable()[0] = 7;  // the other owners are gone, so it writes in place
         CHECK(data.storage()->version == 1);
     }
     CHECK(memory::in_use() == before);
@@ -163,7 +163,7 @@ TEST_CASE("Array: arrays passed between threads are counted and freed") {
                     if (i % 3 == 0)
                         y = sum(checkpoint([&](const Tensor& h) { return tanh(matmul(h, w)); }, x));
                     y.backward();
-                    Array<float> g = w.grad();  // shared with the parameter, which this thread drops
+                    Array<float> g = w.grad();  // g and the parameter share the buffer
                     const std::lock_guard lock(guard);
                     mail.push_back(std::move(g));
                     if (mail.size() > 10) {
@@ -178,7 +178,7 @@ TEST_CASE("Array: arrays passed between threads are counted and freed") {
     }
     CHECK(finite);
     auto result = std::async(std::launch::async, [data = Array<float>::full({100}, 2.f)]() mutable {
-        data.writable()[0] = 1;  // the only owner
+        data.writable()[0] = 1;  // this thread is the only owner
         return data;
     });
     CHECK(result.get().to_vector()[0] == 1);

@@ -1,4 +1,5 @@
-// Invariant 10: no operation modifies a recorded array in place, and other changes before backward throw.
+// Invariant 10: no operation changes a recorded array in place. If another change occurs before backward(),
+// backward() throws an Error.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -95,7 +96,8 @@ TEST_CASE("invariant 10: saved labels, conditions and indices keep their values"
 
 TEST_CASE("invariant 10: a saved value keeps its content with and without a handle") {
     using A = Array<double>;
-    const auto own_sigmoid = [](Tensor64 of) {  // its backward function writes to copies of saved values
+    // The backward function of this operation writes to copies of the saved values.
+    const auto own_sigmoid = [](Tensor64 of) {
         return custom(
             "own_sigmoid", [](const A& x) { return map(functor::Sigmoid{}, x); },
             [](GradInputs<A> to, const A& dy, const A& y, const A& x) {
@@ -142,14 +144,14 @@ TEST_CASE("invariant 10: every operation that saves a parameter finds the change
         {"log", [](const Tensor& a, const Tensor&) { return log(a); }},
         {"div", [](const Tensor& a, const Tensor& b) { return b / a; }},
         {"mul", [](const Tensor& a,
-                   const Tensor& b) { return reshape(a, {4}) * reshape(b, {4}); }},  // through a shared view
+                   const Tensor& b) { return reshape(a, {4}) * reshape(b, {4}); }},  // both factors are views
     };
     for (const auto& [name, build] : builds) {
         const Tensor loss = sum(build(w, other));
         sgd_step({w}, 0.01);
         CHECK_THROWS_WITH(loss.backward(), contains(std::string("[backward] '") + name + "' saved version"));
     }
-    const Tensor fine = sum(w + other);  // saves nothing
+    const Tensor fine = sum(w + other);  // addition saves no values
     sgd_step({w}, 0.01);
     CHECK_NOTHROW(fine.backward());
 }
@@ -162,5 +164,5 @@ TEST_CASE("invariant 10: scalars are copied into the operation and need no versi
     CHECK(x.value() == 2);
     x.zero_grad();
     y.backward();
-    CHECK(x.grad() == 6);  // at the value of the forward pass
+    CHECK(x.grad() == 6);  // the derivative at the value of the forward pass
 }
