@@ -1,4 +1,4 @@
-// A child process of the benchmark answers, and leaves no descriptor open even if it cannot start.
+// A child process of the benchmark answers. It leaves no file descriptor open, even if it cannot start.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,12 +17,12 @@ std::ptrdiff_t open_descriptors() {
     return std::distance(begin(all), end(all));
 }
 
-// Limits this process to `more` additional descriptors.
+// Lets this process open at most `more` additional file descriptors.
 class Descriptors {
 public:
     explicit Descriptors(std::size_t more) {
         std::vector<int> taken(more + 1);
-        for (int& descriptor : taken) descriptor = ::dup(STDIN_FILENO);  // takes the lowest free ones
+        for (int& descriptor : taken) descriptor = ::dup(STDIN_FILENO);  // takes the lowest free descriptors
         ::getrlimit(RLIMIT_NOFILE, &before_);
         rlimit now = before_;
         now.rlim_cur = static_cast<rlim_t>(taken.back());

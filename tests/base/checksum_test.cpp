@@ -1,4 +1,5 @@
-// The checksum depends on each word, bit and length, also where simple sums fail: signs, factors, word order.
+// The checksum depends on each word, each bit and the length. It also finds changes of two words at once,
+// which a simple sum would miss.
 #include "tally/base/checksum.hpp"
 
 #include <cstdint>
@@ -23,7 +24,7 @@ Bytes drawn(std::uint64_t seed, std::size_t count) {
 
 std::uint64_t sum_of(const Bytes& bytes) { return detail::checksum_of(bytes.data(), bytes.size()); }
 
-// Checks that the same change to two words changes the checksum at every distance.
+// Checks that two words at any distance, changed in the same way, change the checksum.
 template <class Change> void expect_pairs_seen(const Change& change) {
     const Bytes bytes = drawn(7, 3000);
     for (std::size_t first = 0; first < 40; ++first)

@@ -1,4 +1,5 @@
-// Random numbers: published test vectors, values that depend only on (seed, stream, index), distributions.
+// Tests random numbers: published test vectors, distributions, and values that depend only on seed, stream
+// and index.
 #include "tally/base/random.hpp"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ using namespace tally;
 
 namespace {
 
-// Returns sqrt(n) times the Kolmogorov-Smirnov distance of the sample from the true distribution function.
+// Returns sqrt(n) times the Kolmogorov-Smirnov distance between the sample and the true distribution.
 template <class Distribution> double ks_distance(std::vector<double> sample, Distribution cumulative) {
     std::sort(sample.begin(), sample.end());
     const auto n = static_cast<double>(sample.size());
@@ -31,7 +32,7 @@ template <class Distribution> double ks_distance(std::vector<double> sample, Dis
     }
     return worst * std::sqrt(n);
 }
-constexpr double ks_critical = 1.95;  // exceeded by chance once in a thousand; the seeds are fixed
+constexpr double ks_critical = 1.95;  // random samples exceed it once in a thousand, but the seeds are fixed
 
 double normal_cumulative(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
@@ -58,7 +59,7 @@ TEST_CASE("random: key and counter hold seed, stream and index") {
         random::detail::bits(0x299f31d0a4093822, 0x0370734413198a2e, 0x2400000000 + 0x243f6a84) ==
         random::detail::philox({0x090fdaa1, 0x9, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0})[0]);
     std::set<std::uint32_t> seen;
-    for (std::uint64_t bit = 1; bit != 0; bit <<= 1) {  // every bit of the three matters
+    for (std::uint64_t bit = 1; bit != 0; bit <<= 1) {  // changes each bit of seed, stream and index
         seen.insert(random::detail::bits(bit, 0, 0));
         seen.insert(random::detail::bits(0, bit, 0));
         seen.insert(random::detail::bits(0, 0, bit));
@@ -72,11 +73,11 @@ TEMPLATE_TEST_CASE("random: numbers do not depend on the order of the draws", ""
     std::vector<S> uniforms(n), normals(n);
     random::detail::fill_uniform<S>(uniforms, 5, 6, S(-2), S(3));
     random::detail::fill_normal<S>(normals, 5, 6, S(1), S(0.5));
-    for (std::size_t i = n; i-- > 0;) {  // backwards, one at a time
+    for (std::size_t i = n; i-- > 0;) {  // calls for single numbers, in reverse order
         REQUIRE(uniforms[i] == random::detail::uniform<S>(5, 6, i, S(-2), S(3)));
         REQUIRE(normals[i] == std::fma(random::detail::normal<S>(5, 6, i), S(0.5), S(1)));
     }
-    for (std::size_t first = 0; first < 9; ++first) {  // in parts that begin anywhere in a block
+    for (std::size_t first = 0; first < 9; ++first) {  // calls for parts that begin at any index
         std::vector<S> part(n - first);
         random::detail::fill_uniform<S>(part, 5, 6, S(-2), S(3), first);
         CHECK(std::equal(part.begin(), part.end(), uniforms.begin() + static_cast<std::ptrdiff_t>(first)));
@@ -87,7 +88,7 @@ TEMPLATE_TEST_CASE("random: numbers do not depend on the order of the draws", ""
 }
 
 TEST_CASE("random: numbers have the same bits as in earlier versions") {
-    // A change here changes every run with a given seed, so it needs a new major version.
+    // If these values change, every training with a given seed changes. This requires a new major version.
     CHECK(random::detail::uniform<float>(1, 2, 3) == 0x1.415fap-5f);
     CHECK(random::detail::uniform<double>(1, 2, 3) == 0x1.c1679e688a83p-5);
     CHECK(random::detail::normal<float>(1, 2, 3) == 0x1.a2551p-2f);
@@ -98,7 +99,7 @@ TEST_CASE("random: numbers have the same bits as in earlier versions") {
     random::detail::fill_normal<double>(many, 1, 2);
     std::uint64_t hash = 0;
     for (const double x : many) hash = hash * 1099511628211u + std::bit_cast<std::uint64_t>(x);
-    CHECK(hash == 0x84d81ae72c54bd8b);  // for every compiler, -O and -march, with and without fma
+    CHECK(hash == 0x84d81ae72c54bd8b);  // the same with every compiler, optimisation level and processor
 }
 
 TEMPLATE_TEST_CASE("random::uniform: fills 0 to 1 evenly", "", float, double) {
@@ -115,7 +116,7 @@ TEMPLATE_TEST_CASE("random::uniform: fills 0 to 1 evenly", "", float, double) {
         REQUIRE(scaled == std::floor(scaled));
         odd = odd || std::fmod(scaled, 2) == 1;
     }
-    CHECK(odd);  // the last of the 24 or 53 bits is used
+    CHECK(odd);  // some numbers have 1 as the last of their 24 or 53 bits
 }
 
 TEST_CASE("random::uniform: stays below the upper bound when rounding would reach it") {
@@ -142,7 +143,7 @@ TEMPLATE_TEST_CASE("random::normal: has a normal distribution", "", float, doubl
     CHECK(std::abs(moment[3]) < 4 * std::sqrt(15 / n));
     CHECK(std::abs(moment[4] - 3) < 4 * std::sqrt(96 / n));
     CHECK(ks_distance({drawn.begin(), drawn.end()}, normal_cumulative) < ks_critical);
-    double together = 0;  // the two numbers of a pair are independent
+    double together = 0;  // both numbers of a pair must be uncorrelated
     for (std::size_t i = 0; i + 1 < drawn.size(); i += 2)
         together += static_cast<double>(drawn[i] * drawn[i + 1]);
     CHECK(std::abs(together / (n / 2)) < 4 / std::sqrt(n / 2));
@@ -201,7 +202,7 @@ TEST_CASE("random::below: returns every integer below n equally often, and never
     std::uint64_t all_bits = 0;
     for (std::uint64_t i = 0; i < 100; ++i) {
         all_bits |= random::detail::below(1, 2, i, most);
-        const std::uint64_t just_over_half = (most >> 1) + 2;  // rejects nearly every second draw
+        const std::uint64_t just_over_half = (most >> 1) + 2;  // nearly half of all draws are rejected
         REQUIRE(random::detail::below(1, 3, i, just_over_half) < just_over_half);
     }
     CHECK(all_bits == most);
@@ -221,7 +222,7 @@ TEST_CASE("random::permutation: contains every number once, and all orders are e
     constexpr int draws = 24000;
     for (std::uint64_t stream = 0; stream < draws; ++stream) {
         std::vector<std::int32_t> order = random::detail::permutation(4, 9, stream);
-        std::size_t rank = 0;  // the index of this order among all 24
+        std::size_t rank = 0;  // the index of this permutation among all 24
         for (std::size_t i = 0; i < 4; ++i) {
             std::size_t smaller = 0;
             for (std::size_t j = i + 1; j < 4; ++j) smaller += order[j] < order[i];

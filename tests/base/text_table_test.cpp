@@ -1,4 +1,4 @@
-// TextTable: columns are as wide as their text on a terminal, in any alphabet.
+// TextTable makes a column as wide as a terminal shows its text, in any alphabet.
 #include "tally/base/text_table.hpp"
 
 #include "catch.hpp"

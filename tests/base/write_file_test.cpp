@@ -1,4 +1,4 @@
-// write_file_atomically() writes a whole file or none: on full disks, in bad folders, to links and devices.
+// write_file_atomically() writes a complete file or leaves the old one, also on full disks and through links.
 #include "tally/base/write_file.hpp"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Limits the size of files of this process, which simulates a full disk.
+// Simulates a full disk: files that this process writes have a maximum size.
 class FileSizeLimit {
 public:
     explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -109,7 +109,7 @@ TEST_CASE("write_file_atomically: writes to a pipe and does not replace it") {
     CHECK(folder.files() == 1);
 }
 
-// Run by root, a faulty writer could replace the machine's own device, so root gets a copy of it.
+// Under root, a faulty function could replace the machine's own device, so the test uses a copy.
 TEST_CASE("write_file_atomically: throws Error with the path when a device is full", "[alone]") {
     const Folder folder;
     std::string full = "/dev/full";
@@ -142,7 +142,7 @@ TEST_CASE("write_file_atomically: a link stays, and its target is replaced") {
 TEST_CASE("write_file_atomically: a dangling link stays, and its target is created") {
     const Folder folder;
     fs::create_directory(folder / "there");
-    fs::create_symlink("there/real", folder / "second");  // relative to the link's own folder
+    fs::create_symlink("there/real", folder / "second");  // the path is relative to the folder of the link
     fs::create_symlink(folder / "second", folder / "first");
     write_file_atomically(folder / "first", "new");
     CHECK(fs::is_symlink(folder / "first"));

@@ -1,4 +1,5 @@
-// Chains in segments and with snapshots: the number of layer runs, the bytes in use, and exact gradients.
+// Tests chains with segments and with snapshots: how often layers run, how many bytes are in use, and that
+// gradients are exact.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -18,7 +19,7 @@ namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-// Layers of several kinds, which count their runs in `begun`.
+// Makes layers of several kinds, which count in `begun` how often they run.
 template <class S> struct Layers {
     using V = Var<Array<S>>;
     Chain<Array<S>> chain;
@@ -79,7 +80,7 @@ template <class S> bool same(const std::vector<Array<S>>& a, const std::vector<A
     return a.size() == b.size();
 }
 
-// The least number of steps that Revolve must run, p(l, c), computed by its recursion.
+// Returns p(l, c), the least number of steps that the algorithm Revolve can run, computed by its recursion.
 std::uint64_t least_advances(std::size_t steps, std::size_t snapshots) {
     static std::vector<std::vector<std::uint64_t>> known(65,
                                                          std::vector<std::uint64_t>(9, ~std::uint64_t{0}));
@@ -193,7 +194,7 @@ TEST_CASE("Revolve: throws Error when a step gives other values, and leaves no n
         x.zero_grad();
         second.backward();
         CHECK(x.grad().span()[0] == 2 * once.span()[0]);
-        const Tensor64 never = revolve(x);  // freed without backward
+        const Tensor64 never = revolve(x);  // is freed without a backward pass
         steps[1] = [&](Tensor64 h) { return std::move(h) * double(++runs); };
         const std::string error = message_of([&] { sum(Revolve<Array<double>>(steps, 2)(x)).backward(); });
         INFO(error);
@@ -264,9 +265,9 @@ TEST_CASE("checkpoint_sequential: cuts into the square root of the layers, and c
 
 namespace {
 
-constexpr std::size_t buffer = 4096;  // bytes of a state of 16 x 64 floats
+constexpr std::size_t buffer = 4096;  // bytes of a layer's result of 16 x 64 floats
 
-// Layers that save one buffer each.
+// A chain of equal layers, each of which saves one buffer.
 struct Uniform {
     Tensor w = parameter(Random(1).array<float>({64, 64}, -0.1, 0.1)),
            b = parameter(Random(2).array<float>({64}));
@@ -301,8 +302,9 @@ TEST_CASE(
                 model.peak([&](const Tensor& x) { return checkpoint_sequential(model.chain, k, x); });
             const std::size_t predicted = detail::predicted_bytes(measured, even_segments(n, k));
             CHECK(peak <= predicted);
-            CHECK(predicted <= peak + buffer + 256);  // x is in use anyway
-            // k - 1 snapshots besides x, the longest segment, and two gradients or a gradient and the loss
+            CHECK(predicted <= peak + buffer + 256);  // x is in use before the measurement
+            // At the peak there are k - 1 snapshots besides x, the longest segment, and two gradients or a
+            // gradient and the loss.
             const std::size_t model_of_docs = (k - 1 + (n + k - 1) / k + 1) * buffer;
             CHECK(peak <= model_of_docs + buffer);
             CHECK(peak + buffer >= model_of_docs - (k > 1 ? buffer : 0));
@@ -319,7 +321,8 @@ TEST_CASE("Revolve: holds its snapshots, the values of one step and two states")
         const Revolve<Array<float>> revolve(model.chain, c);
         const std::size_t peak = model.peak([&](const Tensor& x) { return revolve(x); });
         INFO(c << " snapshots: " << peak);
-        // c - 1 snapshots besides x, the values of one step, and two gradients or a gradient and a state
+        // At the peak there are c - 1 snapshots besides x, the values of one step, and two gradients or a
+        // gradient and a result.
         const std::size_t model_of_docs = (c - 1 + 1 + 2) * buffer;
         CHECK(peak <= model_of_docs + 256);
         CHECK(peak + buffer >= model_of_docs);
@@ -342,7 +345,7 @@ TEST_CASE("fit_into: the cut fits into the bytes and recomputes as few layers as
             layer.keeps_result = random.coin();
             layers.push_back(layer);
         }
-        // A bit is 1 if a segment ends after its layer; the loop tries all cuts.
+        // A bit is 1 if a segment ends after the layer of this index. The loop tries all possible cuts.
         std::size_t least = ~std::size_t{0};
         std::vector<std::pair<std::size_t, std::size_t>> all;  // bytes, recomputed layers
         for (std::size_t bits = 0; bits < std::size_t{1} << (n - 1); ++bits) {
@@ -386,7 +389,7 @@ TEST_CASE("fit_into: its cut fits into a budget that is too small for the plain 
     };
     expected = gradients(false);
     memory::drop_cache();
-    const Budget small(27 * buffer);  // weights and gradients: 8.5, x: 1; gaps lose some
+    const Budget small(27 * buffer);  // 8.5 for weights and gradients, 1 for x, and gaps
     CHECK_THROWS_AS(gradients(false), OutOfMemory);
     CHECK(gradients(true) == expected);
     CHECK(words.find("segments of ") != std::string::npos);

@@ -1,4 +1,4 @@
-// Mistakes of a checkpointed function throw an Error that gives the operation.
+// A mistake in a checkpointed function throws an Error that names the operation.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -300,8 +300,8 @@ const std::string other_value =
 
 A two(double first, double second) { return A({2}, {first, second}, here()); }
 
-// Checkpoints a function that reads the value of `make` in many ways, and calls `change` before backward.
-// Each backward() must throw the expected Error.
+// Checkpoints functions that read the value of `make` in different ways. Each backward() must throw the
+// expected Error, because `change` was called before.
 template <class Make, class Change>
 void expect_noticed(Make make, Change change, const std::string& expected) {
     using Layer = std::function<Tensor64(const Tensor64&)>;
@@ -332,7 +332,7 @@ void expect_noticed(Make make, Change change, const std::string& expected) {
     try_it(
         "an argument",
         [](T x, T captured, const Layer&) { return checkpoint([](T h, T w) { return h * w; }, x, captured); },
-        true);  // arguments are saved as operands are
+        true);  // here the value is an argument of checkpoint()
     try_it("segments", [](T x, T, const Layer& layer) {
         return checkpoint_sequential(Chain<A>{layer, layer, layer, tanh<A>}, 3, x);
     });
@@ -351,7 +351,7 @@ TEST_CASE("invariant 10: every checkpoint finds a parameter that got another buf
 
 TEST_CASE("invariant 10: every checkpoint finds a constant that is written in place") {
     expect_noticed([] { return constant(two(3, 4)); },
-                   [](const Tensor64& c) { ++c.value().storage()->version; },  // as a write in place does
+                   [](const Tensor64& c) { ++c.value().storage()->version; },  // simulates a write in place
                    "changed in place between forward and backward");
 }
 
@@ -379,7 +379,7 @@ TEST_CASE("checkpoint: finds labels that change their order between forward and 
     bool again = false;
     const Tensor64 y =
         checkpoint([&](const Tensor64& h) { return cross_entropy(h, again ? second : first).sum; }, x);
-    again = true;  // the sum has the same bits
+    again = true;  // labels differ, although both sums have the same bits
     CHECK(message_of([&] { y.backward(); }).find("'cross_entropy' has other operands") != std::string::npos);
 }
 

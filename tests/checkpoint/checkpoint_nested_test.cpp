@@ -1,4 +1,4 @@
-// An inner checkpoint whose results need no gradient is not recorded, and runs while kernels are skipped.
+// An inner checkpoint whose results need no gradient is not recorded. It also runs while kernels do nothing.
 #include "tally/checkpoint/checkpoint.hpp"
 
 #include "autograd/support.hpp"
@@ -17,10 +17,11 @@ TEST_CASE("checkpoint: an inner checkpoint with constant results can read values
     sum(cos(plain)).backward();
     const Tensor y = checkpoint(
         [](const Tensor& h) {
-            const Tensor wave = cos(h);  // not recomputed, because the backward function of cos reads only h
+            // The backward function of cos reads only h, so cos is not recomputed.
+            const Tensor wave = cos(h);
             checkpoint(
                 [](const Tensor& w) {
-                    const Tensor row = slice(w, 0, 1, 2);  // recorded, but not used
+                    const Tensor row = slice(w, 0, 1, 2);  // is recorded, but not used
                     return constant(Array<float>::zeros({}));
                 },
                 wave);

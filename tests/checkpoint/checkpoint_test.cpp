@@ -1,4 +1,4 @@
-// A program with checkpoints has the gradients of the plain program, bit for bit.
+// The gradients of a program with checkpoints have the bits of the program without checkpoints.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -16,15 +16,15 @@ using namespace tally::test;
 
 namespace {
 
-// A random program over arrays of one shape. Each step computes an array from two earlier ones; some steps
-// are programs, which can run as a checkpoint.
+// A random program over arrays of one shape. Each step computes an array from two earlier ones. Some steps
+// are programs of their own, which can run as a checkpoint.
 struct Program {
     struct Step {
         std::int64_t op;
         std::size_t a, b;
         std::shared_ptr<Program> block = {};
         std::vector<std::size_t> passed = {}, returned = {};
-        std::int64_t form = 0;  // type of the results: vector, tuple, ...
+        std::int64_t form = 0;  // whether the function returns a vector, a tuple, ...
     };
     std::vector<Step> steps;
     std::size_t inputs = 0;
@@ -269,7 +269,7 @@ TEST_CASE("checkpoint: saves only its inputs for backward") {
         h = {};
         return memory::report(here()).in_use_by[static_cast<std::size_t>(MemoryClass::saved)] - before;
     };
-    CHECK(kept(false) == 3 * 1024);  // inputs of sin and of both products; exp shares one of them
+    CHECK(kept(false) == 3 * 1024);  // inputs of sin and of both products; one is also saved by exp
     CHECK(kept(true) == 1024);
 }
 
@@ -279,7 +279,7 @@ TEST_CASE("checkpoint: a value that no backward function reads is not recomputed
     const Tensor64 w = parameter(Random(1).array<double>({8, 8})),
                    b = parameter(Random(2).array<double>({8}));
     const Tensor64 x = parameter(Random(3).array<double>({4, 8}));
-    std::vector<std::pair<bool, bool>> there;  // per run: whether the two products have memory
+    std::vector<std::pair<bool, bool>> there;  // for each run, whether the two products have memory
     const auto block = [&](const Tensor64& a) {
         const Tensor64 first = linear(a, w, b), second = linear(tanh(first), w, b);
         there.emplace_back(detail::has_memory(first.value()), detail::has_memory(second.value()));
@@ -288,7 +288,8 @@ TEST_CASE("checkpoint: a value that no backward function reads is not recomputed
     sum(checkpoint(block, x)).backward();
     REQUIRE(there.size() == 2);
     CHECK(there[0] == std::pair(true, true));
-    CHECK(there[1] == std::pair(true, false));  // relu reads its own result, which is saved
+    // relu reads its saved result, so the second product is not recomputed.
+    CHECK(there[1] == std::pair(true, false));
     const Array<double> of_w = w.grad().clone(), of_x = x.grad().clone();
     w.zero_grad(), x.zero_grad();
     sum(block(x)).backward();
@@ -305,7 +306,7 @@ TEST_CASE("checkpoint: the function can read a value that no backward function r
         return -y;
     };
     sum(checkpoint(block, x)).backward();
-    REQUIRE(looked_at.size() == 2);  // the second run stopped at the read, and a third continued
+    REQUIRE(looked_at.size() == 2);  // the second run stopped at the read; a third run read the value
     CHECK(looked_at[0] == looked_at[1]);
     const Array<double> of_w = w.grad().clone();
     w.zero_grad(), x.zero_grad();
@@ -321,7 +322,8 @@ TEST_CASE("checkpoint: the function can read a value that is not recorded") {
         looked_at.push_back(one.value().to_vector()[0]);
         return -(a + one);
     };
-    const bool poison = memory::detail::set_poison(true);  // an old buffer might have the same numbers
+    // Without poison, an old buffer might still contain the right numbers.
+    const bool poison = memory::detail::set_poison(true);
     sum(checkpoint(block, x)).backward();
     memory::detail::set_poison(poison);
     CHECK(looked_at == std::vector<double>{1, 1});

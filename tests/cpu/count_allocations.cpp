@@ -1,4 +1,5 @@
-// Replaces operator new and posix_memalign by counting functions, in a separate file to prevent inlining.
+// Replaces operator new and posix_memalign by functions that count. They are in a separate file so that the
+// compiler cannot inline them.
 #include "count_allocations.hpp"
 
 #include <malloc.h>

@@ -1,4 +1,5 @@
-// map, zip, where and their gradients are compared with plain loops and std::, at every position in a batch.
+// Compares map, zip, where and their gradients with plain loops and with functions of std, at every position
+// in a SIMD batch.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -9,7 +10,8 @@
 namespace tally::test {
 namespace {
 
-// Returns a functor's domain: positive numbers for logarithms and roots, probabilities for losses.
+// Returns the interval of arguments of a functor: positive numbers for logarithms and roots, probabilities
+// for losses.
 template <class F> std::pair<double, double> domain() {
     constexpr std::string_view name{F::name};
     if (name == "log" || name == "sqrt" || name == "pow" || name == "pow_number") return {0.1, 3};
@@ -94,7 +96,8 @@ TEMPLATE_TEST_CASE("map: a value does not depend on its position", "", float, do
 
 namespace {
 
-// The largest error of f, in units in the last place of `exact`, over numbers that `make` computes from 0..1.
+// Returns the largest error of f in units in the last place of `exact`. `make` turns random numbers between 0
+// and 1 into the arguments.
 template <class S, class F, class Exact, class Make>
 double worst_ulps(F f, Exact exact, Make make, unsigned seed) {
     constexpr std::size_t n = 20000;
@@ -250,7 +253,7 @@ TEMPLATE_TEST_CASE("map, zip: special values give the results of std::", "", flo
         for (std::size_t i = 0; i < edges.size(); ++i) {
             INFO(std::string_view(f.name) << "(" << edges[i] << ") is " << y[i] << ", not " << want[i]);
             const bool both_nan = std::isnan(y[i]) && std::isnan(want[i]);
-            // gelu multiplies x by a difference of nearly equal numbers
+            // gelu multiplies x by a difference of nearly equal numbers, so its relative error is larger
             const bool cancels = std::string_view(f.name) == "gelu" && std::isfinite(x[i]);
             const S scale =
                 cancels ? std::max(std::abs(want[i]), std::min(std::abs(x[i]), S(10))) : std::abs(want[i]);
@@ -365,7 +368,7 @@ TEMPLATE_TEST_CASE("zip_back: a gradient summed in two calls has the bits of one
         Dice dice(seed);
         const std::size_t rows = 2 + dice.upto(20), cut = 1 + dice.upto(rows - 2),
                           width = dice.pick<std::size_t>({1, 3, 10, 16, 17, 100});
-        // an operand of `width` numbers, or a single number, repeated over the rows
+        // The operand has `width` numbers or a single number, and is repeated over the rows.
         const bool single = dice.coin();
         const auto walk = [&](std::size_t of) {
             StridedIndex<2> made;

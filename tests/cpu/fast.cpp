@@ -1,4 +1,4 @@
-// The kernels under test in this program are the CPU's.
+// This program tests the kernels of the CPU.
 #include <new>
 
 #include "under_test.hpp"

@@ -1,4 +1,4 @@
-// Products use fused multiply-adds: a * b + c is rounded once in every lane.
+// Products use fused multiply-adds: every lane of a SIMD batch rounds a * b + c only once.
 #include "tally/cpu/fused.hpp"
 #include "kernel_testing.hpp"
 
@@ -7,13 +7,13 @@ namespace tally::test {
 TEMPLATE_TEST_CASE("fused: rounds once, as std::fma does", "", float, double) {
     using S = TestType;
     using cpu::Batch, cpu::lanes;
-    std::size_t differ = 0;  // results that differ from those of two roundings
+    std::size_t differ = 0;  // counts results that two roundings would change
     for (unsigned seed = 0; seed < 2000; ++seed) {
         Dice dice(seed);
         const auto a = dice.numbers<S>(lanes<S>), b = dice.numbers<S>(lanes<S>),
                    c = dice.numbers<S>(lanes<S>);
         for (std::size_t i = 0; i < lanes<S>; ++i)
-            if (dice.coin()) c[i] = -a[i] * b[i];  // only the rounding error of the product remains
+            if (dice.coin()) c[i] = -a[i] * b[i];  // the result is the rounding error of the product
         const Buffer<S> got(lanes<S>);
         cpu::fused(Batch<S>::load_unaligned(a.data()), Batch<S>::load_unaligned(b.data()),
                    Batch<S>::load_unaligned(c.data()))

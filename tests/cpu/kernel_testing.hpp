@@ -25,8 +25,8 @@ namespace tally::test {
 inline const std::vector<std::size_t> awkward_sizes{0,  1,  2,  3,  7,  8,   15,  16,  17,   31,
                                                     32, 33, 63, 64, 65, 255, 256, 257, 1023, 1025};
 
-// Aligned memory in whole cache lines, as from the allocator. A guard of NaN surrounds the n elements, so
-// that a read beyond them shows and a write is found. `offset` makes the buffer an unaligned slice.
+// Holds n elements in aligned memory of whole cache lines, as the allocator returns it. NaN before and after
+// the elements reveal a kernel that reads or writes beyond them. With `offset` the elements are not aligned.
 template <class S> class Buffer {
 public:
     explicit Buffer(std::size_t n, std::size_t offset = 0) : n_(n), start_(line_elements + offset) {
@@ -91,12 +91,12 @@ public:
         for (auto& x : made) x = static_cast<std::int32_t>(upto(below - 1));
         return made;
     }
-    // Returns the destination of a kernel: poisoned for `set`, filled for `add`.
+    // Returns a buffer for a kernel's results. It contains NaN for `set`, and random numbers for `add`.
     template <class S> Buffer<S> destination(std::size_t n, Write how) {
         return how == Write::add ? numbers<S>(n) : Buffer<S>(n, coin() ? 0 : upto(9));
     }
 
-    // The product of the extents is at most `most`; sometimes one extent is 0.
+    // Returns random extents whose product is at most `most`. Sometimes one extent is 0.
     std::vector<std::size_t> extents(std::size_t rank, std::size_t most = 3000) {
         std::vector<std::size_t> made(rank);
         std::size_t size = 1;
@@ -110,7 +110,8 @@ public:
         return made;
     }
 
-    // A walk over `extents`: each operand is broadcast along random axes and stores the others in any order.
+    // Returns a random walk over `extents`. Each operand is repeated along some axes. The other axes are in
+    // any order in its memory.
     template <int Operands>
     StridedIndex<Operands> walk(const std::vector<std::size_t>& extents, bool permuted, bool repeats = true) {
         StridedIndex<Operands> made;
@@ -148,7 +149,8 @@ private:
 
 template <class S> bool same_bits(S a, S b) { return std::memcmp(&a, &b, sizeof(S)) == 0; }
 
-// Returns the first difference above `units` roundings of the larger of |want| and `scale`, else "".
+// Describes the first difference that exceeds `units` roundings of the larger of |want| and `scale`. Returns
+// "" if there is none.
 template <class S>
 std::string difference(const Buffer<S>& got, const Buffer<S>& want, double units, double scale = 1) {
     std::ostringstream text;
@@ -189,7 +191,7 @@ template <class S> Into<S[]> into(const Buffer<S>& buffer, Write how) { return {
 
 inline const char* const write_names[] = {"set", "add"};
 
-// Calls `visit` for each functor of a list, with its slot and an instance.
+// Calls `visit` for each functor of a list with the functor's index in the kernel table and an instance.
 template <class List, class Visit> void each_functor(Visit visit) {
     [&]<class... F>(std::tuple<F...>*) {
         const auto make = []<class G>(G*) {

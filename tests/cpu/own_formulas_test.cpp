@@ -1,4 +1,5 @@
-// exp, log, tanh, erf, sin, cos and pow: their errors, and the same value at every position and on every CPU.
+// Tests exp, log, tanh, erf, sin, cos and pow. Their errors are bounded, and a value does not depend on the
+// position in an array or on the CPU.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -13,7 +14,7 @@
 namespace tally::test {
 namespace {
 
-// Numbers of every size and sign: zeros, subnormal and normal numbers, the largest, infinities, NaN.
+// Returns numbers of every size and sign: zeros, subnormal and normal numbers, the largest, infinities, NaN.
 template <class S> Buffer<S> all_sizes() {
     using Word = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
     constexpr int mantissa = formula::mantissa<S>, width = 8 * sizeof(S);
@@ -25,7 +26,8 @@ template <class S> Buffer<S> all_sizes() {
     for (Word sign = 0; sign < 2; ++sign)
         for (Word exponent = 0; exponent < exponents; ++exponent)
             for (Word i = 0; i < per_exponent; ++i) {
-                mixed = mixed * Word(2891336453u) + 1;  // the first mantissas have few bits
+                // The mantissas are 0, 1, all ones, and then mixed bits.
+                mixed = mixed * Word(2891336453u) + 1;
                 const Word rest = i < 2 ? i : i == 2 ? Word(-1) : mixed ^ (mixed >> (width / 2));
                 made[at++] = formula::number(sign << (width - 1) | exponent << mantissa |
                                              (rest & ((Word(1) << mantissa) - 1)));
@@ -35,14 +37,14 @@ template <class S> Buffer<S> all_sizes() {
 
 template <class S> Buffer<S> neighbours_mixed(const Buffer<S>& x) {
     const Buffer<S> made(x.size());
-    const std::size_t step = 7919;  // a prime that does not divide the size
+    const std::size_t step = 7919;  // a prime that does not divide the size, so that every number occurs once
     for (std::size_t i = 0; i < x.size(); ++i) made[i] = x[i * step % x.size()];
     return made;
 }
 
 template <class S> std::uint64_t checksum(const Buffer<S>& y) {
     for (S& v : y)
-        // the sign and payload of NaN are not promised
+        // The sign and payload of a NaN may differ, so every NaN is replaced by the same NaN.
         if (std::isnan(v)) v = std::numeric_limits<S>::quiet_NaN();
     return checksum_of(y.data(), y.size() * sizeof(S));
 }
@@ -52,7 +54,7 @@ template <class S> double error_in_ulps(S got, long double want) {
     const S rounded = static_cast<S>(want), size = std::abs(rounded);
     if (got == rounded) return 0.5;
     if (std::isinf(got) || std::isinf(rounded) ||
-        std::isnan(got)) {  // the largest number may round to infinity
+        std::isnan(got)) {  // a result that should be the largest number may round to infinity
         const S most = std::numeric_limits<S>::max();
         return (got == most || got == -most || size == most) && std::signbit(got) == std::signbit(rounded)
                    ? 1
@@ -81,7 +83,7 @@ template <class S, class F, class Exact> void check_error(const char* name, doub
 
 }  // namespace
 
-// docs/mathematics.md, 2.6, has these bounds.
+// docs/mathematics.md, 2.6, states these error bounds.
 TEMPLATE_TEST_CASE("formula: each function is within its bound for numbers of every size", "", float,
                    double) {
     using S = TestType;
@@ -159,7 +161,7 @@ TEMPLATE_TEST_CASE("formula: a value does not depend on its position", "", float
     CHECK(bit_difference(y, want) == "");
 }
 
-// The recorded bits hold for every compiler, optimisation level and processor.
+// The values have the same bits with every compiler, optimisation level and processor.
 TEST_CASE("formula: the values have the recorded bits") {
     const auto of = [](auto f) {
         const auto y32 = all_sizes<float>();

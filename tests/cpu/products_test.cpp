@@ -1,4 +1,4 @@
-// Matrix products and copies are compared with plain loops, in one or several calls and threads.
+// Compares matrix products and copies with plain loops, and several calls or threads with one.
 #include "kernel_testing.hpp"
 
 namespace tally::test {
@@ -21,7 +21,8 @@ struct ByBlas {
     ByBlas(const ByBlas&) = delete;
 };
 
-// Draws sizes on both sides of the edges of registers, tiles, strips, blocks and thread parts.
+// Draws sizes slightly below, at and slightly above the sizes of registers, tiles, blocks and the parts of
+// threads.
 Product any_product(Dice& dice) {
     const auto extent = [&]() -> std::size_t {
         if (dice.coin()) return dice.upto(70);
@@ -71,7 +72,8 @@ TEMPLATE_TEST_CASE("matmul: the plain loop is the chain of std::fma, from -0 or 
         Dice dice(seed);
         const std::size_t k = dice.upto(70);
         const auto a = dice.numbers<S>(k), b = dice.numbers<S>(k), before = dice.numbers<S>(1);
-        if (dice.upto(3) == 0) std::fill(a.begin(), a.end(), S(0));  // zero products whose sign may remain
+        // The products are zeros, and the sum may keep their sign.
+        if (dice.upto(3) == 0) std::fill(a.begin(), a.end(), S(0));
         S set = k == 0 ? S(0) : -S(0), added = before[0];
         for (std::size_t l = 0; l < k; ++l)
             set = std::fma(a[l], b[l], set), added = std::fma(a[l], b[l], added);
@@ -118,7 +120,7 @@ TEMPLATE_TEST_CASE("matmul: the split of k changes no bit", "", float, double) {
     for (unsigned seed = 0; seed < 300; ++seed) {
         Dice dice(seed);
         Product p = any_product(dice);
-        p.transpose_a = true, p.transpose_b = false;  // the summed extent is the extent of rows
+        p.transpose_a = true, p.transpose_b = false;  // the sum runs over the rows of both matrices
         const Operands<S> made(dice, p);
         const Write how = dice.how();
         const auto c = dice.destination<S>(p.m * p.n, how);
@@ -181,7 +183,8 @@ TEMPLATE_TEST_CASE("linear: agrees with the plain loop, with and without bias", 
     using S = TestType;
     for (unsigned seed = 0; seed < 200; ++seed) {
         Dice dice(seed);
-        // In large products with several blocks and parts, only the first sums begin with the bias.
+        // In a large product, several blocks and parts are added to a result, but the bias must be added only
+        // once.
         const bool large = seed % 20 == 0;
         const std::vector<std::size_t> sizes = large
                                                    ? std::vector<std::size_t>{2, 40, 130, 300}
@@ -234,7 +237,7 @@ TEMPLATE_TEST_CASE("linear_relu: agrees with the plain loop in both directions",
     }
 }
 
-// The same walk over memory where only each step-th element is used.
+// Returns the same walk over memory in which only every step-th element is used.
 static StridedIndex<1> stretched(StridedIndex<1> walk, std::size_t step) {
     for (auto& stride : walk.stride[0]) stride *= static_cast<std::ptrdiff_t>(step);
     walk.operand_size[0] *= step;
@@ -254,7 +257,7 @@ TEMPLATE_TEST_CASE("permute, gather, scatter: agree with the plain loop", "", fl
         const auto x = dice.numbers<S>(walk.operand_size[0]), dy = dice.numbers<S>(walk.size);
         const auto y = dice.destination<S>(walk.size, how),
                    dx = dice.destination<S>(walk.operand_size[0], how);
-        const bool all_minus_zero = dice.upto(3) == 0;  // the sum of zeros keeps the sign
+        const bool all_minus_zero = dice.upto(3) == 0;  // a sum of negative zeros must be -0
         if (all_minus_zero) std::fill(dy.begin(), dy.end(), -S(0));
         const Buffer<S> want = y, want_dx = dx;
         fast<S>().gather(walk, x.data(), into(y, how));

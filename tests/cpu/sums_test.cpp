@@ -1,4 +1,4 @@
-// Reductions, softmax, losses and norms are compared with plain loops, in one call and in several.
+// Compares reductions, softmax, losses and norms with plain loops, and several calls with one.
 #include <limits>
 
 #include "kernel_testing.hpp"
@@ -56,8 +56,8 @@ TEMPLATE_TEST_CASE("sum, mean, spread, max: agree with the plain loop", "", floa
             plain<S>().spread(dy.data(), divisor, into(want_dx, how), dims);
             CHECK(bit_difference(dx, want_dx) == "");
         }
-        if (dims.reduced == 0) continue;
-        for (S& number : x) {  // ties and some special values
+        if (fold.reduced == 0) continue;
+        for (S& number : x) {  // makes equal numbers and special values
             number = std::round(number * 4) / 4;
             if (dice.upto(300) == 0)
                 number =
@@ -85,7 +85,7 @@ TEMPLATE_TEST_CASE("cumsum, prod, argmax: have the bits of the plain loop", "", 
         INFO(dice.text() << ", " << text(dims) << ", " << write_names[static_cast<int>(how)]);
         const std::size_t size = dims.outer * dims.reduced * dims.inner, results = dims.outer * dims.inner;
         const auto x = dice.numbers<S>(size), dy = dice.numbers<S>(results);
-        for (S& number : x)  // zeros, ties and some special values
+        for (S& number : x)  // makes zeros, equal numbers and special values
             if (dice.upto(3) == 0)
                 number = std::round(number);
             else if (dice.upto(200) == 0)
@@ -254,7 +254,8 @@ TEMPLATE_TEST_CASE("layer_norm: agrees with the plain loop, forward and backward
         fast<S>().layer_norm(x.data(), g, b, S(1e-3), y.data(), mean.data(), rstd.data(), rows, width);
         plain<S>().layer_norm(x.data(), g, b, S(1e-3), want.data(), want_mean.data(), want_rstd.data(), rows,
                               width);
-        const double units = 64 + 4 * static_cast<double>(width);  // rstd is 30 for a row of one element
+        // rstd, which is 1 / standard deviation, is about 30 for a row of one element.
+        const double units = 64 + 4 * static_cast<double>(width);
         CHECK(difference(y, want, units) == "");
         CHECK(difference(mean, want_mean, units) == "");
         CHECK(difference(rstd, want_rstd, units) == "");

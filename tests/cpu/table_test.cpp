@@ -1,4 +1,4 @@
-// The CPU's kernel table: every slot is filled, labels are checked, no kernel allocates.
+// Every entry of the CPU's kernel table is filled, wrong labels throw an Error, and kernels do not allocate.
 #include "count_allocations.hpp"
 #include "kernel_testing.hpp"
 #include "tally/device/backend.hpp"
@@ -63,7 +63,7 @@ TEMPLATE_TEST_CASE("kernels: no kernel allocates", "", float, double) {
     Dice dice(3);
     const long before_one = allocations();
     const Buffer<S> one(1);
-    REQUIRE(allocations() == before_one + 1);  // the counter works
+    REQUIRE(allocations() == before_one + 1);  // the test program counts allocations
 
     constexpr std::size_t rows = 70, width = 70, n = rows * width;
     const auto x = dice.numbers<S>(n, 0.1, 0.9), dy = dice.numbers<S>(n, 0.1, 0.9), d = dice.numbers<S>(n),

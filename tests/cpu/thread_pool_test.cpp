@@ -1,4 +1,4 @@
-// The thread pool runs every part once; a caller that finds it busy computes alone.
+// The thread pool runs every part once. If the pool is busy, a caller runs all parts in its own thread.
 #include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -76,13 +76,13 @@ TEST_CASE("thread pool: the caller waits only for parts that a thread has begun"
         std::atomic<bool> slow_done{true};
         std::atomic<int> too_long{0};
         cpu::parallel_for(4, [&](std::size_t, const cpu::Workspace&) {
-            if (std::this_thread::get_id() !=
-                caller) {  // ends only after the caller has done all other parts
+            if (std::this_thread::get_id() != caller) {  // this part ends after all other parts
                 slow_done = false;
                 const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
                 while (others_done < 3 && !too_long)
                     if (std::chrono::steady_clock::now() > deadline) ++too_long;
-                for (std::atomic<int> work{0}; work < 20000;) ++work;  // the caller can only wait now
+                // All other parts are done, so the caller can only wait.
+                for (std::atomic<int> work{0}; work < 20000;) ++work;
                 slow_done = true;
             }
             ++others_done;

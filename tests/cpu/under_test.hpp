@@ -1,4 +1,5 @@
-// Each program of kernel tests defines its kernels and their memory in fast.cpp of tests/cpu, gpu or cuda.
+// Each program that tests kernels defines the kernels and their memory in a file fast.cpp, in tests/cpu,
+// tests/gpu or tests/cuda.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@ using namespace detail;
 
 template <class S> const Kernels<S>& fast();
 
-void* grab(std::size_t bytes);  // 64-byte aligned
+void* grab(std::size_t bytes);  // returns memory that is 64-byte aligned
 void give(void* memory);
 
 }  // namespace tally::test

@@ -1,10 +1,10 @@
-// The optimizers' kernels write the same bits as the plain loop, and nothing else.
+// An optimizer's kernel computes the same bits as the plain loop, and changes no other memory.
 #include "kernel_testing.hpp"
 
 namespace tally::test {
 namespace {
 
-// Tensors with all buffers that an update may use; in all kinds of sizes, and more than fit into one launch.
+// Holds tensors of many sizes with all buffers that an update may use. They do not fit into one launch.
 template <class S> struct List {
     std::vector<Buffer<S>> values, gradients, first, second;
     std::vector<Update<S>> updates;
@@ -133,7 +133,7 @@ TEMPLATE_TEST_CASE("measure: adds every element of the gradients once, in double
             CHECK(found.guards_hold());
             return std::array<double, 2>{found[0], found[1]};
         };
-        // Multiples of 1/8 have squares of few bits, so their sum is exact in any order.
+        // The squares of multiples of 1/8 have few bits, so their sum is exact in every order.
         for (const Buffer<S>& g : list.gradients)
             for (S& x : g) x = std::round(x * 8) / 8;
         CHECK(measure(fast<S>()) == measure(plain<S>()));

@@ -1,4 +1,4 @@
-// Fast kernels that move a window over images are compared with the plain loops: im2col, col2im, max_pool.
+// Compares kernels that move a window over images (im2col, col2im, max_pool) with plain loops.
 #include "kernel_testing.hpp"
 
 namespace tally::test {
@@ -64,7 +64,7 @@ TEMPLATE_TEST_CASE("max_pool: has the bits of the plain loop, forward and backwa
         const std::size_t pixels = planes * w.height * w.width, size = planes * w.down * w.across;
         const auto x = dice.numbers<S>(pixels), dy = dice.numbers<S>(size);
         for (S& pixel : x) {
-            pixel = std::round(pixel);  // makes ties
+            pixel = std::round(pixel);  // makes equal numbers
             if (dice.upto(20) == 0) pixel = dice.pick<S>({inf, -inf, nan, S(-0.0)});
         }
         const Buffer<S> y(size, dice.upto(3)), want(size);

@@ -1,4 +1,4 @@
-// Tests that need a device with its own memory: transfers, asynchronous work, delayed errors, two devices.
+// Tests of devices with their own memory: transfers, asynchronous work, delayed errors, and two devices.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -46,7 +46,8 @@ TEST_CASE("Array::to: the numbers survive a round trip to the device") {
 }
 
 TEST_CASE("Array::to: an upload does not wait, and its source can be freed at once") {
-    constexpr std::int64_t many = 3'000'000;  // 12 MB each; five exceed the ring of pinned memory
+    // Each array has 12 MB, and five exceed the buffer of pinned memory.
+    constexpr std::int64_t many = 3'000'000;
     std::vector<Array<float>> there;
     for (int i = 0; i < 5; ++i) there.push_back(counted_up(many).to(Device::cuda));
     const std::vector<float> want = counted_up(many).to_vector();
@@ -241,7 +242,7 @@ TEST_CASE("set_budget: a device has its own budget", "[alone]") {
         const Tensor a(Array<float>::full({33, 20}, 1, Device::cuda)),
             b(Array<float>::full({20, 31}, 2, Device::cuda));
         CHECK(matmul(a, b).value().to_vector() ==
-              std::vector<float>(33 * 31, 40));  // too large for the ordered kernel
+              std::vector<float>(33 * 31, 40));  // too large for the kernel that adds in order
     }
     memory::set_budget(0, Device::cuda);
 }

@@ -1,4 +1,4 @@
-// Exact sums of a device's gradients are in host memory and have the CPU's bits.
+// Exact sums of gradients on a device are stored in host memory. Their bits are the same as on the CPU.
 #include <cstdint>
 #include <vector>
 

@@ -1,4 +1,5 @@
-// Windows on a device with its own memory: automatic micro-batch sizes, cached gradients, exact batch norm.
+// Tests windows on a device with its own memory: automatic micro-batch sizes, cached gradients and exact
+// batch norm.
 #include "tally/train/micro_batch.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace tally::test {
 namespace {
 
-// A network with data, optimizer and window on a device; optionally with batch norm.
+// A network on a device, with data, an optimizer and a window. The network may contain batch norm.
 struct Net {
     explicit Net(Device device, bool normed = false) : sgd(on(model, device, normed), {.learning_rate = 1}) {
         x = Random(1).array<double>({32, 24}).to(device);
@@ -30,7 +31,7 @@ struct Net {
         model.to(device);
         return model.parameters();
     }
-    // The items are consecutive, so their rows need no copy.
+    // The items are consecutive, so their rows are a slice that shares memory with x.
     Tensor64 input(const Items& items) const {
         return constant(x.slice_rows(items[0], items[0] + items.count()));
     }
@@ -100,7 +101,7 @@ TEST_CASE("MicroBatchSize: finds a size within a device's budget and within its 
     size.update(net.window, 32, [&](std::int64_t most) {
         CHECK(memory::in_use(Device::cuda) == in_use);
         net.fill(most);
-        if (most > 5) Array<float>::empty({1 << 20, 1 << 20, 64}, Device::cuda);  // 256 TiB
+        if (most > 5) Array<float>::empty({1 << 20, 1 << 20, 64}, Device::cuda);  // 256 TiB never fit
     });
     CHECK(size.now() == 4);
     CHECK(size.retries() == 3);

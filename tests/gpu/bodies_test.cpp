@@ -1,5 +1,5 @@
-// Runs the GPU's kernel bodies on the host. Sums in a fixed order have the bits of the plain loop; other sums
-// have the bits of the tree in gpu/team.hpp.
+// Runs the GPU's kernel bodies on the host. Sums of fixed order have the bits of the plain loop. Other sums
+// have the bits of the tree of additions in gpu/team.hpp.
 #include "kernel_testing.hpp"
 #include "tally/gpu/on_host.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 
 const std::vector<std::size_t> edges{0, 1, 2, 31, 32, 33, 1023, 1025};
 
-// An independent computation of the sum that a team of `lanes` threads makes of n numbers.
+// Computes independently of the kernels the sum of n numbers that a team of `lanes` threads must return.
 template <class S> S tree_sum(const S* x, std::size_t n, std::size_t lanes) {
     std::vector<S> lane(lanes, -S(0));
     for (std::size_t i = 0; i < n; ++i) lane[i % lanes] += x[i];
@@ -17,7 +17,7 @@ template <class S> S tree_sum(const S* x, std::size_t n, std::size_t lanes) {
     return lane[0];
 }
 
-// Calls both tables with separate destinations, and compares bits; all NaN are equal.
+// Calls a kernel of both tables with separate destinations and compares the bits, where all NaN are equal.
 template <class S, class Call> std::string in_both(Dice& dice, std::size_t results, Write how, Call call) {
     const auto got = dice.destination<S>(results, how);
     const Buffer<S> want = got;
@@ -26,7 +26,7 @@ template <class S, class Call> std::string in_both(Dice& dice, std::size_t resul
     return bit_difference(got, want);
 }
 
-// The host, with a library that counts its calls.
+// Simulates a device with a library for matrix products, and counts the calls of the library.
 struct WithLibrary : gpu::OnHost {
     static inline Products chosen = Products::blas;
     static inline int asked = 0;
@@ -108,7 +108,7 @@ TEMPLATE_TEST_CASE("GPU kernels: broadcast gradients have the bits of the plain 
         Dice dice(seed);
         const Write how = dice.how();
         std::vector<std::size_t> extents = dice.extents(1 + dice.upto(4));
-        for (auto& extent : extents)  // short enough that every sum is ordered
+        for (auto& extent : extents)  // makes rows so short that their sums have a fixed order
             extent = std::min(extent, longest_sequential_row);
         const auto walk = dice.walk<2>(extents, dice.coin());
         const auto choice = dice.walk<3>(extents, dice.coin());

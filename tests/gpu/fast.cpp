@@ -1,4 +1,4 @@
-// The kernels under test in this program are the GPU's bodies, run on the host.
+// This program tests the GPU's kernel bodies, which run on the host.
 #include <new>
 
 #include "tally/gpu/on_host.hpp"

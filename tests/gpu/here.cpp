@@ -1,4 +1,4 @@
-// The device of this program's tests is the emulated one.
+// The tests of this program use the emulated device.
 #include "here.hpp"
 
 #include "tally/device/backend.hpp"

@@ -1,4 +1,4 @@
-// The GPU's kernel table is complete, and errors in the module reach the caller as they were thrown.
+// The GPU's kernel table is complete. An error in the module is thrown to the caller unchanged.
 #include <algorithm>
 #include <cstdlib>
 
@@ -13,7 +13,7 @@ namespace tally::test {
 
 using namespace detail;
 
-// The first: the others ask for the device.
+// This case must run first, because the other cases select a device.
 TEST_CASE("A device that the environment names is the one that is in use", "[alone]") {
     if (backend::name() == "simulated") TALLY_SKIP("another case has asked for the device");
     backend::select("cuda");

@@ -1,4 +1,5 @@
-// gpu::in_launches() joins many tensors: it finds each element once, limits each launch, and adds the parts.
+// gpu::in_launches() joins many tensors in few kernel launches. Each element occurs once, and a launch has a
+// limited size.
 #include "kernel_testing.hpp"
 #include "tally/gpu/on_host.hpp"
 

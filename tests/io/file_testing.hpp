@@ -1,4 +1,4 @@
-// Helpers of tests of file formats: bytes of files and numbers, and states with one changed entry.
+// Helpers for tests of file formats. They read and write bytes, and change one entry of a state.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ template <class T> std::string as_text(T value) {
     return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-// Returns the state with one entry replaced or removed.
+// Returns a copy of the state in which one entry is replaced or removed.
 inline TrainingState with(const TrainingState& state, const std::string& name,
                           const std::optional<TrainingState::Entry>& entry) {
     TrainingState changed;

@@ -1,5 +1,5 @@
-// Tests of .npy files: round trips, exchange with NumPy in both directions, and all ways in which a file can
-// be invalid.
+// Tests of .npy files. Arrays written by tally or by NumPy are read by both, and every kind of invalid file
+// throws an Error.
 #include "tally/io/npy.hpp"
 
 #include <unistd.h>
@@ -30,7 +30,7 @@ using namespace std::string_literals;
 
 namespace {
 
-// Returns a file of version 1.0 with the header `dict`.
+// Returns the bytes of a file of version 1.0 with the header `dict`.
 std::string npy(const std::string& dict, const std::string& numbers) {
     std::string file = "\x93NUMPY";
     file += {'\1', '\0', static_cast<char>(dict.size() % 256), static_cast<char>(dict.size() / 256)};
@@ -46,7 +46,7 @@ std::string error_of_loading(const std::string& path) {
     return "no error";
 }
 
-// Returns the message after "[load_npy] '...', " for a file with these bytes.
+// Returns the error message for a file with these bytes, without its beginning "[load_npy] '...', ".
 std::string complaint(const Folder& folder, const std::string& bytes) {
     const std::string path = folder / "bad.npy";
     write_bytes(path, bytes);
@@ -111,7 +111,7 @@ TEST_CASE("load_npy: every layout of the header that Python allows is valid") {
         write_bytes(path, npy(variant, six));
         CHECK(load_npy<float>(path).shape() == Shape{2, 3});
     }
-    std::string two = "\x93NUMPY";  // version 2.0: four bytes of length
+    std::string two = "\x93NUMPY";  // in version 2.0 the length has four bytes
     two += {'\2', '\0', static_cast<char>(dict.size()), '\0', '\0', '\0'};
     write_bytes(path, two + dict + six);
     CHECK(load_npy<float>(path).shape() == Shape{2, 3});
@@ -167,7 +167,7 @@ TEST_CASE("load_npy: an invalid file throws an Error with its name and the byte"
                test::contains("too many elements: (1073741824, 1073741824)"));
     CHECK_THAT(shape("(1, 1, 1, 1, 1, 1, 6)"), test::contains("more than 6 axes"));
     CHECK_THAT(shape("(1073741824, 268435456)"),
-               test::contains("truncated"));  // no memory of that size is allocated
+               test::contains("truncated"));  // throws before it allocates this much memory
     CHECK_THAT(shape("(2, 3"), test::contains("expected"));
 }
 
@@ -281,5 +281,5 @@ TEST_CASE("load_npy: changed, missing and added bytes yield an Error or an array
         attempt(bytes);
     }
     CHECK(rejected > 1000);
-    CHECK(accepted > 0);  // two spaces, for example, may become newlines
+    CHECK(accepted > 0);  // some changes are harmless, such as a newline for a space
 }

@@ -1,4 +1,4 @@
-// Tests each formula of functors.hpp at points with a known value and derivative.
+// Tests each formula of functors.hpp at arguments for which the value and the derivative are known.
 #include "tally/kernels/functors.hpp"
 
 #include <cmath>
@@ -18,7 +18,7 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 
 bool close(double a, double b) { return a == b || std::abs(a - b) <= 1e-14 * std::max(1.0, std::abs(b)); }
 
-// Checks the value, the gradient of dy = 3, and the derivative in forward mode.
+// Checks the value of f at x, the gradient for dy = 3, and the derivative that dual numbers compute.
 template <class F> void check(const F& f, double x, double value, double slope) {
     INFO(static_cast<const char*>(F::name) << " at " << x);
     const double y = f.value(x), kept = F::keeps == Keep::input    ? x
@@ -26,7 +26,7 @@ template <class F> void check(const F& f, double x, double value, double slope) 
                                                                    : std::nan("");
     CHECK(close(y, value));
     CHECK(close(f.back(3.0, kept), 3 * slope));
-    const Dual<double> dual = f.value(Dual<double>(x, 1));  // forward mode agrees
+    const Dual<double> dual = f.value(Dual<double>(x, 1));  // dual numbers give the same derivative
     CHECK(close(dual.value, value));
     if (x != 0) CHECK(close(dual.rate, slope));
 }
@@ -60,7 +60,8 @@ TEST_CASE("formulas of one operand: values and derivatives are as expected") {
     check(Softplus{}, 800, 800, 1);
     check(Silu{}, std::log(3.0), 0.75 * std::log(3.0), 0.75 + std::log(3.0) * 0.1875);
     check(Silu{}, -std::log(3.0), -0.25 * std::log(3.0), 0.25 - std::log(3.0) * 0.1875);
-    CHECK(Dual<double>(Silu{}.value(Dual<double>(0, 1))).rate == 0.5);  // also at 0, where two formulas meet
+    // The derivative is also right at x = 0, where two formulas meet.
+    CHECK(Dual<double>(Silu{}.value(Dual<double>(0, 1))).rate == 0.5);
     CHECK(Softplus{}.value(Dual<double>(0, 1)).rate == 0.5);
     check(Tanh{}, 0.5, t, 1 - t * t);
     check(Sigmoid{}, 0, 0.5, 0.25);
@@ -91,7 +92,7 @@ TEST_CASE("formulas of one operand and a number: values and derivatives are as e
     check(Clamp{-1, 1}, 0.5, 0.5, 1);
     check(Clamp{-1, 1}, -2, -1, 0);
     check(Clamp{-1, 1}, 2, 1, 0);
-    CHECK(Clamp{-1, 1}.back(3.0, -1.0) == 3);  // the bounds are inside
+    CHECK(Clamp{-1, 1}.back(3.0, -1.0) == 3);  // both bounds belong to the interval
     CHECK(Clamp{-1, 1}.back(3.0, 1.0) == 3);
     CHECK(DivNumber{3}.value(5.0f) == 5.0f / 3.0f);  // a rounded reciprocal would give other bits
     CHECK(DivNumber{3}.back(5.0f, 0.0f) == 5.0f / 3.0f);
@@ -139,7 +140,7 @@ TEST_CASE("formulas: NaN stays NaN, and infinities have their limits") {
     CHECK(std::signbit(Log1p{}.value(-0.0)));
     CHECK(Expm1{}.value(inf) == inf);
     CHECK(Expm1{}.value(-inf) == -1);
-    CHECK(Expm1{}.back(1.0, -40.0) > 0);  // computed as a power, not as -1 + 1
+    CHECK(Expm1{}.back(1.0, -40.0) > 0);  // computed as exp(x), not as y + 1
     CHECK(std::signbit(Expm1{}.value(-0.0)));
     CHECK(Softplus{}.value(inf) == inf);
     CHECK(Softplus{}.value(-inf) == 0);

@@ -1,5 +1,5 @@
-// Invariant 9: all tensor bytes come from tally's allocator, and a steady step allocates nothing. The
-// allocator loses no memory when the host has none left.
+// Invariant 9: all tensors are in memory of tally's allocator, and a training step allocates no new memory
+// after the first steps. Also tests that the allocator loses no memory when the host has none left.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -28,7 +28,7 @@ namespace {
 // Counts the host allocations of the whole program.
 std::atomic<std::size_t> host_allocations{0}, largest_host_allocation{0};
 
-thread_local std::uint64_t until_failure = 0;  // this thread's n-th host allocation fails; 0: none fails
+thread_local std::uint64_t until_failure = 0;  // the n-th host allocation of this thread fails if n is not 0
 
 }  // namespace
 
@@ -59,7 +59,8 @@ struct FailAllocation {
     bool happened() const { return until_failure == 0; }
 };
 
-// Runs f with its n-th host allocation failing, for n = 1, 2, ..., until none fails; calls `look` after each.
+// Runs f with its n-th host allocation failing, for n = 1, 2, ..., until no allocation fails. Calls `look`
+// after each run.
 template <class F, class Look> std::uint64_t fail_each(F f, Look look) {
     for (std::uint64_t n = 1;; ++n) {
         const FailAllocation failure(n);
@@ -91,7 +92,7 @@ TEST_CASE("invariant 9: random numbers are written to their tensor directly", "[
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     const std::int64_t count = 1 << 16;
     const auto make = [&] { return std::pair(randn({count}, {.seed = 1}), uniform({count}, -1, 1)); };
-    make();  // fills the pool's cache
+    make();  // fills the cache of the pool
     const Counted counted;
     const auto [x, y] = make();
     CHECK(x.shape() == y.shape());
@@ -162,7 +163,7 @@ TEST_CASE("Arena: loses no memory when the host has none left", "[alone]") {
     bool asked = false;
     {
         const FailAllocation failure(1);
-        arena.give(100, 200);  // has no free neighbour
+        arena.give(100, 200);  // this block has no free neighbour
         asked = failure.happened();
     }
     CHECK_FALSE(asked);
@@ -179,7 +180,7 @@ TEST_CASE("budget: no byte is lost when the host has no memory left", "[alone]")
                                       CHECK(memory::in_use() == 0);
                                       CHECK(memory::report().largest_free == MiB);
                                   });
-    CHECK(places > 1);  // one for the block, one for the gap behind the block
+    CHECK(places > 1);  // allocations for the block and for the free gap behind it
     memory::detail::Storage* const before = allocate(64 * KiB);
     memory::detail::Storage* const between = allocate(128 * KiB);
     memory::detail::Storage* const after = allocate(64 * KiB);

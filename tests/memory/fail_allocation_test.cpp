@@ -1,4 +1,5 @@
-// memory::detail::fail_allocation() makes the n-th buffer fail, cached or not; the memory account stays correct.
+// After memory::detail::fail_allocation(n), the n-th allocation of a buffer fails even if a cached buffer
+// would serve it. The account stays correct.
 #include <thread>
 #include <vector>
 
@@ -27,8 +28,9 @@ TEST_CASE("fail_allocation: the n-th buffer fails, even when the cache has one")
         CHECK(memory::in_use() == in_use);
     }
     memory::detail::fail_allocation(1);
-    memory::detail::unref(allocate(0));                                 // an empty buffer needs no memory
-    std::thread([] { memory::detail::unref(allocate(1000)); }).join();  // another thread
+    memory::detail::unref(allocate(0));  // an empty buffer needs no memory
+    // Another thread's allocation does not fail.
+    std::thread([] { memory::detail::unref(allocate(1000)); }).join();
     memory::detail::fail_allocation(0);
     memory::detail::unref(allocate(1000));
 }

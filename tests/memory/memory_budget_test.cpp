@@ -1,5 +1,5 @@
-// A budget simulates a small device: its memory fragments, errors have all sizes, and cached blocks are freed
-// before an allocation fails.
+// A budget simulates a device with little memory. The memory can fragment, an error has all sizes, and cached
+// blocks are freed before an allocation fails.
 #include <atomic>
 #include <limits>
 #include <string>
@@ -41,7 +41,8 @@ TEST_CASE("budget: fragmented memory cannot hold a larger block, and the Error s
     const Budget budget(10 * MiB);
     std::vector<memory::detail::Storage*> blocks;
     for (int i = 0; i < 10; ++i) blocks.push_back(allocate(MiB));
-    for (std::size_t i = 0; i < 10; i += 2) memory::detail::unref(blocks[i]);  // 5 MiB free, none adjacent
+    // Now 5 MiB are free, but no two free blocks are adjacent.
+    for (std::size_t i = 0; i < 10; i += 2) memory::detail::unref(blocks[i]);
     CHECK(memory::in_use() == 5 * MiB);
     CHECK(memory::report().largest_free == MiB);
     const std::string message = message_of_failed(2 * MiB);
@@ -99,7 +100,7 @@ TEST_CASE("set_budget: throws Error when the device is in use") {
     memory::set_budget(2 * MiB);
     CHECK(memory::report().largest_free == 2 * MiB);
     CHECK_THROWS_AS(memory::set_budget(std::numeric_limits<std::size_t>::max()), OutOfMemory);
-    CHECK(memory::report().budget == 2 * MiB);  // the old budget stays
+    CHECK(memory::report().budget == 2 * MiB);  // the old budget is kept
     memory::set_budget(100);                    // rounded down to a multiple of 64
     CHECK(memory::report().largest_free == 64);
     memory::set_budget(10);
@@ -131,15 +132,15 @@ TEST_CASE("Arena: takes the smallest sufficient gap and merges neighbours") {
     CHECK(arena.take(200) == 400u);
     CHECK(arena.take(50) == 600u);
     arena.give(0, 300);
-    arena.give(400, 200);  // gaps: 300 at 0, 200 at 400, 350 at 650
+    arena.give(400, 200);  // free gaps: 300 at 0, 200 at 400, 350 at 650
     CHECK(arena.take(190) == 400u);
     CHECK(arena.take(301) == 650u);
     CHECK_FALSE(arena.take(301));
     CHECK(arena.largest() == 300);
     CHECK(arena.free_bytes() == 359);
-    arena.give(300, 100);  // between the gap at 0 and the block at 400
+    arena.give(300, 100);  // fills the space between two free gaps
     CHECK(arena.largest() == 400);
-    arena.give(400, 190);  // 0 to 600 is one gap now
+    arena.give(400, 190);  // 0 to 600 is now one free gap
     CHECK(arena.largest() == 600);
     arena.give(650, 301);
     arena.give(600, 50);

@@ -1,4 +1,5 @@
-// Helpers of the memory tests: sizes, CPU buffers, and a budget for the time of a test.
+// Helpers of the memory tests: sizes, buffers on the CPU, and Budget, which sets a budget for its own
+// lifetime.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@
 namespace tally::test {
 
 inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;
-inline constexpr bool caching = pool::enabled;  // AddressSanitizer disables both
+inline constexpr bool caching = pool::enabled;  // AddressSanitizer disables the pool and caching
 
 inline memory::detail::Storage* allocate(std::size_t bytes) {
     return memory::detail::allocate(bytes, Device::cpu);
@@ -25,7 +26,7 @@ struct Budget {
     ~Budget() {
         try {
             memory::set_budget(0, of);
-        } catch (const Error&) {  // a failed assertion has left buffers, and its own report is enough
+        } catch (const Error&) {  // after a failed assertion buffers may be left
         }
         memory::reset_peak(of);
     }

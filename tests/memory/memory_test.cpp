@@ -1,4 +1,4 @@
-// The memory account: exact bytes by class, peaks, budgets, several threads, and failed requests.
+// Tests the memory account: bytes by class, peaks, budgets, several threads, and requests that fail.
 #include "tally/memory/memory.hpp"
 
 #include <algorithm>
@@ -98,16 +98,16 @@ TEST_CASE("memory: bytes are counted by class, and move with the buffer from cla
     CHECK(held(MemoryClass::saved) == 0);
     CHECK(held(MemoryClass::temporary) == 128);
 
-    memory::detail::ref_saved(weights);  // a saved parameter stays a parameter
+    memory::detail::ref_saved(weights);  // the buffer of a saved parameter stays in class `parameter`
     CHECK(held(MemoryClass::parameter) == 640);
     memory::detail::unref_saved(weights);
     CHECK(held(MemoryClass::parameter) == 640);
 
     memory::detail::ref_saved(value);
     memory::detail::unref(value);
-    CHECK(held(MemoryClass::saved) == 128);  // the saved value owns the buffer as well
+    CHECK(held(MemoryClass::saved) == 128);  // only the saved value owns the buffer
     memory::detail::unref_saved(value);
-    CHECK(held(MemoryClass::saved) == 0);  // subtracted from the buffer's old class
+    CHECK(held(MemoryClass::saved) == 0);  // the bytes are subtracted from the class `saved`
     memory::detail::unref(weights);
     CHECK(held(MemoryClass::parameter) == 0);
     CHECK(memory::in_use() == before.in_use);
@@ -183,12 +183,12 @@ TEST_CASE("memory: the peak covers all threads together") {
     stage.wait(0);
     CHECK(memory::peak() == before + 64 * 50);
     memory::detail::Storage* more =
-        allocate(64 * 20);  // less than this thread's own peak, but a new peak of both
+        allocate(64 * 20);  // less than the peak of this thread, but the threads' sum has a new peak
     CHECK(memory::peak() == before + 64 * 61);
     stage = 2;
     stage.notify_all();
     other.join();
-    memory::detail::Storage* alone = allocate(64);  // buffers of an ended thread still count
+    memory::detail::Storage* alone = allocate(64);  // the buffers of the ended thread still count
     CHECK(memory::peak() == before + 64 * 62);
     for (memory::detail::Storage* storage : {here, more, alone, left_behind}) memory::detail::unref(storage);
     CHECK(memory::in_use() == before);
@@ -226,7 +226,7 @@ TEST_CASE("memory: buffers are reused and the reuse is counted", "[alone]") {
         CHECK(allocate(bytes) == first);
         CHECK(first->data == data);
         CHECK(memory::report().cached == 0);
-        memory::detail::Storage* other = allocate(bytes - 64);  // another size
+        memory::detail::Storage* other = allocate(bytes - 64);  // another size needs another buffer
         CHECK(other->data != data);
         CHECK(memory::report().allocations - before.allocations == 3);
         CHECK(memory::report().reused - before.reused == 1);
@@ -366,7 +366,7 @@ TEST_CASE("memory: counts stay correct when several threads allocate and other t
     memory::reset_peak();
     constexpr std::size_t threads = 4, rounds = 3000, kept = 50;
     std::array<std::vector<memory::detail::Storage*>, threads> leftovers;
-    const auto release = [](memory::detail::Storage* storage) {  // first the array, then the saved value
+    const auto release = [](memory::detail::Storage* storage) {  // frees the array, then the saved value
         memory::detail::unref(storage);
         memory::detail::unref_saved(storage);
     };
@@ -424,14 +424,15 @@ struct LastArray {
         memory::detail::unref(allocate(64));
     }
 };
-LastArray at_exit;  // destroyed after the main thread's lists, too
+LastArray at_exit;  // is destroyed after the lists of the main thread
 
 }  // namespace
 
 TEST_CASE("memory: buffers can be freed and allocated after the thread's lists are destroyed") {
     const std::size_t before = memory::in_use();
     std::thread([] {
-        static thread_local LastArray last;  // constructed before the thread's lists, so destroyed after them
+        // This object is constructed before the thread's lists, so it is destroyed after them.
+        static thread_local LastArray last;
         last.storage = allocate(640);
     }).join();
     CHECK(memory::in_use() == before);

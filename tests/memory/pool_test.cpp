@@ -1,4 +1,4 @@
-// The pool reuses freed blocks, never mixes their sizes, and loses none when a thread ends.
+// The pool reuses freed blocks for requests of the same size class, and loses no block when a thread ends.
 #include "tally/memory/pool.hpp"
 
 #include <algorithm>
@@ -24,7 +24,8 @@ struct Taken {
     }
 };
 
-// If made before the thread's first `give`, it is destroyed after the pool's guard.
+// Frees blocks in its destructor. A thread-local object made before the thread's first pool::give() is
+// destroyed after the pool's guard.
 struct GivesLate {
     std::vector<void*> blocks;
     ~GivesLate() {
@@ -39,9 +40,9 @@ TEST_CASE("pool: the next request of the same size class gets the freed block", 
     if (!pool::enabled) TALLY_SKIP("the pool is off under AddressSanitizer");
     void* first = pool::take(33);
     pool::give(first, 33);
-    void* other = pool::take(32);  // one size class smaller
+    void* other = pool::take(32);  // this size is in a smaller size class
     CHECK(other != first);
-    CHECK(pool::take(48) == first);  // 33 to 48 bytes share a list
+    CHECK(pool::take(48) == first);  // sizes from 33 to 48 bytes share a list
     pool::give(first, 48);
     pool::give(other, 32);
 }
@@ -75,7 +76,7 @@ TEST_CASE("pool: blocks can be freed by another thread and after a thread's list
     std::thread([blocks = std::move(from_here)]() mutable {
         static thread_local GivesLate late;
         late.blocks = std::move(blocks);
-        pool::give(pool::take(40), 40);  // constructs the guard later, so the guard is destroyed first
+        pool::give(pool::take(40), 40);  // constructs the pool's guard, which is destroyed before `late`
         pool::give(pool::take(640), 640);
     }).join();
     pool::drop();

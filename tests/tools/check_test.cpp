@@ -1,5 +1,5 @@
-// Tests of CheckRules: faulty backward functions throw an Error with the operation's name, and all operations
-// are right.
+// Tests of CheckRules. A faulty backward function throws an Error with the operation's name. All operations
+// of tally are correct.
 #include "tally/tools/check_rules.hpp"
 
 #include <cstdint>
@@ -39,7 +39,7 @@ std::string checked(const Rule& rule) {
     });
 }
 
-// Returns the Error of gradcheck, or "no error".
+// Returns the message of gradcheck's Error, or "no error".
 std::string gradcheck_error(const Rule& rule) {
     return message_of([&] {
         gradcheck([&](const std::vector<Tensor64>& x) { return doubled(rule, x[0] * x[0]); },
@@ -47,7 +47,8 @@ std::string gradcheck_error(const Rule& rule) {
     });
 }
 
-// Returns the Error of a backward pass in which `rule` must add, since the newer product runs first.
+// Returns the error message of a backward pass. In this pass `rule` must add to a gradient, since the newer
+// product has written to it before.
 std::string error_when_adding(const Rule& rule, const std::function<void(const Tensor64&)>& after = {}) {
     return message_of([&] {
         const Tensor64 x = parameter({1.0, 2.0, 3.0});
@@ -141,7 +142,7 @@ TEST_CASE("CheckRules: writing to a saved array by a pointer kept from writable(
                  "changed through an old pointer from writable() or data()"));
     CHECK_FALSE(w.has_grad());
     const Tensor64 again = sum(constant(a) * w);
-    a.writable()[0] = 7;  // writable() is called again, so it copies
+    a.writable()[0] = 7;  // the array is shared, so writable() copies it first
     again.backward();
     CHECK(w.grad().to_vector() == std::vector<double>{100, 2, 3});
 }
@@ -172,7 +173,8 @@ TEST_CASE("CheckRules: it changes no gradient") {
     };
     const auto find = [](const Rule& rule) {
         const Tensor64 x = parameter(A::full({1000}, 0.1)), z = parameter(A::full({1000}, 0.3));
-        const Tensor64 set = parameter(A::full({1000}, 0.7));  // its gradient is set, x's is added
+        // backward() sets the gradient of `set`, and adds to the gradient of x.
+        const Tensor64 set = parameter(A::full({1000}, 0.7));
         sum(set * 2.0).backward();
         set.zero_grad();  // keeps the buffer of the gradient
         const Tensor64 twice = custom(
@@ -246,7 +248,7 @@ TEST_CASE("CheckRules: no operation changes its operands or ignores Write") {
             INFO(operation.name << ", seed " << seed);
             std::vector<Tensor64> xs;
             for (const auto& input : problem.inputs) xs.push_back(parameter(input.clone()));
-            for (int round = 0; round < 2; ++round)  // first sets, then adds
+            for (int round = 0; round < 2; ++round)  // round 0 sets the gradient, round 1 adds to it
                 CHECK_NOTHROW(sum(problem.f(xs)).backward());
         }
     }

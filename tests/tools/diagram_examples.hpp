@@ -1,4 +1,5 @@
-// Example diagrams for the tests, from one expression of scalars to a chain of sixty operations.
+// Returns example diagrams for the tests. The smallest has one expression of scalars, the largest a chain of
+// sixty operations.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ namespace tally::test {
 
 using Role = detail::Diagram::Role;
 
-// Builds diagrams by short calls. Every edge to a box with a gradient sends a gradient back.
+// Builds diagrams by short calls. If a box has a gradient, every edge to this box sends a gradient back.
 class Sketch {
 public:
     detail::Diagram diagram;
@@ -33,7 +34,7 @@ public:
         return add(
             {Role::data, std::move(name), std::move(shape), std::move(value), "", lane, false, false, {}});
     }
-    // The label of input k is parts[k], if there are that many.
+    // Adds an operation. If `parts` has a text for input k, it labels the edge from input k.
     int operation(std::string name, std::string shape, std::string value, std::string gradient,
                   std::vector<int> from, const std::vector<std::string>& parts = {}, int lane = 0) {
         detail::Diagram::Box box{Role::operation,
@@ -67,7 +68,7 @@ private:
     }
 };
 
-// Lesson 1: f = (a b + c)^2 at a = 2, b = -3, c = 10.
+// Returns the graph of lesson 1: f = (a b + c)^2 at a = 2, b = -3, c = 10.
 inline detail::Diagram one_number() {
     Sketch s;
     s.diagram.title = "f = (a*b + c)^2";
@@ -80,7 +81,7 @@ inline detail::Diagram one_number() {
     return s.diagram;
 }
 
-// Lesson 2: x is used twice, and both gradients are added. y = x^2 + 3x at x = 3.
+// Returns the graph of lesson 2: y = x^2 + 3x at x = 3. It uses x twice, and both gradients are added.
 inline detail::Diagram diamond() {
     Sketch s;
     s.diagram.title = "The diamond: two ways back to x, and their gradients add up";
@@ -119,7 +120,8 @@ inline void micro_batches_into(Sketch& s, int w, int first_lane) {
     }
 }
 
-// Lesson 7: three micro-batches of two rows, each divided by 3. w is drawn once and receives the sum.
+// Returns the graph of lesson 7: three micro-batches of two rows, each loss divided by 3. The box of w is
+// drawn once and shows the sum of the gradients.
 inline detail::Diagram micro_batches() {
     Sketch s;
     s.diagram.title = "Three micro-batches, one w: what comes back is added";

@@ -1,4 +1,5 @@
-// Tests of to_svg() and to_dot(): a golden copy, properties of all layouts, escaping, and errors.
+// Tests the pictures of to_svg() and to_dot(): golden copies, properties of every layout, escaped characters,
+// and errors.
 #include "tally/tools/diagram.hpp"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ using namespace tally::test;
 
 namespace {
 
-// TALLY_UPDATE_GOLDEN=1 writes the golden copies again. Review them before you commit.
+// To write new golden copies, set TALLY_UPDATE_GOLDEN=1. Review them before you commit.
 void compare_with_golden(const std::string& name, const std::string& text) {
     const std::string path = TALLY_SOURCE_DIR "/tests/golden/" + name;
     const char* update = std::getenv("TALLY_UPDATE_GOLDEN");
@@ -85,7 +86,7 @@ bool parallel(const Rectangle& a, const Rectangle& b) {
     return (a.top == a.bottom && b.top == b.bottom) || (a.left == a.right && b.left == b.right);
 }
 
-// Returns the first violated property of a layout, or an empty string.
+// Describes the first violated property of a layout. Returns an empty string if there is none.
 std::string layout_fault(const detail::Diagram& diagram) {
     const drawing::Layout layout = drawing::lay_out(diagram);
     const Rectangle page{0, 0, layout.width, layout.height};
@@ -146,7 +147,8 @@ constexpr unsigned random_diagrams = 500;
 constexpr unsigned random_diagrams = 100;  // with assertions, and under the sanitizers
 #endif
 
-// Returns a random graph, the same on every machine, with mostly recent operands, in one or several lanes.
+// Returns a random graph in one or several lanes. Most operands are recent, and the graph is the same on
+// every machine.
 detail::Diagram random_diagram(unsigned seed) {
     unsigned state = seed * 2654435761u + 12345u;
     const auto below = [&](int n) {
@@ -183,7 +185,7 @@ detail::Diagram random_diagram(unsigned seed) {
 
 }  // namespace
 
-// tests/lesson/printed_test.py compares the pictures of the lessons.
+// tests/lesson/printed_test.py compares the pictures of the lessons with their golden copies.
 TEST_CASE("to_svg, to_dot: a picture equals its golden copy byte by byte") {
     compare_with_golden("full_and_micro.svg", to_svg(full_and_micro()));
     compare_with_golden("full_and_micro.dot", to_dot(full_and_micro()));
@@ -198,7 +200,7 @@ TEST_CASE("to_svg: every picture is well-formed, readable, and the same on every
         CHECK(svg.find("<desc id=\"t-desc\">") != std::string::npos);
         CHECK(svg.find("prefers-color-scheme:dark") != std::string::npos);
         for (const std::string& size : all_matches(svg, "font-size:(\\d+)px")) CHECK(std::stoi(size) >= 18);
-        CHECK(all_matches(svg, "(\\d\\.\\d)[^<>]*/>").empty());  // drawn elements have no fractions
+        CHECK(all_matches(svg, "(\\d\\.\\d)[^<>]*/>").empty());  // drawn elements have only whole numbers
         for (const std::string& number : all_matches(svg, "<text x=\"([^\"]*)\"")) {
             CHECK(number.find_first_not_of("-0123456789") == std::string::npos);
         }
@@ -222,7 +224,7 @@ TEST_CASE("lay_out: text is inside its shape, and no wire crosses a box or overl
 TEST_CASE("lay_out: a parameter is drawn once, and each use sends a gradient back to it") {
     const std::string svg = to_svg(micro_batches());
     CHECK(all_matches(svg, "(parameter w \\(3\\): value)").size() == 1);
-    CHECK(all_matches(svg, "(class=\"t-operation\")").size() == 6 + 1);  // and one in the legend
+    CHECK(all_matches(svg, "(class=\"t-operation\")").size() == 6 + 1);  // one is in the legend
     const drawing::Layout layout = drawing::lay_out(micro_batches());
     const drawing::Shape& w = layout.shapes.front();
     std::vector<int> arrivals;

@@ -1,4 +1,4 @@
-// Tests that gradcheck() finds wrong gradients and names their place.
+// gradcheck() must find wrong gradients and give the element that is wrong.
 #include "tally/tools/gradcheck.hpp"
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 using A = Array<double>;
 using Inputs = std::vector<Tensor64>;
 
-// Returns the function x², whose gradient has a wrong factor at one element.
+// Returns the function x². Its gradient is multiplied by `factor` at element `at`.
 auto square_with_error(std::size_t at, double factor) {
     return [=](const Inputs& x) {
         return custom(
@@ -68,7 +68,7 @@ TEST_CASE("gradcheck: NaN does not pass") {
 }
 
 TEST_CASE("gradcheck: outputs have weights, so that errors that cancel in a plain sum are found") {
-    const auto swapped = [](const Inputs& x) {  // exchanges the gradients of neighbours
+    const auto swapped = [](const Inputs& x) {  // exchanges the gradients of two elements
         return custom(
             "swapped", [](const A& a) { return a.clone(); },
             [](GradInputs<A> to, const A& dy, const A&, const A&) {

@@ -1,5 +1,4 @@
-// Tests of Picture: pictures of recorded graphs, the same bytes every time, and files that are complete or
-// absent.
+// Tests of Picture. A recorded graph always gives the same bytes, and write() leaves a complete file or none.
 #include "tally/tools/graph_picture.hpp"
 
 #include <cstdio>
@@ -66,7 +65,8 @@ TEST_CASE("Picture: it shows names, operations, values, and gradients that have 
     Picture after;
     after.backward(y);
     CHECK(count(after.dot(), "6") >= 1);
-    CHECK(count(after.dot(), "6.0000 together") == 1);  // x is read twice, so one label is for both edges
+    // x is read twice, so one label shows the sum of both gradients.
+    CHECK(count(after.dot(), "6.0000 together") == 1);
     CHECK_THROWS_WITH(Picture(y), contains("through 'mul' a second time"));
 }
 
@@ -85,6 +85,6 @@ TEST_CASE("Picture::write: the extension chooses .svg or .dot, and a file that c
     std::ostringstream text;
     text << file.rdbuf();
     CHECK(text.str() == drawn.svg());
-    CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);  // no temporary file remains
+    CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);  // no temporary file is left
     std::filesystem::remove_all(folder);
 }

@@ -1,5 +1,5 @@
-// Tests of Profile: every nanosecond of a simulated clock and every saved byte is counted once, and the trace
-// is JSON.
+// Tests of Profile with a simulated clock. Every nanosecond and every saved byte is counted once, and the
+// trace is valid JSON.
 #include "tally/tools/profile.hpp"
 
 #include <algorithm>
@@ -26,13 +26,13 @@ using namespace tally::test;
 
 namespace {
 
-std::uint64_t now = 0;  // nanoseconds, of the simulated clock
+std::uint64_t now = 0;  // the time of the simulated clock in nanoseconds
 std::uint64_t simulated_clock() { return now; }
 std::uint64_t clock_with_steps() { return now += 7; }
 
 Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)); }
 
-// An operation with a given duration of its forward and backward function.
+// Returns an operation whose forward and backward functions take the given numbers of nanoseconds.
 Tensor timed_operation(const std::string& name, std::uint64_t forward, std::uint64_t backward, Tensor x) {
     return custom(
         name,
@@ -61,7 +61,7 @@ TEST_CASE("Profile: calls are counted, and durations of operations and backward 
     Profile profile(Device::cpu, simulated_clock);
     for (int i = 0; i < 3; ++i) {
         Tensor y = timed_operation("slow", 100, 1000, timed_operation("fast", 2, 3, w));
-        now += 50;  // counts for the next event
+        now += 50;  // counts as time of the next event
         y = sum(std::move(y));
         now += 70;
         profile.mark("load");
@@ -99,7 +99,7 @@ TEST_CASE("Profile: operations and backward passes inside a backward function ha
         },
         w);
     y.backward(w.value());
-    CHECK(row(profile, "outer").backward == 54000);  // time before an operation counts for the operation
+    CHECK(row(profile, "outer").backward == 54000);  // the nanosecond before 'inner' counts for 'inner'
     CHECK(row(profile, "inner").forward == 21);
     CHECK(row(profile, "inner").backward == 300);
     CHECK(profile.between() == 0);
@@ -199,7 +199,7 @@ TEST_CASE("Profile: the profile's own time counts for nothing") {
     int readings = 0;
     const auto clock_with_own_time = [&] {
         return now += ++readings % 2 == 0 ? 5 : 1000;
-    };  // each second reading belongs to the profile
+    };  // the time between the two readings is spent by Profile itself
     Profile profile(Device::cpu, clock_with_own_time);
     tanh(w);
     tanh(w);
@@ -242,7 +242,7 @@ TEST_CASE("Profile: the number of trace events is limited, and rows continue to 
     const Profile profile(Device::cpu, [&] { return now += ++readings % 2 == 0 ? 5 : 1000; });
     for (std::size_t i = 0; i < Profile::most_events + 3; ++i) x + x;
     CHECK(profile.left_out() == 3);
-    CHECK(row(profile, "add").forward == 5 * (Profile::most_events + 3));  // no time of the profile itself
+    CHECK(row(profile, "add").forward == 5 * (Profile::most_events + 3));  // without Profile's own time
     CHECK(row(profile, "add").calls == Profile::most_events + 3);
 }
 

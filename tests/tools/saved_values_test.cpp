@@ -1,4 +1,4 @@
-// Tests of SavedValues: its bytes are those that the memory report counts as saved.
+// Tests of SavedValues. Its bytes must equal the bytes that the memory report counts as saved.
 #include "tally/tools/saved_values.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::fu
 
 std::size_t saved() { return in_use(MemoryClass::saved); }
 
-// Compares at each event of forward and backward passes.
+// At each event of a forward or backward pass, compares SavedValues with the memory report.
 struct Compare : Observer {
     Compare(const SavedValues& all, std::size_t at_first) : kept(all), before(at_first) {}
     void on_forward(const ForwardEvent&) override { compare(); }
@@ -40,7 +40,7 @@ TEST_CASE("SavedValues: its bytes are the growth of saved memory at every step o
     CAPTURE(seed);
     Random random(seed);
     RandomGraph graph(random, random.whole(1, 9));
-    if (random.coin()) graph.grow(random.whole(1, 10));  // some values are saved before the list begins
+    if (random.coin()) graph.grow(random.whole(1, 10));  // saves values before `kept` exists
     const std::size_t before = saved();
     const SavedValues kept;
     Compare compare(kept, before);
@@ -50,7 +50,7 @@ TEST_CASE("SavedValues: its bytes are the growth of saved memory at every step o
     const Tensor loss = graph.loss();
     graph.drop_results();
     CHECK(kept.bytes() == saved() - before);
-    if (before == 0) {  // else earlier values are freed, too
+    if (before == 0) {  // otherwise the pass also frees values that were saved before
         loss.backward();
         CHECK(saved() == 0);
         CHECK(kept.bytes() == 0);
@@ -145,8 +145,8 @@ TEST_CASE("SavedValues: snapshots of Revolve belong to no operation and are not 
     const SavedValues kept;
     const Tensor y = chain(x);
     REQUIRE(chain.count().snapshots == 3);
-    CHECK(kept.bytes() == 512);                         // saved by the last step
-    CHECK(saved() - before == kept.bytes() + 3 * 512);  // including x, which the first step reads
+    CHECK(kept.bytes() == 512);                         // bytes saved by the last step
+    CHECK(saved() - before == kept.bytes() + 3 * 512);  // one snapshot is x, the first step's input
 }
 
 TEST_CASE("SavedValues: saved scalars are listed and count 0 bytes") {

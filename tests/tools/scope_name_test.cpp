@@ -1,4 +1,4 @@
-// Tests of ScopeName::place() and layer_type_name().
+// Tests ScopeName::place() and layer_type_name().
 #include "tally/tools/scope_name.hpp"
 
 #include <string>

@@ -1,4 +1,4 @@
-// Tests of Timeline: it shows the memory report at each event, and the peak.
+// Tests of Timeline. At each event it records the bytes of the memory report, and it finds the peak.
 #include "tally/tools/timeline.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 
 Tensor weights(const Shape& shape = {8, 16}) { return parameter(Array<float>::full(shape, 0.5f)); }
 
-// Records the memory report at each event, to compare it with the timeline.
+// Records the memory report at each event. The tests compare it with the timeline.
 struct Reports : Observer {
     void on_forward(const ForwardEvent&) override { note(true); }
     void after_backward(const Node&) override { note(false); }
@@ -36,7 +36,7 @@ struct Reports : Observer {
     std::vector<bool> forward;
 };
 
-// An operation that allocates `bytes` bytes temporarily while it computes.
+// Returns an operation that allocates a buffer of `bytes` bytes while it computes.
 Tensor allocating(const std::string& name, std::int64_t bytes, Tensor x) {
     return custom(
         name,
@@ -107,7 +107,7 @@ TEST_CASE("Timeline: a peak within an operation is found if the memory report ha
                    contains(" within event 1, computing 'allocating' in timeline_test.cpp:"));
         CHECK_THAT(timeline.strip(), contains("peak " + detail::to_text(peak) + "\n"));
     } else {
-        CHECK(peak.bytes == before + 1024);  // the copy and its tanh
+        CHECK(peak.bytes == before + 1024);  // the copy and its tanh are in use
         CHECK(peak.op == "tanh");
         CHECK_THAT(detail::to_text(peak), contains(" at event 2, computing 'tanh'"));
     }
@@ -131,7 +131,7 @@ TEST_CASE("Timeline: a long timeline keeps the highest samples") {
     CHECK(top->event == half + 2);
     CHECK(top->in_use == timeline.peak().bytes);
     CHECK(timeline.peak().op == "add");
-    for (std::size_t i = 0; i < samples.size(); ++i) {  // each sample represents the same number of events
+    for (std::size_t i = 0; i < samples.size(); ++i) {  // a sample represents four events
         CHECK(samples[i].event > 4 * i);
         CHECK(samples[i].event <= 4 * (i + 1));
     }
@@ -153,7 +153,7 @@ TEST_CASE("highest: each stretch of samples is represented by its highest sample
     const auto count = static_cast<std::size_t>(random.whole(1, 100));
     const std::vector<Timeline::Sample> shown = detail::highest(samples, count);
     REQUIRE(shown.size() == std::min(count, samples.size()));
-    std::size_t next = 0;  // each sample belongs to one stretch, and none is higher than the shown sample
+    std::size_t next = 0;  // no sample of a stretch is higher than the sample that is shown for this stretch
     for (std::size_t i = 0; i < shown.size(); ++i) {
         const std::size_t end = samples.size() * (i + 1) / shown.size();
         for (; next < end; ++next) CHECK(samples[next].in_use <= shown[i].in_use);
@@ -227,7 +227,7 @@ TEST_CASE("Timeline::svg: the classes are stacked to scale, and the picture is w
         std::vector<std::pair<int, int>> corners;
         char comma = 0;
         for (int x = 0, y = 0; points >> x >> comma >> y;) corners.emplace_back(x, y);
-        REQUIRE(corners.size() % 4 == 0);  // two corners above and two below for each stretch of one height
+        REQUIRE(corners.size() % 4 == 0);  // the outline of a stretch has two upper and two lower corners
         std::size_t stretch = 0;
         for (std::size_t i = 0; i < below.size(); ++i) {
             const auto y = [&](std::size_t bytes) {
@@ -247,7 +247,7 @@ TEST_CASE("Timeline::svg: the classes are stacked to scale, and the picture is w
         last = it->position();
     }
     CHECK(areas == memory::detail::memory_classes);
-    CHECK(svg.find("class=\"t-peak\"") > static_cast<std::size_t>(last));  // drawn above the areas
+    CHECK(svg.find("class=\"t-peak\"") > static_cast<std::size_t>(last));  // the peak is drawn over the areas
     const Folder folder;
     timeline.write(folder / "live.svg", "Bytes <live> & more");
     CHECK(folder.files() == 1);

@@ -1,4 +1,4 @@
-// xml_fault() tests that a picture is well-formed XML.
+// xml_fault() checks that a picture is well-formed XML.
 #pragma once
 
 #include <regex>
@@ -7,7 +7,8 @@
 
 namespace tally::test {
 
-// Returns the first fault, or "" if tags nest and close, attributes are quoted, and every & begins an entity.
+// Describes the first fault. Returns "" if all tags nest and close, attributes are quoted, and every & begins
+// an entity.
 inline std::string xml_fault(const std::string& xml) {
     static const std::regex tag("<(/?)([a-zA-Z]+)((?: [a-zA-Z:-]+=\"[^\"<]*\")*)(/?)>");
     static const std::regex stray("&(?!(amp|lt|gt|quot);)");
