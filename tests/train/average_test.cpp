@@ -1,4 +1,5 @@
-// Tests of MovingAverage: the weights of updates, the exchange with the model, saving, and errors.
+// Tests of MovingAverage. Updates have the documented weights, swap() exchanges the averages with the model's
+// values, and loading continues with the same bits.
 #include "tally/train/average.hpp"
 
 #include <cmath>

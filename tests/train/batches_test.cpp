@@ -54,7 +54,7 @@ TEST_CASE("split: the parts visit every item of an epoch once, for every order a
                     for (const std::int64_t item : numbers(few)) visited.push_back(item);
                 }
             }
-            CHECK(visited == numbers(epoch));  // parts keep the order
+            CHECK(visited == numbers(epoch));  // the parts have the order of the epoch
             std::sort(visited.begin(), visited.end());
             CHECK(visited == first(count));
         }

@@ -57,7 +57,8 @@ struct Towers {
         return all;
     }
 
-    // Sums the InfoNCE losses of the first view against each other view, or against a single view itself.
+    // Sums the InfoNCE losses of the first view against every other view. A single view is compared with
+    // itself.
     Loss<Array<double>> loss(const detail::Representations<double>& r) const {
         auto first = info_nce(r[0] * scale, r.back(), 0.5);
         for (std::size_t view = 1; view + 1 < r.size(); ++view) {
@@ -96,7 +97,7 @@ double relative(const std::vector<double>& a, const std::vector<double>& b) {
 TEST_CASE("Law: cached gradients equal the gradient of the loss over all items") {
     const std::uint64_t seed = GENERATE(range(1u, 201u));
     Random random(seed);
-    const bool large = seed % 8 == 0;  // uses BLAS products, whose rounding depends on the size
+    const bool large = seed % 8 == 0;  // uses BLAS products, whose bits depend on the size
     const std::int64_t items = large ? random.whole(40, 90) : random.whole(1, 12);
     const int views = static_cast<int>(random.whole(1, 3));
     Towers towers(random, seed, items, large ? 48 : 5, views);
@@ -183,10 +184,11 @@ TEST_CASE("add_cached: side effects of encoders happen once, and an encoder may 
     const Array<double> x = random.array<double>({8, 3}), keys = random.array<double>({8, 5});
     const auto statistics = [&](bool cached) {
         Sequential<double> model{Linear<double>(3, 5, {1, 0}), BatchNorm<double>(5), Dropout<double>(0.5, 3)};
-        Sgd<double> sgd(model.parameters(), {.learning_rate = 0});  // the losses differ, the weights do not
+        Sgd<double> sgd(model.parameters(), {.learning_rate = 0});  // a learning rate of 0 keeps the weights
         Window<double> window(sgd);
         const auto parts = split(Items::in_order(8), 3);
-        for (int update = 0; update < 2; ++update) {  // a remaining side effect would show
+        // The second update reveals side effects that the first has left.
+        for (int update = 0; update < 2; ++update) {
             if (cached) {
                 add_cached<double>(
                     window, parts,
@@ -283,7 +285,7 @@ TEST_CASE("add_cached: only one part at a time is saved, and MicroBatchSize may 
     const std::size_t logits = static_cast<std::size_t>(items * items) * sizeof(double);
     const std::size_t whole = saved(items), parts = saved(4);
     CHECK(whole > 2 * logits);
-    CHECK(parts < 2 * logits);  // the loss's own saved values remain
+    CHECK(parts < 2 * logits);  // only the values that the loss itself saves are left
 
     MicroBatchSize size(items);
     const auto done = size.update(window, items, [&](std::int64_t most) {

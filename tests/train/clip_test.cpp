@@ -1,4 +1,4 @@
-// Tests of clip_grad_norm() and clip_grad_value(): norms, gradients that are not finite, copies, and errors.
+// Tests of clip_grad_norm() and clip_grad_value(), also for shared, missing and non-finite gradients.
 #include "tally/train/clip.hpp"
 
 #include <cmath>
@@ -54,7 +54,7 @@ TEST_CASE("clip_grad_norm: a copy of a gradient keeps its values") {
     CHECK(copy.to_vector() == std::vector<double>{3, 4});
     CHECK(w[0].grad().to_vector() != copy.to_vector());
     const auto gradients = [] { return memory::report().in_use_by[static_cast<int>(MemoryClass::gradient)]; };
-    CHECK(gradients() == 3 * 64);  // the buffers of both parameters, and the copy
+    CHECK(gradients() == 3 * 64);  // the gradients of both parameters, and the copy
     clip_grad_value(w, 0.1);
     CHECK(copy.to_vector() == std::vector<double>{3, 4});
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Checks programs that must not compile, such as a mean added to a window, and the compiler's messages.
+# Compiles wrong programs, such as one that adds a mean to a window. The compiler must reject each of them.
 #
 #     does_not_compile.py COMPILER INCLUDE_PATH
 import subprocess

@@ -55,14 +55,14 @@ TEST_CASE("Dropout: two layers of one model draw different masks without an expl
     Sequential<float> model(Dropout<float>(0.5), Dropout<float>(0.5), Dropout<float>(0.5));
     const std::vector<A> masks = drawn(model);
     CHECK(all_differ(masks));
-    CHECK(same_bits(masks[0], mask_of(0)));  // as a layer outside a model draws
+    CHECK(same_bits(masks[0], mask_of(0)));  // the first mask is that of a layer outside a model
     ForwardPass pass{true, 3};
     std::size_t twos = 0;
     Sequential<float> pair(Dropout<float>(0.5), Dropout<float>(0.5));
     const A both = pair(constant(ones()), pass).value();
     for (const float x : both.span()) twos += x == 4;
     CHECK(twos > 0);
-    CHECK(twos < 60);  // a quarter of 120 and not half
+    CHECK(twos < 60);  // about a quarter of 120 elements, not half
 }
 
 TEST_CASE("invariant 11: masks are a function of the model and not of modules made or listed before") {
@@ -120,7 +120,7 @@ TEST_CASE("Dropout: layers without a common model that would draw the same mask 
     Dropout<float> alone, other;
     ForwardPass pass{true, 3};
     CHECK(same_bits(alone(x, pass).value(), mask_of(0)));
-    CHECK(same_bits(alone(x, pass).value(), mask_of(0)));  // a second call of the layer: the same mask
+    CHECK(same_bits(alone(x, pass).value(), mask_of(0)));  // a second call of the layer has the same mask
     CHECK_THROWS_WITH(other(x, pass), message);
     CHECK_NOTHROW(other(x));
     ForwardPass next{true, 4};
@@ -128,7 +128,7 @@ TEST_CASE("Dropout: layers without a common model that would draw the same mask 
     ForwardPass temporary{true, 3};
     CHECK_NOTHROW(Dropout<float>(0.5)(x, temporary));
     CHECK_THROWS_WITH(Dropout<float>(0.5)(x, temporary), message);
-    temporary.first_item += 4;  // other items, so other masks
+    temporary.first_item += 4;  // other items have other masks
     CHECK_NOTHROW(Dropout<float>(0.5)(x, temporary));
     Sequential<float> encoder(Dropout<float>(0.5)), decoder(Dropout<float>(0.5));
     ForwardPass both{true, 3};

@@ -1,5 +1,5 @@
-// Tests of equal bits: for every split, number of threads and checkpointing, the gradients and weights have
-// the bits of the whole batch. The last tests show the exceptions and their remedies.
+// Tests of equal bits. Gradients and weights have the bits of the whole batch for every split, every number
+// of threads and every use of checkpoints. The last tests show the exceptions and their remedies.
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -49,11 +49,11 @@ std::unique_ptr<Optimizer<S>> optimizer(std::int64_t which, std::vector<Var<Arra
     }
 }
 
-// A way of executing the same training.
+// Describes how a training is run. Every way must yield the same bits.
 struct Way {
-    std::vector<std::vector<std::int64_t>> cuts;  // of each update
+    std::vector<std::vector<std::int64_t>> cuts;  // sizes of the parts of each update
     int threads = 1;
-    std::size_t segments = 0;  // 0: no checkpoints
+    std::size_t segments = 0;  // 0 means no checkpoints
 };
 
 template <class S> struct Trained {
@@ -116,7 +116,7 @@ struct Operations : Observer {
     void on_forward(const ForwardEvent& operation) override { names.insert(operation.op); }
 };
 
-// Counts the cases in which each layer, way of use (law_nets.cpp) or operation occurred.
+// Counts the cases in which a layer, an operation, or a way of using a parameter (law_nets.cpp) occurred.
 struct Seen {
     std::map<std::string, int> kinds, operations;
 };
@@ -236,7 +236,7 @@ TEST_CASE("one_training: the weights have the recorded bits") {
 
 namespace {
 
-// Returns the gradients of the sum of f over all rows with respect to w, computed in parts of `part` rows.
+// Sums f over all rows, in parts of `part` rows. Returns the gradients of the sum with respect to w.
 template <class F> std::vector<Array<float>> summed(std::int64_t part, std::vector<Array<float>> at, F f) {
     Random random(5);
     const Array<float> x = random.array<float>({48, 5}), dy = random.array<float>({48, 5});
@@ -266,7 +266,7 @@ TEST_CASE("Law where it ends: several operations read one parameter") {
     CHECK(parts_that_differ({at}, [](const Tensor& x, const auto& w) { return x * w[0] + w[0]; }) > 0);
     const auto repaired = [](const Tensor& x, const auto& w) { return x * w[0] + w[1]; };
     CHECK(parts_that_differ({at, at}, repaired) == 0);
-    // The sum of both gradients is the gradient of one parameter, within rounding.
+    // Within rounding, the sum of both gradients is the gradient of a parameter that is used twice.
     const auto separate = summed(4, {at, at}, repaired);
     const auto together = summed(48, {at}, [](const Tensor& x, const auto& w) { return x * w[0] + w[0]; });
     for (std::size_t i = 0; i < 5; ++i)

@@ -1,4 +1,4 @@
-// Tests of add_with_exact_batch_norm(): every split has the full batch's gradient and running statistics.
+// Tests of add_with_exact_batch_norm(). Every split gives the full batch's gradient and running statistics.
 #include "tally/train/exact_batch_norm.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tally::test {
 namespace {
 
-// A network of random layers, among them one batch norm at any place, and its data.
+// A network of random layers and its data. One of the layers is a batch norm.
 struct Drawn {
     Drawn(Random& random, std::uint64_t seed) : images(random.coin()), items(random.whole(2, 9)) {
         const std::int64_t channels = random.whole(1, 3), wide = random.whole(2, 4), classes = 3;
@@ -62,7 +62,7 @@ struct Drawn {
     Sequential<double> model;
 };
 
-// The gradients of all parameters, in order, and the running statistics.
+// Holds the gradients of all parameters, in order, and the running statistics.
 struct Numbers {
     std::vector<double> gradients, buffers;
 };

@@ -190,13 +190,14 @@ TEST_CASE("Law: with exact sums neither order nor distribution of micro-batches 
 
 namespace {
 
-// Compares the gradient of x·w, the sum of x[k, i] dy[k] for w[i], with (2.3) of docs/mathematics.md.
+// Computes the gradient of x·w, which is the sum of x[k, i] dy[k] for w[i]. The error must be within the
+// bound (2.3) of docs/mathematics.md.
 template <class S> void check_bound(std::uint64_t seed) {
     Random random(seed);
     const std::int64_t items = random.whole(1, 60), width = random.whole(1, 9);
     Array<S> x = random.array<S>({items, width});
     S* const numbers = x.writable();
-    for (std::size_t i = 0; i < x.size(); ++i)  // of many magnitudes
+    for (std::size_t i = 0; i < x.size(); ++i)  // makes numbers of many magnitudes
         numbers[i] = std::ldexp(numbers[i], static_cast<int>(random.whole(-20, 10)));
     const Array<S> dy = random.array<S>({items, 1});
     std::vector<long double> truth(static_cast<std::size_t>(width)), size(truth);
@@ -259,7 +260,7 @@ TEST_CASE("Sum::exact: gradients that are too small for a running sum count") {
         Window window(sgd, {.reduction = Reduction::sum, .sum = how});
         window.add(term(w, 0x1p24f));
         window.add(term(w, 1));
-        CHECK(w.grad().item() == (how == Sum::exact ? 1 : 0x1p24f));  // exact: of this micro-batch
+        CHECK(w.grad().item() == (how == Sum::exact ? 1 : 0x1p24f));  // exact: only this micro-batch
         window.add(term(w, 1));
         window.add(term(w, -0x1p24f));
         CHECK(window.finish().stepped);
@@ -299,7 +300,7 @@ TEST_CASE("Sum::exact: infinities of several micro-batches add up as in a runnin
         window.discard();
     }
     CHECK(w.item() == 1);
-    // Partial sums overflow, but the total is finite: a running sum would be infinite.
+    // Partial sums overflow, but the total is finite. A running sum would be infinite.
     Window window(sgd, {.reduction = Reduction::sum, .sum = Sum::exact});
     const float most = std::numeric_limits<float>::max();
     for (const float x : {most, most, -most, -most, 0.5f}) window.add(term(w, x));
@@ -314,7 +315,7 @@ TEST_CASE("Sum::exact: totals, incomplete windows, regularizers and parameters w
     window.add(term(w, 8));
     window.add(term(w, 4));
     window.add_regularizer(sum(w) * 10);
-    CHECK(window.flush().count == 2);  // 12 / 4 * 4 / 2 + 10
+    CHECK(window.flush().count == 2);  // the gradient is 12 / 4 * 4 / 2 + 10 = 16
     CHECK(gradient_of(w) == 16);
     CHECK(other.item() == 1);
     CHECK_FALSE(other.has_grad());
@@ -391,7 +392,7 @@ TEST_CASE("Window::load: invalid digits of an exact sum throw an Error and chang
     const Tensor w = one_weight();
     Sgd<float> sgd({w}, {.learning_rate = 0.1});
     Window window(sgd, {.sum = Sum::exact});
-    window.add(term(w, 5));  // one digit
+    window.add(term(w, 5));  // this sum needs one digit
     TrainingState saved;
     window.save(saved, "w");
     const auto loaded_with = [&](const std::string& name, std::optional<TrainingState::Entry> entry) {

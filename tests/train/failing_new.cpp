@@ -8,7 +8,7 @@
 
 namespace {
 
-// Thread-local, so that allocations of the kernels' threads do not count.
+// The counter is thread-local, so that allocations in the kernels' threads do not count.
 thread_local std::uint64_t until = 0;  // 0: no allocation fails
 thread_local bool for_ever = false, hit = false;
 

@@ -1,4 +1,4 @@
-// FailingNew makes the n-th allocation of this program fail, either only that allocation or all from it on.
+// FailingNew makes the n-th allocation of this program fail, or this and all later allocations.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@
 namespace tally::test {
 
 enum class Scarce {
-    once,          // only the n-th host allocation, by operator new or posix_memalign
-    from_then_on,  // the n-th and every later host allocation
-    ledger,        // the n-th allocation of the memory accounting, also if a cached buffer could serve it
+    once,          // only the n-th host allocation, made by operator new or posix_memalign, fails
+    from_then_on,  // the n-th and all later host allocations fail
+    // The n-th allocation of the memory accounting fails, even if a cached buffer could serve it.
+    ledger,
 };
 
-// Makes allocations fail for its lifetime, counted from start(). Under AddressSanitizer, which replaces
-// operator new, only allocations of the memory accounting fail.
+// While an object exists, allocations fail. They are counted from the call of start(). AddressSanitizer
+// replaces operator new, so under it only allocations of the memory accounting fail.
 class FailingNew {
 public:
     FailingNew(Scarce kind, std::uint64_t n) : kind_(kind), n_(n) {}
@@ -24,7 +25,7 @@ public:
     FailingNew& operator=(const FailingNew&) = delete;
     ~FailingNew() { stop(); }
 
-    // Empties the memory cache, so that every later allocation can fail, and starts to count.
+    // Empties the memory cache, so that every later allocation can fail, and begins to count allocations.
     void start();
     void stop();
     bool failed() const { return failed_; }

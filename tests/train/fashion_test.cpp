@@ -1,4 +1,5 @@
-// Tests of load_fashion() and generated_fashion(): the four files, invalid files, and the generated data.
+// Tests of load_fashion() and generated_fashion(). Files that do not match throw an Error, and generated
+// pictures depend only on the seed and their number.
 #include "course/data/fashion.hpp"
 
 #include <zlib.h>
@@ -50,7 +51,7 @@ template <class S> Pictures<S> part(const Pictures<S>& pictures, std::int64_t fr
     return {pictures.images.slice_rows(from, to), pictures.labels.slice_rows(from, to)};
 }
 
-// A classifier by the class whose mean picture is closest.
+// Classifies a picture by the class whose mean picture is closest.
 class NearestMean {
 public:
     explicit NearestMean(const Pictures<double>& pictures) {
@@ -166,7 +167,8 @@ TEST_CASE("generated_fashion: the origin says that the pictures are generated") 
     CHECK(fashion.train.images.shape() == Shape{3000, 784});
     std::array<int, 10> counts{};
     for (const std::int32_t label : fashion.train.labels.span()) ++counts.at(static_cast<std::size_t>(label));
-    for (const int count : counts) CHECK(std::abs(count - 300) < 5 * 16.5);  // five standard deviations
+    // Allows five standard deviations.
+    for (const int count : counts) CHECK(std::abs(count - 300) < 5 * 16.5);
     std::set<double> levels;
     for (const double pixel : fashion.train.images.span()) levels.insert(pixel);
     CHECK(levels.size() == 256);
@@ -183,15 +185,15 @@ TEST_CASE("generated_pictures: every compiler yields the same bits") {
     std::vector<Bytef> levels;
     for (const double pixel : pictures.images.span())
         levels.push_back(static_cast<Bytef>(std::lround(pixel * 255)));
-    // Recorded with g++ 12 and clang 14, with and without optimisation. A change of the generator must update
-    // this number.
+    // This checksum was recorded with g++ 12 and clang 14, with and without optimisation. Update the checksum
+    // if you change the generator.
     CHECK(crc32(0, levels.data(), static_cast<uInt>(levels.size())) == 0x0d614d62);
 }
 
 TEST_CASE("generated_fashion: classes can be distinguished, and similar classes are confused") {
     const Fashion<double> fashion = generated_fashion<double>(4, 3000, 1000);
     const NearestMean nearest(fashion.train);
-    const std::set<std::size_t> tops{0, 2, 3, 4, 6};  // t-shirt, pullover, dress, coat, shirt
+    const std::set<std::size_t> tops{0, 2, 3, 4, 6};  // t-shirt, pullover, dress, coat and shirt
     int right = 0, among_tops = 0, elsewhere = 0;
     for (std::size_t i = 0; i < 1000; ++i) {
         const auto shown = static_cast<std::size_t>(fashion.test.labels.span()[i]);

@@ -1,5 +1,5 @@
-// Tests in which each allocation of a window fails: accounting stays correct, no update is partly done, and
-// the next window is right.
+// Tests in which each allocation of a window fails. The memory account stays correct, no update is partly
+// done, and the next window is right.
 #include <functional>
 #include <limits>
 #include <memory>
@@ -33,7 +33,7 @@ template <class S> struct Training {
           x(Random(1).array<S>(has_images() ? Shape{7, 2, 5, 5} : Shape{7, 25})),
           labels(Random(2).integers({7}, 0, 2)) {
         if (kind == Kind::checkpointed) model.checkpoint({.segments = 3});
-        if (kind == Kind::drop_micro)  // the second of three micro-batches
+        if (kind == Kind::drop_micro)  // the second of three micro-batches contains NaN
             x.writable()[3 * 25] = std::numeric_limits<S>::quiet_NaN();
     }
     bool has_images() const { return kind == Kind::images || kind == Kind::checkpointed; }
@@ -121,7 +121,7 @@ template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool sh
         Training<S> failing(kind), undisturbed(kind);
         for (Training<S>* each : {&failing, &undisturbed})
             for (int i = 0; i < windows; ++i) each->run();
-        TrainingState others, of_undisturbed;  // share the arrays, so that the next write must copy
+        TrainingState others, of_undisturbed;  // if these states share the arrays, the next write must copy
         if (shared) {
             failing.average.save(others, "average");
             failing.adam.save(others, "adam");
@@ -148,14 +148,15 @@ template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool sh
         CHECK((failing.numbers() == before));
         CHECK(Node::live_count() == nodes);
         const memory::Report after = memory::report();
-        const std::size_t more = failing.gradient_bytes() - gradients;  // new gradient buffers remain, unused
+        // The failed window leaves new gradient buffers.
+        const std::size_t more = failing.gradient_bytes() - gradients;
         CHECK(after.in_use_by[std::size_t(MemoryClass::gradient)] ==
               report.in_use_by[std::size_t(MemoryClass::gradient)] + more);
         CHECK(after.in_use_by[std::size_t(MemoryClass::saved)] ==
               report.in_use_by[std::size_t(MemoryClass::saved)]);
         CHECK(after.in_use_by[std::size_t(MemoryClass::parameter)] ==
               report.in_use_by[std::size_t(MemoryClass::parameter)]);
-        if (!shared)  // else some shared arrays have been copied already
+        if (!shared)  // otherwise, arrays may have been copied before the failure
             CHECK(after.in_use == report.in_use + more);
 
         failing.run();

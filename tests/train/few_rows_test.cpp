@@ -1,5 +1,5 @@
-// Tests of micro-batches with few rows, for which a window caches transposed weights and defers weight
-// gradients: bits are as without a window, and all memory is freed.
+// For micro-batches with few rows, a window caches transposed weights and defers weight gradients. The bits
+// are the same as without a window, and all memory is freed.
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -53,10 +53,10 @@ struct Net {
         for (const Tensor& p : other.parameters) parameters.push_back(parameter(p.value().clone()));
     }
     std::int64_t rows() const { return x.shape()[0]; }
-    std::size_t transposed_bytes() const {  // of the weight through which a gradient flows
+    std::size_t transposed_bytes() const {  // bytes of the transposed weight
         return parameters[2].value().storage()->bytes * 2;
     }
-    std::size_t deferred_bytes() const {  // of 16 rows of both factors of each large gradient
+    std::size_t deferred_bytes() const {  // bytes of 16 rows of both factors of each large gradient
         std::size_t bytes = 0;
         for (const Tensor& p : parameters)
             if (p.value().size() >= 1 << 12)
@@ -96,7 +96,8 @@ std::vector<std::int64_t> cuts(Random& r, std::int64_t rows) {
     return at;
 }
 
-// Returns the gradient like grad(), but without marking it as escaped, so that later rows are still deferred.
+// Returns the same gradient as grad(), but does not mark the gradient as visible to the user. Later rows are
+// then still deferred.
 const Array<float>& gradient_without_escape(const Tensor& parameter) {
     REQUIRE(parameter.has_grad());
     return parameter.node()->gradient;
@@ -122,7 +123,7 @@ void add_rows(Window<float>& window, const Net& net, std::int64_t count) {
     for (std::int64_t row = 0; row < count; ++row) window.add(net.loss(row, row + 1));
 }
 
-void add_pairs(Window<float>& window, const Net& net) {  // as many as are needed before transposes are cached
+void add_pairs(Window<float>& window, const Net& net) {  // after these pairs of rows, transposes are cached
     for (std::int64_t row = 0; row < 8; row += 2) window.add(net.loss(row, row + 2));
 }
 
@@ -192,7 +193,7 @@ TEST_CASE("Window: deferred rows and cached transposes are accounted for and fre
         const void* const place = net.parameters[2].value().data();
         finishes ? void(window.finish()) : window.discard();
         CHECK(memory::in_use() == without);
-        CHECK(net.parameters[2].value().data() == place);  // updated in place
+        CHECK(net.parameters[2].value().data() == place);  // the weight was updated in place
     }
     CHECK(memory::in_use() < without);
 }
@@ -344,7 +345,7 @@ TEST_CASE("grad: deferred rows of a window do not mix with the returned gradient
     window.discard();
 }
 
-// Returns a loss of one weight that two layers read, so that rows of the second layer could be deferred.
+// Returns a loss in which two layers read one weight, so that a window might defer rows of the second layer.
 Loss<Array<float>> twice_through(const Tensor& x, const Tensor& w) { return Loss(linear(linear(x, w), w)); }
 
 TEST_CASE("Window: rows of a weight that is a result and that two layers read are added at once") {
@@ -418,7 +419,7 @@ TEST_CASE("Window: if memory for deferred rows cannot be allocated, the bits are
         if (not_reached) break;
         continued += failed ? 0 : 1;
     }
-    CHECK(continued >= 6);  // two factors of two gradients, and two transposed weights
+    CHECK(continued >= 6);  // allocations of two factors of two gradients, and of two transposed weights
 }
 
 TEST_CASE("Window: windows of several threads each cache their own transposed weights") {

@@ -13,7 +13,8 @@ namespace tally::test {
 
 enum class Fault { none, once, from_then_on, kill };
 
-// Makes file system calls fail for its lifetime. Calls count from 1; calls() returns their names.
+// Makes file system calls fail while the object exists. The first call is number 1. calls() returns the names
+// of all calls so far.
 class FileFault {
 public:
     FileFault(Fault kind, std::int64_t at, int reason = EIO) {

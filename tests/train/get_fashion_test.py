@@ -49,7 +49,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        if name in self.server.cut:  # sends one half, and waits for the end of the test
+        if name in self.server.cut:  # sends half of the file, then waits until the test ends
             self.wfile.write(content[:len(content) // 2])
             self.wfile.flush()
             self.server.stalled.set()
@@ -141,7 +141,7 @@ class GetFashion(unittest.TestCase):
             running = subprocess.Popen(self.command(self.target), env=self.environment, stdin=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL, start_new_session=True)
             self.assertTrue(self.server.stalled.wait(60))
-            os.killpg(running.pid, sent)  # as a terminal would
+            os.killpg(running.pid, sent)  # sends the signal as a terminal would
             self.assertNotEqual(running.wait(60), 0)
             self.assertEqual(self.present(), {})
 

@@ -1,4 +1,4 @@
-// Tests of Idx::load(): plain and gzip files of all shapes, and all ways in which a file can be invalid.
+// Tests of Idx::load() with plain and gzip files of all shapes, and with every kind of invalid file.
 #include "tally/io/idx.hpp"
 
 #include <filesystem>
@@ -89,7 +89,7 @@ TEST_CASE("parse_idx: extents beyond the file's end throw an Error and allocate 
                contains("byte 4: [shape] an axis is too long: (4294967295)"));
     CHECK_THAT(complaint(idx_header({1u << 30, 1u << 30, 1u << 30})),
                contains("byte 4: [shape] too many elements"));
-    // 2^58 bytes: an allocation of this size would throw bad_alloc instead of an Error.
+    // The size is 2^58 bytes. An allocation of this size would throw bad_alloc instead of an Error.
     const std::string much = idx_header({1u << 30, 1u << 28});
     CHECK_THAT(complaint(much + "ab"), contains("needs 288230376151711744 bytes, but there are 2"));
     CHECK_THAT(complaint(gzipped(much + "ab")), contains("needs 288230376151711744 bytes, but there are 2"));
@@ -123,7 +123,7 @@ TEST_CASE("parse_idx: a changed byte of a gzip file throws an Error or has no ef
         changed[at] = static_cast<char>(changed[at] ^ 0x55);
         const std::string words = complaint(changed);
         INFO("byte " << at << ": " << words);
-        // The header of gzip contains a time and the system, which have no effect.
+        // The header of gzip contains a time and the operating system, so other bytes there do no harm.
         CHECK((words != "no error" ||
                (text_of(detail::parse_idx(bytes_of(changed), "x")) == "abcdef" && at < 10)));
     }

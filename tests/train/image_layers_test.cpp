@@ -1,5 +1,5 @@
-// Tests of Conv2d, pooling, BatchNorm, Embedding and Dropout: PyTorch's results, names and initial values,
-// and independence of random numbers and statistics from the split of a window.
+// Tests of Conv2d, pooling, BatchNorm, Embedding and Dropout. Results are PyTorch's, and random numbers and
+// statistics do not depend on the split of a window. Also tests names and initial values.
 #include "tally/train/image_layers.hpp"
 
 #include <cmath>
@@ -47,7 +47,7 @@ TEST_CASE("Sequential: an image network yields PyTorch's results in training and
     const Expected expected("images");
     check_pass(model, expected, "", ForwardPass{.training = true});
 
-    for (const std::string x : {"x", "later"}) {  // two updates
+    for (const std::string x : {"x", "later"}) {  // updates the statistics twice
         ForwardPass pass{.training = true};
         model(constant(expected[x]), pass);
         pass.effects.commit();
@@ -130,7 +130,8 @@ TEST_CASE("Law: running statistics move once per update for every split of the w
         Window<double> window(sgd);
         for (int update = 0; update < 2; ++update) {
             for (std::int64_t from = 0; from < items;) {
-                // A last micro-batch of one item would have no variance.
+                // A last micro-batch of a single item would have no variance, so the item joins the
+                // micro-batch before.
                 const std::int64_t to = items - from - size < 2 ? items : from + size;
                 ForwardPass& pass = window.begin_micro_batch(to - from);
                 const Tensor64 y = (*layer)(constant(rows_of(x, from, to)), pass);
@@ -235,7 +236,8 @@ TEST_CASE("Window::save: a side effect of a layer outside the model throws an Er
             window.save(state, "window", &inside),
             "[window] save: an effect comes from a layer outside the model; list the layer in the model");
     }
-    CHECK_THROWS_WITH(sgd.step(), contains("ended with 1 micro-batches in it"));  // because saving failed
+    // save() failed, so one micro-batch is lost.
+    CHECK_THROWS_WITH(sgd.step(), contains("ended with 1 micro-batches in it"));
 }
 
 TEST_CASE("Window::save: a window in mid-update keeps the pending statistics of batch norm") {

@@ -10,7 +10,7 @@
 
 namespace tally::test {
 
-// Runs f in a child process and returns the status of waitpid. Only files that f writes remain.
+// Runs f in a child process and returns the status of waitpid(). Only the files that f writes are left.
 template <class F> int in_child(F f) {
     const pid_t child = ::fork();
     if (child < 0) throw Error("no child process");

@@ -89,7 +89,8 @@ template <class S> void convolve(Net<S>& net, bool bias) {
 template <class S> std::vector<Kind<S>> with_every_formula(std::vector<Kind<S>> all) {
     using N = Net<S>;
     using V = Var<Array<S>>;
-    static const auto tame = [](const V& x) { return abs(tanh(x)) + 0.5; };  // where all are defined
+    // All element-wise functions are defined for the results of `tame`.
+    static const auto tame = [](const V& x) { return abs(tanh(x)) + 0.5; };
     [&]<class... F>(std::tuple<F...>*) {
         const auto kind = []<class G>(G*) {
             return Kind<S>{G::name, Form::any, [](N& n) {

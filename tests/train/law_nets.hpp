@@ -1,5 +1,5 @@
-// Net draws a random network for the tests of equal bits: every layer and operation of the table in
-// docs/architecture.md, with sizes on both sides of block boundaries.
+// Net draws a random network for the tests of equal bits. It can contain every layer and operation of the
+// table in docs/architecture.md, with sizes on both sides of block boundaries.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ private:
     Body body_;
 };
 
-enum class Form { any, vector, sequence, image };  // (n), (places, n), (channels, height, width)
+// An item's shape: (n), (places, n) or (channels, height, width).
+enum class Form { any, vector, sequence, image };
 
 template <class S> struct Net;
 
@@ -45,7 +46,7 @@ template <class S> struct Kind {
     void (*add)(Net<S>&);
 };
 
-// A random network with its data, as a function of the seed: two nets of one seed are equal.
+// A random network with its data. Two nets with the same seed are equal.
 template <class S> struct Net {
     using V = Var<Array<S>>;
     using Parameters = std::vector<V>;
@@ -55,7 +56,7 @@ template <class S> struct Net {
     Random random;
     bool large;  // true for few nets, whose sizes are near the boundaries of blocks
     Sequential<S> body;
-    std::vector<std::int64_t> extents;  // of an item after all layers added before
+    std::vector<std::int64_t> extents;  // an item's shape after the layers added so far
     std::optional<Embedding<S>> table;
     Array<S> x, target;
     Array<std::int32_t> tokens, labels;

@@ -1,5 +1,5 @@
-// Tests of layers: PyTorch's results with the same weights, forward and backward; initial values; causal
-// attention.
+// Tests of layers. With the same weights, results and gradients are PyTorch's. Also tests initial values and
+// causal attention.
 #include "tally/train/layers.hpp"
 
 #include "autograd/support.hpp"

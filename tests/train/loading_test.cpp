@@ -1,5 +1,5 @@
-// Tests that loading is complete or has no effect: if any allocation fails, and for invalid, missing or
-// surplus entries.
+// Tests that loading is complete or has no effect. Loading fails if an allocation fails, or if an entry is
+// invalid, missing or surplus.
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -84,7 +84,7 @@ template <class Load> void check_failed_loads(Load load, std::uint64_t places, b
             const std::uint64_t found = fail_each_allocation(
                 kind, [](std::uint64_t) {}, [&] { load(training); },
                 [&](bool threw) {
-                    if (!threw) before = wanted;  // the loader may have continued without this memory
+                    if (!threw) before = wanted;  // loading may succeed without this allocation
                     if (training.bits() != before) FAIL("half is loaded");
                 });
             if (kind == Scarce::once) CHECK(found >= places);
@@ -135,7 +135,7 @@ namespace {
 
 using Entry = TrainingState::Entry;
 
-// Returns entries that no training has in place of this entry.
+// Returns values for this entry that no training has, so loading must reject them.
 std::vector<Entry> absurd(const std::string& name, const Entry& entry) {
     const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
     std::vector<Entry> all;

@@ -1,5 +1,5 @@
-// Tests of MicroBatchSize: the update is that of the undivided window, failed tries have no effect, and a
-// size that cannot fit is explained with numbers.
+// Tests of MicroBatchSize. The update is that of the undivided window, and a failed try has no effect. If no
+// size fits, the Error explains this with numbers.
 #include "tally/train/micro_batch.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 [[noreturn]] void run_out() { throw OutOfMemory("none left", Device::cpu, 64, 0); }
 
-// A network with dropout and random data. One window is an update.
+// A network with dropout, random data and a window. Each window makes one update.
 struct Net {
     Net(std::uint64_t seed, std::int64_t items, std::int64_t width)
         : model(Linear<double>(width, width, {seed, 0}), Tanh<double>(), Dropout<double>(0.3, 2),
@@ -55,7 +55,7 @@ double worst(const std::vector<double>& a, const std::vector<double>& b) {
     return most;
 }
 
-// Returns the peak of the bytes in use while two windows are filled, `most` items at a time, and finished.
+// Fills and finishes two windows with micro-batches of at most `most` items. Returns the peak in bytes.
 std::size_t needed(std::uint64_t seed, std::int64_t items, std::int64_t width, std::int64_t most) {
     Net net(seed, items, width);
     memory::reset_peak();
@@ -105,7 +105,7 @@ TEST_CASE("Law: with any budget that one item fits, the update is that of the un
     // Adam divides a gradient by its size, so rounding errors of tiny gradients become visible.
     CHECK(worst(got, undivided) < 1e-9);
 
-    Net by_hand(seed, items, width);  // uses the found sizes from the start
+    Net by_hand(seed, items, width);  // this net uses the found sizes from the start
     for (const std::int64_t at_most : found) {
         by_hand.fill(Items::in_order(items), at_most);
         by_hand.window.finish();
@@ -139,7 +139,7 @@ TEST_CASE("MicroBatchSize::update: a failed try has no effect") {
         CHECK(Node::live_count() == nodes);
         CHECK(net.window.empty());
         for (const Tensor64& p : net.model.parameters()) CHECK_FALSE(p.has_grad());
-        net.fill(Items::in_order(8), std::min<std::int64_t>(most, 8));  // gradients arrive
+        net.fill(Items::in_order(8), std::min<std::int64_t>(most, 8));  // writes gradients
         net.window.add_regularizer(sum(net.model.parameters()[0]) * 0.0);
         if (most > fits) run_out();
         net.fill(Items::in_order(24).part(8, 24), most);
@@ -238,7 +238,7 @@ TEST_CASE("MicroBatchSize::update: windows that cannot be retried throw an Error
 
 namespace {
 
-// A training in which more than `fits` items in a micro-batch run out of memory.
+// A training that runs out of memory if a micro-batch has more than `fits` items.
 struct Fitted {
     struct Interrupted {};
 
@@ -339,7 +339,7 @@ TEST_CASE("Trainer: a resumed training keeps the found size") {
     options.save_steps = 1;
     {
         Fitted first(options, 3);
-        first.left = 2 + 8 + 1;  // in the second update
+        first.left = 2 + 8 + 1;  // interrupts the second update
         CHECK_THROWS_AS(first.trainer->train(), Fitted::Interrupted);
     }
     Fitted resumed(options, 3);

@@ -45,7 +45,7 @@ struct Program : Module<double> {
     Sgd<double> sgd{{w}, {.learning_rate = rate}};
     MovingAverage<double> average{{w}};
     std::optional<Window<double>> window;
-    inline static Sum how = Sum::running;  // the sum of the windows that open() makes
+    inline static Sum how = Sum::running;  // how the windows of open() add gradients
     TrainingState at_start, of_average;
     Folder folder;
 
@@ -82,7 +82,7 @@ struct Plain {
 
 // ---- what can be called ----
 
-// The kind of a call, which determines the checks that the library must make.
+// The kind of a call determines the checks that the library must make.
 enum class Kind {
     harmless,          // does not change a parameter, gradient or window
     queries_gradient,  // returns a gradient without adding it to a parameter

@@ -1,6 +1,6 @@
-// Tests that every call that changes a training, in every state of a window, a graph or a checkpoint, is
-// right, rejected or noticed later, and never silently wrong. rule() states the expected outcome
-// independently of the library, and docs/misuse.md shows the outcomes.
+// Tests every call that changes a training in every state of a window, a graph or a checkpoint. The call must
+// be right, rejected or noticed later, but never silently wrong. rule() states the expected outcome
+// independently of the library, and docs/misuse.md shows all outcomes.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -29,11 +29,11 @@ enum State { fresh, open, adding, full, broken, finished, destroyed, open_after_
 const char* const state_names[] = {"fresh",  "open",     "in add()",  "full",
                                    "broken", "finished", "destroyed", "by after_backward()"};
 
-// The expected outcome of a call in each state: r (right), x (rejected with an Error), n (noticed later).
-// After the call the program adds micro-batches up to two and finishes. A broken window is discarded first,
-// and a destroyed window is replaced. `graph` is for a call between forward and backward, inside a backward
-// function, after backward, and inside a checkpointed function. "-" marks calls that would record other
-// operations, which checkpoint_misuse_test.cpp tests.
+// Gives the expected outcome of a call in each state by a letter: r (right), x (rejected with an Error) or n
+// (noticed later). After the call the program discards a broken window and replaces a destroyed window. Then
+// it adds micro-batches until there are two, and finishes. `graph` is for calls between forward and backward,
+// inside a backward function, after backward, and inside a checkpointed function. "-" marks calls that would
+// record other operations, which checkpoint_misuse_test.cpp tests.
 struct Rule {
     std::string window, graph;
 };
@@ -42,24 +42,24 @@ const Rule& rule(Kind kind) {
     static const std::map<Kind, Rule> rules{
         {Kind::harmless, {"rrrrrrrr", "rrrrr"}},
         {Kind::queries_gradient, {"rrrrrrrr", "rrr--"}},
-        // A window rejects the call while its parameters are locked. Otherwise no gradient exists, or the
-        // value may change. During a backward pass the call is always rejected.
+        // While a window locks its parameters, it rejects these calls. In other states they are right,
+        // because no gradient exists or the value may change. A backward pass always rejects them.
         {Kind::gradient, {"rxxxxrrx", "rxrrx"}},
         {Kind::steps, {"rxxxxrrx", "rxrrx"}},
-        {Kind::value, {"rxxxxrrx", "nxrrx"}},          // recorded: a backward function has saved the value
-        {Kind::swaps_average, {"nxxxxnnx", "nxrrx"}},  // no update may follow before swap() is called again
-        // add() finds a gradient that another pass has written. Inside a backward function, the gradient
-        // belongs to the micro-batch. With after_backward() the pass is expected.
+        {Kind::value, {"rxxxxrrx", "nxrrx"}},          // recorded: backward() finds a changed saved value
+        {Kind::swaps_average, {"nxxxxnnx", "nxrrx"}},  // swap() must be called again before an update
+        // add() finds a gradient that another backward pass has written. Inside a backward function, the
+        // gradient belongs to the micro-batch. With after_backward() the other pass is expected.
         {Kind::runs_backward, {"nxrxxnnr", "rrr--"}},
         {Kind::another_window, {"rxxxxrrx", ""}},
         {Kind::always_rejected, {"xxxxxxxx", ""}},
-        {Kind::adds, {"nnxxxnrx", ""}},  // counts, but the window then gets one micro-batch more than planned
-        {Kind::reports_backward, {"xxxxxxrx", ""}},  // no backward pass has run
-        {Kind::finishes, {"xrxnxxrr", ""}},          // full: the second finish() finds an empty window
+        {Kind::adds, {"nnxxxnrx", ""}},  // the micro-batch counts, so one more than planned is added
+        {Kind::reports_backward, {"xxxxxxrx", ""}},  // rejected, because no backward pass has run
+        {Kind::finishes, {"xrxnxxrr", ""}},          // full: the program's finish() finds an empty window
         {Kind::flushes, {"rrxnxrrr", ""}},
         {Kind::discards, {"rrxnrrrr", ""}},
-        {Kind::begins_pass, {"nrxrrnrr", ""}},  // all micro-batches of a window need a pass if one has a pass
-        {Kind::plans, {"nnrrnnrn", ""}},        // plans one micro-batch of two
+        {Kind::begins_pass, {"nrxrrnrr", ""}},  // one micro-batch has a pass, so all of them need one
+        {Kind::plans, {"nnrrnnrn", ""}},        // one micro-batch is planned, but two are added
         {Kind::saves, {"rrxrxrrr", ""}},
         {Kind::loads, {"rrxnrrrr", ""}},
         {Kind::once, {"rrxrxrrr", ""}},
@@ -68,7 +68,7 @@ const Rule& rule(Kind kind) {
 }
 
 struct Outcome {
-    char what;  // r, x, n, -, or S: silently wrong
+    char what;  // r, x, n or - as above, or S for silently wrong
     std::string message;
 };
 
@@ -76,7 +76,8 @@ std::string message_of(const std::function<void()>& attempt) {
     try {
         attempt();
     } catch (const Error& error) {
-        return std::regex_replace(error.what(), std::regex(" on cuda"), "");  // one table for all devices
+        // The table is the same for all devices.
+        return std::regex_replace(error.what(), std::regex(" on cuda"), "");
     }
     return "";
 }
@@ -92,7 +93,7 @@ std::string expected(const Call& call) {
     return all;
 }
 
-// Returns x, and calls `call` inside the backward function of the copy.
+// Returns a copy of x. The copy's backward function runs `call`.
 Tensor64 call_in_backward(const std::function<void()>& call, const Tensor64& x) {
     return custom(
         "calling", [](const A& value) { return value.clone(); },
@@ -103,8 +104,8 @@ Tensor64 call_in_backward(const std::function<void()>& call, const Tensor64& x) 
         x);
 }
 
-// Returns true if the call finds no gradient: while an exact window adds a micro-batch, its gradient is not
-// in the parameter yet.
+// Returns true if the call finds no gradient. While a window with exact sums adds a micro-batch, the gradient
+// of this micro-batch is not in the parameter yet.
 bool finds_no_gradient(const Call& call, int state) {
     return Program::how == Sum::exact && state == adding &&
            std::set<std::string>{"Var::update", "sgd_step", "clip_grad_norm"}.contains(call.name);
@@ -141,7 +142,7 @@ Outcome observe(const Call& call, State state) {
     if (state == destroyed) {
         program.window.reset();
         plain.reset();
-        message_of([&] { program.sgd.step(); });  // the first call after ~Window throws
+        message_of([&] { program.sgd.step(); });  // the first step() after ~Window throws
     }
 
     if (state != adding) run_call();
@@ -173,7 +174,8 @@ Outcome observe(const Call& call, State state) {
 enum Moment { recorded, in_backward, after_backward_pass, first_run, second_run, moments };
 const char* const moment_names[] = {"recorded", "in backward", "after backward", "first run", "again"};
 
-// Computes the gradient of x w²/2 + 8 w. The call may run inside w², whose gradient is computed last.
+// Computes the gradient of x w²/2 + 8 w. `call` may run inside the function w², whose gradient is computed
+// last.
 Outcome observe(const Call& call, Moment moment) {
     if (rule(call.kind).graph[moment] == '-') return {'-', ""};
     Program program;
@@ -221,8 +223,8 @@ Outcome observe(const Call& call, Moment moment) {
 
 namespace {
 
-// A table of the outcomes of all calls, and a list of unexpected outcomes. Calls with the same outcomes share
-// a row.
+// Collects the outcomes of all calls in a table, and lists unexpected outcomes. Calls with the same outcomes
+// share a row.
 struct Table {
     struct Row {
         std::string names, outcomes;
@@ -344,7 +346,7 @@ TEST_CASE("misuse table: every public function that changes something is listed"
         {"autograd/sgd_step.hpp", "", {}},
         {"train/grad_cache.hpp", "", {}},
         {"train/micro_batch.hpp", "MicroBatchSize", {"now", "retries"}},
-        // These classes have their own window.
+        // Objects of these classes own a window.
         {"../lessons/accumulate.hpp",
          "Accumulate",
          {"announcement", "step", "flush", "begin_epoch", "window"}},
@@ -390,7 +392,7 @@ TEST_CASE("misuse: every call is right, rejected or noticed, and never silently 
     if (std::getenv("TALLY_WRITE_MISUSE"))
         std::ofstream(path) << now;
     else
-        CHECK((now == committed));  // else set TALLY_WRITE_MISUSE=1 and review the difference
+        CHECK((now == committed));  // if not, set TALLY_WRITE_MISUSE=1 and review the difference
 }
 
 TEST_CASE("misuse: windows with exact sums have the same outcomes") {

@@ -1,4 +1,4 @@
-// Tests of Module: member names, side effects that happen once per update, and parameters that change in
+// Tests of Module. Members have names, side effects happen once for each update, and parameters change in
 // place.
 #include "tally/train/module.hpp"
 

@@ -1,5 +1,5 @@
-// Tests of the noise scale: the formula for random windows, expectation and variance for known noise, and
-// errors.
+// Tests of the noise scale. Random windows give the numbers of the formula. If the noise is known, the
+// estimates have the right mean and variance. Invalid calls throw an Error.
 #include "tally/train/noise.hpp"
 
 #include <cmath>
@@ -24,10 +24,10 @@ namespace {
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 using Numbers = std::vector<double>;
 
-// Random micro-batches of a loss that is linear in its parameters, so the gradients are drawn numbers.
+// Draws random micro-batches of a loss that is linear in its parameters. The drawn numbers are the gradients.
 template <class S> struct Drawn {
     struct Micro {
-        std::vector<Array<S>> gradients;  // of the loss's sum, one per parameter
+        std::vector<Array<S>> gradients;  // gradients of the loss's sum, one for each parameter
         double count, weight;
         bool dropped = false;
     };
@@ -94,7 +94,7 @@ double squared(const Numbers& x) {
     return sum;
 }
 
-// The expected estimates, and the magnitude of the terms whose difference they are.
+// Holds the expected estimates. Each is the difference of two terms, and the larger term is at most `size`.
 struct ByHand {
     double trace = 0, square = 0, first_share = 0, share = 0, size = 0;
     int counted = 0;
@@ -189,7 +189,8 @@ TEST_CASE("Window::noise: micro-batches of one and two items give the numbers of
     CHECK(std::abs(window.noise().square() + 5) < 1e-12);
     CHECK_FALSE(window.noise().scale().has_value());
 
-    // Averages over windows: the first gives a trace of 30 and a square of -5, the others give 0 and 4.
+    // Estimates are averages over windows. The first window gives a trace of 30 and a square of -5, the other
+    // windows give 0 and 4.
     window.add(items({2, 0}));
     window.add(items({2, 0, 2, 0}));
     window.finish();
@@ -208,10 +209,10 @@ TEST_CASE("Window::noise: micro-batches of one and two items give the numbers of
 
 namespace {
 
-// Items whose gradients have d normal elements with a known mean and variance.
+// Describes items whose gradients consist of d normal random numbers with a known mean and variance.
 struct Known {
     std::int64_t d;
-    double mean, variance;  // of each element
+    double mean, variance;  // mean and variance of each number
     std::vector<double> sizes;
 
     double trace() const { return double(d) * variance; }
@@ -221,7 +222,7 @@ struct Known {
         for (const double size : sizes) all += size;
         return all;
     }
-    // The variance of one window's estimates (docs/mathematics.md, 8) if every item has the same weight.
+    // Returns the variance of a window's estimate if all items have the same weight (docs/mathematics.md, 8).
     double variance_of_trace() const {
         const double p = 1 / sizes[0], q = 1 / items();
         return (2 * variance * trace() * (p + q) + 4 * square() * variance) / (p - q);
@@ -236,7 +237,8 @@ struct Measured {
     std::vector<double> traces, squares;
     detail::Noise noise;
 };
-// Measures the noise of windows of such items. The loss is linear, so the parameter's value has no effect.
+// Measures the noise of windows that consist of such items. The loss is linear, so the gradient does not
+// depend on the value of the parameter.
 Measured measured(const Known& known, std::uint64_t seed, std::int64_t windows) {
     const Tensor64 w = parameter(Array<double>::zeros({known.d}, here()));
     Sgd<double> sgd({w}, {.learning_rate = 0});
@@ -244,7 +246,8 @@ Measured measured(const Known& known, std::uint64_t seed, std::int64_t windows) 
     Measured found;
     std::uint64_t stream = 0;
     for (std::int64_t i = 0; i < windows; ++i) {
-        for (const double size : known.sizes) {  // the sum of normal numbers is normal
+        // A sum of normal numbers is normal, so only the sum is drawn.
+        for (const double size : known.sizes) {
             const Array<double> sum_of_items =
                 randn<double>({known.d}, size * known.mean, std::sqrt(size * known.variance),
                               {.seed = seed, .stream = stream++})
@@ -274,8 +277,8 @@ Known drawn_noise(Random& r) {
 
 }  // namespace
 
-// A mean of at least 100 windows of at least 20 elements is nearly normal. A deviation of more than six
-// standard deviations has a probability of about 1e-8, and there are 80 means.
+// The test checks 80 means, each over at least 100 windows of at least 20 elements. Such a mean is nearly
+// normal, so it deviates by more than six standard deviations with a probability of about 1e-8.
 TEST_CASE("Window::noise: the estimates are not biased when the noise is known") {
     constexpr double allowed = 6;
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
@@ -319,10 +322,10 @@ TEST_CASE("Window::noise: windows that permit no estimate throw an Error that sa
     CHECK(window.finish().noise.without == 1);
     CHECK_THROWS_WITH(window.noise().square(), contains("1 has been updated from one micro-batch alone"));
     window.add(linear_loss(one.w, 2, 3));
-    window.add(linear_loss(one.w, 0, 0));  // counts nothing
+    window.add(linear_loss(one.w, 0, 0));  // this micro-batch has a count of 0
     CHECK(window.finish().noise.without == 1);
     CHECK_THROWS_WITH(window.noise().scale(), contains("2 have been updated"));
-    // Windows that did not update do not count.
+    // Windows without an update do not count.
     window.add(linear_loss(one.w, 2));
     window.add(linear_loss(one.w, std::numeric_limits<double>::quiet_NaN()));
     CHECK_FALSE(window.finish().stepped);
@@ -330,11 +333,12 @@ TEST_CASE("Window::noise: windows that permit no estimate throw an Error that sa
     window.add(linear_loss(one.w, 2));
     window.discard();
     CHECK(window.noise().windows + window.noise().without == 2);
-    // If the first micro-batch counts nothing, the next one is the first of the formula.
+    // If the first micro-batch has a count of 0, the formula uses the next micro-batch as the first.
     window.add(linear_loss(one.w, 0, 0));
     window.add(linear_loss(one.w, 3));
     window.add(linear_loss(one.w, 1));
-    CHECK(window.finish().noise.windows == 1);  // 2 * 9 and 2 * 4: (18 - 8) / (1 - 1/2), 8 - 20/2
+    // The trace is (2 * 9 - 2 * 4) / (1 - 1/2) = 20, and the square is 2 * 4 - 20 / 2 = -2.
+    CHECK(window.finish().noise.windows == 1);
     CHECK(std::abs(window.noise().trace() - 20) < 1e-12);
     CHECK(std::abs(window.noise().square() + 2) < 1e-12);
 }
@@ -401,7 +405,8 @@ TEST_CASE("Window::save: a loaded window continues the noise estimate") {
         }
     }
 
-    // The loaded option may differ. A first gradient that was not measured yields no estimate.
+    // A window with the option `noise` may load a state that was saved without the option. If the first
+    // gradient was not measured, the window gives no estimate.
     Training whole(false, Sum::running);
     for (const double gradient : gradients) whole.add(gradient);
     for (std::size_t cut = 0; cut <= 4; ++cut) {

@@ -1,5 +1,5 @@
-// Tests of optimizers besides their formulas: parameters without a gradient, saving and loading, errors,
-// memory, and AdamA.
+// Tests of optimizers besides their formulas: they skip parameters without a gradient, continue with the same
+// bits after loading, and reject invalid arguments. Also tests memory and AdamA.
 #include "tally/train/optimizer.hpp"
 
 #include <cmath>
@@ -162,10 +162,10 @@ TEMPLATE_TEST_CASE("Optimizer::load: a loaded training continues with the same b
             for (std::size_t step = 0; step < 6; ++step) {
                 training.fold(*whole, step);
                 training.fold(second ? *second : *first, step);
-                if (step == cut) {  // in the middle of AdamA's window
+                if (step == cut) {  // AdamA is in the middle of a window
                     const TrainingState state = saved(*first);
                     for (const auto& w : before) after.push_back(parameter(w.value().clone()));
-                    go(*first, step);  // so that a saved state that shares memory would change
+                    go(*first, step);  // would change the saved state if it shared memory with `first`
                     second = make(after);
                     second->load(state, "o");
                     CHECK(second->learning_rate() == whole->learning_rate());
@@ -242,7 +242,7 @@ TEST_CASE("Optimizer: invalid options and parameters throw an Error") {
     CHECK_THROWS_WITH(Sgd<double>({w, c, w}, {}), contains("parameter 1"));
     CHECK_THROWS_WITH(Sgd<double>({w, w}, {}), contains("parameter 1 of shape (2) is listed twice"));
     CHECK_THROWS_WITH(Sgd<double>({w, Tensor64()}, {}), contains("parameter 1 is an empty variable"));
-    Sgd sgd_of_one({w}, Sgd<double>::Options{.learning_rate = 0.1});  // deduces the element type
+    Sgd sgd_of_one({w}, Sgd<double>::Options{.learning_rate = 0.1});  // the compiler deduces the element type
     CHECK_THROWS_WITH(sgd_of_one.set_learning_rate(nan), contains("learning rate"));
     CHECK(sgd_of_one.learning_rate() == 0.1);
 }
@@ -289,7 +289,8 @@ TEST_CASE("AdamA::step: if an allocation fails, the step is complete or has no e
     const auto set_gradients = [](const AdamA<double>& adam, double g) {
         for (const Tensor64& each : adam.parameters()) each.backward(Array<double>::full(each.shape(), g));
     };
-    const auto made = [&] {  // one micro-batch is folded, the gradients of another are not
+    // One micro-batch is folded. The gradients of a second micro-batch are not folded yet.
+    const auto made = [&] {
         auto adam = std::make_unique<AdamA<double>>(
             Parameters<double>{parameter<double>({0.5, 2}), parameter<double>({-1, 3, 4})});
         adam->parameters()[0].backward(Array<double>::full({2}, 0.5));
@@ -304,7 +305,7 @@ TEST_CASE("AdamA::step: if an allocation fails, the step is complete or has no e
         const auto adam = made();
         const std::string before = bytes(*adam);
         const std::size_t state_bytes = adam->state_size().now;
-        std::vector<Array<double>> held;  // so that values cannot be updated in place
+        std::vector<Array<double>> held;  // shares the values, so they cannot be updated in place
         for (const Tensor64& each : adam->parameters()) held.push_back(each.value());
         memory::detail::fail_allocation(n);
         bool failed = false;
@@ -324,7 +325,7 @@ TEST_CASE("AdamA::step: if an allocation fails, the step is complete or has no e
         CHECK(same_values(adam->parameters(), wanted->parameters()));
         if (!failed) break;
     }
-    CHECK(failures >= 4);  // two values, two moments of the second parameter
+    CHECK(failures >= 4);  // allocations of two values and of the second parameter's two moments
 }
 
 TEST_CASE("AdamA::fold: a call during backward() throws an Error before it changes anything") {

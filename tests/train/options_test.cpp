@@ -1,5 +1,5 @@
-// Tests that each option that differs when a training is loaded is rejected with both values, or keeps the
-// bits of an uninterrupted training. docs/options.md shows the table.
+// Changes each option between saving and loading a training. Loading must reject the change with both values,
+// or the bits must be those of an uninterrupted training. docs/options.md shows the table.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -49,11 +49,11 @@ const std::vector<std::string> adam_names =
     TALLY_NAMES(adam_options, learning_rate, beta1, beta2, eps, weight_decay);
 const std::vector<std::string> average_names = TALLY_NAMES(average_options, decay, bias_correction);
 
-// A changed option and the expected error, or no `words` for an allowed change.
+// A changed option with the expected error. If the change is allowed, `words` is empty.
 template <class Options> struct Row {
     std::string option;
     std::function<void(Options&)> change;
-    std::string words;  // of the error, after "was saved with"
+    std::string words;  // the error message after "was saved with"
     std::string note = "the same bits";
 };
 
@@ -65,7 +65,7 @@ void expect_every_option(const std::vector<Row<Options>>& rows, const std::vecto
     }
 }
 
-// Returns one line for each outcome, with all options that have it.
+// Returns one line for each outcome. The line lists all options with this outcome.
 template <class Options>
 std::string table_of(const std::string& kind, const std::vector<Row<Options>>& rows) {
     struct Line {
@@ -92,7 +92,7 @@ std::string table_of(const std::string& kind, const std::vector<Row<Options>>& r
 std::string bits(SmallTraining& training) {
     TrainingState state;
     training.trainer.window().save(state, "w", &training.model);
-    std::string all;  // without the options, some of which may differ
+    std::string all;  // leaves out the saved options, because they may differ
     for (const auto& [name, entry] : state.entries())
         if (const auto* array = std::get_if<Array<double>>(&entry); array && name != "w/schedule")
             for (const double number : array->to_vector()) all += as_text(number);
@@ -112,7 +112,7 @@ std::string uninterrupted(Trainer<double>::Options options) {
     return bits(training);
 }
 
-bool without_average = false;  // a change that the options alone cannot express
+bool without_average = false;  // true if the loading training has no average, which is not an option
 std::ostringstream progress;
 
 std::vector<Row<Trainer<double>::Options>> trainer_rows(const Folder& folder) {
@@ -274,7 +274,8 @@ std::vector<Row<MovingAverage<double>::Options>> average_rows() {
          "bias_correction 0, here it is 1"}};
 }
 
-// Saves the state of `make(options)` in mid-window and loads it into `make(changed options)`.
+// Saves a window that make() makes from `options`, after one update. Loads the state into a window that
+// make() makes from the changed options.
 template <class Options, class Make> void require_valid_rows(const std::string& kind, const Options& options,
                                                              const std::vector<Row<Options>>& rows,
                                                              const std::vector<std::string>& names,

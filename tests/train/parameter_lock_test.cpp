@@ -1,5 +1,5 @@
-// Tests that an open window locks its parameters and gradients: other modifications throw an Error, or are
-// found by the next add() or finish().
+// Tests that an open window locks its parameters and gradients. Another modification throws an Error, or the
+// next add() or finish() finds the modification.
 #include "tally/train/parameter_lock.hpp"
 
 #include <functional>
@@ -27,7 +27,7 @@ namespace {
 using lesson::Accumulate, lesson::AdamA;
 using A = Array<double>;
 
-// A model with one weight of 1, whose gradient is the mean of the items: 3 for (1, 2) and (3, 6).
+// A model with one weight of 1. The gradient is the mean of the items, which is 3 for (1, 2) and (3, 6).
 struct One {
     Tensor64 w = parameter(A({1, 1}, {1.0}));
     Sgd<double> sgd{{w}, {.learning_rate = 1}};
@@ -76,7 +76,7 @@ TEST_CASE("Window: modifications of a window's parameters throw an Error and hav
         CHECK_THAT(message_of([&] { attempt.tries(one); }), contains(attempt.says));
         CHECK(window.finish().stepped);
         CHECK(one.w.item() == 1 - 3);
-        CHECK(message_of([&] { attempt.tries(one); }) == "no error");  // the window has ended
+        CHECK(message_of([&] { attempt.tries(one); }) == "no error");  // after finish() the call is valid
     }
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("Window: two windows on the same parameters may be used alternately") 
     One one;
     Sgd<double> other({one.w}, {.learning_rate = 1});
     Window<double> a(one.sgd, {.micro_batches = 2}), b(one.sgd), c(other);
-    { const Window<double> gone(one.sgd); }  // its destructor does not unlock
+    { const Window<double> gone(one.sgd); }  // the destructor of an unused window unlocks nothing
     a.add(one.loss({1, 2}));
     for (Window<double>* const idle : {&b, &c}) {
         CHECK_THROWS_WITH(idle->add(one.loss({3, 6})), contains("belongs to another window"));
@@ -148,12 +148,12 @@ TEST_CASE("~Window: a window with gradients frees them, and the optimizer's next
     CHECK_FALSE(one.w.has_grad());
     const auto says = contains("the last window of this SGD ended with 1 micro-batches in it");
     CHECK_THROWS_WITH(one.sgd.step(), says);
-    CHECK_NOTHROW(one.sgd.step());  // thrown only once
+    CHECK_NOTHROW(one.sgd.step());  // the Error is thrown only once
     CHECK(one.w.item() == 1);
     { Window<double>(one.sgd).add(one.loss({1})); }
     CHECK_THROWS_WITH(Window<double>(one.sgd), says);
 
-    // No Error if another exception is active, or if the window was saved.
+    // There is no Error if another exception is active, or if the window was saved.
     CHECK_THROWS_AS(([&] {
                         Window<double> window(one.sgd);
                         window.add(one.loss({1}));

@@ -65,7 +65,7 @@ struct Stop : std::runtime_error {
 TEST_CASE("begin_micro_batch: a pass whose loss is not added has no effect") {
     const auto plain = after([](Net&, Window<S>&) {});
     CHECK(after([](Net&, Window<S>& window) { window.begin_micro_batch(9); }) == plain);
-    CHECK(after([](Net& net, Window<S>& window) {  // a probing forward
+    CHECK(after([](Net& net, Window<S>& window) {  // this loss is not added
               net.loss(data(9, 10), window.begin_micro_batch(4));
           }) == plain);
     CHECK(after([](Net& net, Window<S>& window) {  // a loss that is not finite is not added
@@ -121,7 +121,7 @@ TEST_CASE("Window::add: a loss belongs to the pass in which it was recorded") {
     CHECK_THROWS_WITH(window.add(a), stale_loss);
     CHECK_NOTHROW(window.add(b));
     const auto c = net.loss(data(3), window.begin_micro_batch(4));
-    window.finish();  // also ends the pass
+    window.finish();  // finish() also ends the pass
     CHECK_THROWS_WITH(window.add(c), stale_loss);
 
     // Two forward passes with one ForwardPass would have the same masks, so the window rejects the second.
@@ -148,7 +148,7 @@ TEST_CASE("begin_micro_batch: items are numbered by the micro-batches that were 
 
 namespace {
 
-// Trains for 2 epochs. The loss throws at one of its calls, and the training continues as `then` says.
+// Trains for 2 epochs. The loss function throws once, and then the training continues as `then` requires.
 enum class Then { never, train_again, save_and_resume };
 
 std::vector<S> trained(int at, Then then, bool auto_size) {
@@ -276,7 +276,7 @@ TEST_CASE("Accumulate: a mean of micro-batches of unequal sizes throws an Error"
     CHECK(run_micro_batch(sum, 2));
     CHECK(w.item() == 1 - 4);
     CHECK_THROWS_WITH(run_micro_batch(sum, 0), contains("of 0 items"));
-    CHECK_THROWS_WITH(sum.flush(), contains("discard()"));  // a gradient has arrived
+    CHECK_THROWS_WITH(sum.flush(), contains("discard()"));  // a gradient has been written
     sum.window().discard();
     run_micro_batch(sum, 4);
     (w * 2).backward();

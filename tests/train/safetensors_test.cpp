@@ -1,5 +1,5 @@
-// Tests of safetensors files: exchange with the safetensors library in both directions, and invalid files,
-// which throw an Error with the name and the byte.
+// Tests of safetensors files. The safetensors library reads files written by tally, and tally reads those
+// written by the library. An invalid file throws an Error with its name and the byte.
 #include "tally/io/safetensors.hpp"
 
 #include <cstdlib>
@@ -293,7 +293,7 @@ TEST_CASE("parse_safetensors: a truncated file throws an Error, and a flipped bi
         }
     }
     CHECK(rejected > 1000);
-    CHECK(accepted > 0);  // numbers or names may differ
+    CHECK(accepted > 0);  // some changes only give other numbers or names
 }
 
 TEST_CASE("load_safetensors: a file that cannot be read or written is named") {

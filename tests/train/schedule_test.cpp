@@ -1,4 +1,5 @@
-// Tests of Schedule besides PyTorch's numbers: the ends, a warm-up's continuation, and errors.
+// Tests of Schedule besides the comparison with PyTorch: its first and last values, the values after a
+// warm-up, and errors.
 #include "tally/train/schedule.hpp"
 
 #include <cmath>

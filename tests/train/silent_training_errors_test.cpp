@@ -111,7 +111,7 @@ TEST_CASE("Optimizer::step: a step while averages are swapped in throws an Error
         average.swap();
     }
     sum(w).backward();
-    CHECK_NOTHROW(sgd.step());  // no average is left
+    CHECK_NOTHROW(sgd.step());  // the average was destroyed
 }
 
 TEST_CASE("BatchNorm: a layer that moves while a window is open takes its statistics along") {
@@ -252,7 +252,7 @@ TEST_CASE("Dropout: items with different numbers of rows in a window throw an Er
     window.finish();
     pass_rows(5);  // another window may have another number of rows
     window.finish();
-    for (int micro = 0; micro < 2; ++micro) {  // one layer called twice in a pass
+    for (int micro = 0; micro < 2; ++micro) {  // the layer is called twice in each pass
         ForwardPass& pass = window.begin_micro_batch(2);
         (void)dropout(ones({2, 4}), pass);
         (void)dropout(ones({6, 4}), pass);

@@ -13,7 +13,7 @@ namespace {
 
 using V = std::vector<float>;
 
-// Returns the elements of a dropout layer's output over all micro-batches of a window.
+// Returns the outputs of a dropout layer for all micro-batches of a window.
 V dropped(std::int64_t size, std::int64_t rows_per_item) {
     Dropout<float> dropout(0.5, 3);
     const Tensor w = parameter({1.f});
@@ -76,7 +76,7 @@ TEST_CASE("Window::add: a model called without the pass of begin_micro_batch() t
     const Tensor normed = norm(model(ones({1, 2}), pass));
     CHECK_THROWS_WITH(window.add(Loss(normed)), "[window] add: batch norm" + why);
     const Tensor dropped =
-        head(model(ones({1, 2}), window.begin_micro_batch(1)));  // the head was called without the pass
+        head(model(ones({1, 2}), window.begin_micro_batch(1)));  // the head was called without a pass
     CHECK_THROWS_WITH(window.add(Loss(dropped)), "[window] add: dropout" + why);
     ForwardPass evaluation;
     CHECK_NOTHROW(model(ones({1, 2}), evaluation));
@@ -87,7 +87,7 @@ TEST_CASE("Window::add: a model called without the pass of begin_micro_batch() t
     }
     window.add(Loss(right));
     window.finish();
-    const Tensor early = model(ones({1, 2}));  // before begin_micro_batch()
+    const Tensor early = model(ones({1, 2}));  // this forward pass runs before begin_micro_batch()
     ForwardPass& late = window.begin_micro_batch(1);
     CHECK_THROWS_WITH(window.add(Loss(early)), "[window] add: dropout" + why);
     const Tensor student = model(ones({1, 2}), late), teacher = model(ones({1, 2})).detach();
@@ -136,14 +136,16 @@ TEST_CASE("Window::save: a window with batch norm requires the model") {
     CHECK_THROWS_WITH(window.save(state, "w"), message);
     window.save(state, "w", &model);
     window.discard();
-    CHECK_THROWS_WITH(Window<float>(optimizer).save(state, "w"), message);  // also by another window
+    // Another window cannot save the changed buffers either.
+    CHECK_THROWS_WITH(Window<float>(optimizer).save(state, "w"), message);
 
     auto resumed = make();
     Sgd<float> other(resumed.parameters(), {.learning_rate = 0.1});
     Window<float> again(other);
     again.load(state, "w", &resumed);
     CHECK(resumed(ones({1, 1})).item() == model(ones({1, 1})).item());
-    CHECK_THROWS_WITH(again.save(state, "w"), message);  // also after a loaded window
+    // A window that loaded the changed buffers cannot save them either.
+    CHECK_THROWS_WITH(again.save(state, "w"), message);
 }
 
 TEST_CASE("Window::add: the loss of another model throws an Error at the next call") {
@@ -180,7 +182,7 @@ TEST_CASE("Window::add_regularizer: a call for each micro-batch is an Error") {
     CHECK(std::abs(w.item() - 0.6f) < 1e-6f);
     window.add(Loss(w * 0));
     window.add(Loss(w * 0));
-    CHECK_NOTHROW(window.add_regularizer(sum(w)));  // in the next window
+    CHECK_NOTHROW(window.add_regularizer(sum(w)));  // the next window accepts a regularizer again
 }
 
 TEST_CASE("Optimizer::step: a variable that was replaced throws an Error") {
@@ -211,7 +213,8 @@ TEST_CASE("Optimizer::step: a variable that was replaced throws an Error") {
     mid_window.add(Loss(a * b));
     CHECK_THROWS_WITH(mid_window.finish(), contains("no variable refers to parameter 0 of (1) any more"));
     mid_window.discard();
-    Sgd<float> alone({parameter({1.f})}, {.learning_rate = 0.5});  // no variable besides the optimizer's
+    // Only the optimizer refers to this parameter.
+    Sgd<float> alone({parameter({1.f})}, {.learning_rate = 0.5});
     sum(alone.parameters()[0] * 2).backward();
     CHECK_NOTHROW(alone.step());
 }

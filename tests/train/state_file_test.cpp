@@ -1,5 +1,5 @@
-// Tests of state files: saved states are loaded, invalid files throw an Error with the name and the byte, and
-// a killed process leaves the old or the new file.
+// Tests of state files. A saved state can be loaded, an invalid file throws an Error with its name and the
+// byte, and a killed process leaves the old or the new file.
 #include "tally/io/training_state.hpp"
 
 #include <cerrno>
@@ -278,7 +278,7 @@ TEST_CASE("TrainingState::save: a failing file system call throws an Error, or t
         CHECK(same(found, generation(g)));
         if (words == "no error") {
             CHECK(g == 2);
-        } else {  // nothing changed, or the message says that the file is written
+        } else {  // the old file is kept, or the message says that the new file is written
             CHECK(g == (words.find("is written, but its folder could not be synced") != words.npos ? 2 : 1));
             CHECK_THAT(words, contains("[write_file] "));
             CHECK_THAT(words, contains("'" + path + "'"));
@@ -286,7 +286,8 @@ TEST_CASE("TrainingState::save: a failing file system call throws an Error, or t
         }
         generation(3).save(path);
         CHECK(same(TrainingState::load(path), generation(3)));
-        CHECK(folder.files() <= (kind == Fault::once ? 1 : 2));  // if it cannot be deleted
+        // A temporary file is left if it cannot be deleted.
+        CHECK(folder.files() <= (kind == Fault::once ? 1 : 2));
         if (call.empty()) break;
     }
     if (kind == Fault::once) CHECK_THAT(messages, contains("its folder could not be synced"));
@@ -308,7 +309,7 @@ TEST_CASE("TrainingState::save: an existing temporary file is kept, and another 
         if (words == "no error") ++taken;
         CHECK(same(TrainingState::load(path), generation(1)));
     }
-    CHECK(taken == 1);  // the only other open() is that of the folder
+    CHECK(taken == 1);  // a second name was tried for the temporary file
 }
 
 TEST_CASE("TrainingState::load: a failing file system call throws an Error, or the state is loaded") {

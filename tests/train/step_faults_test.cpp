@@ -1,4 +1,4 @@
-// Tests in which each allocation of an update fails, once or from then on: the update is complete or has no
+// Tests in which each allocation of an update fails, once or from then on. The update is complete or has no
 // effect, and the next try is right.
 #include <memory>
 #include <string>
@@ -114,7 +114,7 @@ TEST_CASE("backward: an allocation that fails leaves no nodes behind") {
     const std::uint64_t places = fail_each_allocation(
         Scarce::once,
         [&](std::uint64_t) {
-            std::vector<Scalar> terms;  // all are pending at once
+            std::vector<Scalar> terms;  // all terms are pending at the same time
             for (int i = 0; i < 100; ++i) terms.push_back(x * double(i));
             Scalar total = terms[0];
             for (const Scalar& term : terms) total = total + term;

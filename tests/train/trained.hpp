@@ -12,7 +12,7 @@ namespace tally::test {
 
 inline constexpr std::int64_t small_items = 22;
 
-// Combines all parts that have a state: dropout, batch norm, Adam, a schedule, a moving average and clipping.
+// This training has all parts with a state: dropout, batch norm, Adam, a schedule, an average and clipping.
 class SmallTraining {
 public:
     struct Interrupted {};
@@ -58,7 +58,7 @@ public:
         return all;
     }
 
-    std::int64_t left = -1;  // micro-batches until the loss function throws Interrupted; negative: never
+    std::int64_t left = -1;  // after this many micro-batches the loss throws Interrupted; -1: never
     Sequential<double> model;
     Adam<double> adam;
     MovingAverage<double> average;

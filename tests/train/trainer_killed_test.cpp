@@ -1,5 +1,5 @@
-// Tests of a training that is repeatedly killed and resumed: it ends with the same bits, and the state file
-// is always complete.
+// Tests of a training that is repeatedly killed and resumed. It ends with the same bits as an undisturbed
+// training, and the state file is always complete.
 #include <chrono>
 #include <filesystem>
 #include <random>
@@ -21,7 +21,8 @@ Trainer<double>::Options saving(const std::string& checkpoint, std::int64_t save
     return options;
 }
 
-// Trains in a child process, which `before` may arrange to kill. Returns true if the training ended.
+// Trains in a child process. `before` runs in the child and can arrange the kill. Returns true if the
+// training ended.
 template <class BeforeHand> bool train_in_child(const Trainer<double>::Options& options, BeforeHand before) {
     const int status = in_child([&] {
         before();
@@ -37,7 +38,7 @@ std::vector<double> uninterrupted() {
     return training.numbers();
 }
 
-// Resumes the training from the file, if it has not ended, and returns its numbers.
+// Resumes the training from the file, trains until the end, and returns the training's numbers.
 std::vector<double> end_of(const Trainer<double>::Options& options) {
     SmallTraining training(options);
     training.trainer.train();
@@ -85,12 +86,13 @@ TEST_CASE("Trainer: a training killed at any file system call ends with the same
         options.loss_curve = folder / "run.svg";
     };
     int killed = 0;
-    for (std::int64_t n = 1;; n += 7) {  // at every seventh call
+    for (std::int64_t n = 1;; n += 7) {  // kills at every seventh file system call
         CAPTURE(n);
         const Folder folder;
         files(folder);
         bool ended = false;
-        for (std::int64_t at = n; !ended; at += 7) {  // later each time, so that the training makes progress
+        // Each process runs longer, so that the training makes progress.
+        for (std::int64_t at = n; !ended; at += 7) {
             ended = train_in_child(options, [&] { static const FileFault fault(Fault::kill, at); });
             killed += !ended;
             check_whole(options.checkpoint);

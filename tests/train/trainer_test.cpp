@@ -1,4 +1,5 @@
-// Tests of Trainer: the same windows and bits as a hand-written loop, resuming, and output.
+// Tests of Trainer. Its windows and bits are those of a hand-written loop, also after resuming. Also tests
+// its output.
 #include "tally/train/trainer.hpp"
 
 #include <cmath>
@@ -60,7 +61,7 @@ TEST_CASE("Trainer: the windows are those of a hand-written loop") {
     by_trainer.trainer.train();
     CHECK(by_trainer.trainer.updates() == 2 + 2 + 3 + 3);
 
-    // 22 items are 6 micro-batches of 4
+    // The 22 items are divided into 6 micro-batches of at most 4 items.
     const auto loss = by_hand.loss_of();
     Window<double> window(by_hand.adam, {.max_norm = 0.5,
                                          .schedule = SmallTraining::options().schedule,
@@ -242,7 +243,7 @@ TEST_CASE("logging_steps: metrics have a line for the given number of updates") 
                              .metrics_jsonl = folder / "m.jsonl",
                              .loss_curve = folder / "m.svg"});
     trainer.train();
-    // w: 0, -1.5, -3.25, -4.625, ...; losses 0 and 0, then -1.5 * (3 + 4), -3.25 * (5 + 6), -4.625 * (7 + 8)
+    // w is 0, -1.5, -3.25, -4.625, ... The losses are 0, -1.5 * (3 + 4), -3.25 * (5 + 6), -4.625 * (7 + 8).
     CHECK(untimed(lines(read_bytes(folder / "m.csv"))) ==
           std::vector<std::string>{"update,epoch,loss,count,norm,learning_rate", "2,0.5,-2.625,4,3.5,0.5",
                                    "4,1,-26.28125,4,7.5,0.125"});
@@ -298,7 +299,7 @@ TEST_CASE("progress: lines go to the given stream, and are overwritten only at a
     CHECK(lines(plain).size() == 4);
     CHECK(lines(plain)[2].rfind("epoch 2/2 [#######...] update 3, loss ", 0) == 0);
     CHECK(std::count(over.begin(), over.end(), '\r') == 4);
-    CHECK(lines(over).size() == 2);  // one per epoch
+    CHECK(lines(over).size() == 2);  // one line for each epoch
 }
 
 TEST_CASE("Trainer<double>::Summary: it has the numbers of the training and of the memory report") {
@@ -376,7 +377,7 @@ TEST_CASE("Law: evaluate() weighs items equally for every batch size") {
     CAPTURE(seed);
     Random random(seed);
     const std::int64_t items = random.whole(1, 20), classes = random.whole(2, 4);
-    const std::int32_t ignored = random.coin() ? -100 : 0;  // a class may be ignored
+    const std::int32_t ignored = random.coin() ? -100 : 0;  // the ignored label may be a class
     Sequential<double> model{Linear<double>(3, classes, {seed, 0}), Dropout<double>(0.5)};
     const Array<double> x = random.array<double>({items, 3});
     std::vector<std::int32_t> wanted;

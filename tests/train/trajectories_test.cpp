@@ -16,7 +16,7 @@ using lesson::AdamA;
 
 const std::vector<Shape> shapes{{3}, {2, 2}, {}};
 
-// Returns the numbers of the rule in tools/make-trajectories, which are exact in float.
+// Returns numbers that `rule` computes as tools/make-trajectories does. They are exact in float.
 template <class S, class Rule> Array<S> by_rule(std::size_t tensor, Rule rule) {
     std::vector<S> numbers;
     for (std::int64_t e = 0; e < static_cast<std::int64_t>(shapes[tensor].size()); ++e)
@@ -57,7 +57,7 @@ std::unique_ptr<Optimizer<S>> optimizer_of(const Fixture& f, const std::vector<V
     throw std::runtime_error(f.name + " has no optimizer");
 }
 
-// Compares numbers with PyTorch's, in order, and stores the worst |difference| / max(1, |number|).
+// Compares numbers with PyTorch's, in order. `worst` is the largest |difference| / max(1, |number|).
 template <class S> struct Compared {
     const std::vector<double>& wanted;
     std::size_t at = 0;
@@ -131,7 +131,8 @@ TEST_CASE("optimizers: fifty updates in double equal PyTorch's") {
     }
 }
 
-// Each update may add one rounding to 24 bits. The worst case, AdamA with weight decay, needs half of that.
+// Each update may add an error of one rounding to 24 bits. The largest error, which AdamA with weight decay
+// makes, is half of this.
 TEST_CASE("optimizers: fifty updates in float differ from PyTorch's by one rounding per update") {
     for (const Fixture& f : all_but_schedules()) {
         INFO(f.name);

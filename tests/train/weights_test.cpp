@@ -1,5 +1,5 @@
-// Tests of save_weights() and load_weights(): PyTorch's files are loaded and written byte by byte, and errors
-// name the weights and leave the model unchanged.
+// Tests of save_weights() and load_weights(). PyTorch's files are loaded, and files with the same bytes are
+// written. An Error names the weight and leaves the model unchanged.
 #include "tally/train/module.hpp"
 
 #include "autograd/support.hpp"
@@ -66,7 +66,7 @@ TEMPLATE_TEST_CASE("save_weights: weights are loaded bit by bit in either order"
     saved.save_weights(folder / "w", order);
     loaded.load_weights(folder / "w", order);
     CHECK(same_values(values(saved), values(loaded)));
-    CHECK(same_bits(handles[0].value(), saved.parameters()[0].value()));  // in place
+    CHECK(same_bits(handles[0].value(), saved.parameters()[0].value()));  // loading writes in place
 
     const detail::Safetensors file = detail::load_safetensors(folder / "w");
     CHECK(std::get<Array<TestType>>(file.tensors.at("1.weight")).shape() ==
@@ -146,8 +146,8 @@ TEST_CASE("load_weights: weights in the other order throw an Error, even if the 
     }
 }
 
-// safetensors.torch.save_file(model.state_dict(), path) writes no metadata, so a square matrix could be
-// transposed unnoticed.
+// safetensors.torch.save_file(model.state_dict(), path) writes no metadata, so tally cannot know whether a
+// square matrix is transposed.
 TEST_CASE("load_weights: PyTorch's weights without metadata require an explicit order") {
     const Folder folder;
     const std::string path = folder / "square";

@@ -1,5 +1,5 @@
-// Tests of Window: for every split the gradient of the full batch, incomplete windows, non-finite values, and
-// errors.
+// Tests of Window. Every split gives the gradient of the full batch, and incomplete windows, values that are
+// not finite and invalid calls have the documented outcome.
 #include "tally/train/window.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 using lesson::Accumulate;
 
-// Draws a two-layer network, its data and a kind of loss, which loss() computes over some rows.
+// Draws a two-layer network, its data and a kind of loss. loss() computes this loss over some rows.
 struct RandomProblem {
     std::vector<Tensor64> parameters;
     Array<double> x, target, weights;
@@ -337,7 +337,7 @@ TEST_CASE("Window: invalid options and calls throw an Error") {
     CHECK_THROWS_WITH(window.finish(),
                       "[window] finish: a total of 4 was announced, but 3 came in 2 micro-batches");
     window.discard();
-    CHECK_NOTHROW(one.sgd.step());  // the window is empty
+    CHECK_NOTHROW(one.sgd.step());  // discard() has emptied the window
     (one.w * 2).backward();
     CHECK_THROWS_WITH(window.add(one.loss({1})), contains("before the window was opened"));
     one.w.zero_grad();
