@@ -22,7 +22,7 @@ using detail::UseTransposeCache;
 
 std::int64_t extent(std::size_t n) { return static_cast<std::int64_t>(n); }
 
-// Weights that are large enough to be cached; both extents exceed a tile.
+// Weights that are large enough to be cached. Both extents exceed the size of a tile.
 struct Weights {
     Random random;
     std::size_t in, out;
@@ -41,7 +41,7 @@ struct Weights {
     }
     Array<float> rows(std::int64_t count) { return random.array<float>({count, extent(out)}); }
 
-    // Returns dy · Wᵀ, computed with the cache if it is not null.
+    // Returns dy · Wᵀ. The product uses the cache `kept` unless the pointer is null.
     Array<float> back(const Array<float>& dy, TransposeCache<float>* kept, const Array<float>& weight) const {
         const Product p{dy.size() / out, in, out, false, true};
         Array<float> dx = Array<float>::empty({extent(p.m), extent(in)});

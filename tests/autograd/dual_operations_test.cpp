@@ -1,4 +1,4 @@
-// The Hessian-vector product of every operation is compared with finite differences of its gradient.
+// Compares the Hessian-vector product of every operation with finite differences of the operation's gradient.
 #include <cmath>
 #include <cstdint>
 #include <string>

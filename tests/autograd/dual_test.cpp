@@ -37,7 +37,8 @@ Array<double> moved(const Array<double>& x, const Array<double>& v, double h) {
     return Array<double>(x.shape(), values);
 }
 
-// Compares H v with finite differences of gradients, and checks that H is symmetric: u' H v == v' H u.
+// Compares the product H v with finite differences of gradients. H must be symmetric, so u' H v must equal v'
+// H u.
 template <class F>
 void check(const char* name, F f, const Shape& shape, double low = -1.5, double high = 1.5) {
     for (std::uint64_t seed = 0; seed < 4; ++seed) {

@@ -17,7 +17,7 @@
 
 namespace tally::test {
 
-// Inputs holds the inputs of a fixture as variables.
+// Inputs has the inputs of a fixture as variables.
 template <class T> struct Inputs {
     const Fixture& fixture;
     std::map<std::string, Var<T>> variables = {};

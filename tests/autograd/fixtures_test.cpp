@@ -82,7 +82,8 @@ Measure measure(const Fixture& f, const std::vector<double>& want, bool forward)
             std::min(1.0, std::max(largest(want), largest(f.seed.values)))};
 }
 
-// Describes the first difference, or returns an empty string. The gradient was accumulated `times` times.
+// Describes the first difference, or returns an empty string. The gradient is expected to be `times` times
+// the fixture's.
 template <class S> std::string difference(const Fixture& f, const std::string& what, const Array<S>& got,
                                           const Numbers& want, bool forward, double times = 1) {
     if (got.shape() != want.shape)
@@ -166,7 +167,7 @@ template <class S> std::string disagreement(const Fixture& f) {
     return found;
 }
 
-// Runs an elementwise case with plain numbers, element by element.
+// Computes an elementwise fixture with plain numbers, one element at a time, and describes a difference.
 template <class S> std::string scalar_disagreement(const Fixture& f) {
     const auto& compute = elementwise<S>().at(f.operation);
     Array<S> output = Array<S>::zeros(f.output.shape);

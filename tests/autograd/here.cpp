@@ -1,4 +1,4 @@
-// The device of this program's tests.
+// here() returns the device that the tests of this program use.
 #include "here.hpp"
 
 tally::Device tally::test::here() { return Device::cpu; }

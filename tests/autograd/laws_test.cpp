@@ -33,7 +33,8 @@ template <class S> Array<S> toy(bool exact_sums) {
     return Array<S>({6, 3}, std::vector<S>(rows.begin(), rows.end()), here());
 }
 
-// Returns γ_n = nu / (1 - nu), where u is half the distance from 1 to the next number.
+// Returns γ_n = nu / (1 - nu), a bound for the relative error of n roundings. u is half the distance from 1
+// to the next larger number.
 template <class S> double gamma(double n) {
     const double u = static_cast<double>(std::numeric_limits<S>::epsilon()) / 2;
     return n * u / (1 - n * u);
@@ -95,7 +96,7 @@ TEMPLATE_TEST_CASE(
          {Split{2, 3}, {3, 2}, {4, 4}, {8, 1}, {1, 16}, {5, 4}, {16, 3}, {7, 1}, {4, 7}}) {
         for (std::uint64_t seed = 0; seed < 8; ++seed) {
             Random random(seed);
-            // The CPU adds in the same order at every size and on any number of threads.
+            // The CPU adds numbers in the same order for every size and every number of threads.
             const bool large = here() == Device::cpu && seed >= 6;
             const std::int64_t in = large ? random.whole(40, 70) : random.whole(1, 6),
                                out = large ? random.whole(40, 70) : random.whole(1, 6);

@@ -1,4 +1,5 @@
-// Observers see each operation with its saved values, and each backward function before and after it runs.
+// An observer sees each operation with its saved values. It also sees each backward function before and after
+// the function runs.
 #include "tally/autograd/observer.hpp"
 
 #include <optional>

@@ -38,7 +38,7 @@ double normal_cumulative(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0))
 
 }  // namespace
 
-// The three lines "philox4x32 10" of tests/kat_vectors in Random123,
+// The expected numbers are the three lines "philox4x32 10" of the file tests/kat_vectors in
 // https://github.com/DEShawResearch/random123
 TEST_CASE("philox: gives the published answers") {
     using random::detail::philox;
@@ -137,7 +137,7 @@ TEMPLATE_TEST_CASE("random::normal: has a normal distribution", "", float, doubl
             power *= static_cast<double>(x);
         }
     }
-    // Within four standard errors: the variances of x, x², x³, x⁴ are 1, 2, 15, 96.
+    // The allowed errors are four standard errors, because the variances of x, x², x³, x⁴ are 1, 2, 15, 96.
     CHECK(std::abs(moment[1]) < 4 * std::sqrt(1 / n));
     CHECK(std::abs(moment[2] - 1) < 4 * std::sqrt(2 / n));
     CHECK(std::abs(moment[3]) < 4 * std::sqrt(15 / n));

@@ -1,4 +1,4 @@
-// Returns the number of this program's allocations by C++ containers and xtensor's aligned allocator.
+// Returns how many allocations this program has made by operator new or posix_memalign.
 #pragma once
 
 namespace tally::test {

@@ -270,7 +270,7 @@ TEMPLATE_TEST_CASE("map, zip: special values give the results of std::", "", flo
         check(slot<functor::MulNumber, UnaryOps>, functor::MulNumber{number});
     }
 
-    // every pair of special values
+    // Every operation is called with every pair of special values.
     each_functor<BinaryOps>([&](std::size_t slot, auto f) {
         StridedIndex<2> walk;
         walk.rank = 2;

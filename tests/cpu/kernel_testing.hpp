@@ -1,4 +1,4 @@
-// Helpers of the kernel tests: guarded buffers, random walks, and comparisons with plain loops.
+// Helpers for tests of kernels: buffers with guards, random operands, and comparisons with plain loops.
 #pragma once
 
 #include <algorithm>

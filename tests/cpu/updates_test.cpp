@@ -38,7 +38,7 @@ template <class S> struct List {
     }
 };
 
-// Calls both tables with the same list, and compares all buffers.
+// Calls the kernel in both tables with equal lists, and compares all buffers afterwards.
 template <class S, class Step>
 std::string in_both(const List<S>& list, void (*Kernels<S>::*slot)(std::span<const Update<S>>, const Step&),
                     const Step& step) {

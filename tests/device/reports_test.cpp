@@ -1,4 +1,4 @@
-// Reports on a device read the device's memory account and do not wait for its work.
+// Reports about a device read the memory account of the device, but do not wait for the device's work.
 #include "catch.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"

@@ -1,4 +1,4 @@
-// xtensor reads host memory, so views of arrays on a device throw Error.
+// xtensor can read only host memory, so a view of an array on a device throws an Error.
 #include "tally/xtensor.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"

@@ -1,4 +1,4 @@
-// Errors of a kernel launch contain the shapes of the kernel's operands.
+// The error message of a kernel launch contains the shapes of the kernel's operands.
 #include "tally/gpu/format.hpp"
 
 #include "catch.hpp"

@@ -25,7 +25,7 @@
 
 namespace {
 
-// Counts the host allocations of the whole program.
+// These variables count the host allocations of the whole program.
 std::atomic<std::size_t> host_allocations{0}, largest_host_allocation{0};
 
 thread_local std::uint64_t until_failure = 0;  // the n-th host allocation of this thread fails if n is not 0
@@ -50,7 +50,7 @@ struct Counted {
     std::size_t before = host_allocations;
 };
 
-// Makes the n-th host allocation of this thread fail, once.
+// While this object exists, the n-th host allocation of this thread fails once.
 struct FailAllocation {
     explicit FailAllocation(std::uint64_t n) { until_failure = n; }
     FailAllocation(const FailAllocation&) = delete;
@@ -102,7 +102,7 @@ TEST_CASE("invariant 9: random numbers are written to their tensor directly", "[
 TEST_CASE("invariant 9: a training step allocates no tensor byte outside tally's allocator", "[alone]") {
     if (TALLY_ASAN) TALLY_SKIP("AddressSanitizer owns operator new");
     Random random(9);
-    // The large arrays of this step have at least 5 KiB; other host allocations are small.
+    // The large arrays of this step have at least 5 KiB. All other host allocations are smaller.
     const Tensor x(random.array<float>({64, 48})),
         w1 = parameter(random.array<float>({48, 64})), b1 = parameter(random.array<float>({64})),
         gain = parameter(random.array<float>({64})), bias = parameter(random.array<float>({64})),

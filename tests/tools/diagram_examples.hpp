@@ -145,7 +145,7 @@ inline detail::Diagram full_and_micro() {
     return s.diagram;
 }
 
-// Two layers and a loss. The output of relu is saved, and the first product is recomputed.
+// Returns a graph of two layers and a loss. The output of relu is saved, and the first product is recomputed.
 inline detail::Diagram two_layers() {
     Sketch s;
     s.diagram.title = "Two layers and a loss";
@@ -166,7 +166,8 @@ inline detail::Diagram two_layers() {
     return s.diagram;
 }
 
-// Two micro-batches pass two layers with shared parameters, and their losses are added.
+// Returns a graph in which two micro-batches pass through two layers with the same parameters. Their losses
+// are added.
 inline detail::Diagram shared_layers() {
     Sketch s;
     s.diagram.title = "Two micro-batches through two layers";
@@ -199,7 +200,7 @@ inline detail::Diagram chain_of(int operations) {
     return s.diagram;
 }
 
-// Contains names, texts and numbers that are hard to escape.
+// Returns a diagram whose names, texts and numbers are hard to escape.
 inline detail::Diagram odd_names() {
     Sketch s;
     s.diagram.title = "a < b && \"c\" > 'd'";

@@ -1,4 +1,4 @@
-// Tests of Items and rows(): every item occurs once, in an order determined by the seed and the epoch.
+// Tests of Items and rows(). Every item occurs once, in an order that depends only on the seed and the epoch.
 #include "tally/train/batches.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Helpers of tests that read files: bytes of a string, the header of an IDX file, and gzip compression.
+// Helpers for tests that read files. They convert strings to bytes, write headers of IDX files, and compress
+// with gzip.
 #pragma once
 
 #include <zlib.h>

@@ -1,5 +1,5 @@
-// Tests of add_cached() and cached_backward(): for every encoder and split, the gradient is that of the loss
-// over all items.
+// Tests of add_cached() and cached_backward(). For all encoders and splits, they must compute the gradient of
+// the loss over all items.
 #include "tally/train/grad_cache.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::vector<std::int64_t> cuts(Random& random, std::int64_t items) {
     return sizes;
 }
 
-// Encoders of random depth for several views of the same items. Some views share an encoder.
+// Random encoders for several views of the same items. Some views share an encoder.
 struct Towers {
     using Encoder = std::function<Tensor64(const Items&, ForwardPass&)>;
 

@@ -1,4 +1,4 @@
-// Tests that a dropout layer's mask depends on the position of the layer in its model.
+// Tests that the mask of a dropout layer depends on the layer's position in its model.
 #include <memory>
 #include <string>
 #include <utility>

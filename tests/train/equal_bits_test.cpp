@@ -110,7 +110,7 @@ std::string describe(const Way& way) {
     return text;
 }
 
-// Collects the names of the operations that run.
+// Collects the names of all operations that run while this object observes.
 struct Operations : Observer {
     std::set<std::string> names;
     void on_forward(const ForwardEvent& operation) override { names.insert(operation.op); }
@@ -151,7 +151,8 @@ template <class S> void check_case(Case of, Seen& seen, std::optional<std::int64
     REQUIRE(difference("weight", want.weights, got.weights) == "");
 }
 
-// Returns the operations of the table in docs/architecture.md whose second column begins with `promise`.
+// Returns the operations in those rows of a table in docs/architecture.md whose second column begins with
+// `promise`.
 std::set<std::string> operations_in_table(const std::string& promise) {
     std::ifstream file(TALLY_SOURCE_DIR "/docs/architecture.md");
     std::set<std::string> names;
@@ -180,7 +181,8 @@ std::size_t kind_named(const std::string& name) {
 
 }  // namespace
 
-// TALLY_LAW_CASES sets the number of cases, and TALLY_LAW_SEED the first seed, to repeat a case that failed.
+// TALLY_LAW_CASES sets the number of cases, and TALLY_LAW_SEED sets the first seed. Both help to repeat a
+// failed case.
 TEST_CASE("Law: the gradients and weights of a batch in parts have the bits of the whole batch", "[alone]") {
 #ifdef NDEBUG
     constexpr std::uint64_t cases_by_default = 10000;
@@ -259,7 +261,7 @@ template <class F> int parts_that_differ(const std::vector<Array<float>>& at, F 
 
 }  // namespace
 
-// The following tests show the exceptions of docs/architecture.md, each with its remedy.
+// The following tests show the exceptions that docs/architecture.md lists, each with its remedy.
 TEST_CASE("Law where it ends: several operations read one parameter") {
     Random random(6);
     const Array<float> at = random.array<float>({5});

@@ -1,4 +1,4 @@
-// Tests of Sum::exact: for every order and distribution of the micro-batches, a window yields the same bits.
+// Tests of Sum::exact. A window yields the same bits for every order and distribution of its micro-batches.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,7 +20,7 @@ namespace tally::test {
 
 namespace {
 
-// A micro-batch of a window: a range of the items with a weight.
+// A micro-batch is a range of items with a weight.
 struct Micro {
     std::int64_t from, to;
     double weight;
@@ -55,7 +55,7 @@ template <class S> struct Training {
     }
     void add(const Micro& micro) { window.add(loss(micro), {.weight = micro.weight}); }
 
-    // All results of an update.
+    // Holds all results of an update.
     struct Bits {
         std::vector<Array<S>> gradients{}, weights{};
         double loss = 0, count = 0, norm = 0;
@@ -94,7 +94,8 @@ template <class S> typename Window<S>::Options drawn_options(Random& random, Sum
     return options;
 }
 
-// Trains in another order, with checkpoints, and with an interruption that saves and loads the window.
+// Trains with the micro-batches in another order and with checkpoints. In between it saves the window and
+// loads the file.
 template <class S> typename Training<S>::Bits trained_otherwise(std::uint64_t seed, Random& random,
                                                                 const typename Window<S>::Options& options,
                                                                 std::vector<Micro> micro_batches) {
@@ -115,7 +116,7 @@ template <class S> typename Training<S>::Bits trained_otherwise(std::uint64_t se
     return training->finish();
 }
 
-// Distributes the micro-batches to several models, each with its own sums, and merges the sums.
+// Distributes the micro-batches to several models, which sum separately. Then merges the sums.
 template <class S>
 std::vector<Array<S>> distributed_sums(std::uint64_t seed, Random& random, std::vector<Micro> micro_batches) {
     shuffle(random, micro_batches);
@@ -163,7 +164,8 @@ template <class S> void check_orders(std::uint64_t seed, Orders& orders) {
     const auto shared = distributed_sums<S>(seed, random, micro_batches);
     for (std::size_t i = 0; i < sums.size(); ++i) REQUIRE(same_bits(shared[i], sums[i]));
 
-    // Counts the cases in which running sums differ between two orders, to prove that the order matters.
+    // Counts how often running sums differ between two orders. The counter proves that the cases depend on
+    // the order.
     auto running = options;
     running.sum = Sum::running;
     Training<S> in_order(seed, running), reversed(seed, running);

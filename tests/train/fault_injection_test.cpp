@@ -113,8 +113,8 @@ template <class S> struct Training {
     Array<std::int32_t> labels;
 };
 
-// Lets the n-th allocation of a window fail after `windows` complete windows, for n = 1, 2, 3, ... until no
-// allocation fails. Returns the number of allocations that failed.
+// Runs `windows` complete windows and lets the n-th allocation of the next window fail, for n = 1, 2, 3, ...
+// until no allocation fails. Returns the number of failed allocations.
 template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool shared) {
     for (std::uint64_t n = 1;; ++n) {
         CAPTURE(static_cast<int>(kind), windows, shared, n);
@@ -143,7 +143,7 @@ template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool sh
         memory::detail::fail_allocation(0);
         if (!failed) return n - 1;
 
-        // A failed window does not update, and permits only discard().
+        // After a failure the window makes no update, and only discard() is allowed.
         failing.window.discard();
         CHECK((failing.numbers() == before));
         CHECK(Node::live_count() == nodes);

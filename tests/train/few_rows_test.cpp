@@ -26,7 +26,7 @@ namespace {
 
 using lesson::AdamA;
 
-// A network with weights above and below the size from which transposes are cached, and one frozen weight.
+// A network with one frozen weight. Some weights are large enough for cached transposes, others are not.
 struct Net {
     std::vector<Tensor> parameters;
     Tensor frozen;
@@ -82,7 +82,7 @@ private:
     }
 };
 
-// Returns a network whose large weights have cached transposes.
+// Returns a network with weights so large that a window caches their transposes.
 Net large_net(std::uint64_t seed) {
     for (Random r(seed);;)
         if (Net made(r); made.rows() >= 8 && !made.checkpointed && !made.twice &&

@@ -1,4 +1,5 @@
-// FileFault makes the n-th file system call fail, once or from then on, or kills the process before it.
+// FileFault makes the n-th file system call fail, either this call alone or also all later calls. It can also
+// kill the process before the call.
 #pragma once
 
 #include <cerrno>

@@ -17,7 +17,7 @@ using namespace std::string_literals;
 
 namespace {
 
-// Returns the message after "[Idx::load] 'x', ", or "no error".
+// Returns the error message without its beginning "[Idx::load] 'x', ". Returns "no error" if there is none.
 std::string complaint(const std::string& file) {
     try {
         detail::parse_idx(bytes_of(file), "x");

@@ -1,4 +1,4 @@
-// Helpers that run a function in a child process and kill the process, for tests of interrupted training.
+// Helpers for tests of interrupted training. They run a function in a child process and kill the process.
 #pragma once
 
 #include <signal.h>

@@ -1,4 +1,4 @@
-// Defines the table of layers and operations, and how Net draws a network.
+// Defines the table of layers and operations, and the constructor of Net, which draws a network.
 #include "law_nets.hpp"
 
 #include <algorithm>
@@ -85,7 +85,7 @@ template <class S> void convolve(Net<S>& net, bool bias) {
                    (net.extents[2] + 2 * padding - side) / stride + 1};
 }
 
-// Adds every element-wise operation of the library, applied to an activation or to a parameter.
+// Adds every element-wise operation to the table, applied to a layer's output or to a parameter.
 template <class S> std::vector<Kind<S>> with_every_formula(std::vector<Kind<S>> all) {
     using N = Net<S>;
     using V = Var<Array<S>>;

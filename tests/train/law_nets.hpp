@@ -126,7 +126,7 @@ template <class S> struct Net {
     }
 };
 
-// The layers and operations that a net may contain, and the ways in which it may use a parameter.
+// Returns the layers and operations that a net may contain, and the ways in which a net may use a parameter.
 template <class S> const std::vector<Kind<S>>& kinds();
 
 extern template struct Net<float>;  // law_nets.cpp

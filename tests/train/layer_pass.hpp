@@ -1,4 +1,5 @@
-// check_pass() compares a layer's outputs and gradients with a PyTorch module's in tests/fixtures/layers.
+// check_pass() compares the outputs and gradients of a layer with those of a PyTorch module in
+// tests/fixtures/layers.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +27,8 @@ private:
     detail::Safetensors file_;
 };
 
-// Requires a difference of at most 1e-12, relative to the largest number but at most to 1 (docs/fixtures.md).
-// With `transposed`, `other` has the shape (out, in).
+// Requires that all differences are at most 1e-12 times the largest number, or 1e-12 if this number is larger
+// than 1 (docs/fixtures.md). With `transposed`, `other` has the shape (out, in).
 inline void check_close(const std::string& what, const Array<double>& mine, const Array<double>& other,
                         bool transposed = false) {
     CAPTURE(what);

@@ -16,7 +16,7 @@
 namespace tally::test {
 namespace {
 
-// A training in the middle of a window, with all parts that have a state.
+// A training that is interrupted in the middle of a window. It has all parts with a state.
 struct Training {
     explicit Training(std::uint64_t seed, double rate = 0.01)
         : model(Linear<double>(4, 5, {seed, 0}), BatchNorm<double>(5), Tanh<double>(),
@@ -45,7 +45,8 @@ struct Training {
         window.save(state, "w", &model);
         return detail::state_bytes(state);
     }
-    // Returns handles of all arrays that loading will write, so that loading must copy them first.
+    // Returns handles of all arrays that loading writes. Because the arrays are shared, loading must copy
+    // them first.
     std::vector<Array<double>> copies() {
         std::vector<Array<double>> held;
         for (const Tensor64& p : model.parameters()) {
@@ -64,8 +65,7 @@ struct Training {
     Array<double> x;
 };
 
-// Calls load(training) with each allocation failing. After a failure the state must be unchanged, and a later
-// call must succeed completely.
+// Calls load(training) with each allocation failing. A call must either change nothing or load everything.
 template <class Load> void check_failed_loads(Load load, std::uint64_t places, bool open = false) {
     for (const bool held : {false, true}) {
         Training undisturbed(2);

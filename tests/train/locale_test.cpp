@@ -1,4 +1,4 @@
-// Tests that numbers in messages and reports have a decimal point in every locale.
+// Tests that numbers in messages and reports are written with a decimal point in every locale.
 #include <clocale>
 #include <cmath>
 #include <cstdlib>
@@ -19,7 +19,7 @@
 namespace tally::test {
 namespace {
 
-// Sets a locale with decimal commas, which is compiled for this test.
+// Compiles a locale with decimal commas, and sets this locale while the object exists.
 struct WithCommas {
     Folder folder;
     bool available = false;

@@ -102,7 +102,7 @@ TEST_CASE("Law: with any budget that one item fits, the update is that of the un
     }
     CHECK((size.retries() > 0) == (size.now() < items));
     if (bytes < most - most / 16) CHECK(size.retries() > 0);
-    // Adam divides a gradient by its size, so rounding errors of tiny gradients become visible.
+    // Adam divides a gradient by its size, so the rounding errors of tiny gradients become visible.
     CHECK(worst(got, undivided) < 1e-9);
 
     Net by_hand(seed, items, width);  // this net uses the found sizes from the start
@@ -209,7 +209,7 @@ TEST_CASE("MicroBatchSize::update: if not even one item fits, the error lists th
     CHECK_THAT(large_item,
                contains("One item takes 8.0 MiB or more. The budget is " + detail::format_bytes(8 * values) +
                         "; use checkpoints or a smaller model"));
-    // Parameters, gradients and activations fit, but the optimizer's moments do not.
+    // There is memory for parameters, gradients and activations, but not for the optimizer's moments.
     const std::string large_update = message(3 * values, 0);
     CHECK_THAT(large_update, contains(fixed));
     CHECK_THAT(large_update, contains("One item fits, but then the update asked for "));

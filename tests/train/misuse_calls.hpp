@@ -1,4 +1,4 @@
-// calls() lists the calls that change a training, each with its expected effect on a plain model.
+// calls() returns the calls that change a training. Each has its expected effect on a model without tally.
 #pragma once
 
 #include <functional>
@@ -38,8 +38,8 @@ inline double total(const Numbers& x) {
     return sum;
 }
 
-// A module with one weight w. The loss of an item x is x w²/2, so its gradient is x w. All numbers are dyadic
-// fractions, so no operation rounds.
+// A module with one weight w. The loss of an item x is x w²/2, so the gradient is x w. Every number has few
+// bits, so no operation rounds.
 struct Program : Module<double> {
     Tensor64 w = parameter(A({1, 1}, {1.0}).to(here()));
     Sgd<double> sgd{{w}, {.learning_rate = rate}};

@@ -282,7 +282,7 @@ std::string contents(const std::string& path) {
 
 namespace {
 
-// Returns the names of a class's public functions, or of a header's free functions.
+// Returns the names of the public functions of a class, or of the free functions of a header.
 std::set<std::string> functions(const std::string& header, const std::string& type) {
     std::istringstream lines(contents(TALLY_SOURCE_DIR "/src/" + header));
     std::set<std::string> names;

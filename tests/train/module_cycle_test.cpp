@@ -1,4 +1,4 @@
-// Tests of modules that list themselves, or that two modules share.
+// Tests of modules that list themselves, and of modules that are listed by two other modules.
 #include "catch.hpp"
 #include "tally/train/module.hpp"
 

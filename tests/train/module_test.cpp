@@ -18,8 +18,8 @@ std::string names(Module<float>& model) {
     return all;
 }
 
-// A minimal layer with a buffer and a side effect. It returns its input and stores the mean of all inputs
-// since the last update.
+// A small layer with a buffer and a side effect. The layer returns its input and stores the mean of all
+// inputs since the last update.
 class Mean : public Layer<double> {
 public:
     void list(Members& members) override { members.buffer("running_mean", running); }

@@ -172,8 +172,8 @@ TEST_CASE("Window::noise: the estimates solve the two equations, and the weights
 }
 
 TEST_CASE("Window::noise: micro-batches of one and two items give the numbers of the literature's formula") {
-    // b = 1: |(3, 4)|^2 = 25. B = 3: the mean of (3, 4), (0, 2), (0, 0) is (1, 2), so 5.
-    // (3 * 5 - 1 * 25) / (3 - 1) = -5, and (25 - 5) / (1/1 - 1/3) = 30.
+    // With b = 1, |(3, 4)|^2 is 25. With B = 3, the mean of (3, 4), (0, 2), (0, 0) is (1, 2), whose square is
+    // 5. So the square is (3 * 5 - 1 * 25) / (3 - 1) = -5, and the trace is (25 - 5) / (1/1 - 1/3) = 30.
     const Tensor64 w = parameter(Array<double>({2}, {1, 1}).to(here()));
     Sgd<double> sgd({w}, {.learning_rate = 0.1});
     Window<double> window(sgd, {.noise = true});

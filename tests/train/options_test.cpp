@@ -19,7 +19,7 @@ namespace {
 
 using lesson::AdamA;
 
-// Returns the names of all fields of an aggregate. Does not compile if a field is missing or surplus.
+// Returns the names of all fields of a struct. The macro does not compile if a name is missing or surplus.
 #define TALLY_NAMES(object, ...)                                                                  \
     [] {                                                                                          \
         [[maybe_unused]] const auto& [__VA_ARGS__] = object;                                      \
@@ -361,7 +361,7 @@ TEST_CASE("Window::load: each changed option of a window, optimizer or average i
                        });
 }
 
-// AdamA accumulates micro-batches without a window.
+// AdamA has no window and accumulates the micro-batches itself.
 TEST_CASE("AdamA::load: each changed option is rejected by its name") {
     const Tensor64 w = parameter({1.0, 2.0});
     TrainingState state;
@@ -377,7 +377,7 @@ TEST_CASE("AdamA::load: each changed option is rejected by its name") {
     CHECK_THAT(words({.learning_rate = 0.1, .weight_decay = 1}), contains("weight_decay 0, here it is 1"));
 }
 
-// TALLY_UPDATE_GOLDEN=1 writes the file again. Review the difference before you commit.
+// To write docs/options.md again, set TALLY_UPDATE_GOLDEN=1. Review the difference before you commit.
 TEST_CASE("docs/options.md: the file is the table of these tests") {
     const std::string path = TALLY_SOURCE_DIR "/docs/options.md";
     const Folder unused;

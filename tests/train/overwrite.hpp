@@ -1,4 +1,4 @@
-// overwrite() changes an array's memory in place, as a user's own kernel may do.
+// overwrite() writes to the memory of an array in place, as a kernel of the user may do.
 #pragma once
 
 #include "tally/array/array.hpp"

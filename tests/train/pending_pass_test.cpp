@@ -26,7 +26,7 @@ Array<S> data(std::uint64_t stream, S scale = 1) {
     return randn<S>({4, 3}, 0, scale, {.seed = 5, .stream = stream}).value();
 }
 
-// A network in which batch norm collects statistics and dropout needs the item numbers.
+// In this network, batch norm collects statistics, and dropout depends on the numbers of the items.
 struct Net {
     Sequential<S> model{Linear<S>(3, 4, {1, 1}), BatchNorm<S>(4), Dropout<S>(0.5, 7),
                         Linear<S>(4, 1, {1, 2})};
@@ -42,7 +42,7 @@ struct Net {
     }
 };
 
-// Trains on two micro-batches per update, and calls `before` before each.
+// Trains two updates of two micro-batches each. Calls `before` before each micro-batch.
 std::vector<S> after(const std::function<void(Net&, Window<S>&)>& before) {
     Net net;
     Window<S> window(net.sgd, {.micro_batches = 2, .seed = 3});
@@ -124,7 +124,7 @@ TEST_CASE("Window::add: a loss belongs to the pass in which it was recorded") {
     window.finish();  // finish() also ends the pass
     CHECK_THROWS_WITH(window.add(c), stale_loss);
 
-    // Two forward passes with one ForwardPass would have the same masks, so the window rejects the second.
+    // Two forward passes with one ForwardPass would have the same masks. The window rejects the second pass.
     ForwardPass& pass = window.begin_micro_batch(4);
     window.add(net.loss(data(1), pass));
     CHECK_THROWS_WITH(window.add(net.loss(data(2), pass)), contains("has no begin_micro_batch() of its own"));

@@ -1,4 +1,4 @@
-// Tests that SavedValues agrees with the memory report and names the layers of a model.
+// Tests that SavedValues has the bytes of the memory report, and that it gives the names of a model's layers.
 #include <set>
 #include <string>
 

@@ -123,7 +123,7 @@ TEST_CASE("load_safetensors: I64 numbers are read if they fit into int32") {
 
 namespace {
 
-// Compares the arrays that a Python reader reads from strange_content() with the expected lines.
+// Writes strange_content() to a file. A Python program must read the expected arrays from this file.
 void check_reading(const std::string& way) {
     const Folder folder;
     const detail::Safetensors content = strange_content();

@@ -1,4 +1,4 @@
-// Tests that plausible programs with averages, batch norm and modules train correctly or throw an Error.
+// Plausible programs with averages, batch norm and modules must train correctly or throw an Error.
 #include <limits>
 #include <memory>
 #include <sstream>

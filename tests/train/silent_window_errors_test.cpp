@@ -1,4 +1,4 @@
-// Tests that plausible programs with windows train correctly or throw an Error with advice.
+// Plausible programs with windows must train correctly or throw an Error that says what to do.
 #include "catch.hpp"
 #include "tally/io/training_state.hpp"
 #include "tally/train/average.hpp"

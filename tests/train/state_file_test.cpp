@@ -94,7 +94,7 @@ std::string complaint(const std::string& bytes) {
     return words.rfind(start, 0) == 0 ? words.substr(start.size()) : "(no place) " + words;
 }
 
-// Returns a file with an invalid array and a valid checksum.
+// Returns the bytes of a file with an invalid array, but with a valid checksum.
 std::string array_file(const std::string& axes_and_extents, const std::string& numbers) {
     return sealed(entry("w", 4, axes_and_extents + numbers));
 }
@@ -219,7 +219,7 @@ TEST_CASE("TrainingState::load: a file that cannot be read or written is named")
 
 namespace {
 
-// Returns a state of generation g: all its numbers are g, and its length depends on g.
+// Returns a state whose numbers are all g. The length of the state also depends on g.
 TrainingState generation(std::int64_t g) {
     TrainingState state;
     state.put("generation", g);

@@ -1,4 +1,4 @@
-// SmallTraining is a deterministic training that the Trainer tests run, interrupt and compare bit by bit.
+// SmallTraining always computes the same bits. The tests of Trainer run and interrupt it.
 #pragma once
 
 #include <memory>

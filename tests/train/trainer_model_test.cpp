@@ -1,4 +1,4 @@
-// Tests that a Trainer's constructor rejects models, optimizers and files that do not match.
+// Tests that the constructor of Trainer rejects models, optimizers and files that do not fit together.
 #include <string>
 #include <utility>
 #include <vector>

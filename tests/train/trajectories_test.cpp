@@ -1,5 +1,5 @@
-// Compares optimizers, clipping, averages and schedules with PyTorch's results of 50 updates
-// (tools/make-trajectories).
+// Compares 50 updates of optimizers, clipping, averages and schedules with the results of PyTorch, which
+// tools/make-trajectories computed.
 #include <cmath>
 #include <memory>
 

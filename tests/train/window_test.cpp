@@ -57,7 +57,7 @@ struct RandomProblem {
     }
 };
 
-// Returns the boundaries of consecutive micro-batches, which may be unequal or empty.
+// Returns random boundaries of consecutive micro-batches. The micro-batches may be unequal or empty.
 std::vector<std::int64_t> random_split(Random& r, std::int64_t rows) {
     std::vector<std::int64_t> at{0, rows};
     for (std::int64_t more = r.whole(0, 5); more-- > 0;) at.push_back(r.whole(0, rows));
@@ -92,7 +92,7 @@ TEST_CASE("invariant 12: the window's gradient equals the full batch's gradient 
         std::vector<double> weights(parts, 1);  // of the items of each micro-batch
         if (r.whole(0, 3) == 0)
             for (double& weight : weights) weight = r.between(0.1, 3);
-        // The reference is one graph over all items, in which each part has its weight.
+        // The expected gradient is that of one graph over all items, in which each part has its weight.
         Tensor64 sum = problem.loss(0, 0).sum * 0;
         double total = 0;
         for (std::size_t i = 0; i < parts; ++i) {
@@ -157,7 +157,7 @@ TEST_CASE("invariant 12: trajectories of windows follow the full batch for every
 
 namespace {
 
-// A model with one weight, whose gradient is the mean of the items.
+// A model with one weight. The gradient of the weight is the mean of the items.
 struct One {
     Tensor64 w = parameter({1.0});
     Sgd<double> sgd{{w}, {.learning_rate = 1}};
