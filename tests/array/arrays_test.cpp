@@ -87,7 +87,7 @@ TEST_CASE("Array: every write raises the version, and never changes a saved valu
     }
     Array<float> apart = a;
     apart = Array<float>();
-    a.writable()[0] = 5;  // a saved value counts as an owner
+    a.writable()[0] = 5;  // the saved value is another owner of the buffer
     CHECK(a.storage() != shared);
     CHECK(a.storage()->version == 2);
     CHECK(saved.get("op").to_vector() == std::vector<float>{1, 2});

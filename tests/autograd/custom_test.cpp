@@ -38,7 +38,7 @@ TEST_CASE("custom: an Error gives the number of inputs when the backward functio
     CHECK_THROWS_WITH(sum(with_backward(overwrites, x)).backward(), message);
     CHECK_THROWS_WITH(sum(with_backward(queries, x)).backward(), message);
     const auto runs_backward = [&](GradInputs<A> to, const A& dy, const A&,
-                                   const A&) {  // runs another backward pass before the mistake
+                                   const A&) {  // this function runs another backward pass before its mistake
         const Tensor other = parameter({1.0f});
         (other * 2).backward();
         to.add(1, dy);

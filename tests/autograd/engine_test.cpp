@@ -268,5 +268,5 @@ TEST_CASE("Picture: shows the gradient of a parameter that has no handle any mor
     detail::KeepValues keep_values;
     Picture picture;
     picture.backward(mean(parameter({1.f, 2.f}) * 2));
-    CHECK(picture.dot().find("1.0000") != std::string::npos);  // the gradient of the parameter
+    CHECK(picture.dot().find("1.0000") != std::string::npos);  // the picture shows the parameter's gradient
 }

@@ -37,8 +37,8 @@ struct Call {
 using Tensors = std::vector<Tensor64>;
 
 struct Operation64 {
-    const char* function;  // its C++ name
-    const char* name;      // its name in errors
+    const char* function;  // the name of the C++ function
+    const char* name;      // the operation's name in errors
     std::function<Call(Random&)> draw;
     std::function<bool(const Call&)> legal;
     std::function<void(const Call&, const Tensors&, const std::vector<Array<std::int32_t>>&)> run;
@@ -90,7 +90,7 @@ inline bool product_fits(Extents a, Extents b, bool turned_a, bool turned_b) {
     return broadcast_together(a, b);
 }
 
-inline bool layer_fits(const Call& c) {  // x, weights and optionally a bias
+inline bool layer_fits(const Call& c) {  // operands are x, weights and perhaps a bias
     const Extents &x = c.operands[0], &w = c.operands[1];
     return w.size() == 2 && !x.empty() && x.back() == w[0] &&
            (c.operands.size() < 3 || c.operands[2] == Extents{w[1]});

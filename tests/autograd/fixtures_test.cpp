@@ -153,10 +153,10 @@ template <class S> std::string disagreement(const Fixture& f) {
     if (!found.empty() || f.gradients.empty()) return found;
     first.result.backward(array_of<S>(f.seed));
     gradients(in, "", 1);
-    compute(in).result.backward(array_of<S>(f.seed));  // adds to the existing gradient
+    compute(in).result.backward(array_of<S>(f.seed));  // the second pass adds to the gradient
     gradients(in, " after two passes", 2);
     for (const auto& [name, variable] : in.variables) variable.zero_grad();
-    compute(in).result.backward(array_of<S>(f.seed));  // overwrites the old gradient
+    compute(in).result.backward(array_of<S>(f.seed));  // this pass overwrites the old gradient
     gradients(in, " after zero_grad", 1);
     if (f.gradients.size() > 1)
         for (const auto& [name, want] : f.gradients) {

@@ -132,7 +132,7 @@ TEST_CASE(
     REQUIRE(saved.size() == 9);
     for (std::size_t i = 1; i < 9; ++i) CHECK(saved[i] == (9 - i) * bytes);
     CHECK(in_use(MemoryClass::saved) == saved_before);
-    CHECK(memory::peak() <= before + 2 * bytes + 64);  // at most two gradients at a time
+    CHECK(memory::peak() <= before + 2 * bytes + 64);  // at most two gradients have memory at a time
     CHECK(in_use(MemoryClass::gradient) >= bytes);
     CHECK(w.has_grad());
 }
@@ -316,9 +316,8 @@ TEST_CASE("invariant 7: a second backward pass throws Error with the operation")
           "[backward] a backward pass has already used 'matmul' and freed its saved values; run the forward "
           "pass again");
     CHECK(message_of([&] { grad(loss, {w}); }) ==
-          "[grad] a backward pass has already used 'mean' and freed its saved values; run the forward "
-          "pass again");
-    CHECK_FALSE(loss.has_grad());  // the pass did not begin
+          "[backward] through 'mean' a second time: its saved values are gone; run forward again");
+    CHECK_FALSE(loss.has_grad());  // the pass throws before it begins
     const Array<float> once = w.grad();
     mean(matmul(w, w)).backward();
     CHECK(same_bits(w.grad(), zip(functor::Add{}, once, once)));
@@ -354,7 +353,7 @@ TEST_CASE("invariant 8: free_grad frees the memory") {
     const Tensor w = parameter(Array<float>::zeros({100, 10}));
     const std::size_t before = memory::in_use();
     sum(w).backward();
-    CHECK(memory::in_use() == before + 4032);  // 4000 bytes, rounded up
+    CHECK(memory::in_use() == before + 4032);  // 4000 bytes are rounded up
     CHECK(in_use(MemoryClass::gradient) >= 4032);
     w.free_grad();
     CHECK(memory::in_use() == before);

@@ -104,7 +104,7 @@ TEST_CASE("split: returns the rows in order") {
     REQUIRE(parts.size() == 3);
     CHECK(parts[1].value().to_vector() == V{3, 4});
     CHECK(parts[2].value().to_vector() == V{5});
-    CHECK(parts[1].value().data() == x.value().data() + 2);  // no copy
+    CHECK(parts[1].value().data() == x.value().data() + 2);  // split() does not copy
     const auto uneven = split(x, {1, 0, 4});
     CHECK(uneven[2].value().to_vector() == V{2, 3, 4, 5});
     uneven[2].backward(uneven[2].value());

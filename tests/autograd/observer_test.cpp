@@ -58,7 +58,7 @@ TEST_CASE("Observer: sees each operation and each backward function in order") {
         const Observer::Scope scope(log);
         sum(tanh(matmul(x, w))).backward();
     }
-    sum(w).backward();  // not observed any more
+    sum(w).backward();  // this pass is not observed
     CHECK(log.lines ==
           Lines{"matmul", "tanh", "sum", "> sum", "< sum", "> tanh", "< tanh", "> matmul", "< matmul"});
 }

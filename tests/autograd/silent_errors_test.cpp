@@ -73,10 +73,10 @@ TEST_CASE("custom: a backward function may set where it should add") {
     const Tensor w = parameter({1.f});
     twice(w).backward();
     CHECK(w.grad().item() == 2);
-    twice(w).backward();  // the second micro-batch
+    twice(w).backward();  // simulates a second micro-batch
     CHECK(w.grad().item() == 4);
     const Tensor h = w * 1;
-    (twice(h) + twice(h) + h).backward();  // an inner node with three uses
+    (twice(h) + twice(h) + h).backward();  // this sum reads an inner node three times
     CHECK(w.grad().item() == 9);
 }
 

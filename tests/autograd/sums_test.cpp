@@ -45,7 +45,7 @@ TEST_CASE("sum, mean: reduce over axes") {
     CHECK(gradient(mean(x, {1}, {.keepdims = true}), {3, 6}, x) == V{1, 1, 1, 2, 2, 2});
     CHECK(gradient(mean(x), {6}, x) == V(6, 1));
     const Tensor64 cube = matrix({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
-    CHECK(sum(cube, {0, 2}).value().to_vector() == V{14, 22});  // axes that are not adjacent
+    CHECK(sum(cube, {0, 2}).value().to_vector() == V{14, 22});  // these axes are not adjacent
     CHECK(gradient(sum(cube, {0, 2}), {1, 2}, cube) == V{1, 1, 2, 2, 1, 1, 2, 2});
     CHECK(mean(cube, {0, 2}).value().to_vector() == V{3.5, 5.5});
     // Multiplication by a rounded 1/3 would give another number.
@@ -72,7 +72,7 @@ TEST_CASE("sum, mean: keep their digits over millions of floats") {
     CHECK(off(sum(logsumexp(reshape(tenths, {1, many}), 1)), 0.1f + std::log(double(many))) < 1e-6);
 
     const Tensor table = reshape(tenths, {rows, 10});
-    CHECK(off(max(mean(table, 0)), 0.1f) < 3e-6);  // in blocks of rows
+    CHECK(off(max(mean(table, 0)), 0.1f) < 3e-6);  // the kernel sums in blocks of rows
     const Array<float> ones = Array<float>::full({10}, 1);
     CHECK(off(max(constant(detail::batch_statistics(table, ones, ones).mean)), 0.1f) < 3e-6);
     const Array<std::int32_t> labels = Array<std::int32_t>::full({rows}, 3);
@@ -150,7 +150,7 @@ TEST_CASE("logsumexp, softmax, log_softmax: values and gradients") {
     CHECK(close(gradient(softmax(x), {16, 0}, x), {3, -3}));
     CHECK(close(log_softmax(x).value().to_vector(), {std::log(0.25), std::log(0.75)}));
     CHECK(close(gradient(log_softmax(x), {4, 0}, x), {3, -3}));
-    CHECK(softmax(x, 0).value().to_vector() == V{1, 1});  // along the other axis
+    CHECK(softmax(x, 0).value().to_vector() == V{1, 1});  // here the sum runs along the other axis
     CHECK(log_softmax(x, 0).value().to_vector() == V{0, 0});
 }
 
@@ -185,7 +185,7 @@ TEST_CASE("matmul: multiplies vectors and batches") {
     CHECK(gradient(matmul(batch, pair), {1, 10}, pair) == V{1, 2, 30, 40});
     const Tensor64 one = matrix({2, 1}, {5, 6});
     CHECK(matmul(batch, one).value().to_vector() == V{17, 39});
-    CHECK(gradient(matmul(batch, one), {1, 10}, one) == V{31, 42});  // adds over the batch
+    CHECK(gradient(matmul(batch, one), {1, 10}, one) == V{31, 42});  // the gradient is added over the batch
     CHECK(gradient(matmul(matrix({1, 2}, {1, 2}), pair), {1, 10}, pair) == V{1, 2, 10, 20});
     const Tensor64 left = matrix({1, 2}, {1, 2});
     CHECK(gradient(matmul(left, pair), {1, 10}, left) == V{75, 86});
@@ -204,7 +204,8 @@ TEST_CASE("linear: values and three gradients") {
 
 TEST_CASE("layer_norm: values and three gradients") {
     const Tensor64 x = matrix({1, 2}, {1, 3}), gain = parameter({2.0, 3.0}), bias = parameter({10.0, 20.0});
-    CHECK(layer_norm(x, gain, bias, 0).value().to_vector() == V{8, 23});  // (x - 2) / 1
+    // The normalized row is (x - 2) / 1.
+    CHECK(layer_norm(x, gain, bias, 0).value().to_vector() == V{8, 23});
     CHECK(gradient(layer_norm(x, gain, bias, 0), {1, 10}, gain) == V{-1, 10});
     CHECK(gradient(layer_norm(x, gain, bias, 0), {1, 10}, bias) == V{1, 10});
     CHECK(gradient(layer_norm(x, gain, bias, 3), {1, 10}, gain) == V{-0.5, 5});

@@ -21,7 +21,7 @@ public:
     double between(double low, double high) {
         return std::uniform_real_distribution<double>(low, high)(engine_);
     }
-    std::int64_t whole(std::int64_t low, std::int64_t high) {  // bounds included
+    std::int64_t whole(std::int64_t low, std::int64_t high) {  // bounds are included
         return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
     }
     bool coin() { return whole(0, 1) == 1; }
@@ -29,7 +29,7 @@ public:
     Shape shape(int max_axes, std::int64_t max_extent = 4) {  // one in eight shapes has an extent of 0
         std::vector<std::int64_t> extents(static_cast<std::size_t>(whole(0, max_axes)));
         for (auto& extent : extents) extent = whole(1, max_extent);
-        if (!extents.empty() && whole(0, 5) == 0) extents.back() = whole(5, 70);  // longer than a SIMD batch
+        if (!extents.empty() && whole(0, 5) == 0) extents.back() = whole(5, 70);  // exceeds a SIMD batch
         if (!extents.empty() && whole(0, 7) == 0)
             extents[static_cast<std::size_t>(whole(0, static_cast<std::int64_t>(extents.size()) - 1))] = 0;
         return Shape(extents);

@@ -130,7 +130,7 @@ TEST_CASE("Array: the reference count stays correct when threads copy and drop o
         for (int t = 0; t < 4; ++t)
             running.emplace_back([&] {
                 --waiting;
-                while (waiting > 0) std::this_thread::yield();  // all threads start together
+                while (waiting > 0) std::this_thread::yield();  // lets all threads start together
                 for (int i = 0; i < 20'000; ++i) {
                     const Array<float> rows = data.slice_rows(i % 900, i % 900 + 4);
                     const detail::Saved<Array<float>> saved(&rows);

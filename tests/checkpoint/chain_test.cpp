@@ -275,7 +275,7 @@ struct Uniform {
     Chain<Array<float>> chain;
     explicit Uniform(std::size_t layers)
         : chain(layers, [this](Tensor h) { return relu(linear(std::move(h), w, b)); }) {
-        sum(chain[0](x)).backward();  // allocates the gradients
+        sum(chain[0](x)).backward();  // this pass allocates the gradients
         w.zero_grad(), b.zero_grad();
     }
     template <class Way> std::size_t peak(Way way) {
@@ -347,7 +347,7 @@ TEST_CASE("fit_into: the cut fits into the bytes and recomputes as few layers as
         }
         // A bit is 1 if a segment ends after the layer of this index. The loop tries all possible cuts.
         std::size_t least = ~std::size_t{0};
-        std::vector<std::pair<std::size_t, std::size_t>> all;  // bytes, recomputed layers
+        std::vector<std::pair<std::size_t, std::size_t>> all;  // pairs of bytes and recomputed layers
         for (std::size_t bits = 0; bits < std::size_t{1} << (n - 1); ++bits) {
             Sizes sizes{1};
             for (std::size_t i = 0; i + 1 < n; ++i) {

@@ -262,7 +262,7 @@ TEST_CASE("checkpoint: saves only its inputs for backward") {
     const auto kept = [&](bool checkpointed) {
         const std::size_t before =
             memory::report(here()).in_use_by[static_cast<std::size_t>(MemoryClass::saved)];
-        Tensor64 h = tanh(x);  // a buffer of 1 KiB
+        Tensor64 h = tanh(x);  // the result has a buffer of 1 KiB
         const auto layers = [&](const Tensor64& a) { return matmul(exp(sin(matmul(a, w))), w); };
         h = checkpointed ? checkpoint(layers, std::move(h)) : layers(std::move(h));
         const Tensor64 y = sum(h);
@@ -377,7 +377,7 @@ TEST_CASE("checkpoint: equals its function when nothing is recorded") {
     const Tensor64 y = sum(checkpoint([](const Tensor64& h) { return tanh(h); }, x));
     {
         const NoGrad off;
-        y.backward();  // runs the function again
+        y.backward();  // backward() runs the function again
     }
     CHECK(x.has_grad());
 }
@@ -422,7 +422,7 @@ TEST_CASE("checkpoint: a long chain runs and is freed without recursion") {
         Scalar kept = x;
         for (int i = 0; i < 200'000; ++i)
             kept = checkpoint([](const Scalar& h) { return h + 1; }, std::move(kept));
-    }  // frees the chain
+    }  // this scope frees the chain
     Scalar y = x;
     for (int i = 0; i < 200'000; ++i) y = checkpoint([](const Scalar& h) { return h + 1; }, std::move(y));
     y.backward();

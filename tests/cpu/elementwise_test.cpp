@@ -165,7 +165,7 @@ TEMPLATE_TEST_CASE("log1p, expm1, softplus, silu: are accurate to a few units fo
     using S = TestType;
     using L = long double;
     const double top = std::is_same_v<S, float> ? 88.7 : 709.7, tiny = std::is_same_v<S, float> ? -80 : -700,
-                 bottom = std::is_same_v<S, float> ? -87 : -708;  // results beyond it are denormal
+                 bottom = std::is_same_v<S, float> ? -87 : -708;  // smaller x have denormal results
     const auto log1p = [](L x) { return std::log1p(x); };
     const auto expm1 = [](L x) { return std::expm1(x); };
     const auto softplus = [](L x) { return std::max(x, L(0)) + std::log1p(std::exp(-std::abs(x))); };

@@ -76,7 +76,7 @@ public:
     std::string text() const { return "seed " + std::to_string(seed_); }
     std::size_t upto(std::size_t n) {
         return std::uniform_int_distribution<std::size_t>(0, n)(engine_);
-    }  // bounds included
+    }  // upto() includes its bounds
     bool coin() { return upto(1) == 1; }
     template <class T> T pick(const std::vector<T>& from) { return from[upto(from.size() - 1)]; }
     Write how() { return coin() ? Write::add : Write::set; }

@@ -31,7 +31,7 @@ Product any_product(Dice& dice) {
         return std::max<std::size_t>(1, edge - 1 + dice.upto(2));
     };
     Product p{extent(), extent(), extent(), dice.coin(), dice.coin()};
-    while (p.m * p.n * p.k > 1500000) {  // the plain loop is slow
+    while (p.m * p.n * p.k > 1500000) {  // limits the time of the plain loop
         std::size_t& largest = p.m >= p.n && p.m >= p.k ? p.m : p.n >= p.k ? p.n : p.k;
         (dice.upto(3) > 0 ? largest : dice.coin() ? p.m : dice.coin() ? p.n : p.k) = 1 + dice.upto(40);
     }
@@ -292,7 +292,7 @@ TEMPLATE_TEST_CASE("permute, gather, scatter: agree with the plain loop", "", fl
             k.rows(table.data(), index.data(), y.dst, count, width);
         });
         for (auto& of_row : index)
-            if (dice.upto(9) == 0) of_row = -1;  // is not counted
+            if (dice.upto(9) == 0) of_row = -1;  // a negative index is not counted
         compare(height * width, [&](const Kernels<S>& k, Into<S[]> y) {
             k.rows_back(dy.data(), index.data(), y, count, height, width);
         });

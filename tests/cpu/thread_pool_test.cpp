@@ -151,7 +151,7 @@ TEST_CASE("thread pool: a forked process starts no threads and multiplies alone"
         const auto tasks = [] {
             return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
         };
-        set_threads(12);  // more threads than the pool had before
+        set_threads(12);  // the pool had fewer threads before
         const auto before = tasks();
         fast<float>().matmul(p, a.data(), b.data(), into(got, Write::set));
         _exit(tasks() == before && bit_difference(got, want) == "" ? 0 : 1);

@@ -11,7 +11,7 @@ template <class S> struct List {
 
     List(Dice& dice, std::size_t tensors) {
         for (auto* part : {&values, &gradients, &first, &second})
-            part->reserve(tensors);  // the buffers must not move
+            part->reserve(tensors);  // so that later push_back() calls do not move the buffers
         for (std::size_t t = 0; t < tensors; ++t) {
             const std::size_t n = dice.pick(awkward_sizes);
             const Write state = dice.how();

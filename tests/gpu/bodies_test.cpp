@@ -152,7 +152,7 @@ TEMPLATE_TEST_CASE("GPU kernels: columns have the bits of the plain loop at any 
                 const std::size_t size = 2 * reduced * inner, results = 2 * inner;
                 const auto x = dice.numbers<S>(size), dy = dice.numbers<S>(size),
                            of_each = dice.numbers<S>(results);
-                for (S& number : x) number = std::round(number * 16) / 16;  // makes ties
+                for (S& number : x) number = std::round(number * 16) / 16;  // makes equal numbers
                 const auto forward = [&](std::size_t n, auto slot) {
                     return in_both<S>(dice, n, Write::set, [&](const Kernels<S>& k, Into<S[]> y) {
                         (k.*slot)(x.data(), y.dst, dims);

@@ -53,7 +53,8 @@ TEST_CASE("formulas of one operand: values and derivatives are as expected") {
     check(Expm1{}, 0.5, e - 1, e);
     check(Expm1{}, 1e-10, 1e-10, 1 + 1e-10);
     check(Expm1{}, 2, std::exp(2.0) - 1, std::exp(2.0));
-    CHECK(std::abs(Log1p{}.value(1e-10) / 9.9999999995e-11 - 1) < 1e-15);  // all digits of a small result
+    // A small result keeps all its digits.
+    CHECK(std::abs(Log1p{}.value(1e-10) / 9.9999999995e-11 - 1) < 1e-15);
     CHECK(std::abs(Expm1{}.value(1e-10) / 1.00000000005e-10 - 1) < 1e-15);
     check(Softplus{}, std::log(3.0), std::log(4.0), 0.75);
     check(Softplus{}, -std::log(3.0), std::log(4.0 / 3), 0.25);
@@ -145,7 +146,7 @@ TEST_CASE("formulas: NaN stays NaN, and infinities have their limits") {
     CHECK(Softplus{}.value(inf) == inf);
     CHECK(Softplus{}.value(-inf) == 0);
     CHECK(Silu{}.value(inf) == inf);
-    CHECK(std::isnan(Silu{}.value(-inf)));  // -inf * 0, as in PyTorch
+    CHECK(std::isnan(Silu{}.value(-inf)));  // -inf * 0 is NaN, as in PyTorch
     CHECK(Silu{}.value(-89.f) < -1e-37f);   // exp(89) would be infinite
     for (const double value :
          {Log1p{}.value(nan), Expm1{}.value(nan), Softplus{}.value(nan), Silu{}.value(nan)})

@@ -15,7 +15,7 @@ using namespace tally;
 using namespace tally::test;
 
 TEST_CASE("fail_allocation: the n-th buffer fails, even when the cache has one") {
-    memory::detail::unref(allocate(1000));  // goes to the cache
+    memory::detail::unref(allocate(1000));  // this block goes to the cache
     for (const std::uint64_t n : {1u, 2u, 5u}) {
         const std::size_t in_use = memory::in_use();
         std::vector<memory::detail::Storage*> held;

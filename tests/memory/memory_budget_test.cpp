@@ -49,7 +49,7 @@ TEST_CASE("budget: fragmented memory cannot hold a larger block, and the Error s
     CHECK_THAT(message,
                contains("asked 2.0 MiB (2097152 bytes), budget 10.0 MiB, in use 5.0 MiB, cached 0 B, largest "
                         "free block 1.0 MiB; 5.0 MiB are free, but fragmented; "));
-    memory::detail::unref(blocks[1]);  // merges with its two free neighbours
+    memory::detail::unref(blocks[1]);  // this block merges with two free neighbours
     CHECK(memory::report().largest_free == 3 * MiB);
     memory::detail::Storage* joined = allocate(3 * MiB);
     CHECK(joined->data != nullptr);
@@ -101,7 +101,7 @@ TEST_CASE("set_budget: throws Error when the device is in use") {
     CHECK(memory::report().largest_free == 2 * MiB);
     CHECK_THROWS_AS(memory::set_budget(std::numeric_limits<std::size_t>::max()), OutOfMemory);
     CHECK(memory::report().budget == 2 * MiB);  // the old budget is kept
-    memory::set_budget(100);                    // rounded down to a multiple of 64
+    memory::set_budget(100);                    // the budget is rounded down to a multiple of 64
     CHECK(memory::report().largest_free == 64);
     memory::set_budget(10);
     CHECK_THROWS_AS(allocate(1), OutOfMemory);

@@ -160,7 +160,7 @@ TEST_CASE("CheckRules: no build checks backward functions without it") {
     };
     expect_unchecked();
     const CheckRules check;
-    std::thread(expect_unchecked).join();  // a thread without CheckRules
+    std::thread(expect_unchecked).join();  // this thread has no CheckRules
     CHECK(error_when_adding(assigns) == assigned_all);
 }
 

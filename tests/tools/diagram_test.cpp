@@ -144,7 +144,7 @@ std::string layout_fault(const detail::Diagram& diagram) {
 #ifdef NDEBUG
 constexpr unsigned random_diagrams = 500;
 #else
-constexpr unsigned random_diagrams = 100;  // with assertions, and under the sanitizers
+constexpr unsigned random_diagrams = 100;  // fewer graphs with assertions and under the sanitizers
 #endif
 
 // Returns a random graph in one or several lanes. Most operands are recent, and the graph is the same on

@@ -265,7 +265,7 @@ TEST_CASE("Timeline::svg: a named part has its own band, and the total height st
         points >> first_x >> comma >> over;
         while (points >> x >> comma >> y) continue;
         CHECK(x == first_x);
-        return y - over;  // of the first event
+        return y - over;  // the height at the first event
     };
     const auto w = parameter(Array<float>::full({1 << 10}, 0.5f));
     memory::reset_peak();

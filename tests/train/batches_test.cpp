@@ -76,7 +76,8 @@ TEST_CASE("Items::shuffled: every item is first equally often") {
     std::vector<int> times(5);
     for (std::int64_t epoch = 0; epoch < 5000; ++epoch)
         ++times[static_cast<std::size_t>(Items::shuffled(5, 1, epoch)[0])];
-    for (const int each : times) CHECK(std::abs(each - 1000) < 5 * 28.3);  // five standard deviations
+    // Five standard deviations are allowed.
+    for (const int each : times) CHECK(std::abs(each - 1000) < 5 * 28.3);
 }
 
 TEST_CASE("split: only the last part is smaller, and it has the remaining items") {

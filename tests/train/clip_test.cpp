@@ -64,13 +64,13 @@ TEST_CASE("clip_grad_norm: non-finite gradients are counted, and give the values
     CHECK(detail::count_non_finite(w) == 3);
     CHECK(w[1].grad().item() == 2);
     CHECK(std::isnan(clip_grad_norm(w, 1)));
-    CHECK(std::isnan(w[1].grad().item()));  // as in PyTorch
+    CHECK(std::isnan(w[1].grad().item()));  // the result is NaN, as in PyTorch
     const auto far = with_gradients<double>({{inf}, {2}});
     CHECK(clip_grad_norm(far, 1) == inf);
     CHECK(far[1].grad().item() == 0);
     const auto fine = with_gradients<double>({{1}, {2}});
     CHECK(detail::count_non_finite(fine) == 0);
-    const auto large = with_gradients<float>({{3e30f, 4e30f}});  // the squares would overflow
+    const auto large = with_gradients<float>({{3e30f, 4e30f}});  // the squares of these numbers overflow
     CHECK(std::abs(detail::grad_norm(large) / 5e30 - 1) < 1e-6);
     CHECK(detail::count_non_finite(large) == 0);
     const auto overflowing = with_gradients<double>({{1e200}});

@@ -57,7 +57,7 @@ struct Way {
 };
 
 template <class S> struct Trained {
-    std::vector<Array<S>> gradients, weights;  // of all parameters, after each update
+    std::vector<Array<S>> gradients, weights;  // one array for each parameter after each update
 };
 
 struct Case {
@@ -187,7 +187,7 @@ TEST_CASE("Law: the gradients and weights of a batch in parts have the bits of t
 #ifdef NDEBUG
     constexpr std::uint64_t cases_by_default = 10000;
 #else
-    constexpr std::uint64_t cases_by_default = 100;  // with assertions, and under the sanitizers
+    constexpr std::uint64_t cases_by_default = 100;  // fewer cases with assertions and under the sanitizers
 #endif
     const std::uint64_t cases = environment_number("TALLY_LAW_CASES", cases_by_default),
                         first = environment_number("TALLY_LAW_SEED", 1);

@@ -9,7 +9,7 @@
 namespace {
 
 // The counter is thread-local, so that allocations in the kernels' threads do not count.
-thread_local std::uint64_t until = 0;  // 0: no allocation fails
+thread_local std::uint64_t until = 0;  // 0 means that no allocation fails
 thread_local bool for_ever = false, hit = false;
 
 }  // namespace

@@ -94,7 +94,8 @@ TEMPLATE_TEST_CASE("load_fashion: pictures have values from 0 to 1 and labels", 
     CHECK(fashion.test.labels.to_vector() == std::vector<std::int32_t>{4, 5});
     const auto pixels = fashion.train.images.span();
     for (std::size_t i = 0; i < pixels.size(); ++i)
-        REQUIRE(pixels[i] == static_cast<S>(static_cast<int>(i % 256)) / S(255));  // as ToTensor() computes
+        // PyTorch's ToTensor() computes this number.
+        REQUIRE(pixels[i] == static_cast<S>(static_cast<int>(i % 256)) / S(255));
     CHECK(fashion.origin == "FashionMNIST by Zalando Research, from '" + folder / "." +
                                 "': 3 pictures to train and 2 to test with");
 }

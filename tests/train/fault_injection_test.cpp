@@ -170,7 +170,7 @@ template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool sh
 #ifdef NDEBUG
 #define EACH_TYPE float, double
 #else
-#define EACH_TYPE double  // with assertions, and under the sanitizers
+#define EACH_TYPE double  // only double with assertions and under the sanitizers
 #endif
 TEMPLATE_TEST_CASE("Window: a failed allocation leaves the training unchanged", "", EACH_TYPE) {
     const Poison poison;

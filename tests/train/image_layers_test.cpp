@@ -168,7 +168,7 @@ TEST_CASE("BatchNorm: a dropped micro-batch has no effect on the running statist
     CHECK(same_bits(layer.running.variance, reference.running.variance));
 
     feed(Array<double>({2, 1}, {100, 300}));
-    window.discard();  // without an update the statistics do not change, now or later
+    window.discard();  // discard() must not change the statistics, now or later
     CHECK(same_bits(layer.running.mean, reference.running.mean));
     feed(good);
     window.finish();

@@ -113,7 +113,7 @@ template <class S> std::vector<Kind<S>> with_every_formula(std::vector<Kind<S>> 
                                const bool first = n.random.coin(), single = n.random.whole(0, 3) == 0;
                                n.function({n.drawn(single ? Shape{} : Shape{n.width()}, 0.1, 0.9)},
                                           [first](const V& x, const std::vector<V>& p) {
-                                              const V a = tame(x) / 2;  // between 0.25 and 0.75
+                                              const V a = tame(x) / 2;  // a is between 0.25 and 0.75
                                               return first ? apply(G{}, V(p[0]), V(a))
                                                            : apply(G{}, V(a), V(p[0]));
                                           });

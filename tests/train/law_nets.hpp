@@ -129,7 +129,7 @@ template <class S> struct Net {
 // Returns the layers and operations that a net may contain, and the ways in which a net may use a parameter.
 template <class S> const std::vector<Kind<S>>& kinds();
 
-extern template struct Net<float>;  // law_nets.cpp
+extern template struct Net<float>;  // defined in law_nets.cpp
 extern template struct Net<double>;
 
 }  // namespace tally::test

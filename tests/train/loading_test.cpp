@@ -118,7 +118,7 @@ TEST_CASE("Window::load: parameters are identified by their names in the model")
     TrainingState state;
     training.window.save(state, "w", &training.model);
     auto reversed = training.model.parameters();
-    std::swap(reversed[1], reversed[3]);  // two biases, both of (5)
+    std::swap(reversed[1], reversed[3]);  // both are biases of shape (5)
     Adam<double> adam(reversed, {.learning_rate = 0.01});
     MovingAverage<double> average(reversed, {.decay = 0.9});
     training.window.discard();
@@ -188,7 +188,7 @@ TEST_CASE("Trainer::load: a state with an invalid, missing or surplus entry chan
         CHECK_THROWS_AS(training->trainer.train(), SmallTraining::Interrupted);
         return training;
     };
-    interrupted(path, 10);  // in the second epoch, in mid-window
+    interrupted(path, 10);  // interrupts the second epoch in mid-window
     const TrainingState state = TrainingState::load(path);
     REQUIRE(state.get<std::int64_t>("window/micro_batches") > 0);
     REQUIRE(state.has("window/effects/1.count"));

@@ -44,7 +44,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 TEST_CASE("messages and reports: numbers have a decimal point when the locale has a decimal comma") {
     const WithCommas german;
     if (!german.available) TALLY_SKIP("localedef cannot make the locale de_DE here");
-    CHECK(std::to_string(1.5) == "1,500000");  // a function that depends on the locale
+    CHECK(std::to_string(1.5) == "1,500000");  // std::to_string depends on the locale
     const Tensor x = parameter({1.f, 2.f});
     CHECK(message_of([&] { (void)clamp(x, std::nan(""), 1.5); }) ==
           "[clamp] the bounds must be numbers; they are nan and 1.5");

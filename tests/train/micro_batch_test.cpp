@@ -118,7 +118,7 @@ TEST_CASE("MicroBatchSize::update: a failed try has no effect") {
     CAPTURE(seed);
     Random random(seed);
     Net net(seed, 24, 8), undisturbed(seed, 24, 8);
-    if (random.coin()) {  // so that gradients and the optimizer's state are allocated already
+    if (random.coin()) {  // allocates gradients and the optimizer's state beforehand
         for (Net* each : {&net, &undisturbed}) {
             each->fill(Items::in_order(24), 24);
             each->window.finish();
@@ -230,7 +230,8 @@ TEST_CASE("MicroBatchSize::update: windows that cannot be retried throw an Error
     CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("the window is not empty"));
     net.window.discard();
     CHECK(size.update(net.window, 4, fill).stepped);
-    CHECK_THROWS_AS(size.update(net.window, 4, [](std::int64_t) { throw 5; }), int);  // not OutOfMemory
+    // The exception is not OutOfMemory.
+    CHECK_THROWS_AS(size.update(net.window, 4, [](std::int64_t) { throw 5; }), int);
     CHECK(size.retries() == 0);
 }
 
@@ -256,7 +257,7 @@ struct Fitted {
     std::vector<double> numbers() { return net.numbers(); }
 
     Net net;
-    std::int64_t fits, left = -1;  // items that fit; micro-batches until Interrupted
+    std::int64_t fits, left = -1;  // most items that fit; micro-batches before Interrupted
     Sgd<double> sgd;
     std::optional<Trainer<double>> trainer;
 };

@@ -146,7 +146,7 @@ Outcome observe(const Call& call, State state) {
     }
 
     if (state != adding) run_call();
-    const std::string noticed = message_of([&] {  // the program continues
+    const std::string noticed = message_of([&] {  // now the program continues
         if (state == destroyed) program.open();
         if (state == broken) {
             program.window->discard();
@@ -209,7 +209,7 @@ Outcome observe(const Call& call, Moment moment) {
             run_backward(false);
         }
     });
-    const auto near = [](double a, double b) { return std::abs(a - b) <= 1e-5; };  // clipping rounds
+    const auto near = [](double a, double b) { return std::abs(a - b) <= 1e-5; };  // clipping rounds numbers
     const bool same = near(program.w.item(), plain.w) && program.w.has_grad() &&
                       near(program.w.grad().item(), plain.gradient);
     if (!noticed.empty()) return {rejected.empty() ? 'n' : 'S', noticed};

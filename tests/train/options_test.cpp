@@ -184,7 +184,7 @@ TEST_CASE("Trainer::load: each changed option is rejected by its name or keeps t
             options.save_micro_batches = 1;
             {
                 SmallTraining saved(options);
-                saved.left = in_mid_window ? 10 : 12;  // an epoch has 6 micro-batches, a window 3
+                saved.left = in_mid_window ? 10 : 12;  // an epoch has 6 micro-batches, and a window has 3
                 CHECK_THROWS_AS(saved.trainer.train(), SmallTraining::Interrupted);
             }
             REQUIRE((TrainingState::load(path).get<std::int64_t>("window/micro_batches") > 0) ==

@@ -106,7 +106,7 @@ TEST_CASE("Window: two windows on the same parameters may be used alternately") 
     a.add(one.loss({1, 2}));
     for (Window<double>* const idle : {&b, &c}) {
         CHECK_THROWS_WITH(idle->add(one.loss({3, 6})), contains("belongs to another window"));
-        CHECK_NOTHROW(idle->discard());  // discards nothing, since an idle window is empty
+        CHECK_NOTHROW(idle->discard());  // an idle window is empty, so discard() has no effect
     }
     for (Sgd<double>* const sgd : {&one.sgd, &other}) {
         CHECK_THROWS_WITH(sgd->step(), contains("[step] a window is open"));

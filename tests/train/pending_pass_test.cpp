@@ -68,7 +68,7 @@ TEST_CASE("begin_micro_batch: a pass whose loss is not added has no effect") {
     CHECK(after([](Net& net, Window<S>& window) {  // this loss is not added
               net.loss(data(9, 10), window.begin_micro_batch(4));
           }) == plain);
-    CHECK(after([](Net& net, Window<S>& window) {  // a loss that is not finite is not added
+    CHECK(after([](Net& net, Window<S>& window) {  // this loss is not finite, so it is not added
               Array<S> x = data(9);
               *x.writable() = NAN;
               REQUIRE_FALSE(std::isfinite(net.loss(x, window.begin_micro_batch(4)).mean().item()));
@@ -221,7 +221,7 @@ TEST_CASE("Window: a full window rejects more micro-batches, and an incomplete t
     CHECK(window.finish().stepped);
     CHECK(w.item() == 1 - 3);
     window.add(loss({5, 7}));
-    CHECK(window.flush().stepped);  // an incomplete window
+    CHECK(window.flush().stepped);  // the window is incomplete
     CHECK(w.item() == 1 - 3 - 6);
 }
 

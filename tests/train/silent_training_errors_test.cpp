@@ -250,7 +250,7 @@ TEST_CASE("Dropout: items with different numbers of rows in a window throw an Er
                  "items would drop the same; keep the items as the first axis"));
     pass_rows(3);
     window.finish();
-    pass_rows(5);  // another window may have another number of rows
+    pass_rows(5);  // another window may have other numbers of rows
     window.finish();
     for (int micro = 0; micro < 2; ++micro) {  // the layer is called twice in each pass
         ForwardPass& pass = window.begin_micro_batch(2);
@@ -274,7 +274,7 @@ TEST_CASE("Accumulate: two backward() calls before one step() throw an Error") {
     sum(w * 2).backward();
     sum(w * 4).backward();
     expect_error();
-    sum(w * 2 + w * w).backward();  // one call, although it uses the parameter twice
+    sum(w * 2 + w * w).backward();  // this is one backward() call, although w is used twice
     accumulate.step(1);
     sum(w * 2).backward();
     sum(w * 4).backward();
@@ -323,7 +323,7 @@ TEST_CASE("Accumulate: two backward() calls before one step() throw an Error") {
     accumulate.flush();
     sum(w * 2).backward();
     sum(w * 2).backward();
-    expect_error();  // also after flush()
+    expect_error();  // the Error is also thrown after flush()
 }
 
 TEST_CASE("Accumulate: a second object for the same parameters continues the count") {

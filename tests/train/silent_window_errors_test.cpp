@@ -36,7 +36,7 @@ TEST_CASE("Dropout: masks of flattened tokens are equal for every split of a win
         CHECK(dropped(2, rows_per_item) == whole);
         CHECK(dropped(1, rows_per_item) == whole);
         CHECK(dropped(3, rows_per_item) == whole);
-        for (std::size_t row = 1; row < whole.size() / 16; ++row)  // each row has its own mask
+        for (std::size_t row = 1; row < whole.size() / 16; ++row)  // checks that each row has its own mask
             CHECK(V(whole.begin(), whole.begin() + 16) !=
                   V(whole.begin() + std::ptrdiff_t(row) * 16, whole.begin() + std::ptrdiff_t(row + 1) * 16));
     }

@@ -122,7 +122,7 @@ TEST_CASE("TrainingState::save: NaN and infinity are preserved") {
 }
 
 TEST_CASE("crc64: the checksum is CRC-64/XZ") {
-    CHECK(crc64(as_bytes("123456789")) == 0x995DC9BBDF1939FA);  // the check value of CRC-64/XZ
+    CHECK(crc64(as_bytes("123456789")) == 0x995DC9BBDF1939FA);  // the check value that CRC-64/XZ documents
     CHECK(crc64({}) == 0);
     CHECK(crc64(as_bytes("12345678abcdefghXYZ")) != crc64(as_bytes("abcdefgh12345678XYZ")));
 }
@@ -396,7 +396,7 @@ TEST_CASE("TrainingState::load: a file larger than memory throws an Error", "[al
     const std::string path = folder / "huge";
     write_bytes(path, "");
     std::error_code failed;
-    std::filesystem::resize_file(path, std::uintmax_t{1} << 42, failed);  // a sparse file
+    std::filesystem::resize_file(path, std::uintmax_t{1} << 42, failed);  // the file is sparse
     if (failed) TALLY_SKIP("this file system has no files of 4 TB");
     CHECK_THROWS_WITH(TrainingState::load(path),
                       "[TrainingState::load] cannot read '" + path +

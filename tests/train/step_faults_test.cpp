@@ -28,7 +28,7 @@ template <class S> struct Training {
         else
             optimizer =
                 std::make_unique<AdamW<S>>(model.parameters(), AdamW<double>::Options{.learning_rate = 0.01});
-        if (way == Way::many_numbers) {  // so that parameters have different numbers of updates
+        if (way == Way::many_numbers) {  // gives parameters different numbers of updates
             for (const Var<Array<S>>& p : {model.parameters()[0], model.parameters()[1]})
                 p.backward(Array<S>::full(p.shape(), S(1)));
             optimizer->step();

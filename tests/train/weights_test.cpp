@@ -80,7 +80,8 @@ TEST_CASE("load_weights: the error lists all weights that do not fit, and the mo
     const auto before = values(model);
     model.save_weights(path);
     detail::Safetensors good = detail::load_safetensors(path);
-    for (auto& [name, tensor] : good.tensors) {  // other numbers, so that a loaded number would show
+    // Writes other numbers, so that a loaded number would be found.
+    for (auto& [name, tensor] : good.tensors) {
         auto& array = std::get<Array<double>>(tensor);
         array = Array<double>::full(array.shape(), 9);
     }
@@ -166,7 +167,8 @@ TEST_CASE("load_weights: PyTorch's weights without metadata require an explicit 
     model.load_weights(path, WeightOrder::tally);
     CHECK(model(constant(Array<float>({1, 2}, {1, 10}))).value().to_vector() == std::vector<float>{31, 42});
 
-    detail::save_safetensors(path, {{"0.weight", Array<float>({3, 2}, {1, 2, 3, 4, 5, 6})}});  // not square
+    // This matrix is not square.
+    detail::save_safetensors(path, {{"0.weight", Array<float>({3, 2}, {1, 2, 3, 4, 5, 6})}});
     Sequential<float> wide(Linear<float>(2, 3, {1, 0}, {.bias = false}));
     CHECK_THROWS_WITH(wide.load_weights(path), contains("name it: WeightOrder::pytorch"));
     CHECK_NOTHROW(wide.load_weights(path, WeightOrder::pytorch));

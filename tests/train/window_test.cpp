@@ -89,7 +89,7 @@ TEST_CASE("invariant 12: the window's gradient equals the full batch's gradient 
         const auto at = random_split(r, problem.rows);
         const std::size_t parts = at.size() - 1;
         const Reduction reduction = r.whole(0, 3) == 0 ? Reduction::sum : Reduction::mean;
-        std::vector<double> weights(parts, 1);  // of the items of each micro-batch
+        std::vector<double> weights(parts, 1);  // weight of the items of each micro-batch
         if (r.whole(0, 3) == 0)
             for (double& weight : weights) weight = r.between(0.1, 3);
         // The expected gradient is that of one graph over all items, in which each part has its weight.
@@ -101,7 +101,8 @@ TEST_CASE("invariant 12: the window's gradient equals the full batch's gradient 
             total += part.count.item() * weights[i];
         }
         if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 1; }))
-            sum = problem.loss(0, problem.rows).sum;  // without weights the reference needs no split
+            // Without weights, the loss of all items is the reference.
+            sum = problem.loss(0, problem.rows).sum;
         std::vector<std::vector<double>> want, before;
         for (const Array<double>& each :
              grad(reduction == Reduction::sum ? sum : sum / total, problem.parameters))
@@ -214,7 +215,7 @@ TEST_CASE("Tail: an incomplete window is scaled, dropped or carried") {
                 window.add(one.loss({0, 0}));
                 CHECK(window.finish().stepped);
             }
-            CHECK_FALSE(window.flush().stepped);  // the window is empty
+            CHECK_FALSE(window.flush().stepped);  // now the window is empty
             return one.gradient_of_step();
         };
         CHECK(after_tail(Tail::scale) == 3);
@@ -229,7 +230,7 @@ TEST_CASE("Weigh, Reduction: micro-batches may have equal weights, and sums are 
         Window<double> window(one.sgd, options);
         window.add(one.loss({1, 2, 3, 6}));
         window.add(one.loss({9}));
-        window.add(one.loss({}));  // an empty micro-batch
+        window.add(one.loss({}));  // this micro-batch is empty
         window.finish();
         return one.gradient_of_step();
     };
