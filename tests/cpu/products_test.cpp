@@ -1,4 +1,4 @@
-// Compares matrix products and copies with plain loops, and several calls or threads with one.
+// Compares matrix products and copies with plain loops. The number of calls and threads must change no bit.
 #include "kernel_testing.hpp"
 
 namespace tally::test {

@@ -1,4 +1,5 @@
-// Compares reductions, softmax, losses and norms with plain loops, and several calls with one.
+// Compares reductions, softmax, losses and norms with plain loops. A sum in two calls must have
+// the bits of one call.
 #include <limits>
 
 #include "kernel_testing.hpp"

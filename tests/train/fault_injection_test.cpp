@@ -1,4 +1,4 @@
-// Tests in which each allocation of a window fails. The memory account stays correct, no update is partly
+// Lets each allocation of a window fail once. The memory account stays correct, no update is partly
 // done, and the next window is right.
 #include <functional>
 #include <limits>

@@ -55,7 +55,7 @@ double worst(const std::vector<double>& a, const std::vector<double>& b) {
     return most;
 }
 
-// Fills and finishes two windows with micro-batches of at most `most` items. Returns the peak in bytes.
+// Fills and finishes two windows with micro-batches of at most `most` items. Returns the peak memory.
 std::size_t needed(std::uint64_t seed, std::int64_t items, std::int64_t width, std::int64_t most) {
     Net net(seed, items, width);
     memory::reset_peak();

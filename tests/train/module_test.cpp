@@ -1,5 +1,4 @@
-// Tests of Module. Members have names, side effects happen once for each update, and parameters change in
-// place.
+// Tests of Module. Members have names, side effects happen once per update, and parameters change in place.
 #include "tally/train/module.hpp"
 
 #include "autograd/support.hpp"

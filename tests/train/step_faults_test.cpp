@@ -1,5 +1,5 @@
-// Tests in which each allocation of an update fails, once or from then on. The update is complete or has no
-// effect, and the next try is right.
+// Lets each allocation of an update fail, either alone or with all later allocations. The update is complete
+// or has no effect, and the next try is right.
 #include <memory>
 #include <string>
 #include <vector>
