@@ -1,4 +1,5 @@
-// Invariants 6 and 9: which bytes an operation saves for backward, and which bytes a micro-batch allocates.
+// Tests invariants 6 and 9. They limit the bytes that an operation saves for backward and that a micro-batch
+// allocates.
 #include <functional>
 #include <iostream>
 #include <string>

@@ -1,4 +1,4 @@
-// Operations that move numbers: the tests know where each number and its gradient must be afterwards.
+// Tests operations that move numbers. Expected values give the new index of each number and of its gradient.
 #include "tally/autograd/ops/shape_ops.hpp"
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Tests of SavedValues. Its bytes must equal the bytes that the memory report counts as saved.
+// Tests of SavedValues, whose bytes must equal the bytes that the memory report counts as saved.
 #include "tally/tools/saved_values.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tests of Timeline. At each event it records the bytes of the memory report, and it finds the peak.
+// Tests of Timeline, which records the bytes of the memory report at each event and finds the peak.
 #include "tally/tools/timeline.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Tests of safetensors files. The safetensors library reads files written by tally, and tally reads those
-// written by the library. An invalid file throws an Error with its name and the byte.
+// written by the library. An invalid file throws an Error with the file's name and the faulty byte.
 #include "tally/io/safetensors.hpp"
 
 #include <cstdlib>

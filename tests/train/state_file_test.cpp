@@ -1,5 +1,5 @@
-// Tests of state files. A saved state can be loaded, an invalid file throws an Error with its name and the
-// byte, and a killed process leaves the old or the new file.
+// Tests of state files. A saved state can be loaded. An invalid file throws an Error with the file's name and
+// the faulty byte. A killed process leaves the old or the new file.
 #include "tally/io/training_state.hpp"
 
 #include <cerrno>
