@@ -1,4 +1,4 @@
-// Implements thread affinity for Linux; on other systems these functions have no effect on the core.
+// Implements thread affinity for Linux. On other systems wake_off_core() only calls wake().
 #include "tally/cpu/affinity.hpp"
 
 #if defined(__linux__)

@@ -1,4 +1,4 @@
-// Queries the core of this thread, and wakes another thread on a different core.
+// Returns the core on which this thread runs, and wakes another thread on a different core.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@ namespace tally::cpu {
 
 int this_core();  // -1 if the system does not report the core
 
-// Calls wake(), which wakes the thread, while the thread's affinity excludes `core`, unless it has no other
-// core. Restores the affinity afterwards.
+// Removes `core` from the affinity of the thread, calls wake() to wake the thread, and restores the affinity.
+// Leaves the affinity unchanged if the thread may run on no other core.
 void wake_off_core(std::thread& thread, int core, const std::function<void()>& wake);
 
 }  // namespace tally::cpu

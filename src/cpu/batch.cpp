@@ -1,4 +1,4 @@
-// Compiles the formulas of SIMD batches.
+// Defines the large formulas of SIMD batches, such as log(), so that they are compiled only once.
 #include "tally/cpu/batch.hpp"
 
 #include <cmath>

@@ -50,8 +50,8 @@ inline void store_part(Batch<double> v, double* p, std::size_t n) {
 
 #else
 
-// Loads the first n (at least 1) elements at p. The function may also read the rest of their line, and the
-// caller ignores those values. AddressSanitizer rejects such reads, so under it the function copies.
+// Loads the first n (at least 1) elements at p. May also read the rest of the cache line, which the caller
+// ignores. AddressSanitizer rejects such reads, so in its builds this function copies the elements.
 template <class S> Batch<S> load_part(const S* p, std::size_t n) {
     const std::size_t in_line = reinterpret_cast<std::uintptr_t>(p) % line;
     const bool stays_in_lines =
@@ -80,8 +80,8 @@ template <class S> [[gnu::noinline]] void store_part(Batch<S> v, S* p, std::size
 
 }  // namespace tally::cpu
 
-// formulas.hpp requires these functions of a batch. Functors find the formulas by argument-dependent lookup,
-// which prefers them to xsimd's templates. The large ones are compiled once, not again in every loop.
+// formulas.hpp calls these functions with batches. Functors find these functions, and not xsimd's templates,
+// by argument-dependent lookup. Large functions are compiled once in batch.cpp, not in every loop.
 namespace xsimd {
 
 // Returns a * b + c, rounded once. (xsimd 8's fma rounds twice on some processors.)

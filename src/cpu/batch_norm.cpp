@@ -1,4 +1,4 @@
-// Kernels of batch norm: sums of rows if features are contiguous, otherwise of the space of each feature.
+// Kernels of batch norm. Contiguous features are summed row by row, other features one at a time.
 #include <algorithm>
 #include <limits>
 
@@ -9,7 +9,7 @@ namespace tally::cpu {
 
 namespace {
 
-// Sources read along an array (items, features, space), in rows of all features or in runs of one.
+// Elements reads an array (items, features, space), and OfFeature reads one number per feature.
 template <class S> struct Elements {
     const S* p;
     Contiguous<S> row(std::size_t first, std::size_t) const { return {p + first}; }

@@ -26,7 +26,7 @@ void map_back(const void* functor, const S* dy, const S* kept, Into<S[]> dx, std
             n, dx, [&](auto d, auto v) { return f.back(d, v); }, Contiguous<S>{dy}, Contiguous<S>{kept});
 }
 
-// ---- broadcasting: the step of an operand along the last axis becomes a type, chosen once ----
+// ---- broadcasting: the step of an operand along the last axis selects the type of its source ----
 
 template <class S> struct AsRun {
     Contiguous<S> operator()(const S* p) const { return {p}; }
@@ -62,7 +62,7 @@ void with_sources(std::ptrdiff_t a, std::ptrdiff_t b, Body body) {
     }
 }
 
-// Returns whether both operands are contiguous and fit a batch, as in small examples.
+// Returns whether both operands are contiguous and have at most as many elements as a batch.
 template <class S> bool fits_a_batch(const StridedIndex<2>& walk) {
     return walk.rank == 1 && walk.size <= lanes<S> && walk.size > 0 && walk.stride[0][0] == 1 &&
            walk.stride[1][0] == 1;
@@ -85,7 +85,7 @@ void zip(const void* functor, const StridedIndex<2>& walk, const S* a, const S* 
 
 // ---- gradients, summed over the axes along which their operand repeats ----
 
-// Prepares a destination to which rows will be added: fills it for `set`, and then returns `add`.
+// Prepares a destination. If several terms are added to an element, fills it for `set` and returns `add`.
 template <int Operands, class S>
 Into<S[]> sum_destination(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d) {
     if (d.how == Write::add || walk.size == walk.operand_size[operand]) return d;
@@ -93,7 +93,7 @@ Into<S[]> sum_destination(const StridedIndex<Operands>& walk, std::size_t operan
     return {d.dst, Write::add};
 }
 
-// Computes d (+)= n terms. The elements of d are `step` apart; with step 0, d is one number.
+// Computes d[i * step] (+)= terms[i] for i < n. With step 0 all terms are added to one number.
 template <class S> [[gnu::noinline]] void add_terms(const S* terms, std::size_t n, std::ptrdiff_t step,
                                                     bool in_order, Into<S[]> d) {
     if (step == 0) {
@@ -107,7 +107,7 @@ template <class S> [[gnu::noinline]] void add_terms(const S* terms, std::size_t 
     }
 }
 
-// Computes d (+)= the terms of a row, and may overwrite `capacity` elements of d.
+// Computes d[i * step] (+)= f(x[i]...) for a row of n elements. May overwrite `capacity` elements of d.
 template <class S, class F, class... X> void add_row(std::size_t n, std::size_t capacity, std::ptrdiff_t step,
                                                      bool in_order, Into<S[]> d, F f, X... x) {
     if (step == 1) {
@@ -126,7 +126,7 @@ template <class S, class F, class... X> void add_row(std::size_t n, std::size_t 
     }
 }
 
-// Sums rows that are narrower than a batch, so that the sum stays in a register. terms(i) returns row i.
+// Sums rows that are narrower than a batch. The sum stays in a register. terms(i) returns row i.
 template <class S, class RowTerms>
 void sum_narrow_rows(std::size_t rows, std::size_t width, Into<S[]> d, RowTerms terms) {
     Batch<S> total = d.how == Write::set ? Batch<S>(sum_identity<S>(rows)) : load_part(d.dst, width);

@@ -1,4 +1,4 @@
-// Declares the families of fast kernels. Each fills its slots of the tables for float and double.
+// Declares install_NAME() for each family of fast kernels, which fills the family's slots of a kernel table.
 #pragma once
 
 #include "tally/kernels/families.hpp"

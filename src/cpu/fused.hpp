@@ -1,4 +1,4 @@
-// Fused multiply-add of numbers and batches, for matrix products, and transposition of squares of lanes.
+// Functions for matrix products: fused multiply-add of numbers and batches, and transposition of squares.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ inline float fused(float a, float b, float c) { return std::fma(a, b, c); }
 inline double fused(double a, double b, double c) { return std::fma(a, b, c); }
 using xsimd::fused;
 
-// Loads the 16-byte pieces of a register from rows that are `pitch` apart.
+// Loads a register from several rows that are `pitch` apart, with 16 bytes from each row.
 #if defined(__AVX512F__)
 
 inline __m512 load_tiles(const float* p, std::size_t pitch) {
@@ -54,7 +54,7 @@ template <class S> typename Batch<S>::register_type load_tiles(const S* p, std::
 
 #endif
 
-// Calls f(0), ..., f(n - 1) with constants as arguments, so that arrays indexed by them stay in registers.
+// Calls f(0), ..., f(n - 1). The arguments are constants, so arrays that f indexes by them stay in registers.
 template <std::size_t n, class F> [[gnu::always_inline]] inline void unrolled(F f) {
     [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
         (f(std::integral_constant<std::size_t, i>()), ...);
@@ -62,7 +62,7 @@ template <std::size_t n, class F> [[gnu::always_inline]] inline void unrolled(F 
     (std::make_index_sequence<n>());
 }
 
-// Loads the first n elements. May also read the rest of their line.
+// Loads the first n elements at p. May also read the rest of the cache line.
 template <class S> Batch<S> load_up_to(const S* p, std::size_t n) {
     return n >= lanes<S> ? Batch<S>::load_unaligned(p) : load_part(p, n);
 }
@@ -81,7 +81,7 @@ template <class S, std::size_t wide, std::size_t half, class Lanes> Lanes interl
     (std::make_index_sequence<L>());
 }
 
-// Returns the columns of a square of lanes whose rows are `pitch` apart.
+// Loads a square of as many rows as a batch has lanes, `pitch` apart, and returns its columns.
 template <class S>
 [[gnu::always_inline]] inline LaneMatrix<S> load_transposed(const S* from, std::size_t pitch) {
     constexpr std::size_t piece = 16 / sizeof(S);
@@ -107,7 +107,7 @@ template <class S>
     return columns;
 }
 
-// Returns the columns of a square that has only `height` rows and `width` columns.
+// Returns the columns of a matrix with `height` rows and `width` columns, at most the lanes of a batch.
 template <class S> [[gnu::noinline]] LaneMatrix<S> load_transposed(const S* from, std::size_t pitch,
                                                                    std::size_t height, std::size_t width) {
     constexpr std::size_t L = lanes<S>;

@@ -11,7 +11,7 @@ namespace tally::cpu {
 
 namespace {
 
-// Accumulators and operands fit the 32 registers of AVX-512, or 16 registers otherwise.
+// With these sizes, accumulators and operands fit the registers: 32 with AVX-512, 16 otherwise.
 #if defined(__AVX512F__)
 constexpr std::size_t tile_rows = 12, few_rows = 6, pair_vectors = 8;
 #else
@@ -27,14 +27,14 @@ template <class S>
 constexpr std::size_t block_rows = Workspace::bytes_of_a / (strip_a<S> * depth * sizeof(S)) * tile_rows;
 template <class S> constexpr std::size_t block_width = Workspace::bytes_of_b / (depth * sizeof(S));
 
-// ---- packing: stores the elements of a strip contiguously for each summand ----
+// ---- packing: copies a strip, so that its elements for each summand are contiguous ----
 
 template <class S> struct Strip {  // element r of summand q is at r * across + q * along
     const S* at;
     std::size_t across, along, height, below;  // `below` elements, at least the strip's height, can be read
 };
 
-// Computes to[q * step + r] = element r of summand q. The rest of each `step` is undefined.
+// Computes to[q * step + r] = element r of summand q. The other elements of `to` are undefined.
 template <class S> void pack_across(const Strip<S>& strip, std::size_t k, S* to, std::size_t step) {
     constexpr std::size_t L = lanes<S>;
     for (std::size_t r = 0; r < strip.height; r += L)
@@ -61,7 +61,7 @@ template <class S> void pack(const Strip<S>& strip, std::size_t k, S* to, std::s
 
 // ---- a tile ----
 
-// Reads only these n elements, because another thread may write the next ones.
+// Loads n elements and reads no others, because another thread may write the next elements.
 template <class S> Batch<S> load_only(const S* p, std::size_t n) {
     if (n >= lanes<S>) return Batch<S>::load_unaligned(p);
 #if defined(__AVX512F__)
@@ -85,7 +85,7 @@ template <class S> struct Tile {
     std::size_t width, k;
 };
 
-// Computes a tile of Rows x (Vectors * lanes) elements. In a packed strip the rows of a are contiguous.
+// Computes a tile of Rows x (Vectors * lanes) elements. Packed strips of `a` are stored by columns.
 template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_tile(const Tile<S>& t) {
     constexpr std::size_t L = lanes<S>;
     Batch<S> total[Rows][Vectors];
@@ -140,8 +140,8 @@ template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& t
         (packed ? tile_of<S, 1, true>(rows) : tile_of<S, 1, false>(rows))(tile);
 }
 
-// Multiplies few rows by wide tiles: few rows have few sums, so longer runs of b fit the registers and load
-// faster. Requires contiguous rows of b. Returns the number of finished columns; the caller does the rest.
+// Multiplies few rows by wide tiles. Few rows need few registers for sums, which leaves registers for longer,
+// faster loads of b. Requires contiguous rows of b. Returns how many columns are computed, perhaps not all.
 template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                                  Matrix<S> b, const Sums<S>& c) {
     if (m > few_rows || b.col_stride != 1) return 0;
@@ -155,13 +155,13 @@ template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, s
 
 // ---- a block ----
 
-// Divides rows into as few, nearly equal strips as possible: a low strip would wait for its own additions.
+// Returns a height for the fewest strips. The strips are nearly equal, because low strips add more slowly.
 std::size_t strip_height(std::size_t rows, std::size_t max_height) {
     const std::size_t strips = (rows + max_height - 1) / max_height;
     return (rows + strips - 1) / strips;
 }
 
-template <class S> struct Panels {  // of b: packed, or read in place
+template <class S> struct Panels {  // columns of b, packed or read in place
     const S* packed;
     const S* unpacked;  // or null
     std::size_t pitch;
@@ -189,7 +189,7 @@ template <class S> Panels<S> pack_panels(Matrix<S> b, bool in_place, std::size_t
 
 template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                        const Panels<S>& panels, const Sums<S>& c, S* packed_a) {
-    // a need not be packed if it is read once or twice, or from so few lines that they stay in the cache.
+    // `a` need not be packed if it is read at most twice, or if its few lines stay in the cache.
     const bool is_unpacked = n <= 2 * tile_width<S> || (a.row_stride == 1 && k <= 32);
     const bool neighbours = !is_unpacked || a.row_stride == 1;
     const std::size_t high = strip_height(m, neighbours ? tile_rows : loose_rows);
@@ -215,8 +215,8 @@ template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t
 
 // ---- few columns, and contiguous columns of a ----
 
-// Returns whether cᵀ = bᵀ aᵀ is faster: the columns do not fill a vector, and the lines of a are so far apart
-// that one tile evicts the lines of the next.
+// Returns whether cᵀ = bᵀ aᵀ is faster, because the columns do not fill a vector and the lines of `a` are so
+// far apart that one tile evicts the lines of the next tile.
 template <class S> bool better_transposed(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a) {
     return a.row_stride == 1 && n <= tile_rows && n % lanes<S> != 0 && m >= 4 * lanes<S> && k >= 32;
 }
@@ -255,8 +255,8 @@ Workspace::~Workspace() {
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Sums<S> c, const Workspace& workspace) {
     if (better_transposed(m, n, k, a)) return multiply_transposed(m, n, k, a, b, c, workspace);
-    // Packing b costs more than it saves if a has few rows, or some more and two rows of b fit a page, or if
-    // all of b fits the cache.
+    // Packing b costs more than it saves if all of b fits the cache, or if `a` has few rows. If two rows of b
+    // fit a page, this holds for some more rows, too.
     const bool few = m <= 24 || (m <= 4 * tile_rows && b.row_stride * sizeof(S) <= 2048);
     const bool b_in_place = b.col_stride == 1 && (few || n * k * sizeof(S) <= near);
     for (std::size_t j = multiply_few_rows(m, n, k, a, b, c); j < n; j += block_width<S>) {

@@ -1,4 +1,4 @@
-// Blocked matrix product with the order of additions that kernels.hpp defines. The caller passes a workspace.
+// multiply_in_blocks() multiplies large matrices, with the order of additions that kernels.hpp defines.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace tally::cpu {
 
-// The element in row i and column j is at i * row_stride + j * col_stride. One of both strides is 1.
+// The element in row i and column j is at[i * row_stride + j * col_stride]. One of the two strides is 1.
 template <class S> struct Matrix {
     const S* at;
     std::size_t row_stride, col_stride;
@@ -17,7 +17,7 @@ template <class S> struct Matrix {
     }
 };
 
-// Destination of the sums, and their start: the destination, other rows, or nothing.
+// The destination of a product, and the rows from which its sums start: the destination, others, or none.
 template <class S> struct Sums {
     S* at;
     std::size_t pitch;  // from row to row
@@ -33,7 +33,7 @@ template <class S> struct Sums {
     Sums go_on() const { return {at, pitch, at, pitch}; }
 };
 
-// Memory for packed operands, which the memory report includes.
+// Memory for packed operands. The memory report includes its size.
 class Workspace {
 public:
     Workspace();
@@ -52,7 +52,7 @@ private:
     void* memory_;
 };
 
-// Computes c (m, n) = its start + a (m, k) · b (k, n); m, n and k are not 0.
+// Computes c (m, n) = c.start + a (m, k) · b (k, n). m, n and k must not be 0.
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Sums<S> c, const Workspace& workspace);
 

@@ -1,6 +1,6 @@
-// Matrix products, in which each element is one chain of additions. There are loops for single rows and
-// columns, for small products and for large ones, which threads share by rows and columns of the result. With
-// Products::blas, BLAS computes large products.
+// Kernels of matrix products, in which each element is one chain of additions. Separate loops compute single
+// rows and columns, small products, and large products. Threads divide the rows or columns of a large
+// product. With Products::blas, BLAS computes large products.
 #include <algorithm>
 
 #include "tally/cpu/fast_families.hpp"
@@ -51,7 +51,7 @@ void add_scaled_rows(const S* a, const S* b, std::size_t pitch, Into<S[]> c, std
     while (l < k) take(Contiguous<S>{c.dst});
 }
 
-// Computes c[j] (+)= a · row j of b for one j per lane. Transposes squares of b to make sums independent.
+// Computes c[j] (+)= a · row j of b for one j per lane. Transposes squares of b for this.
 template <class S> [[gnu::noinline]] void dots_in_lanes(const S* a, const S* b, Into<S[]> c, std::size_t k) {
     constexpr std::size_t L = lanes<S>;
     Batch<S> total = c.how == Write::set ? Batch<S>(-S(0)) : Batch<S>::load_unaligned(c.dst);
@@ -66,7 +66,7 @@ template <class S> [[gnu::noinline]] void dots_in_lanes(const S* a, const S* b, 
     total.store_unaligned(c.dst);
 }
 
-// Computes c[j] (+)= a · row j of b. Several sums at a time hide the latency of additions.
+// Computes c[j] (+)= a · row j of b. Computing several sums at a time hides the latency of additions.
 template <class S> void row_dots(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
     constexpr std::size_t L = lanes<S>;
     const auto start = [&](std::size_t j) { return c.how == Write::set ? sum_identity<S>(k) : c.dst[j]; };
@@ -143,7 +143,7 @@ template <class S> void multiply_by_blas(const Product& p, const S* a, const S* 
                    p.transpose_a, p.transpose_b, S(1), static_cast<S>(static_cast<int>(c.how)));
 }
 
-// Returns false for a single row, for a single summand, and without Products::blas.
+// Multiplies by BLAS. Does nothing and returns false for one row or summand, and without Products::blas.
 template <class S>
 [[gnu::noinline]] bool multiplied_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (products() != Products::blas || p.m == 1 || p.k == 1) return false;
@@ -153,13 +153,13 @@ template <class S>
 
 // ---- large products in the defined order ----
 
-// Returns the number of parts with at least `least` multiply-adds and whole units of the shared extent.
+// Returns how many parts have at least `least` multiply-adds and at least one unit of the divided extent.
 std::size_t parts_of(std::size_t work, std::size_t least, std::size_t extent, std::size_t unit) {
     const auto max_parts = static_cast<std::size_t>(threads());
     return max_parts < 2 ? 1 : std::max<std::size_t>(1, std::min({max_parts, work / least, extent / unit}));
 }
 
-// Calls body(first, count, workspace) for the parts of an extent, in whole units.
+// Divides an extent into parts of whole units, and calls body(first, count, workspace) for each part.
 template <class Body>
 void parallel_for_extent(std::size_t parts, std::size_t extent, std::size_t unit, const Body& body) {
     const std::size_t units = (extent + unit - 1) / unit;
@@ -188,7 +188,7 @@ template <class S>
     });
 }
 
-// Computes c (m, n) (+)= a (m, 1) · b (1, n). Not a lambda: captured variables would be loaded for each row.
+// Computes c (m, n) (+)= a (m, 1) · b (1, n). In a lambda, captured variables would be loaded for each row.
 template <class S> void add_outer_rows(const S* a, const S* b, Into<S[]> c, std::size_t m, std::size_t n) {
     for (std::size_t i = 0; i < m; ++i, c.dst += n)
         if (c.how == Write::set)
@@ -205,7 +205,7 @@ template <class S>
     const auto rows = [&](std::size_t first, std::size_t count) {
         add_outer_rows(a + first, b, from(c, first * p.n), count, p.n);
     };
-    // This many rows end at the end of a line, after which nothing is read: another thread may write there.
+    // `unit` rows end at the end of a cache line, so no thread reads elements that another thread may write.
     constexpr std::size_t unit = line / sizeof(float);
     const bool in_lines = reinterpret_cast<std::uintptr_t>(c.dst) % line == 0;
     const std::size_t parts = in_lines ? parts_of(p.m * p.n, least, p.m, unit) : 1;
@@ -234,7 +234,7 @@ template <class S>
 bool is_large(const Product& p) { return p.m * p.n * p.k > ordered_limit; }
 
 template <class S> void matmul(const Product& p, const S* a, const S* b, Into<S[]> c) {
-    if (p.n == 1 && p.m != 1)  // a single column: the transposed product is a single row
+    if (p.n == 1 && p.m != 1)  // the transposed product of a single column is a single row
         return matmul<S>({1, p.m, p.k, false, !p.transpose_a}, b, a, c);
     if (p.m == 0 || p.n == 0) return;
     if (p.k == 0) {
@@ -283,7 +283,7 @@ void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t
     }
     for (std::size_t r = 0; r < rows; r += at_once, dbias.how = Write::add) {
         const std::size_t first = r * width, count = std::min(at_once, rows - r);
-        // In place, the following rows of dy are still to be read.
+        // If dz is dy, this must not overwrite the following rows, because the loop still reads them.
         const std::size_t capacity = (dz == dy ? count : rows - r) * width;
         simd_for_each<Write::set>(count * width, capacity, dz + first, masked, Contiguous<S>{dy + first},
                                   Contiguous<S>{y + first});

@@ -35,7 +35,7 @@ struct Transposed {
     std::ptrdiff_t pitch;  // step of the other array along that axis
 };
 
-// Finds the axis with stride 1. Returns false if it is the last one, or if there is none.
+// Finds the axis with stride 1. Returns false if this is the last axis, or if no axis has stride 1.
 bool transposed(const StridedIndex<1>& walk, Transposed& found) {
     if (walk.rank < 2 || row_step(walk, 0) == 1 || row_step(walk, 0) == 0) return false;
     std::ptrdiff_t pitch = 1;
@@ -83,7 +83,7 @@ template <class Visit> void each_tile(const StridedIndex<1>& walk, Transposed t,
     const std::size_t height = walk.extent[t.axis], width = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);
     const std::size_t rows_below = static_cast<std::size_t>(t.pitch) / width;  // rows per step along t.axis
-    StridedIndex<1> others = walk;  // all rows, with those along t.axis counted once
+    StridedIndex<1> others = walk;  // the walk with an extent of 1 along t.axis
     others.size /= height;
     others.extent[t.axis] = 1;
     std::size_t row = 0;
@@ -117,7 +117,7 @@ template <class S> void gather(const StridedIndex<1>& walk, const S* x, Into<S[]
     });
 }
 
-// Sets all elements that the walk reaches to the start of a sum.
+// Sets all elements that the walk visits to the number from which a sum starts.
 template <class S> void clear(const StridedIndex<1>& walk, S* x) {
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);

@@ -10,7 +10,7 @@ namespace tally::cpu {
 
 namespace {
 
-// Calls the body with the array p, or with the neutral number `otherwise` if a gain or bias is missing.
+// Calls the body with the array p (a gain or bias), or with the number `otherwise` if p is null.
 template <class S, class Body> void with_optional(const S* p, S otherwise, Body body) {
     p ? body(Contiguous<S>{p}) : body(Broadcast<S>(otherwise));
 }

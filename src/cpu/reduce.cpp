@@ -1,4 +1,4 @@
-// Kernels of sum, spread and max: in lanes along contiguous elements, and by adding rows otherwise.
+// Kernels of sum, spread and max. They reduce contiguous elements in lanes, and other elements row by row.
 #include <algorithm>
 
 #include "tally/cpu/fast_families.hpp"
@@ -9,9 +9,9 @@ namespace tally::cpu {
 
 namespace {
 
-// Sums more than `longest_sequential_sum` rows, in halves.
-template <class S> void sum_many_rows(const S* x, Into<S[]> y, const detail::ReduceDims& dims) {
-    for_column_tiles<wide_strip>(dims.inner, [&](std::size_t i, std::size_t width) {
+// Sums more than `longest_sequential_sum` rows. Each sum is the sum of its two halves.
+template <class S> void sum_many_rows(const S* x, Into<S[]> y, const detail::ReduceAxes& fold) {
+    for_column_tiles<wide_strip>(fold.inner, [&](std::size_t i, std::size_t width) {
         alignas(line) S total[wide_strip];
         sum_in_halves(0, dims.reduced, width, total, [&](std::size_t first, std::size_t rows, S* part) {
             sum_rows(x + first * dims.inner + i, dims.inner, {part, Write::set}, rows, width, Identity());
@@ -81,7 +81,7 @@ template <class S> void max(const S* x, S* y, const detail::ReduceDims& dims) {
     }
 }
 
-// Follows PyTorch's formula: if y is NaN, no element equals y, and all receive 0 / 0.
+// Follows PyTorch's formula. If y is NaN, no element equals y, so all gradients are 0 / 0 = NaN.
 template <class S>
 void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceDims& dims) {
     const auto is_largest = [](auto v, auto m) {

@@ -1,4 +1,4 @@
-// Implements each kernel as a plain loop for any scalar: for Dual, and for tests of the fast kernels.
+// Plain loops for all kernels and any scalar type. Dual uses them, and tests compare fast kernels with them.
 #pragma once
 
 #include <cmath>
@@ -39,8 +39,8 @@ void zip(const void* f, const StridedIndex<2>& walk, const S* a, const S* b, S* 
     });
 }
 
-// Computes gradients of operand 0 (a) or 1 (b). An array that was not saved is null; dy replaces it, because
-// the functor does not read it.
+// Computes the gradient of operand 0 (a) or 1 (b). The pointer to an array that was not saved is null. The
+// functor then receives dy, which it does not read.
 template <class F, std::size_t operand, class S> void zip_back(const void* f, const StridedIndex<2>& walk,
                                                                const S* dy, const S* a, const S* b,
                                                                const S* y, Into<S[]> d) {
@@ -150,10 +150,10 @@ template <class S> void max(const S* x, S* y, const detail::ReduceDims& dims) {
 }
 
 template <class S>
-void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceDims& dims) {
-    each_run(dims, [&](std::size_t first, std::size_t step, std::size_t at) {
-        std::size_t ties = 0;  // stays 0 if y is NaN: all receive 0 / 0
-        for (std::size_t r = 0; r < dims.reduced; ++r) ties += x[first + r * step] == y[at];
+void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
+    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
+        std::size_t ties = 0;  // stays 0 if y is NaN: all gradients become 0 / 0
+        for (std::size_t r = 0; r < fold.reduced; ++r) ties += x[first + r * step] == y[at];
         const S share = dy[at] / number<S>(ties), none = S(0) / number<S>(ties);
         for (std::size_t r = 0; r < dims.reduced; ++r)
             store(dx, first + r * step, x[first + r * step] == y[at] ? share : none);

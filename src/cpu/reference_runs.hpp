@@ -9,11 +9,11 @@
 
 namespace tally::reference {
 
-// Calls run(first, step, at) with the start of each run of `reduced` elements, their step, and its result.
-template <class Contiguous> void each_run(const detail::ReduceDims& dims, Contiguous run) {
-    for (std::size_t o = 0; o < dims.outer; ++o)
-        for (std::size_t i = 0; i < dims.inner; ++i)
-            run(o * dims.reduced * dims.inner + i, dims.inner, o * dims.inner + i);
+// For each run of elements, calls run(first element, step between elements, index of the result).
+template <class Contiguous> void each_run(const detail::ReduceAxes& fold, Contiguous run) {
+    for (std::size_t o = 0; o < fold.outer; ++o)
+        for (std::size_t i = 0; i < fold.inner; ++i)
+            run(o * fold.reduced * fold.inner + i, fold.inner, o * fold.inner + i);
 }
 
 template <class S> void cumsum(const S* x, Into<S[]> y, const detail::ReduceDims& dims, bool from_the_end) {

@@ -1,7 +1,7 @@
 // Loops for reference.hpp: along a walk, into a destination, and with a window over images.
 //
 // A sum starts from its destination. With Write::set it starts from -0, because -0 + x is x for every x,
-// including -0. A sum therefore has the same bits if it is computed in one call or in several.
+// including -0. A sum therefore has the same bits whether one call or several calls compute it.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SIMD loops over contiguous elements: they apply f to some sources and write, add or sum the results.
 //
-// Every element passes through the same SIMD instructions, the last ones in a padded batch. A value therefore
-// does not depend on its position.
+// The same SIMD instructions compute every result, the last results in a padded batch. A result therefore
+// does not depend on the position of its element.
 #pragma once
 
 #include <algorithm>
@@ -42,13 +42,13 @@ template <class S> struct Strided {  // elements with any other step
     Strided from(std::size_t i) const { return {p + static_cast<std::ptrdiff_t>(i) * step, step}; }
 };
 
-// Returns the destination from its element i on.
+// Returns the part of a destination that begins at element i.
 template <class S, class Index> Into<S[]> from(Into<S[]> d, Index i) { return {d.dst + i, d.how}; }
 
 // ---- elementwise ----
 
-// Computes dst[i] (+)= f(x[i]...) for i < n. With `set`, the function may overwrite elements up to `capacity`
-// (at least n) with any value, because the caller writes them next.
+// Computes dst[i] (+)= f(x[i]...) for i < n. With `set`, elements from n to `capacity` (at least n) may get
+// any values, because the caller writes these elements next.
 template <Write how, class S, class F, class... X>
 void simd_for_each(std::size_t n, std::size_t capacity, S* dst, F f, X... x) {
     constexpr std::size_t L = lanes<S>;
@@ -83,7 +83,7 @@ struct Identity {
 // Returns the start of a sum: -0, since -0 + x is x for every x, including -0. A sum without terms is 0.
 template <class S> constexpr S sum_identity(std::size_t terms) { return terms ? -S(0) : S(0); }
 
-// Sums are made in the lanes of a whole line, so that their order is the same for every width of a register.
+// Sums use the lanes of a whole cache line, so that their order is the same for every width of a register.
 template <class S> using Line = std::array<Batch<S>, line / sizeof(Batch<S>)>;
 template <class S> inline constexpr std::size_t in_line = line / sizeof(S);
 
@@ -97,7 +97,7 @@ template <class S, std::size_t half> Batch<S> add_halves(const Batch<S>& v) {
     (std::make_index_sequence<L>());
 }
 
-// Adds the first half of the lanes and the second half, until one number is left.
+// Adds the second half of the lanes to the first half, again and again until one number is left.
 template <class S, std::size_t half = lanes<S> / 2> Batch<S> add_lanes(Batch<S> v) {
     v = add_halves<S, half>(v);
     if constexpr (half > 1) v = add_lanes<S, half / 2>(v);
@@ -120,7 +120,7 @@ template <class S> Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
                          Batch<S>(others));
 }
 
-// Folds f(x[i]...) by `combine` in the lanes of four lines into one line; `others` is the neutral element.
+// Combines all f(x[i]...) in the lanes of four lines, and these into one line. `others` must be neutral.
 template <class S, class Combine, class F, class... X>
 [[gnu::always_inline]] inline Line<S> fold_lanes(std::size_t n, S others, Combine combine, F f, X... x) {
     constexpr std::size_t L = lanes<S>, W = in_line<S>;
@@ -144,7 +144,7 @@ template <class S, class Combine, class F, class... X>
     return a;
 }
 
-// Keeps the compiler from vectorising a sum whose order is fixed, which would only add overhead.
+// Keeps the compiler from vectorising a loop. A sum whose order is fixed would only become slower.
 inline void prevent_vectorisation() { asm volatile(""); }
 
 template <class S> S sum_in_order(S start, const S* x, std::size_t n) {
@@ -152,7 +152,7 @@ template <class S> S sum_in_order(S start, const S* x, std::size_t n) {
     return start;
 }
 
-// A sum of more terms is the sum of its two halves, because a long chain of additions would lose digits.
+// A sum of more terms than this is the sum of its halves, because a long chain of additions loses digits.
 inline constexpr std::size_t whole_sum = detail::longest_sequential_sum;
 constexpr std::size_t half_of(std::size_t n, std::size_t unit) { return (n / unit + 1) / 2 * unit; }
 
@@ -169,8 +169,8 @@ template <class S, class F, class... X> [[gnu::noinline]] Line<S> sum_of_halves(
     return sum;
 }
 
-// Computes f(x[0]...) + f(x[1]...) + ... fast. The order is fixed, so the bits are reproducible, but it is
-// not the order of the terms.
+// Computes f(x[0]...) + f(x[1]...) + ... fast. The order of additions is fixed, so the bits are reproducible,
+// but it is not the order of the terms.
 template <class S, class F, class... X> S sum_in_lanes(std::size_t n, F f, X... x) {
     return add_lanes(n <= 2 * whole_sum ? fold_lanes(n, -S(0), Plus(), f, x...)
                                         : sum_of_halves<S>(n, f, x...));
@@ -179,7 +179,7 @@ template <class S> [[gnu::noinline]] S sum_in_lanes(const S* x, std::size_t n) {
     return sum_in_lanes<S>(n, Identity(), Contiguous<S>{x});
 }
 
-// Computes start + f(x[0]...) + f(x[1]...) + ..., in this order up to `ordered` terms, otherwise in lanes.
+// Computes start + f(x[0]...) + f(x[1]...) + ... Adds more than `ordered` terms in lanes, fewer in order.
 template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::size_t ordered, F f, X... x) {
     constexpr std::size_t chunk = 256;
     const bool in_order = n <= ordered;
@@ -198,7 +198,7 @@ template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::s
     return in_order ? total : start + total;
 }
 
-// Computes y (+)= f of the rows of x, `pitch` apart, in order. Each pass adds four rows, to write y less.
+// Computes y (+)= f(row 0 of x) + f(row 1 of x) + ... in order. Adds four rows at a time, to write y less.
 template <class S, class F>
 void sum_rows(const S* x, std::size_t pitch, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
     if (rows == 0 || width == 0) {
@@ -233,7 +233,7 @@ template <class S, class F> void sum_rows(const S* x, Into<S[]> y, std::size_t r
 
 // ---- largest element ----
 
-struct Larger {  // NaN wins (tested by ==, because in xsimd 8 NaN != NaN is false)
+struct Larger {  // returns NaN if a or b is NaN (tested by ==, because xsimd 8 computes NaN != NaN as false)
     template <class V> V operator()(V a, V b) const { return select(a == a, select(a > b, a, b), a); }
 };
 
@@ -272,8 +272,8 @@ template <std::size_t most = strip, class Body> void for_column_tiles(std::size_
     for (std::size_t i = 0; i < columns; i += most) body(i, std::min(most, columns - i));
 }
 
-// Computes total[0, width) = sum of `rows` rows from `first` on, for width <= wide_strip. add() sums blocks
-// of up to block_of_rows rows.
+// Computes total[0, width) = sum of `rows` rows from `first` on, for width <= wide_strip. add() must sum a
+// block of at most block_of_rows rows.
 inline constexpr std::size_t block_of_rows = 128;
 template <class S, class Add>
 void sum_in_halves(std::size_t first, std::size_t rows, std::size_t width, S* total, Add add) {

@@ -1,4 +1,4 @@
-// Kernels of softmax, log_softmax and logsumexp, and of their gradients: rows in lanes, columns in strips.
+// Kernels of softmax, log_softmax, logsumexp and their gradients. Columns are processed in strips.
 #include "tally/cpu/softmax.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ const auto softmax_slope = [](auto y, auto dy, auto total) { return y * (dy - to
 const auto log_softmax_slope = [](auto y, auto dy, auto total) { return dy - exp(y) * total; };
 const auto logsumexp_slope = [](auto x, auto dy, auto y) { return dy * exp(x - y); };
 
-struct FiniteShift {  // 0 instead of infinity, because inf - inf would be NaN
+struct FiniteShift {  // replaces infinity by 0, because inf - inf would be NaN
     template <class T> T operator()(T largest) const {
         const T infinity = as<T>(std::numeric_limits<double>::infinity());
         return select(largest == infinity, as<T>(0), select(largest == -infinity, as<T>(0), largest));

@@ -1,4 +1,4 @@
-// Softmax of one contiguous row, which the losses use too.
+// softmax_row() computes the softmax of one contiguous row. The losses use it, too.
 #pragma once
 
 #include <cstddef>

@@ -26,7 +26,7 @@ struct Work {
     RunPart run = nullptr;
 };
 
-// Blocks all signals during its lifetime, so that threads started then leave signals to the other threads.
+// Blocks all signals during its lifetime. A thread that is started during this time handles no signals.
 class BlockSignals {
 public:
     BlockSignals() {
@@ -42,7 +42,7 @@ private:
     sigset_t before_;
 };
 
-// Polls for a while before it sleeps: products follow each other within microseconds, and waking a sleeping
+// Polls for a while before it sleeps. Products follow each other within microseconds, but waking a sleeping
 // thread takes tens of microseconds.
 template <class GiveWay> void wait_while(const std::atomic<unsigned>& word, unsigned seen,
                                          std::chrono::microseconds awake, GiveWay give_way) {
@@ -52,7 +52,7 @@ template <class GiveWay> void wait_while(const std::atomic<unsigned>& word, unsi
     word.wait(seen);
 }
 
-// A forked process has none of the threads of its parent, and starts none.
+// A forked process does not have the threads of its parent, and does not start new threads.
 std::atomic<bool> forked = false;
 
 class Pool {

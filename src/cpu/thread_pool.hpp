@@ -1,4 +1,4 @@
-// Thread pool of the CPU kernels. Parts of one work run at the same time, each with a workspace.
+// The thread pool of the CPU kernels runs the parts of one computation at the same time.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace tally::cpu {
 
 using RunPart = void (*)(const void* work, std::size_t part, const Workspace& workspace);
 
-// Calls run(work, part, workspace) once for every part, and returns when all calls have returned. The parts
-// run on this thread and others, threads() in all; only on this thread while another caller uses the pool.
+// Calls run(work, part, workspace) once for every part, and returns when all calls have returned. Up to
+// threads() threads run the parts, but only this thread while another caller uses the pool.
 void run_parts(std::size_t parts, const void* work, RunPart run);
 
 // Calls body(part, workspace) for every part.

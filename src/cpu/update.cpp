@@ -9,7 +9,7 @@ namespace tally::cpu {
 
 namespace {
 
-// Works like update_element() on the elements that `load` and `store` access.
+// Does the same as update_element() for several elements, which `load` reads and `store` writes.
 template <class Step, class S, class Load, class Store>
 void update_batch(const Step& step, const Update<S>& u, Load load, Store store) {
     const auto loaded = [&](const S* p, bool wanted) { return p && wanted ? load(p) : Batch<S>(S(0)); };
@@ -25,7 +25,7 @@ void update_batch(const Step& step, const Update<S>& u, Load load, Store store) 
 template <class Step, class S> void update(std::span<const Update<S>> list, const Step& given) {
     constexpr std::size_t L = lanes<S>;
     const Step step = given;  // a local copy, which stores cannot alias
-    // Starts with the last tensor, because a window has just measured it and it is in the cache.
+    // Starts with the last tensor. It is still in the cache if measure() has just read the list.
     for (auto last = list.rbegin(); last != list.rend(); ++last) {
         const Update<S> u = *last;
         std::size_t i = 0;

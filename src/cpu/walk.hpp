@@ -1,4 +1,4 @@
-// Iterates over a walk row by row. The last axis is left to a fast inner loop.
+// each_row() iterates over a StridedIndex row by row. The caller loops over the last axis.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ template <int Operands> std::ptrdiff_t row_step(const StridedIndex<Operands>& wa
     return walk.rank ? walk.stride[operand][static_cast<std::size_t>(walk.rank - 1)] : 1;
 }
 
-// Calls visit(i, at) at the first element of each row, with the offset of each operand.
+// Calls visit(i, at) for the first element i of each row. `at` holds the offset of each operand.
 template <int Operands, class Visit> void each_row(const StridedIndex<Operands>& walk, Visit visit) {
     if (walk.size == 0) return;
     const std::size_t length = row_length(walk);

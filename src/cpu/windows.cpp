@@ -1,4 +1,4 @@
-// Kernels of windows over images: columns of a convolution and their gradient, and max pooling.
+// Kernels of windows over images: im2col for convolutions, its gradient col2im, and max pooling.
 #include <algorithm>
 
 #include "tally/cpu/fast_families.hpp"
@@ -8,7 +8,7 @@ namespace tally::cpu {
 
 namespace {
 
-// The elements [from, to) of a row of columns that are inside the image, and the first pixel.
+// The elements [from, to) of a row of columns that are inside the image. `pixel` belongs to element `from`.
 struct VisiblePart {
     std::size_t from, to, pixel;
     VisiblePart(const SlidingWindow& w, std::size_t j) {  // j: column within the window
@@ -20,8 +20,8 @@ struct VisiblePart {
     }
 };
 
-// Calls visit(at, inside, row, visible) for every row of the columns: its start, whether it is inside the
-// image, the start of its row of x, and the visible part.
+// Calls visit(at, inside, row, visible) for every row of the columns, with the offset of this row, whether
+// any part is inside the image, the offset of the row of pixels in x, and the part that is inside.
 template <class Visit>
 void each_row_of_columns(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;
@@ -74,7 +74,7 @@ void col2im(const S* columns, Into<S[]> x, const SlidingWindow& w, std::size_t i
                         });
 }
 
-// Windows of common sides are unrolled, which makes them fast; Side 0 stands for any other side.
+// Loops over windows of common sizes are unrolled, which makes them fast. Side 0 is for all other sizes.
 template <std::size_t Side, class S>
 void largest_of_plane(const S* x, S* y, std::int32_t* place, const SlidingWindow& w) {
     const std::size_t tall = Side == 0 ? w.tall : Side, wide = Side == 0 ? w.wide : Side;

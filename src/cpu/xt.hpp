@@ -1,4 +1,4 @@
-// Includes xtensor and xtensor-blas, from the paths of each version, and makes views of memory.
+// Includes xtensor and xtensor-blas, whose paths depend on their version, and makes views of memory.
 #pragma once
 
 #include <array>
@@ -23,11 +23,11 @@
 
 namespace tally::cpu {
 
-// Makes the types of our views unique. A user's program may have views of the same pointers without xsimd,
-// and the linker would merge functions of both.
+// Makes the types of our views unique. Otherwise the linker could merge their functions with those of a
+// program that uses xtensor without xsimd.
 template <class S> struct Ours : std::allocator<S> {};
 
-// Returns a row-major view of fixed rank, which xtensor assigns at the speed of a loop without allocating.
+// Returns a row-major view of fixed rank. xtensor assigns it as fast as a loop, without allocating memory.
 template <std::size_t rank, class S>
 auto view(S* p, std::size_t n, const std::array<std::size_t, rank>& shape) {
     return xt::adapt(p, n, xt::no_ownership(), shape, xt::layout_type::row_major,

@@ -1,4 +1,4 @@
-// Turns a device into a backend::Table whose functions do not throw, for a device module.
+// table_of() builds the backend::Table of a device module, whose functions do not throw.
 #pragma once
 
 #include <array>

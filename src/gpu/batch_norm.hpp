@@ -1,4 +1,4 @@
-// Kernel bodies of batch norm: a team per feature computes its sums, and a thread per element uses them.
+// Kernel bodies of batch norm. A team per feature computes sums, and a thread per element uses the sums.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// CUDA with one compute stream, errors with messages, and a counter of all calls that make the host wait.
-// Only .cu files include this.
+// Functions for CUDA: one compute stream, errors with messages, and a counter of the waits of the host. Only
+// .cu files include this.
 #pragma once
 
 #include <cublas_v2.h>
@@ -19,13 +19,13 @@ cudaStream_t stream();      // orders all work
 cublasHandle_t cublas();    // on this stream; computes in full float32, without TF32
 std::string why_missing();  // empty if there is a device
 
-// The host waits for the device only in these functions. wait_for_device() then throws the errors of kernels.
+// The host waits for the device only in these functions. wait_for_device() also throws errors of kernels.
 void wait_for_device(const char* why);
 void trim_pool();  // waits, and returns unused memory to the device
 void wait_for(cudaEvent_t event, const char* why);
 
 std::uint64_t waits();
-// For tests that read results without a call of the engine. These waits are not counted.
+// For tests that read results directly from device memory. waits() does not count these waits.
 void wait_after_each_launch(bool wait);
 
 void launched(const char* kernel);  // stores the name for a later error

@@ -1,4 +1,4 @@
-// Kernel body of dropout: a thread per four elements of an item, which share one block of random bits.
+// Kernel body of dropout. Each thread handles four elements of an item, which share a block of random bits.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Kernel bodies of map, zip and where: a thread per element. Their gradients have a thread or a team per
-// element of the operand.
+// Kernel bodies of map, zip and where, with a thread per element. A thread or a team per element of the
+// operand computes the gradients.
 #pragma once
 
 #include <cstddef>
@@ -54,8 +54,8 @@ template <class S> struct WhereBody {
 
 // ---- gradients, summed over the axes along which their operand repeats ----
 
-// Computes one term of a gradient of zip. An array that was not saved is null; dy replaces it, because the
-// functor does not read it.
+// Computes one term of a gradient of zip. The pointer to an array that was not saved is null. The functor
+// then receives dy, which it does not read.
 template <class F, std::size_t operand, class S> struct SlopeTerm {
     F f;
     const S *dy, *a, *b, *y;
@@ -87,8 +87,8 @@ template <class S> struct CopyTerm {
     TALLY_HOST_DEVICE S operator()(const Places<2>& at) const { return dy[at[1]]; }
 };
 
-// Computes d[place] (+)= all terms of this element, row by row. A row has `length` terms, and the team sums
-// it in order or in its lanes. An element that the walk does not visit gets no term.
+// Adds all terms of element `place` to d[place], row by row. The team sums the `length` terms of a row in
+// order or in its lanes. An element that the walk does not visit gets no term.
 template <int Operands, class S, class Term> struct SumAlongBody {
     ReductionWalk<Operands> walk;
     std::size_t length;
@@ -116,11 +116,11 @@ void sum_along(const char* name, const StridedIndex<Operands>& walk, std::size_t
     const std::size_t places = walk.operand_size[operand];
     const auto last = static_cast<std::size_t>(walk.rank - 1);
     const bool last_repeats = walk.rank > 0 && walk.stride[operand][last] == 0 && walk.extent[last] > 0;
-    // Items are along the other axes. Their rows are added in order for every number of items.
+    // Only the other axes may count samples. The rows of samples are added in order, however many there are.
     const std::size_t length = last_repeats ? walk.extent[last] : reduction.repeats.size;
     const bool in_order = !last_repeats || sums_in_order(walk, length);
     const SumAlongBody<Operands, S, Term> body{reduction, length, in_order, term, d};
-    // Teams of a block would compile each formula once more, for rows that are rare.
+    // Teams of a whole block, for long rows, are rarely useful, and each formula would be compiled once more.
     if (last_repeats && length > 4)
         On::template teams<warp>(name, places, body);
     else

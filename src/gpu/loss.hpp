@@ -1,4 +1,4 @@
-// Kernel bodies of the cross-entropy, fused with softmax: a team per row, then one team for the rows.
+// Kernel bodies of the cross-entropy, fused with softmax. Teams compute the rows, then one team adds them.
 #pragma once
 
 #include <cstddef>

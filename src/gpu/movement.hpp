@@ -52,7 +52,7 @@ template <class S> struct RowsBody {
     }
 };
 
-// A team per row of dy. The team of the first row with an index adds all rows with this index, in order.
+// Has one team per row of dy. If rows have the same index, the team of the first adds all of them in order.
 template <class S> struct RowsBackBody {
     const S* dy;
     const std::int32_t* index;

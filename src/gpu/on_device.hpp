@@ -16,7 +16,7 @@ namespace tally::gpu {
 
 inline constexpr std::size_t most_blocks = std::size_t{1} << 20;  // for more elements, each thread loops
 
-// A team of a warp. For sums in order, each lane computes a term and lane 0 adds the terms.
+// A team whose lanes form a warp. For sums in order, each lane computes a term and lane 0 adds the terms.
 struct WarpTeam {
     static constexpr std::size_t lanes = warp;
     static constexpr unsigned everyone = 0xFFFFFFFFu;

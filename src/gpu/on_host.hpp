@@ -53,8 +53,8 @@ struct OnHost {
         }
     }
 
-    // The host has no library. multiply() replaces the library and reads b along its rows, where the body
-    // reads columns. Each sum has the same order and therefore the same bits.
+    // multiply() replaces the BLAS library that a GPU has. It reads b along the rows, and ProductBody along
+    // the columns. Both add in the same order and therefore give the same bits.
     static Products products() { return Products::blas; }
 
     template <class S> static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {

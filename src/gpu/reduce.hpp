@@ -1,5 +1,5 @@
-// Kernel bodies of sum, mean, spread and max: a thread per column, or a team per contiguous row. Running sums
-// and products have a thread per run.
+// Kernel bodies of sum, mean, spread and max, with a thread per column or a team per contiguous row. Running
+// sums and products use one thread for each run of elements.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tally::gpu {
 
-// Start and step of the elements that reduce to one result.
+// The start and the step of the elements that are reduced to one result.
 struct RunOf {
     std::size_t first, step;
     TALLY_HOST_DEVICE constexpr RunOf(const detail::ReduceDims& dims, std::size_t result)
@@ -18,7 +18,7 @@ struct RunOf {
     TALLY_HOST_DEVICE constexpr std::size_t operator[](std::size_t r) const { return first + r * step; }
 };
 
-// Each column has one thread, because neighbouring threads then read neighbouring numbers.
+// One thread reduces each column, because neighbouring threads then read neighbouring numbers.
 template <class On, class Body>
 void for_each_run(const char* name, const detail::ReduceDims& dims, const Body& body) {
     const std::size_t results = dims.outer * dims.inner;
@@ -61,7 +61,7 @@ template <class S> struct MaxBody {
     }
 };
 
-// Follows PyTorch's formula: if y is NaN, no element equals y, and all receive 0 / 0.
+// Follows PyTorch's formula. If y is NaN, no element equals y, so all gradients are 0 / 0 = NaN.
 template <class S> struct MaxBackBody {
     const S *dy, *x, *y;
     Into<S[]> dx;
@@ -76,7 +76,7 @@ template <class S> struct MaxBackBody {
     }
 };
 
-// ---- a thread per run, in order ----
+// ---- running sums and products, with one thread for each run of elements ----
 
 template <class S> struct CumsumBody {
     const S* x;

@@ -1,4 +1,4 @@
-// Device memory between two launches, allocated by the host and freed in the stream's order.
+// Scratch is device memory that one launch writes and the next reads. It is freed in the stream's order.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Kernel bodies of softmax, log_softmax, logsumexp and their gradients: two folds, then each element.
+// Kernel bodies of softmax, log_softmax, logsumexp and their gradients. A team reduces one row or column.
 #pragma once
 
 #include <cmath>
@@ -18,8 +18,8 @@ template <class S> TALLY_HOST_DEVICE constexpr S finite_shift(S largest) {  // i
     return largest == -lowest<S>() || largest == lowest<S>() ? S(0) : largest;
 }
 
-// Sums exp(value(i) - shift) for i < n. softmax always shifts by the largest value, so that infinity gives
-// NaN as in PyTorch.
+// Sums exp(value(i) - shift) for i < n. softmax always shifts by the largest value. If that is infinity, the
+// result is NaN, as in PyTorch.
 template <class S, class T, class Value>
 TALLY_HOST_DEVICE constexpr ExpSum<S> exp_sum(T& team, std::size_t n, bool only_finite, Value value) {
     using formula::exp;

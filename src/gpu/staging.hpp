@@ -1,4 +1,4 @@
-// Staging copies uploads to pinned memory at once, so that caller and device do not wait for each other.
+// Staging first copies uploads to pinned memory, so that caller and device do not wait for each other.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Builds the table of GPU kernels for a class `On` that launches kernel bodies.
 //
 // each(name, n, body) runs body(i) for i < n in any order. teams<lanes>(name, count, body) runs body(team, i)
-// for i < count. multiply(p, a, b, c) is the library's matrix product, for large products while products() is
+// for i < count. multiply(p, a, b, c) is a matrix product of the BLAS library, for large products with
 // Products::blas. Launches run in order. OnDevice uses a CUDA stream, and OnHost replaces it in tests.
 #pragma once
 

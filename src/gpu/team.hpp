@@ -19,7 +19,7 @@ struct Plus {
     template <class T> TALLY_HOST_DEVICE constexpr T operator()(T a, T b) const { return a + b; }
 };
 
-struct Larger {  // NaN wins
+struct Larger {  // returns NaN if a or b is NaN
     template <class T> TALLY_HOST_DEVICE constexpr T operator()(T a, T b) const {
         return detail::select(a == a, detail::select(a > b, a, b), a);
     }
@@ -64,7 +64,7 @@ template <class S, class T, class F> TALLY_HOST_DEVICE constexpr S sum_in_team(T
     return team.fold(n, -S(0), Plus(), f);
 }
 
-// Adds the terms to *place: in order, or as one sum over the lanes.
+// Adds the terms to *place, in order or as one sum that the lanes compute.
 template <class S, class T, class F>
 TALLY_HOST_DEVICE constexpr void add_terms(T& team, std::size_t n, bool in_order, Into<S[]> place, F f) {
     if (in_order) return team.add_in_order(n, place, f);

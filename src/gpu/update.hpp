@@ -13,7 +13,7 @@ namespace tally::gpu {
 
 inline constexpr std::size_t tensors_at_once = 64;  // the arguments of a launch have at most 4 KiB
 
-// Concatenates some tensors.
+// Concatenates up to `tensors_at_once` tensors, so that one index addresses the elements of all.
 template <class S> struct Tensors {
     std::array<Update<S>, tensors_at_once> list;
     std::array<std::size_t, tensors_at_once> ends;  // end of each tensor in the concatenation
@@ -66,7 +66,7 @@ template <class On, class Step, class S> void update(std::span<const Update<S>> 
     });
 }
 
-// Each team sums one piece, and one team sums the results. The pieces depend only on sizes.
+// Each team sums one piece of this many elements. One team adds the results, always in the same order.
 inline constexpr std::size_t piece = 8192;
 
 template <class S> struct MeasureBody {

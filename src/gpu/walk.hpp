@@ -1,4 +1,4 @@
-// Index computations of a walk for GPU threads: offsets of element i, and all terms of an operand's element.
+// Index computations for GPU threads: offsets of element i, and all terms that an operand's element gets.
 #pragma once
 
 #include <algorithm>
@@ -43,15 +43,15 @@ TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const StridedIndex<Operan
     return at;
 }
 
-// ReductionWalk divides the axes of a walk for one operand: `moves` has the axes along which the operand moves, and
-// `repeats` the ones along which it repeats and terms are summed. An additional operand counts the elements.
-// Different indices along moving axes must lead to different elements, as after broadcasting and permuting.
+// ReductionWalk divides the axes of a walk. `moves` has the axes with different elements of the operand.
+// `repeats` has the axes along which the operand repeats and terms are summed. An additional operand counts
+// elements. Different indices along `moves` must lead to different elements, as after a broadcast.
 template <int Operands> struct ReductionWalk {
     StridedIndex<Operands + 1> moves;    // the operand's largest stride first
     StridedIndex<Operands + 1> repeats;  // in the walk's order
     std::size_t operand;
 
-    // Returns whether the walk visits the place, and sets `at` to the offsets of the first term.
+    // Returns whether the walk visits element `place`, and sets `at` to the offsets of its first term.
     TALLY_HOST_DEVICE constexpr bool first_at(std::size_t place, Places<Operands + 1>& at) const {
         at = {};
         for (std::size_t axis = 0; axis < static_cast<std::size_t>(moves.rank); ++axis) {

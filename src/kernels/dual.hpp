@@ -1,4 +1,4 @@
-// Dual is a number with its derivative, a scalar type of the engine for forward mode inside reverse mode.
+// Dual is a number with its derivative. Arrays of Dual combine forward mode with reverse mode.
 //
 // A backward pass over dual numbers x + εv computes the gradient and, as its ε part, the Hessian times v.
 #pragma once

@@ -1,9 +1,9 @@
 // exp, log, tanh, erf, sin, cos and pow for float, double, a SIMD batch and a GPU thread.
 //
-// The functions use only + - * /, fma and bit operations, which all processors round in the same way. Unlike
-// those of the C library, which depend on the processor, they therefore have the same bits everywhere. The
-// polynomials are Chebyshev interpolations with errors below a tenth of a unit in the last place. For very
-// large numbers sin and cos call the C library.
+// The functions use only + - * /, fma and bit operations, which all processors round in the same way. Their
+// results therefore have the same bits everywhere, unlike results of the C library, which depend on the
+// processor. The polynomials are Chebyshev interpolations with errors below a tenth of a unit in the last
+// place. For very large numbers sin and cos call the C library.
 #pragma once
 
 #include <bit>
@@ -51,7 +51,7 @@ struct NumberIn<T> {
 };
 template <class T> inline constexpr bool is_float = std::same_as<typename NumberIn<T>::type, float>;
 
-// Constants that depend on the precision.
+// Returns the constant for the precision of T.
 template <class T> constexpr T either(double for_float, double for_double) {
     return as<T>(is_float<T> ? for_float : for_double);
 }
@@ -234,7 +234,7 @@ template <class T> constexpr T erf(T x) {
 
 // ---- sin and cos: x = n pi / 2 + r ----
 
-// For |x| below this number, three parts of pi / 2 are precise enough.
+// For |x| below this number, pi / 2 as the sum of three constants is precise enough.
 template <class T> constexpr T far_turn() { return either<T>(0x1p20, 0x1p30); }
 
 // sin(x + quarter * pi / 2)
@@ -274,7 +274,7 @@ template <std::floating_point S> constexpr S cos(S x) {
 
 // ---- pow: e^(p log x), with log x as the sum of two numbers ----
 
-// log x, for positive finite doubles.
+// log x of a positive finite double, as the sum of two numbers.
 template <class T> struct LongLog { T high, low; };
 template <class T> constexpr LongLog<T> long_log(T x) {
     const auto tiny = x < as<T>(std::numeric_limits<double>::min());
@@ -298,7 +298,7 @@ template <class T> constexpr LongLog<T> long_log(T x) {
     return {high + low, low - ((high + low) - high)};
 }
 
-// x to the power of p, for doubles: x positive and finite, p finite.
+// Returns x to the power of p for doubles. x must be positive and finite, and p finite.
 template <class T> constexpr T pow_of_positive(T x, T p) {
     const LongLog<T> by = long_log(x);
     const T high = p * by.high, low = fused(p, by.high, -high) + p * by.low;
@@ -306,7 +306,7 @@ template <class T> constexpr T pow_of_positive(T x, T p) {
     return exp(high, select((high < most) & (high > least), low, as<T>(0)));
 }
 
-// The same for floats that were converted to double, which is precise enough.
+// Returns x to the power of p for floats, converted to double. One double is then precise enough for log x.
 template <class T> constexpr T short_pow_of_positive(T x, T p) { return exp(p * log(x)); }
 
 template <std::floating_point S> constexpr S pow(S x, S p) {

@@ -24,7 +24,7 @@ struct Keeps {
     bool a = false, b = false, y = false;
 };
 
-// True if the gradient of the operand is dy itself, which is passed on without a computation.
+// True if the gradient of the operand is dy itself, so that it need not be computed.
 template <class F> inline constexpr bool grad_a_is_dy = requires { F::identity_grad_a; };
 template <class F> inline constexpr bool grad_b_is_dy = requires { F::identity_grad_b; };
 }  // namespace detail
@@ -35,7 +35,7 @@ using detail::as, detail::FixedName, detail::Keep, detail::Keeps, detail::select
 using formula::cos, formula::erf, formula::exp, formula::log, formula::pow, formula::sin, formula::tanh;
 using std::abs, std::sqrt;
 
-// Returns -x, also -0 for 0: some SIMD libraries compute 0 - x.
+// Returns -x, and -0 for 0. (Some SIMD libraries compute 0 - x, which is 0 for 0.)
 template <class T> constexpr T negated(T x) { return as<T>(-0.0) - x; }
 
 // These names differ from log1p and expm1, which the SIMD library defines. Dual has its own overloads.
@@ -342,7 +342,7 @@ struct BinaryCrossEntropy {  // of a probability a and a target b; logarithms ar
 }  // namespace functor
 
 namespace detail {
-// The lists from which each device instantiates its kernels. Indices in a list are slots in the kernel table.
+// Each device instantiates its kernels from these lists. A functor's index in a list is its kernel's slot.
 using UnaryOps = std::tuple<functor::Neg, functor::Exp, functor::Log, functor::Sqrt, functor::Tanh,
                             functor::Sigmoid, functor::Relu, functor::Gelu, functor::Abs, functor::Sin,
                             functor::Cos, functor::Log1p, functor::Expm1, functor::Softplus, functor::Silu,

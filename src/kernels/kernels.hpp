@@ -10,9 +10,9 @@
 //  - Buffers consist of whole lines (base/alignment.hpp). Kernels may read to the end of a line, but not
 //    write beyond the last element.
 //  - The order of additions is fixed: the same call gives the same bits every time.
-//  - A sum over samples (zip_back, scatter, rows_back, sum if in_order) starts from the destination and adds
-//    sequentially, so that two calls give the same bits as one. More than `longest_sequential_row` adjacent elements of
-//    one sample are summed separately first, in an order that depends only on their number.
+//  - A sum over samples (zip_back, scatter, rows_back, sum if in_order) starts from the destination and is
+//    sequential. Two calls therefore give the same bits as one. More than `longest_sequential_row` adjacent
+//    elements of one sample are summed separately first, in an order that depends only on their number.
 //  - Each element of an ordered product is the chain c <- fma(a[p], b[p], c), p = 0, 1, ..., k-1. The chain
 //    starts from the destination (add) or from -0 (set; 0 if k is 0). Its bits are the same for all sizes,
 //    threads, vector widths and devices.
@@ -35,8 +35,8 @@
 namespace tally {
 
 namespace detail {
-// Axes around a reduction: x is (outer, reduced, inner), its result (outer, inner).
-struct ReduceDims {
+// The extents of a reduction: x is (outer, reduced, inner), and its result is (outer, inner).
+struct ReduceAxes {
     std::size_t outer, reduced, inner;
     bool in_order = false;  // the reduced axis counts samples, so the sum is sequential
 };
@@ -45,7 +45,7 @@ struct ReduceDims {
 // ---- the kernel table of a device ----
 
 namespace detail {
-inline constexpr std::size_t ordered_limit = 4096;  // Products::blas keeps the order up to this many fma
+inline constexpr std::size_t ordered_limit = 4096;  // with Products::blas, up to this many fma are in order
 inline constexpr std::size_t longest_sequential_sum = 1024, longest_sequential_row = 64;
 
 constexpr bool sums_in_order(const ReduceDims& dims) {
@@ -65,7 +65,8 @@ template <int Operands> struct StridedIndex {
     std::array<std::size_t, Operands> operand_size;  // elements of each operand's array
 };
 
-// Returns whether `length` adjacent elements are summed sequentially. A single axis may count samples.
+// Returns whether `length` adjacent elements are summed sequentially. If there is only one axis, they are,
+// because that axis may count samples.
 template <int Operands> constexpr bool sums_in_order(const StridedIndex<Operands>& walk, std::size_t length) {
     return walk.rank == 1 || length <= longest_sequential_row;
 }
@@ -76,9 +77,9 @@ struct Product {
     bool transpose_a, transpose_b;
 };
 
-// Options of a cross-entropy: rows with the label `ignore` do not count, and the share `smoothing` of each
-// other label is distributed over all classes.
-struct LabelOptions {
+// Options of a cross-entropy. Rows with the label `ignore` do not count. For all other rows, the share
+// `smoothing` of the target probability is distributed over all classes.
+struct Targets {
     std::int32_t ignore = -100;
     double smoothing = 0;
 };
@@ -116,7 +117,7 @@ template <class S> struct Kernels {
     std::array<ZipBack, std::tuple_size_v<BinaryOps>> zip_back_a, zip_back_b;
 
     // y = c ? a : b. The operands of the index are c, a, b. where_back() computes the gradient of operand
-    // number `place` (1 is a, 2 is b): dy where that operand was chosen, else 0, summed as in ZipBack.
+    // number `place` (1 is a, 2 is b), dy where c selects that operand and 0 elsewhere, summed as in ZipBack.
     void (*where)(const StridedIndex<3>&, const std::int32_t* c, const S* a, const S* b, S* y);
     void (*where_back)(const StridedIndex<3>&, const std::int32_t* c, const S* dy, int place, Into<S[]> d);
 
@@ -128,8 +129,7 @@ template <class S> struct Kernels {
     void (*gather)(const StridedIndex<1>&, const S* x, Into<S[]> y);
     // x[index] (+)= dy, with dy contiguous. With `set` all other elements of x become 0.
     void (*scatter)(const StridedIndex<1>&, const S* dy, Into<S[]> x);
-    // Copies or adds a block of a matrix: y[r * y_pitch + i] (+)= x[r * x_pitch + i], r < count, i < width.
-    // Nothing else is written.
+    // Copies or adds only this block: y[r * y_pitch + i] (+)= x[r * x_pitch + i], r < count, i < width.
     void (*block)(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count,
                   std::size_t width);
     // y[i] = x[index[i]]
@@ -145,9 +145,9 @@ template <class S> struct Kernels {
     void (*spread)(const S* dy, S divisor, Into<S[]> dx, const ReduceDims&);
     void (*max)(const S* x, S* y, const ReduceDims&);  // NaN counts as the largest; reduced is at least 1
     // Equal largest elements get equal shares of the gradient.
-    void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const ReduceDims&);
-    // -inf if all elements are -inf or reduced is 0; +inf if one element is +inf.
-    void (*logsumexp)(const S* x, S* y, const ReduceDims&);
+    void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const ReduceAxes&);
+    // The result is -inf if all elements are -inf or reduced is 0, and +inf if one element is +inf.
+    void (*logsumexp)(const S* x, S* y, const ReduceAxes&);
     // dx (+)= dy * exp(x - y)
     void (*logsumexp_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const ReduceDims&);
     void (*softmax)(const S* x, S* y, const ReduceDims&);
@@ -156,13 +156,13 @@ template <class S> struct Kernels {
     // dx (+)= dy - exp(y) * sum(dy)
     void (*log_softmax_back)(const S* dy, const S* y, Into<S[]> dx, const ReduceDims&);
 
-    // Running sums along the middle axis, from its front or from its end.
-    void (*cumsum)(const S* x, Into<S[]> y, const ReduceDims&, bool from_the_end);
-    void (*prod)(const S* x, S* y, const ReduceDims&);  // 1 if reduced is 0
+    // Computes running sums along the reduced axis, from its front or from its end.
+    void (*cumsum)(const S* x, Into<S[]> y, const ReduceAxes&, bool from_the_end);
+    void (*prod)(const S* x, S* y, const ReduceAxes&);  // 1 if reduced is 0
     // dx = dy * (product of the elements before) * (product of the elements behind), without a division.
-    void (*prod_back)(const S* dy, const S* x, S* dx, const ReduceDims&);
-    // The first largest element, or the first NaN; reduced is at least 1.
-    void (*argmax)(const S* x, std::int32_t* y, const ReduceDims&);
+    void (*prod_back)(const S* dy, const S* x, S* dx, const ReduceAxes&);
+    // Finds the index of the first largest element, or of the first NaN. reduced is at least 1.
+    void (*argmax)(const S* x, std::int32_t* y, const ReduceAxes&);
 
     // ---- linear algebra ----
     void (*matmul)(const Product&, const S* a, const S* b, Into<S[]> c);
@@ -203,8 +203,8 @@ template <class S> struct Kernels {
     void (*measure)(std::span<const Update<S>>, bool squares, double* found);
 
     // ---- batch norm and dropout ----
-    // The mean and biased variance of x (items, features, space) over items and space.
-    void (*batch_moments)(const S* x, S* mean, S* variance, const ReduceDims&);
+    // Computes the mean and the biased variance of each feature of x (items, features, space).
+    void (*batch_moments)(const S* x, S* mean, S* variance, const ReduceAxes&);
     // y = (x - mean) * rstd * gain + bias for each feature.
     void (*batch_norm)(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
                        const ReduceDims&);
@@ -221,16 +221,16 @@ template <class S> struct Kernels {
 
     // ---- windows over images ----
     // Copies x (images, channels, height, width) to columns (channels, tall, wide, images, down, across),
-    // which hold the pixels in the window at each of its positions. Pixels outside the image are 0.
+    // which hold the pixels that the window covers at each of its positions. Pixels outside the image are 0.
     void (*im2col)(const S* x, S* columns, const SlidingWindow&, std::size_t images, std::size_t channels);
-    // Each pixel of x (+)= its copies in the columns, from the first element of the window to the last. With
-    // `set` the sum starts from 0.
+    // Adds to each pixel of x its copies in the columns, from the first element of the window to the last.
+    // With `set` the sum starts from 0.
     void (*col2im)(const S* columns, Into<S[]> x, const SlidingWindow&, std::size_t images,
                    std::size_t channels);
-    // The largest element of each window of x (planes, height, width), and its index in the plane: the first
-    // of equal ones, or the last NaN. All windows are inside the plane.
+    // Finds the largest element of each window of x (planes, height, width), and its index in the plane.
+    // Takes the first of equal elements, or the last NaN. All windows are inside the plane.
     void (*max_pool)(const S* x, S* y, std::int32_t* place, const SlidingWindow&, std::size_t planes);
-    // Adds dy of each window, in order, to the pixel that is its largest. With `set` the sum starts from 0.
+    // Adds dy of each window, in order, to the largest pixel of the window. With `set` the sum starts from 0.
     void (*max_pool_back)(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow&,
                           std::size_t planes);
 };
@@ -239,7 +239,7 @@ template <class S> struct Kernels {
 template <class S> const Kernels<S>& find_kernels(Device device);
 template <class S> const Kernels<S>& cpu_kernels();
 
-// Results of find_kernels() by device.
+// The results of find_kernels(), indexed by device.
 template <class S> inline constinit std::atomic<const Kernels<S>*> found_kernels[2] = {};
 
 // While true, this thread's kernels do nothing: operations are recorded, not computed.
@@ -272,9 +272,9 @@ using namespace detail;
 
 // ---- settings of a program ----
 
-// The implementation of large matrix products: tally's kernels, in the order above, or the device's BLAS
-// library, in an order of its own. The environment variable TALLY_PRODUCTS sets the initial value. A change
-// affects the next product, also in a graph that is already recorded.
+// The implementation of large matrix products: tally's kernels, with the order of additions that kernels.hpp
+// defines, or the device's BLAS library, with another order. The environment variable TALLY_PRODUCTS sets the
+// initial value. A change affects the next product, also in a graph that is already recorded.
 enum class Products { ordered, blas };
 void set_products(Products products);
 Products products();

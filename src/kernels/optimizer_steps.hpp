@@ -1,8 +1,8 @@
 // The formulas of the optimizers, for float, double, a SIMD batch and a GPU thread.
 //
-// Each step is a struct of the numbers that the host computes for it, such as the learning rate. These are
-// computed in double and rounded once to the type of the parameters. The call operator is the formula, in
-// PyTorch's order of operations.
+// Each formula is a struct. Its members are numbers that the host computes, such as the learning rate, in
+// double, rounded once to the type of the parameters. Its call operator applies the formula in PyTorch's
+// order of operations.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 
 namespace tally::detail {
 
-// One tensor of the list that a kernel updates in one call. Null pointers are not read or written.
+// One tensor of the list that a kernel updates in one call. The kernel skips pointers that are null.
 template <class S> struct Update {
     S* value = nullptr;
     const S* gradient = nullptr;
@@ -39,7 +39,7 @@ template <class S> struct SgdStep {
     }
 };
 
-// Without a value, updates only the moments. Without a gradient, updates only the value.
+// If u.value is null, updates only the moments. If u.gradient is null, updates only the value.
 template <class S> struct AdamStep {
     S beta1, one_minus_beta1, beta2, one_minus_beta2;
     S negative_rate, correction2, eps;  // -rate / (1 - beta1^t), sqrt(1 - beta2^t)
