@@ -1,4 +1,4 @@
-// Computes the checksum in four vector registers, so that only reading the memory takes time.
+// Computes the checksum in four vector registers. This takes only as long as reading the memory.
 #include "tally/base/checksum.hpp"
 
 #include <array>
@@ -14,7 +14,7 @@ constexpr std::size_t words = 4;
 inline void mix_in(Word& sum, const unsigned char* place) {
     Word word;
     std::memcpy(&word, place, sizeof word);
-    const Word mixed = (sum ^ word) * 0x9E3779B1u;  // moves bits only upwards; the shift moves them back down
+    const Word mixed = (sum ^ word) * 0x9E3779B1u;  // the product moves bits upwards, the shift downwards
     sum = mixed ^ (mixed >> 15);
 }
 

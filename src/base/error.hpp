@@ -49,7 +49,7 @@ public:
 };
 
 namespace detail {
-// Throws an Error with the call and the parts unless the condition holds. The parts become text only then.
+// Throws an Error with the call and the parts unless the condition holds. Only then are the parts formatted.
 template <class... Parts> void require(bool condition, std::string_view call, const Parts&... parts) {
     if (!condition) [[unlikely]]
         throw Error(call, parts...);

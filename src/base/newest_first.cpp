@@ -1,4 +1,4 @@
-// The heap of NewestFirst, out of line to keep the widely included newest_first.hpp small.
+// Implements the heap of NewestFirst outside newest_first.hpp, to keep that widely included header small.
 #include "tally/base/newest_first.hpp"
 
 #include <algorithm>

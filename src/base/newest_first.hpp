@@ -8,7 +8,7 @@
 
 namespace tally::detail {
 
-// The heap of entries of any type by id, the largest first.
+// A heap of entries of any type, ordered by id. pop() returns the entry with the largest id.
 class NewestHeap {
 public:
     bool empty() const { return things_.empty(); }
@@ -41,7 +41,7 @@ public:
     Thing* pop() { return near_count_ ? near_[--near_count_] : static_cast<Thing*>(heap_.pop()); }
 
 private:
-    // Handles all entries that cannot simply be appended to the sorted ones.
+    // Adds an entry that cannot simply be appended to the sorted entries.
     [[gnu::noinline]] void push_below(Thing* thing) {
         if (near_count_ == near_size || (!heap_.empty() && (near_count_ == 0 || thing->id < near_[0]->id)))
             return spill(thing);

@@ -1,4 +1,4 @@
-// Generates many random numbers, equal to single ones, and computes each block of bits only once.
+// Fills arrays with random numbers. The numbers equal those of single calls, but share blocks of bits.
 #include "tally/base/random.hpp"
 
 #include <limits>
@@ -12,7 +12,7 @@
 namespace tally::random {
 namespace {
 
-// Calls put(i, words, lane) for each element i, with the block and lane of index first + i.
+// Calls put(i, words, lane) for each element i, whose number uses lane `lane` of the block `words`.
 template <class S, class Put> void for_each_lane(std::size_t count, std::uint64_t seed, std::uint64_t stream,
                                                  std::uint64_t first, Put put) {
     constexpr std::size_t lanes = detail::lanes<S>;

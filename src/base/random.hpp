@@ -1,6 +1,6 @@
 // Random numbers without state: each number is a function of (seed, stream, index) only.
 //
-// Use a separate stream for each purpose, because numbers of different kinds use the same bits of a stream.
+// Use a separate stream for each purpose, because different kinds of numbers use the same bits of a stream.
 // Integers and uniform numbers are computed exactly. Normal numbers use only + - * / sqrt and fma, for which
 // IEEE 754 defines the rounding. The numbers therefore have the same bits with every compiler and device.
 #pragma once
@@ -36,7 +36,7 @@ constexpr Words philox(Words counter, std::array<std::uint32_t, 2> key) {
 constexpr std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
 constexpr std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
 
-// Returns the block with this number of a stream.
+// Returns the block of a stream that has the number `block`.
 constexpr Words words(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
     return philox({low(block), high(block), low(stream), high(stream)}, {low(seed), high(seed)});
 }
@@ -45,7 +45,7 @@ constexpr std::uint64_t join(std::uint32_t low_half, std::uint32_t high_half) {
     return std::uint64_t{high_half} << 32 | low_half;
 }
 
-// The numbers of type S for which one block has bits: 4 floats or 2 doubles.
+// How many numbers of type S are made from one block: 4 floats or 2 doubles.
 template <class S> inline constexpr std::size_t lanes = sizeof(Words) / sizeof(S);
 
 template <class S> constexpr S uniform(const Words& words, std::size_t lane) {
@@ -82,7 +82,7 @@ struct Point {
     double x, y;
 };
 
-// Returns the point on the unit circle at turn / 2^64 of a full turn, split exactly into quarters and a rest.
+// Returns the point on the unit circle at turn / 2^64 turns, split exactly into quarters and a remainder.
 inline Point on_circle(std::uint64_t turn) {
     const std::uint64_t quarter = (turn + (std::uint64_t{1} << 61)) >> 62;
     const auto remainder =
@@ -138,7 +138,7 @@ template <class S> S uniform(std::uint64_t seed, std::uint64_t stream, std::uint
     return detail::between(uniform<S>(seed, stream, index), lo, hi);
 }
 
-// Returns an integer below n without bias (0 if n is 0): draws the bits of n - 1 until they are below n.
+// Returns an unbiased integer below n, or 0 if n is 0. Draws the bits of n - 1 until a result is below n.
 constexpr std::uint64_t below(std::uint64_t seed, std::uint64_t stream, std::uint64_t index,
                               std::uint64_t n) {
     if (n < 2) return 0;

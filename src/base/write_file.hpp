@@ -13,13 +13,13 @@ namespace tally {
 //
 // Symbolic links are followed. A pipe or a device is written to directly. A killed process leaves the old or
 // the new file, and perhaps a temporary file, which later runs ignore. If several processes write the same
-// file at the same time, the last one determines it.
+// file at the same time, the last one determines its content.
 void write_file_atomically(const std::string& path, std::string_view text);
 
 // Throws the Error that writing would throw if the file cannot be created or opened.
 void require_writable(const std::string& path);
 
-// Follows symbolic links. Throws Error if the path cannot be checked, as in a folder without permission.
+// Returns whether a file exists, also behind symbolic links. Throws Error if the path cannot be checked.
 bool file_exists(const std::string& path);
 
 }  // namespace tally

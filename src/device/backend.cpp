@@ -99,7 +99,7 @@ struct Loaded {
     std::string why;  // the reason if `table` is null
 };
 
-// Returns false if the next candidate should be tried.
+// Tries to load a module from this file. Returns false if the next candidate should be tried.
 bool load(Loaded& loaded, const fs::path& file) {
     const auto reject = [&](const std::string& words) {
         if (loaded.why.empty()) loaded.why = words;

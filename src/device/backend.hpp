@@ -19,7 +19,7 @@ const std::string& unavailable_reason();  // why no module can be used; empty if
 std::string name();                       // of the module in use; "cuda" before one is in use
 std::uint64_t waits();                    // how often the host has waited for the device
 
-// These throw Error with unavailable_reason() if no module can be used.
+// The functions below throw an Error with unavailable_reason() if no module can be used.
 const memory::Raw& raw();
 void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes);
 template <class S> const detail::Kernels<S>& kernels();

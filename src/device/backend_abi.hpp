@@ -38,7 +38,7 @@ struct Table {
     void* (*pinned_alloc)(std::size_t bytes);
 };
 
-// The library compares this before it calls a module. The version must stay the first member.
+// The library checks the AbiVersion of a module before any call. `version` must stay the first member.
 struct AbiVersion {
     char version[16];
     std::uint32_t revision;  // raised when a table changes its meaning but not its size

@@ -17,12 +17,12 @@ public:
         if (bytes > 0) add(0, bytes);
     }
 
-    // Takes the front of the smallest sufficient gap, the first of equal ones. `bytes` must not be 0.
+    // Takes the front of the smallest gap that suffices, the first of equal gaps. `bytes` must not be 0.
     std::optional<std::size_t> take(std::size_t bytes) {
         const auto best = by_size_.lower_bound({bytes, 0});
         if (best == by_size_.end()) return std::nullopt;
         const auto [size, offset] = *best;
-        if (size > bytes) add(offset + bytes, size - bytes);  // first: the host may run out of memory
+        if (size > bytes) add(offset + bytes, size - bytes);  // before other changes, because add() may throw
         pieces_.find(offset)->second = bytes;
         file(by_size_.extract(best), {taken, offset});
         free_ -= bytes;

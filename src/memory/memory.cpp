@@ -120,7 +120,7 @@ void register_thread() {
     thread->taken = true;
     for (std::size_t device = 0; device < devices; ++device)
         thread->account[device].cache_limit.store(cache_limit(Device(device)));
-    // All of this is seq_cst, so that a thread that was alone sees `live` or `check_peaks` change.
+    // These operations are seq_cst, so a thread that was alone sees that `live` or `check_peaks` has changed.
     live.fetch_add(1);
     for_each_thread(check_every_change);
     current = thread;

@@ -38,7 +38,7 @@ struct Storage {
     std::atomic<std::uint32_t> replaced_by_thread;  // the thread that called mark_replaced()
     Device device;
     Storage* next_free;
-    // For CheckRules (check_rules.hpp): computed on request, when the buffer is first saved.
+    // For CheckRules (check_rules.hpp): the checksum when a backward function first saved the buffer, if any.
     std::uint64_t checksum;
     std::uint32_t checksum_version;
     std::atomic<bool> has_checksum;
@@ -75,8 +75,8 @@ inline bool is_unique_temporary(const Storage* storage) {
     return storage->ref_count.load(std::memory_order_acquire) == 1;
 }
 inline void ref(Storage* storage) { storage->ref_count.fetch_add(1, std::memory_order_relaxed); }
-// Drops a reference; the last one returns the buffer to the cache. With a count of 1 no other owner could add
-// a reference, so an atomic decrement is not needed.
+// Drops a reference. The buffer returns to the cache with the last reference. If the count is 1, no other
+// owner can add a reference, so an atomic decrement is not needed.
 inline void unref(Storage* storage) {
     if (ref_count(storage) == 1 ||
         static_cast<std::uint32_t>(storage->ref_count.fetch_sub(1, std::memory_order_acq_rel)) == 1)
@@ -107,7 +107,7 @@ inline constinit thread_local bool checksum_saved = false;
 // were saved while `checksum_saved` was true.
 bool changed_since_saved(const Storage* storage);
 
-// Call this before a write, so that saved values of the buffer notice the write.
+// Call this before a write to the buffer, so that backward functions that saved the buffer notice the write.
 inline void raise_version(Storage* storage) {
     storage->version.store(storage->version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
@@ -115,7 +115,7 @@ inline void raise_version(Storage* storage) {
 // Call this after a parameter has moved to another buffer with a new value. Raises the version of the old
 // buffer, so that backward functions of this thread that need the old value throw.
 void mark_replaced(Storage* storage);
-// Returns whether another thread has called mark_replaced() and nothing else has changed since `version`.
+// Returns whether a call of mark_replaced() by another thread is the only change since `version`.
 bool replaced_by_another_thread(const Storage* storage, std::uint32_t version);
 
 void poison(Storage* storage);  // fills the buffer with NaN bytes
@@ -139,7 +139,7 @@ struct Report {
 
 Report report(Device device = Device::cpu);  // for all threads together
 
-// Bytes in use now, and the most since the program began or since reset_peak().
+// Return the bytes in use now, and the most bytes in use since the program began or since reset_peak().
 std::size_t in_use(Device device = Device::cpu);
 std::size_t peak(Device device = Device::cpu);
 void reset_peak(Device device = Device::cpu);
@@ -148,12 +148,12 @@ void reset_peak(Device device = Device::cpu);
 // budget. Throws Error while buffers are in use or cached by other threads.
 void set_budget(std::size_t bytes, Device device = Device::cpu);
 
-// Frees the cached blocks of this thread and the shared ones. A thread caches at most 64 MiB or the peak, if
-// that is more, and frees its cache when it ends. With a budget all threads share one cache.
+// Frees the cached blocks of this thread and the shared cached blocks. A thread caches at most 64 MiB, or
+// more if the peak is higher, and frees its cache when it ends. With a budget, all threads share one cache.
 void drop_cache(Device device = Device::cpu);
 
 namespace detail {
-// For tests: the n-th allocation of this thread from now on throws OutOfMemory; 0: none does.
+// For tests: the n-th allocation of this thread from now on throws OutOfMemory. With 0 none does.
 void fail_allocation(std::uint64_t n);
 // Fills fresh buffers with NaN bytes, as debug builds do by default. Returns the previous setting.
 bool set_poison(bool on);

@@ -1,4 +1,4 @@
-// Internals of memory accounting: counters and free lists of each thread, over which statistics are summed.
+// Internals of memory accounting: each thread has counters and free lists. Statistics sum over all threads.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace tally::memory::detail {
 
-// A ThreadCache is never destroyed. After its thread has ended the sums stay, and a new thread may take it.
+// A ThreadCache is never destroyed. It keeps its sums when its thread ends, and a new thread may take it.
 struct alignas(line) ThreadCache {
     std::array<ThreadStats, devices> account;
     ThreadCache* next = nullptr;
@@ -25,9 +25,8 @@ struct alignas(line) ThreadCache {
 struct DeviceState {
     std::array<std::atomic<std::int64_t>, rows> peak{};  // of the sums over all threads
 
-    std::mutex mutex;  // guards the members below
-    std::atomic<std::size_t> budget{
-        0};  // also read without the mutex; if 0, the members below are not in use
+    std::mutex mutex;                    // guards the members below
+    std::atomic<std::size_t> budget{0};  // also read without the mutex; 0: members below are unused
     std::byte* base = nullptr;
     std::optional<Arena> arena;
     FreeLists cache;  // shared if there is a budget, because any thread may need the blocks

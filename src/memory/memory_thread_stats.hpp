@@ -17,7 +17,7 @@ inline constexpr int devices = 2;
 inline constexpr int all_classes = memory_classes;  // the index of the sum over all classes
 inline constexpr int rows = memory_classes + 1;
 
-// A counter that only one thread writes, so without atomic read-modify-write, and all threads may read.
+// A counter that one thread writes and all threads read. It therefore needs no atomic read-modify-write.
 template <class Number> class Counter {
 public:
     Number get() const { return value_.load(std::memory_order_acquire); }
@@ -28,7 +28,7 @@ private:
     std::atomic<Number> value_{};
 };
 
-// Lists of free blocks by their exact size, last in, first out.
+// Free blocks, found by their exact size. The block that was freed last is reused first.
 class FreeLists {
 public:
     Storage* take(std::size_t bytes) {
@@ -82,7 +82,7 @@ private:
     std::array<Storage*, buckets> large_{};
 };
 
-// Bytes by class, and over all classes, of one thread or of all threads.
+// The bytes of each memory class and the bytes of all classes, for one thread or for all threads.
 using Sums = std::array<std::int64_t, rows>;
 
 // The counters of one thread for one device: in use = acquired - cached, temporary = in use - held. The
@@ -100,7 +100,7 @@ struct ThreadStats {
     Sums headroom{};  // up to these sums of this thread no peak is exceeded, unless other threads allocate
     FreeLists cache;
 
-    // Returns whether the peaks must be updated.
+    // Counts an allocation from the cache. Returns whether the peaks must be updated.
     bool on_alloc(Storage* storage, std::size_t bytes) {
         const std::int64_t waiting = cached.get() - static_cast<std::int64_t>(bytes);
         cached.set(waiting);
@@ -111,7 +111,7 @@ struct ThreadStats {
         storage->has_checksum.store(false, std::memory_order_relaxed);
         return waiting < min_cached || check_peaks.load(std::memory_order_relaxed);
     }
-    // Returns false if the cache does not take the buffer.
+    // Puts a buffer into the cache and counts this. Returns false if the cache does not take the buffer.
     bool on_free(Storage* storage) {
         const auto bytes = static_cast<std::int64_t>(storage->bytes);
         const std::int64_t waiting = cached.get() + bytes;

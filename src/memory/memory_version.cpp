@@ -10,7 +10,7 @@ namespace tally::memory {
 
 namespace {
 
-// Covers the whole buffer, because views of it may be saved.
+// Computes the checksum of the whole buffer, because views of the buffer may be saved.
 std::uint64_t checksum_of(const detail::Storage* storage) {
     return tally::detail::checksum_of(storage->data, caching ? storage->bytes : storage->requested_bytes);
 }

@@ -17,7 +17,7 @@ struct Guard {
 }  // namespace
 
 void detail::free_slow(void* memory, std::size_t list) noexcept {
-    if (ended) return ::operator delete(memory);  // called by a destructor after that of the guard
+    if (ended) return ::operator delete(memory);  // the guard of this thread is already destroyed
     static thread_local Guard guard;
     lists.open = true;
     lists.head[list] = ::new (memory) Block{lists.head[list]};
