@@ -18,7 +18,7 @@ constexpr auto crc64_bytes = [] {
     return values;
 }();
 
-// Returns the CRC-64, which differs for texts that differ within 64 consecutive bits, such as one byte. To
+// Returns the CRC-64 of the bytes. Texts that differ only within 64 consecutive bits have different CRCs. To
 // process a text in pieces, pass the result of the previous pieces as `before`.
 inline std::uint64_t crc64(std::span<const std::byte> bytes, std::uint64_t before = 0) {
     std::uint64_t crc = ~before;

@@ -94,7 +94,7 @@ private:
         return count;
     }
 
-    // Continues with the next gzip member: gzip unpacks concatenated files to their concatenated contents.
+    // Continues with the next gzip member. As in gzip, concatenated files unpack to concatenated contents.
     bool between_members_or_at_the_end() {
         if (!member_ended_) return false;
         if (at_ == file_.size()) return true;
@@ -143,7 +143,7 @@ Idx detail::parse_idx(std::span<const std::byte> file, const std::string& name) 
     Content content(file, name);
     Idx idx{read_shape(content), {}};
     const std::size_t size = idx.shape.size();
-    while (idx.values.size() < size) {  // allocates only for bytes that the file has
+    while (idx.values.size() < size) {  // allocates memory only for bytes that the file has
         const std::size_t before = idx.values.size(),
                           wanted = std::min(size - before, std::max(piece, before));
         idx.values.resize(before + wanted);

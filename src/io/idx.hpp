@@ -22,7 +22,7 @@ struct Idx {
 };
 
 namespace detail {
-// Does the same for a file in memory. Errors call the file `name`.
+// Parses an IDX file in memory. Errors call the file `name`.
 Idx parse_idx(std::span<const std::byte> file, const std::string& name);
 }  // namespace detail
 

@@ -1,4 +1,4 @@
-// JsonReader parses objects, strings and lists of integers without recursion, as safetensors headers need it.
+// JsonReader parses safetensors headers: objects, strings and lists of integers in JSON, without recursion.
 #pragma once
 
 #include <cstdint>

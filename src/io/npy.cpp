@@ -142,7 +142,7 @@ private:
     std::optional<Shape> shape_;
 };
 
-// Reads the magic word (6 bytes), version (2), length of the text (2, in version 2.0 4), and text.
+// Reads the magic word (6 bytes), version (2), length of the text (2, or 4 in version 2.0), and text.
 Header read_header(ByteReader& reader) {
     if (reader.size() < 10)
         reader.throw_at(reader.size(), "truncated: a .npy file begins with at least 10 bytes");

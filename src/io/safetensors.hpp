@@ -24,8 +24,8 @@ struct Safetensors {
     std::map<std::string, std::string> metadata;
 };
 
-// Adds entries for a CRC-64 of all bytes of the file, which the writer fills in. The reader rejects a file
-// with a wrong CRC-64, and accepts a file without these entries.
+// Adds metadata entries for a CRC-64 of the whole file. The writer fills in the CRC-64. The reader rejects a
+// file with a wrong CRC-64, and accepts a file without these entries.
 std::map<std::string, std::string> checksum_metadata(std::map<std::string, std::string> metadata);
 
 // Writes the same bytes as the safetensors library, completely or not at all.
@@ -34,7 +34,7 @@ void save_safetensors(const std::string& path, const std::map<std::string, AnyAr
 // Throws an Error that names the file and the byte if the file is invalid.
 Safetensors load_safetensors(const std::string& path);
 
-// Do the same in memory. Errors call the file `name`.
+// Write and parse a safetensors file in memory. Errors call the file `name`.
 std::string safetensors_bytes(const Safetensors& content);
 Safetensors parse_safetensors(std::span<const std::byte> file, const std::string& name);
 

@@ -3,8 +3,8 @@
 //     const CheckRules check;   // for its lifetime, on this thread
 //     loss.backward();          // throws an Error that names the operation and the fault
 //
-// gradcheck uses CheckRules. No build checks backward functions without it, not even a debug build, because a
-// checked backward function runs twice and needs more memory.
+// gradcheck uses CheckRules. No build, not even a debug build, checks backward functions without CheckRules,
+// because a checked backward function runs twice and needs more memory.
 #pragma once
 
 #include "tally/autograd/backward_check.hpp"
@@ -12,8 +12,8 @@
 
 namespace tally {
 
-// For its lifetime, each backward function must leave its operands unchanged, and set or add each gradient
-// as requested. Saved values must stay unchanged, and new memory is filled with NaN.
+// While a CheckRules exists, each backward function must leave its operands unchanged, and set or add each
+// gradient as requested. Saved values must stay unchanged, and new memory is filled with NaN.
 class CheckRules {
 public:
     [[nodiscard]] CheckRules() : before_(instrumentation::set_checks(true)) {

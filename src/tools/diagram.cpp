@@ -110,7 +110,7 @@ int towards(int from, int to, int distance) {
     return from + (to > from ? distance : to < from ? -distance : 0);
 }
 
-// Draws a line with rounded corners through the points. Its last piece is horizontal and ends with the head.
+// Draws an arrow with rounded corners through the points. The last piece, with the head, is horizontal.
 void Svg::arrow(const std::vector<Point>& points, const char* style, const char* head_style) {
     const Point tip = points.back(), before = points[points.size() - 2];
     const int head = 12;
@@ -229,7 +229,7 @@ std::string style_of(Role role, bool saved, bool recomputed) {
     return std::string("t-") + to_string(role) + (recomputed ? " t-recomputed" : saved ? " t-saved" : "");
 }
 
-// Explains the shapes and lines that occur in a diagram. Wraps at the width of the picture.
+// The legend explains the shapes and lines that occur in a diagram. It wraps at the width of the picture.
 class Legend {
 public:
     Legend(const detail::Diagram& diagram, int width) : width_(width) {

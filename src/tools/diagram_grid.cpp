@@ -1,4 +1,4 @@
-// make_grid() assigns layers from the loss backwards, groups by lane, and places with few crossings.
+// make_grid() assigns columns to boxes, counted from the loss, and orders each column for few crossings.
 #include "tally/tools/diagram_grid.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ private:
     void place_ports();
 };
 
-// Makes one group per lane. Boxes that several lanes share go before all lanes, after all, or (rarely) below.
+// Makes one group per lane. Boxes that several lanes share go before, after or (rarely) below all lanes.
 void GridMaker::choose_groups() {
     for (const auto& box : boxes_)
         if (box.lane >= 0) grid_.lane_numbers.push_back(box.lane);
@@ -73,7 +73,7 @@ void GridMaker::choose_groups() {
     }
 }
 
-// Assigns layers by the longest path from the losses, first after the lanes, then in them, then before them.
+// Assigns layers by the longest path to a loss: first to boxes after the lanes, then in and before the lanes.
 void GridMaker::choose_columns() {
     layer_.assign(boxes_.size(), 0);
     int next_layer = 0;
@@ -138,7 +138,7 @@ Cell GridMaker::passage(const Edge& edge, int column) const {
     return passage;
 }
 
-// Splits an edge into hops from column to column. A label goes into the passage of the widest column.
+// Splits an edge into hops from column to column. The label goes where the edge passes the widest column.
 void GridMaker::lead_through(int e) {
     Edge& edge = at(grid_.edges, e);
     const int last = at(grid_.cells, edge.to).column;
@@ -188,7 +188,7 @@ long GridMaker::crossings() const {
     return found;
 }
 
-// Starts from the order of a depth-first search from the losses, and keeps the best barycentre pass.
+// Starts with the order of a depth-first search from the losses. Keeps the best of several barycentre passes.
 void GridMaker::order_cells() {
     std::vector<char> met(grid_.cells.size());
     for (int i = 0; i < count(boxes_); ++i) {

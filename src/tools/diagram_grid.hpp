@@ -1,4 +1,4 @@
-// make_grid() assigns columns and places to boxes and passing wires, which is the first step of a layout.
+// make_grid() arranges boxes and long wires in columns, which is the first step of a layout.
 #pragma once
 
 #include <cstddef>

@@ -137,7 +137,7 @@ void Arranger::place_tracks(const std::vector<int>& bent) {
 }
 
 // Moves a wire that ends at the height where another one starts to a later track, so that they do not
-// overlap. If two wires need this of each other, returns the cell at which one of them ends, otherwise -1.
+// overlap. If each of two wires needs a later track than the other, returns a cell where one ends, else -1.
 int Arranger::part_collinear(const std::vector<int>& bent) {
     for (int round = 0; round <= count(bent); ++round) {
         int unparted = -1;
@@ -170,8 +170,8 @@ int Arranger::gutter_width(int column) const {
            at(label_room_, column);
 }
 
-// Returns the space before the first column of a line for wires that return to it, if the width is limited.
-// room_after() does the same for wires that leave the last column.
+// Returns the space for wires that come from the previous line, before the first column of a line, if the
+// width is limited. room_after() returns the space for wires that leave the last column.
 int Arranger::room_before(int column) const {
     if (asked_ == 0) return 0;
     const int bands = grid_.has_lanes() ? 2 * band_padding : 0;
@@ -202,8 +202,8 @@ int Arranger::line_of(int column) const {
     return line;
 }
 
-// Returns the last column of each line. A line breaks at the gutter with the fewest wires among the later
-// ones that fit. If all of these have several wires, the line may grow by half to find a gutter with one wire
+// Returns the last column of each line. Of the later gutters that fit, a line breaks at the gutter with the
+// fewest wires. If all of these have several wires, the line may grow by half to find a gutter with one wire
 // or to reach the end.
 std::vector<int> Arranger::ends_of_lines(int width) const {
     const int end = count(grid_.columns) - 1, one_wire = 2, most = asked_ > 0 ? width : width * 3 / 2;
@@ -228,7 +228,7 @@ std::vector<int> Arranger::ends_of_lines(int width) const {
     return ends;
 }
 
-// Chooses the narrowest lines that do not increase their number, so that the last line is not a single box.
+// Chooses the smallest width with the same number of lines, so that the last line is not a single box.
 void Arranger::break_lines() {
     column_width_.assign(grid_.columns.size(), 0);
     column_x_.assign(grid_.columns.size(), 0);
@@ -243,7 +243,7 @@ void Arranger::break_lines() {
         if (narrower.size() > ends.size()) break;
         ends = std::move(narrower);
     }
-    // If the lanes fit into a line of their own, they are not broken.
+    // Lanes that fit into a line of their own are not broken.
     const int first_of_lanes = count(grid_.columns) - grid_.left_layer, end = count(grid_.columns) - 1;
     if (asked_ > 0 && grid_.has_lanes() && ends.size() > 1 && first_of_lanes > 0 &&
         line_width(0, first_of_lanes - 1) <= asked_ && line_width(first_of_lanes, end) <= asked_)

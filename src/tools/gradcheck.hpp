@@ -56,9 +56,9 @@ inline std::vector<Var<Array<double>>> moved(const std::vector<Array<double>>& a
 }
 }  // namespace detail
 
-// Checks the gradient of Σ weight·f, where f maps a vector of variables to one variable of any shape. Compares
-// the derivative in one random direction through all inputs, and that of each element if there are few. Also
-// checks the backward functions by CheckRules.
+// Checks the gradient of Σ weight·f, where f maps a vector of variables to one variable of any shape.
+// Compares the derivative in one random direction through all inputs, and the derivative by each element if
+// there are few elements. Also checks the backward functions by CheckRules.
 template <class F> detail::Gradcheck gradcheck(F f, const std::vector<Array<double>>& at,
                                                const detail::GradcheckOptions& options = {}) {
     using T = Array<double>;

@@ -20,10 +20,9 @@
 namespace tally {
 
 // Observes the operations of this thread for its lifetime. The engine reports only the end of an operation,
-// so its time is the time since the previous event. This includes other work of the program before it, unless
+// so the time of an operation begins at the previous event. It includes other work of the program, unless
 // mark() separates that work. The time of a backward function excludes operations and backward passes inside
-// it, as in a checkpoint, which have rows of their own. On a GPU this is the time of the host, which only
-// launches kernels.
+// it, which have rows of their own. With a GPU all times are times of the host, which launches kernels.
 class Profile final : Observer {
 public:
     using Clock = std::function<std::uint64_t()>;  // in nanoseconds
@@ -40,7 +39,7 @@ public:
 
     explicit Profile(Device device = Device::cpu, Clock clock = steady);
 
-    // Counts the time since the last event under this name, and not with the next operation.
+    // Adds the time since the last event to the row with this name, and not to the next operation.
     void mark(const std::string& name);
 
     std::vector<Row> rows() const;  // the longest time first

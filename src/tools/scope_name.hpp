@@ -20,7 +20,7 @@ struct SourceLine {
         return {file, line};
     }
 };
-// Pass this in library code, so that reports show the line of the enclosing scope of the program instead.
+// Library code passes this to ScopeName, so that reports show the line of the program's enclosing ScopeName.
 inline constexpr SourceLine no_location;
 }  // namespace detail
 

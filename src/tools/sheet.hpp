@@ -26,7 +26,7 @@ public:
     void arrow(int x1, int y1, int x2, int y2, const std::string& style = "");  // s-bad, s-good
     void box(int x, int y, int w, int h, const std::string& style = "s-band", int radius = 10);
     void circle(int x, int y, int radius, const std::string& style = "s-ring");
-    // Draws a path of SVG commands and integers. `covers` must contain its corners.
+    // Draws a path of SVG commands and integers. The rectangle `covers` must contain all corners of the path.
     void path(const std::string& commands, const std::string& style, const Words& covers);
 
     int width() const { return right_ + margin; }

@@ -52,7 +52,7 @@ public:
     const std::vector<Sample>& samples() const { return samples_; }  // at most `most_samples`
     const Peak& peak() const { return peak_; }
     std::uint64_t events() const { return events_; }
-    static constexpr std::size_t most_samples = 1 << 14;  // beyond, the highest of 2, 4, ... events is kept
+    static constexpr std::size_t most_samples = 1 << 14;  // of more, the highest of 2, 4, ... are kept
 
     // Returns rows of block characters or ASCII, and a line that describes the peak.
     std::string strip(const StripOptions& options = {}) const;

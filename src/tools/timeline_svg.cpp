@@ -55,7 +55,7 @@ struct Layer {
     }
 };
 
-// Puts the named part below the other temporary bytes, since it changes less from event to event.
+// Puts the named part below the other temporary bytes, because it changes less from event to event.
 std::vector<Layer> layers_of(const Timeline::Share& named) {
     constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
     std::vector<Layer> layers;
@@ -80,7 +80,7 @@ struct Scale {
     }
 };
 
-// Draws a layer between the sum of the layers below and the sum including this one, with steps at changes.
+// Draws a layer between the sum of the layers below and the sum that includes this layer, with steps.
 std::string area(const std::vector<Timeline::Sample>& shown, const std::vector<Layer>& layers,
                  std::size_t layer, const Scale& scale) {
     std::string over, under;
