@@ -1,4 +1,4 @@
-// The alignment of buffers and the allocation functions of a device.
+// Defines the alignment of buffers and the allocation functions of a device.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ static_assert((line & (line - 1)) == 0, "a line is a power of two");
 
 constexpr std::size_t round_up_to_line(std::size_t bytes) { return (bytes + line - 1) & ~(line - 1); }
 
-// Total bytes of the buffers in which CPU kernels pack operands. Each thread with large products has one.
+// Total bytes of the buffers in which CPU kernels pack operands. Threads with large products have one each.
 inline constinit std::atomic<std::size_t> packing_buffer_bytes{0};
 
 // Allocation functions of a device.

@@ -32,7 +32,7 @@ private:
     std::string text_;
 };
 
-// "[call] " and the parts, joined without separators.
+// Returns "[call] " and the parts, joined without separators.
 std::string error_message(std::string_view call, std::initializer_list<MessagePart> parts);
 }  // namespace detail
 

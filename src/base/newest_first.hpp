@@ -1,4 +1,4 @@
-// A max-priority queue by id. Up to 32 entries are kept sorted in place; older entries go to a heap.
+// NewestFirst is a queue that returns the largest id first. It sorts up to 32 entries; older go to a heap.
 #pragma once
 
 #include <array>

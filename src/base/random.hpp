@@ -152,7 +152,7 @@ constexpr std::uint64_t below(std::uint64_t seed, std::uint64_t stream, std::uin
     }
 }
 
-// Returns a standard normal number; its magnitude is at most 6.8 for float and 8.6 for double.
+// Returns a standard normal number. Its magnitude is at most 6.8 for float and 8.6 for double.
 template <class S> S normal(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
     constexpr std::size_t lanes = detail::lanes<S>;
     const detail::Point pair =
@@ -166,7 +166,7 @@ template <class S> void fill_uniform(std::span<S> out, std::uint64_t seed, std::
 template <class S> void fill_normal(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S mean = 0,
                                     S deviation = 1, std::uint64_t first = 0);
 
-// Returns 0 to n - 1 in random order; each of the n! orders has the same probability (Fisher and Yates).
+// Returns 0 to n - 1 in random order. Each of the n! orders has the same probability (Fisher and Yates).
 std::vector<std::int32_t> permutation(std::size_t n, std::uint64_t seed, std::uint64_t stream);
 }  // namespace detail
 

@@ -69,7 +69,7 @@ void copy_pieces(const S* from, S* to, std::size_t n) {  // n < 2 * Piece
     if constexpr (Piece > 1) copy_pieces<Piece / 2>(from, to, n);
 }
 
-// Stores the first n lanes, and writes no other memory.
+// Stores the first n lanes of v at p, and writes no other memory.
 template <class S> [[gnu::noinline]] void store_part(Batch<S> v, S* p, std::size_t n) {
     alignas(line) S all[lanes<S>];
     v.store_aligned(all);

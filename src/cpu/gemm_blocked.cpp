@@ -95,7 +95,7 @@ template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_
                                     : Batch<S>(-S(0));
         });
     });
-    // Prefetches the next tile, which is below this one and probably not in the cache.
+    // Prefetches the next tile, which is below this tile and probably not in the cache.
     unrolled<Packed ? Rows : 0>([&](auto i) __attribute__((always_inline)) {
         unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
             __builtin_prefetch(t.c.at + (Rows + i) * t.c.pitch + v * L, 1);

@@ -111,7 +111,7 @@ template <class S> void rows_back(const S* dy, const std::int32_t* index, Into<S
 
 // ---- reductions ----
 
-template <class S> S largest(const S* x, std::size_t step, std::size_t n) {  // NaN wins
+template <class S> S largest(const S* x, std::size_t step, std::size_t n) {  // NaN counts as the largest
     S m = x[0];
     for (std::size_t r = 1; r < n; ++r)
         if (x[r * step] > m || x[r * step] != x[r * step]) m = x[r * step];
@@ -364,10 +364,10 @@ template <class S> void measure(std::span<const Update<S>> list, bool squares, d
 
 // ---- batch norm and dropout ----
 
-// Calls visit(f, at) for each element of (items, features, space), whose feature is f.
-template <class Visit> void each_of_feature(const detail::ReduceDims& dims, Visit visit) {
-    for (std::size_t i = 0; i < dims.outer * dims.reduced * dims.inner; ++i)
-        visit(i / dims.inner % dims.reduced, i);
+// Calls visit(f, at) for each element of (items, features, space). f is its feature, and at its index.
+template <class Visit> void each_of_feature(const detail::ReduceAxes& fold, Visit visit) {
+    for (std::size_t i = 0; i < fold.outer * fold.reduced * fold.inner; ++i)
+        visit(i / fold.inner % fold.reduced, i);
 }
 
 template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::ReduceDims& dims) {

@@ -1,4 +1,4 @@
-// Loops for reference.hpp: along a walk, into a destination, and with a window over images.
+// Loops for reference.hpp over the elements of a StridedIndex, with sums, and over windows of images.
 //
 // A sum starts from its destination. With Write::set it starts from -0, because -0 + x is x for every x,
 // including -0. A sum therefore has the same bits whether one call or several calls compute it.
@@ -25,7 +25,7 @@ template <class S> void store(Into<S[]> into, std::size_t i, S value) {
     into.dst[i] = value;
 }
 
-// Calls visit(i, at) for each element of the walk, with the offset of each operand.
+// Calls visit(i, at) for each element i of the walk. `at` holds the offset of each operand.
 template <int Operands, class Visit> void follow(const StridedIndex<Operands>& walk, Visit visit) {
     std::array<std::size_t, max_rank> index{};
     std::array<std::ptrdiff_t, Operands> at{};
@@ -41,7 +41,7 @@ template <int Operands, class Visit> void follow(const StridedIndex<Operands>& w
     }
 }
 
-// Sums value(i, at) into the operand's elements, over the axes along which the operand repeats.
+// Computes d (+)= value(i, at), summed over the axes along which the operand repeats.
 template <class S, int Operands, class Value>
 void sum_along(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d, Value value) {
     const S start = sum_start(S(0), Write::set, walk.size);
@@ -55,7 +55,7 @@ void sum_along(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]
 
 // ---- windows over images ----
 
-// Calls visit(index in the columns, index in x or none) for every element of every window.
+// Calls visit(index in the columns, whether it is inside x, index in x) for every element of every window.
 template <class Visit>
 void each_place(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;
@@ -65,7 +65,7 @@ void each_place(const SlidingWindow& w, std::size_t images, std::size_t channels
                 for (std::size_t image = 0; image < images; ++image)
                     for (std::size_t down = 0; down < w.down; ++down)
                         for (std::size_t across = 0; across < w.across; ++across, ++at) {
-                            // An index before the first pixel wraps around to a value beyond the last one.
+                            // An index before the first pixel wraps around to an index beyond the last pixel.
                             const std::size_t row = down * w.stride + i - w.padding,
                                               column = across * w.stride + j - w.padding;
                             const bool inside = row < w.height && column < w.width;

@@ -1,4 +1,4 @@
-// SIMD loops over contiguous elements: they apply f to some sources and write, add or sum the results.
+// SIMD loops apply a function to the elements of some sources, and write, add or sum the results.
 //
 // The same SIMD instructions compute every result, the last results in a padded batch. A result therefore
 // does not depend on the position of its element.

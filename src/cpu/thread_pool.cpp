@@ -70,7 +70,7 @@ public:
         for (auto& helper : helpers_) helper->thread.join();
     }
 
-    // Returns false if the pool is busy, or if the process was forked.
+    // Runs all parts, or returns false if the pool is busy or the process was forked.
     bool run(const Work& work, unsigned parts, unsigned workers) {
         if (forked) return false;
         const Workspace& workspace =
@@ -106,9 +106,9 @@ private:
             calls.fetch_add(1);
             calls.notify_one();
         }
-        // The system may wake a thread on the caller's core and leave both there. The thread would then start
-        // only after the caller has finished all parts. A thread that waits on this core, or that has not
-        // noticed the last call, is therefore woken on another core.
+        // The system may wake a thread on the caller's core and leave both threads there. The thread would
+        // then start only after the caller has finished all parts. A thread that waits on this core, or that
+        // has not noticed the last call, is therefore woken on another core.
         void call() {
             const int here = this_core();
             if (core == here || heard != calls)

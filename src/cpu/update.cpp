@@ -1,4 +1,4 @@
-// Kernels of the optimizers: each updates all tensors of a list in one pass, a SIMD batch at a time.
+// Kernels of the optimizers. Each updates all tensors of a list in one pass, one SIMD batch at a time.
 #include <array>
 #include <cmath>
 

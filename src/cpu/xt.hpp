@@ -40,7 +40,7 @@ template <class S> auto matrix_view(S* p, std::size_t rows, std::size_t columns)
     return view<2>(p, rows * columns, {rows, columns});
 }
 
-// Computes dst (+)= expression of equal shape, without a temporary.
+// Computes dst (+)= expression, which has the same shape, without a temporary array.
 template <class S, class Expression>
 void assign(Into<S[]> into, std::size_t n, const Expression& expression) {
     auto dst = vector_view(into.dst, n);

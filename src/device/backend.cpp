@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 // ---- the error of the current call ----
 
-// A plain pointer, because arrays may be freed while a thread ends, after its thread_local objects.
+// A plain pointer, because arrays may be freed when the thread's thread_local objects are already destroyed.
 constinit thread_local std::exception_ptr* failure = nullptr;
 
 void record_failure(std::exception_ptr error) {

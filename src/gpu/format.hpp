@@ -1,4 +1,4 @@
-// Formats the sizes of a kernel's arguments, for errors of a launch.
+// Formats the sizes of a kernel's arguments, for the message of a failed launch.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// TALLY_HOST_DEVICE marks functions for host and GPU; without a CUDA compiler the macro is empty.
+// TALLY_HOST_DEVICE marks functions for host and GPU. Without a CUDA compiler the macro is empty.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,4 +1,4 @@
-// Matrix products by cuBLAS, for Products::blas.
+// Computes matrix products by cuBLAS, for Products::blas.
 #include "tally/gpu/matmul.hpp"
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tally::gpu {
 
 namespace {
 
-// Size of cuBLAS's workspace. It depends only on the budget, so that the same call gives the same bits.
+// Returns the size of cuBLAS's workspace, which only the budget determines: equal calls give equal bits.
 std::size_t workspace_bytes() {
     constexpr std::size_t small = std::size_t{64} << 10, large = std::size_t{32} << 20;
     const std::size_t budget = host().budget();

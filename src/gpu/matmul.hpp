@@ -36,7 +36,7 @@ template <class S> struct RepeatRowBody {
     TALLY_HOST_DEVICE void operator()(std::size_t i) const { y[i] = row[i % width]; }
 };
 
-// A thread per column visits all rows.
+// One thread handles each column, and visits all rows.
 template <class S> struct ReluBiasBackBody {
     const S *dy, *y;
     S* dz;

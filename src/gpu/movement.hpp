@@ -52,7 +52,7 @@ template <class S> struct RowsBody {
     }
 };
 
-// Has one team per row of dy. If rows have the same index, the team of the first adds all of them in order.
+// Has a team per row of dy. If several rows have the same index, the first row's team adds all in order.
 template <class S> struct RowsBackBody {
     const S* dy;
     const std::int32_t* index;

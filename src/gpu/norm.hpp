@@ -1,4 +1,4 @@
-// Kernel bodies of layer norm: a team per row, and a thread per column for the gain's gradient.
+// Kernel bodies of layer norm. A team handles each row, and a thread each column of the gain's gradient.
 #pragma once
 
 #include <cmath>

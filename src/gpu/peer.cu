@@ -25,7 +25,7 @@ std::string copying(std::size_t bytes, Device from, Device to) {
     return std::to_string(bytes) + " bytes from " + to_string(from) + " to " + to_string(to);
 }
 
-struct Link {  // an event for each part of the ring
+struct Link {  // holds an event for each part of the ring
     cudaEvent_t sent[StagingRing::parts] = {};
 
     static void* pinned(std::size_t bytes) {
@@ -61,7 +61,7 @@ struct Cuda {
 
     static std::string missing() { return why_missing(); }
 
-    // Blocks are allocated and freed in the order of the stream, so the host does not wait.
+    // Memory is allocated and freed in the order of the stream, so the host does not wait.
     static void* allocate(std::size_t bytes) {
         void* data = nullptr;
         cudaError_t failed = cudaMallocAsync(&data, bytes, stream());

@@ -27,7 +27,7 @@ class SimulatedDevice {
 public:
     static constexpr std::size_t size = std::size_t{1} << 30;
 
-    // Never destroyed, because arrays may be freed while the program ends.
+    // The object is never destroyed, because arrays may be freed while the program ends.
     static SimulatedDevice& one() {
         static SimulatedDevice* const made = new SimulatedDevice;
         return *made;
@@ -35,7 +35,7 @@ public:
 
     void* allocate(std::size_t bytes) {
         const std::lock_guard lock(mutex_);
-        // Rounds up, because under AddressSanitizer callers do not round.
+        // Rounds up, because with AddressSanitizer callers do not round sizes.
         const auto offset = arena_.take(memory::round_up_to_line(bytes));
         return offset ? base_ + *offset : nullptr;
     }

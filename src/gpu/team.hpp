@@ -1,7 +1,7 @@
 // Team is a group of lanes that work on one row together.
 //
-// On a GPU a team is a thread, a warp or a block; on the host it is a loop. Both add in the same order, so
-// both give the same bits. In a dims, lane l combines the elements l, l + lanes, l + 2 lanes, ... in order.
+// On a GPU a team is a thread, a warp or a block. On the host a team is a loop, which adds in the same order
+// and gives the same bits. In a fold, lane l combines the elements l, l + lanes, l + 2 lanes, ... in order.
 // Then the upper half of the lanes is combined into the lower half, until one lane is left.
 #pragma once
 
@@ -72,7 +72,7 @@ TALLY_HOST_DEVICE constexpr void add_terms(T& team, std::size_t n, bool in_order
     team.alone([&] { place.dst[0] = start_of(place, 0, n) + total; });
 }
 
-// A team with one lane, which is a thread on a GPU.
+// A team with one lane. On a GPU it is one thread.
 struct SingleThread {
     static constexpr std::size_t lanes = 1;
 
@@ -101,7 +101,7 @@ struct SingleThread {
 };
 static_assert(Team<SingleThread>);
 
-// The number of lanes per row of n elements depends only on sizes, so that the same call gives the same bits.
+// How many lanes share a row of n elements depends only on sizes, so that the same call gives the same bits.
 inline constexpr std::size_t warp = 32, block = 256;
 
 template <class Launch> void with_lanes_for(std::size_t n, Launch launch) {

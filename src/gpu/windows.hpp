@@ -1,4 +1,4 @@
-// Kernel bodies of windows over images: a thread per output element gathers its terms.
+// Kernel bodies of windows over images. One thread per output element gathers the terms of this element.
 #pragma once
 
 #include <cstddef>
@@ -101,7 +101,7 @@ template <class S> struct MaxPoolBackBody {
             }
         dx.dst[at] = total;
     }
-    // Returns the first window that reaches the pixel; each window has `extent` elements.
+    // Returns the first window that reaches the pixel. Each window has `extent` elements.
     TALLY_HOST_DEVICE std::size_t first_window(std::size_t pixel, std::size_t extent) const {
         return pixel < extent ? 0 : (pixel - extent) / w.stride + 1;
     }

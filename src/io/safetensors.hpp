@@ -1,7 +1,7 @@
 // save_safetensors() and load_safetensors() exchange named arrays with other programs by safetensors files.
 //
 // A file (huggingface.co/docs/safetensors) holds eight bytes with the length of a JSON header, the header
-// with the type, shape and place of each array, and the numbers.
+// with the type, shape and position of each array, and the numbers.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Device is the place of an array's memory, chosen at run time. Some builds support only the CPU.
+// A Device, the CPU or a GPU, is chosen for each array at run time. Some builds support only the CPU.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,14 @@
 
 namespace tally {
 
-// The CPU, and the GPU that a device module drives.
+// The device whose memory holds an array: the CPU, or the GPU that a device module drives.
 enum class Device : std::uint8_t { cpu, cuda };
 
 inline const char* to_string(Device device) {  // "cpu" or "cuda"
     return device == Device::cpu ? "cpu" : "cuda";
 }
 
-// A template, so that this header need not include <ostream>.
+// This operator is a template, so that this header need not include <ostream>.
 template <class Character> auto& operator<<(std::basic_ostream<Character>& out, Device device) {
     return out << to_string(device);
 }
@@ -21,7 +21,7 @@ template <class Character> auto& operator<<(std::basic_ostream<Character>& out, 
 bool available(Device device);  // returns whether this build and this machine have the device
 
 namespace detail {
-// Returns how often the host has waited for the device. Operations do not wait; reading values does.
+// Returns how often the host has waited for the device. Operations do not wait, but reading values does.
 std::uint64_t waits(Device device);
 }  // namespace detail
 

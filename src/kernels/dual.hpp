@@ -34,7 +34,7 @@ template <class S> struct Dual {
     constexpr Dual& operator*=(Dual b) { return *this = *this * b; }
     constexpr Dual& operator/=(Dual b) { return *this = *this / b; }
 
-    // Comparisons use only the value.
+    // Comparisons use only the value, and ignore the rate.
     friend constexpr bool operator==(Dual a, Dual b) { return a.value == b.value; }
     friend constexpr auto operator<=>(Dual a, Dual b) { return a.value <=> b.value; }
 

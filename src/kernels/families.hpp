@@ -1,5 +1,5 @@
-// The families of kernels. src/cpu and src/gpu have a file for each family, whose function install_NAME()
-// fills the family's slots of the kernel table.
+// TALLY_KERNEL_FAMILIES lists the families of kernels. src/cpu and src/gpu have a file for each family, with
+// a function install_NAME() that fills the family's slots of the kernel table.
 #pragma once
 
 // clang-format off

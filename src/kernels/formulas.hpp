@@ -18,7 +18,7 @@ namespace tally {
 namespace detail {
 template <class T> constexpr T select(bool condition, T a, T b) { return condition ? a : b; }
 
-// Converts the number c to T; a SIMD batch holds c in every lane.
+// Converts the number c to T. If T is a SIMD batch, every lane holds c.
 template <class T> constexpr T as(double c) {
     if constexpr (requires { typename T::batch_bool_type; })
         return T(static_cast<typename T::value_type>(c));

@@ -38,7 +38,7 @@ using std::abs, std::sqrt;
 // Returns -x, and -0 for 0. (Some SIMD libraries compute 0 - x, which is 0 for 0.)
 template <class T> constexpr T negated(T x) { return as<T>(-0.0) - x; }
 
-// These names differ from log1p and expm1, which the SIMD library defines. Dual has its own overloads.
+// The names differ from log1p and expm1, because the SIMD library defines these. Dual has its own overloads.
 template <class T> constexpr T log_of_one_plus(T x) { return formula::log1p(x); }
 template <class T> constexpr T exp_less_one(T x) { return formula::expm1(x); }
 
@@ -291,7 +291,7 @@ struct Pow {
     }
 };
 
-struct Maximum {  // equal operands get half of the gradient each; NaN stays
+struct Maximum {  // equal operands get half of the gradient each; NaN and a number give NaN
     static constexpr FixedName name = "maximum";
     static constexpr Keeps for_a{.a = true, .b = true}, for_b{.a = true, .b = true};
     template <class T> constexpr T value(T a, T b) const { return select(a == a, select(a > b, a, b), a); }

@@ -5,8 +5,8 @@
 //  - Operands do not overlap the destination. Exceptions: map, zip, map_back, zip_back along a contiguous
 //    index and relu_bias_back may work in place (y == x, y == a, d == dy).
 //  - A destination that is a plain pointer is uninitialised. The kernel writes all of it.
-//  - `Into` sets or adds. With `set` the kernel does not read the destination and writes all of it, also if a
-//    summed extent is 0.
+//  - A destination of type `Into` is set or added to. With `set` the kernel does not read the destination,
+//    and writes all of it, also if a summed extent is 0.
 //  - Buffers consist of whole lines (base/alignment.hpp). Kernels may read to the end of a line, but not
 //    write beyond the last element.
 //  - The order of additions is fixed: the same call gives the same bits every time.
@@ -14,8 +14,8 @@
 //    sequential. Two calls therefore give the same bits as one. More than `longest_sequential_row` adjacent
 //    elements of one sample are summed separately first, in an order that depends only on their number.
 //  - Each element of an ordered product is the chain c <- fma(a[p], b[p], c), p = 0, 1, ..., k-1. The chain
-//    starts from the destination (add) or from -0 (set; 0 if k is 0). Its bits are the same for all sizes,
-//    threads, vector widths and devices.
+//    starts from the destination (add) or from -0 (set; 0 if k is 0). The result has the same bits for all
+//    sizes, threads, vector widths and devices.
 #pragma once
 
 #include <array>
@@ -53,10 +53,10 @@ constexpr bool sums_in_order(const ReduceDims& dims) {
            dims.reduced <= (dims.inner != 1 ? longest_sequential_sum : longest_sequential_row);
 }
 
-// A row-major loop over `extent`, and the strides of each operand; a stride of 0 broadcasts. Adjacent axes
+// A row-major loop over `extent`, and the strides of each operand. A stride of 0 broadcasts. Adjacent axes
 // are merged if the strides of all operands allow it, so a contiguous index has rank 1 and stride 1. The
-// first axis, which may count samples, is not merged if more than `longest_sequential_row` adjacent elements are summed
-// to one number.
+// first axis, which may count samples, is not merged if more than `longest_sequential_row` adjacent elements
+// are summed to one number.
 template <int Operands> struct StridedIndex {
     int rank = 0;
     std::size_t size = 1;                      // product of the extents
@@ -123,7 +123,7 @@ template <class S> struct Kernels {
 
     // ---- memory ----
     void (*fill)(S value, S* y, std::size_t n);
-    // y (+)= factor * x, an exact copy if the factor is 1.
+    // y (+)= factor * x. If the factor is 1, x is copied or added exactly.
     void (*add_scaled)(S factor, const S* x, Into<S[]> y, std::size_t n);
     // y (+)= x[index], with y contiguous.
     void (*gather)(const StridedIndex<1>&, const S* x, Into<S[]> y);
@@ -134,7 +134,7 @@ template <class S> struct Kernels {
                   std::size_t width);
     // y[i] = x[index[i]]
     void (*rows)(const S* x, const std::int32_t* index, S* y, std::size_t count, std::size_t width);
-    // dx[index[i]] (+)= dy[i]; rows with a negative index are skipped.
+    // dx[index[i]] (+)= dy[i]. Rows with a negative index are skipped.
     void (*rows_back)(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count,
                       std::size_t height, std::size_t width);
 

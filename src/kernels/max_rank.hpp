@@ -1,4 +1,4 @@
-// The maximum number of axes of an array. A separate header, so that a GPU compiler need not read Shape.
+// The maximum number of axes of an array. A GPU compiler reads this header, but not Shape.
 #pragma once
 
 namespace tally::detail {

@@ -10,7 +10,7 @@
 
 namespace tally::memory {
 
-// A taken piece keeps the map nodes of its gap, so that give() needs no memory.
+// A taken piece keeps the map nodes of its gap, so that give() need not allocate memory.
 class Arena {
 public:
     explicit Arena(std::size_t bytes) : free_(bytes) {

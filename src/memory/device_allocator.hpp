@@ -1,4 +1,4 @@
-// raw() returns the allocation functions of a device, without accounting.
+// raw() returns the allocation functions of a device. They do not count the memory.
 #pragma once
 
 #include <cstddef>

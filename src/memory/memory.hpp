@@ -144,7 +144,7 @@ std::size_t in_use(Device device = Device::cpu);
 std::size_t peak(Device device = Device::cpu);
 void reset_peak(Device device = Device::cpu);
 
-// Limits the device to one contiguous arena of `bytes`, which fragments as a real device does; 0 removes the
+// Limits the device to one contiguous arena of `bytes`, which fragments as a real device does. 0 removes the
 // budget. Throws Error while buffers are in use or cached by other threads.
 void set_budget(std::size_t bytes, Device device = Device::cpu);
 

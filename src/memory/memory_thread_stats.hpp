@@ -91,7 +91,7 @@ struct ThreadStats {
     Counter<std::int64_t> cached;
     std::int64_t min_cached = 0;  // if fewer bytes are cached, a peak may be exceeded and must be updated
     std::int64_t min_cached_for_all = 0, min_cached_for_temporary = 0;  // min_cached is the larger of these
-    // True: update the peaks on every change. Any thread sets this; only this thread clears it.
+    // If true, every change updates the peaks. Any thread sets check_peaks; only its own thread clears it.
     std::atomic<bool> check_peaks{true};
     Counter<std::uint64_t> allocations, fresh;
     std::atomic<std::int64_t> cache_limit{0};

@@ -19,7 +19,7 @@ struct Block {
     Block* next;
 };
 
-// Has no constructor or destructor at run time, so that a thread may use it at any time.
+// Lists has no constructor or destructor at run time, so that a thread may use its lists at any time.
 struct Lists {
     Block* head[list_count];
     bool open;  // a guard will free the lists when the thread ends
@@ -40,7 +40,7 @@ void free_slow(void* memory, std::size_t list) noexcept;  // opens the lists, un
     return block;
 }
 
-// Frees a block of the size passed to take(). Any thread may call this; the block goes to that thread's list.
+// Frees a block of the size passed to take(). Any thread may call this. The block goes to that thread's list.
 inline void give(void* memory, std::size_t bytes) noexcept {
     const std::size_t list = (bytes - 1) / granule;
     if (!enabled || list >= list_count) return ::operator delete(memory);

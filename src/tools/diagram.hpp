@@ -12,7 +12,7 @@ struct Diagram {
     enum class Role : std::uint8_t { parameter, data, operation, loss };
 
     struct Input {
-        int from = 0;          // the operand's place in `boxes`, before the box that uses it
+        int from = 0;          // the operand's index in `boxes`; the operand precedes its user
         bool back = false;     // draws a dashed arrow for a gradient along this edge
         std::string gradient;  // label of that arrow; useful where several gradients are added in one box
     };

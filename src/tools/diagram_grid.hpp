@@ -65,7 +65,7 @@ struct Extent {
 
 Grid make_grid(const detail::Diagram& diagram);
 void choose_heights(Grid& grid);
-// Puts each lane below the previous one, and returns their extents.
+// Puts each lane below the previous lane, and returns the extents of the lanes.
 std::vector<Extent> stack_lanes(Grid& grid);
 
 }  // namespace tally::drawing

@@ -20,7 +20,7 @@ constexpr int wire_room = 2 * strand + 4;
 constexpr int return_pitch = 18;  // between the lines that run back to the next line of columns
 constexpr int widest = 2000;      // width at which the columns wrap if the diagram sets none
 
-// A line of columns; most pictures have one.
+// A line of columns. Most pictures have one line.
 struct Line {
     int first = 0, last = 0;             // columns
     int left = 0, right = 0;             // of its columns
@@ -333,7 +333,7 @@ std::vector<Point> Arranger::route(const Edge& edge, int offset) const {
         } else if (hop.track >= 0) {
             const int middle =
                 at(column_x_, column) + at(column_width_, column) + bend + hop.track * track_pitch;
-            // The sign keeps the distance between the forward and the backward line.
+            // The sign keeps the forward and the backward line at the same distance.
             const int x = middle + (grid_.y2(hop) > grid_.y1(hop) ? -offset : offset);
             points.push_back({x, grid_.y1(hop) + shift(hop.from) + offset});
             points.push_back({x, grid_.y2(hop) + shift(hop.to) + offset});

@@ -1,4 +1,4 @@
-// lay_out() computes integer places for the shapes, wires, labels and lanes of a diagram.
+// lay_out() computes the positions of shapes, wires, labels and lanes of a diagram, as integers.
 #pragma once
 
 #include <string>
@@ -33,7 +33,7 @@ struct Layout {
     std::vector<Band> bands;
 };
 
-// Throws if the diagram has no boxes, too many, or an input that is not before its box.
+// Throws if the diagram has no boxes, too many boxes, or an input that is not before its box.
 void require_drawable(const detail::Diagram& diagram);
 Layout lay_out(const detail::Diagram& diagram);
 

@@ -1,4 +1,4 @@
-// gradcheck() compares gradients with finite differences; hessian_vector() uses dual numbers.
+// gradcheck() compares gradients with finite differences. hessian_vector() uses dual numbers.
 #pragma once
 
 #include <algorithm>

@@ -43,7 +43,7 @@ public:
     void mark(const std::string& name);
 
     std::vector<Row> rows() const;  // the longest time first
-    // Returns the time from the beginning to the last event, without the time of this profile's own work.
+    // Returns the time from the beginning to the last event, without the time that Profile itself takes.
     std::uint64_t nanoseconds() const { return last_ - begin_ - own_time_; }
     std::uint64_t between() const;  // nanoseconds that are in no row, such as those before a backward pass
 

@@ -36,7 +36,7 @@ inline const std::string plain_dark =
     ".t-axis{stroke:#b1bac4}\n";
 
 // Returns the start of a picture. `told` describes the picture for screen readers. `dark` holds the styles
-// that differ on a dark page; with "" the picture is always light.
+// that differ on a dark page. With "" the picture is always light.
 inline std::string page(int width, int height, const std::string& title, const std::string& told,
                         const std::string& styles, const std::string& dark = "") {
     return formatted("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" ", width, height) +
