@@ -97,7 +97,7 @@ void free_storage(Storage* storage) {
 void drop(ThreadStats& account) {
     account.cache.for_each(free_storage);
     account.cache.clear();
-    account.acquired.add(-account.cached.get());  // first: the cache must not count as in use
+    account.acquired.add(-account.cached.get());  // first, so that cached bytes never count as in use
     account.cached.set(0);
     account.update_headroom();
 }

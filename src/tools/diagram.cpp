@@ -251,7 +251,7 @@ public:
         if (wires) add_arrow("value", false);
         if (back) add_arrow("gradient", true);
     }
-    int width() const { return x_ - space; }  // of its last line
+    int width() const { return x_ - space; }  // width of the last line
     int height() const { return y_ + 28; }
     std::string take() { return svg_.take(); }
 
@@ -399,7 +399,7 @@ std::string detail::to_dot(const Diagram& diagram) {
                       ";\n    labelloc=t;\n    fontname=monospace;\n    fontsize=18;\n    node "
                       "[fontname=monospace, fontsize=18, style=filled, fillcolor=white];\n"
                       "    edge [fontname=monospace, fontsize=18];\n";
-    std::map<int, std::string> lanes;  // their boxes
+    std::map<int, std::string> lanes;  // the boxes of each lane, as DOT
     for (std::size_t i = 0; i < diagram.boxes.size(); ++i) {
         const auto& box = diagram.boxes[i];
         std::string& lane = lanes[std::max(box.lane, detail::Diagram::no_lane)];

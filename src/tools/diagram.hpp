@@ -21,8 +21,8 @@ struct Diagram {
         Role role = Role::operation;
         std::string name;
         std::string shape;     // "(3)"; "" for a scalar
-        std::string value;     // "" for no such line
-        std::string gradient;  // "" for no such line, "-" for a gradient that has not arrived yet
+        std::string value;     // "" if the box has no line for a value
+        std::string gradient;  // "" if the box has no line for it, "-" if no gradient has arrived yet
         int lane = 0;  // one per micro-batch, from the top; no_lane for boxes that several lanes share
         bool saved = false;
         bool recomputed = false;

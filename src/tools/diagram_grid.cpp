@@ -25,9 +25,9 @@ public:
 private:
     const std::vector<detail::Diagram::Box>& boxes_;
     Grid grid_;
-    std::vector<int> group_, layer_;  // of each box
-    std::vector<int> place_;          // of each cell in its column
-    std::vector<int> widest_box_;     // of each column
+    std::vector<int> group_, layer_;  // for each box
+    std::vector<int> place_;          // for each cell, its index in the column
+    std::vector<int> widest_box_;     // for each column, the width of its widest box
 
     void choose_groups();
     void choose_columns();

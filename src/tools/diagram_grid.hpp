@@ -12,7 +12,7 @@ namespace tally::drawing {
 inline constexpr int strand = 9;           // from a wire's middle to its forward or backward line
 inline constexpr int port_pitch = 40;      // between the wires that enter or leave one shape
 inline constexpr int labelled_pitch = 56;  // between wires with a label below each
-inline constexpr int band_padding = 18, band_title = 30, band_gap = 22;  // of lanes
+inline constexpr int band_padding = 18, band_title = 30, band_gap = 22;  // of the bands around lanes
 
 template <class T> T& at(std::vector<T>& items, int index) { return items[static_cast<std::size_t>(index)]; }
 template <class T> const T& at(const std::vector<T>& items, int index) {
@@ -31,7 +31,7 @@ struct Cell {
 struct Hop {
     int edge = 0, from = 0, to = 0;  // cells
     int out_dy = 0, in_dy = 0;       // where the hop leaves and enters, from the top of the cells
-    int track = -1;                  // of its vertical piece; -1: straight
+    int track = -1;                  // the track of the vertical piece; -1 for a straight hop
 };
 
 struct Edge {

@@ -24,7 +24,7 @@ constexpr int widest = 2000;      // width at which the columns wrap if the diag
 struct Line {
     int first = 0, last = 0;             // columns
     int left = 0, right = 0;             // of its columns
-    int shift = 0, top = 0, bottom = 0;  // shift: from the y of a cell to the picture
+    int shift = 0, top = 0, bottom = 0;  // y in the picture = shift + y of a cell
 };
 
 class Arranger {
@@ -88,7 +88,7 @@ int Arranger::choose_tracks() {
     label_room_.clear();
     int in_the_way = -1;
     for (int column = 0; column < count(grid_.columns); ++column) {
-        std::vector<int> bent, up;  // down from the lowest, then up from the highest
+        std::vector<int> bent, up;  // bent: hops down from the lowest, then hops up from the highest
         int label_room = 0;
         for (int h : hops_after(column)) {
             const Hop& hop = at(grid_.hops, h);

@@ -18,7 +18,7 @@ struct Wire {
     std::vector<Point> forward;   // corners from source to target
     std::vector<Point> backward;  // corners from target to source; empty if the edge carries no gradient
     std::string label;
-    Point label_at;  // middle of its base line
+    Point label_at;  // middle of the label's base line
 };
 
 struct Band {
@@ -29,7 +29,7 @@ struct Band {
 struct Layout {
     int width = 0, height = 0;
     std::vector<Shape> shapes;  // one per box
-    std::vector<Wire> wires;    // by target, then by input
+    std::vector<Wire> wires;    // sorted by target, then by input
     std::vector<Band> bands;
 };
 

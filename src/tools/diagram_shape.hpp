@@ -11,13 +11,13 @@ namespace tally::drawing {
 
 // Width of an 18 px monospace letter. Real fonts are narrower, so the text stays inside its shape.
 inline constexpr int char_width = 11;
-inline constexpr int line_height = 26;  // of a row of text in a shape
+inline constexpr int line_height = 26;  // height of a row of text in a shape
 
 struct Row {
     enum class Kind : std::uint8_t { head, value, gradient };
     Kind kind = Kind::head;
-    std::string name, text;  // of a head, the name in bold, then shape and tags; of other rows, only text
-    int dy = 0;              // its middle, from the middle of the shape
+    std::string name, text;  // a head has a bold name, then shape and tags; other rows have only text
+    int dy = 0;              // distance of the row's middle from the middle of the shape
     int width = 0;
 };
 

@@ -23,7 +23,7 @@ struct Gradcheck {
     explicit operator bool() const { return ok; }
     bool ok = true;
     double worst = 0;    // largest relative difference
-    std::string report;  // its place, and both derivatives
+    std::string report;  // where the largest difference is, and both derivatives
 };
 
 // Options of gradcheck().
@@ -31,10 +31,10 @@ struct GradcheckOptions {
     double step = 1e-6;
     double tolerance = 1e-6;  // relative to max(1, |gradient|)
     std::size_t small = 64;   // up to this many elements, each one is checked separately
-    std::uint64_t seed = 0;   // of the direction and the weights of the output
+    std::uint64_t seed = 0;   // for the random direction and the weights of the output
 };
 
-using Direction = std::vector<std::vector<double>>;  // for each input, for each of its elements
+using Direction = std::vector<std::vector<double>>;  // indexed by input, then by element
 
 inline std::vector<double> random_numbers(std::size_t size, std::uint64_t seed, std::uint64_t stream) {
     std::vector<double> values(size);

@@ -74,7 +74,7 @@ void Profile::before_backward(const Node& node) {
 
 void Profile::after_backward(const Node& node) {
     const std::uint64_t time = passed();
-    if (open_.empty() || open_.back().node != node.id) return;  // it began before this profile
+    if (open_.empty() || open_.back().node != node.id) return;  // the function began before this profile
     const Open rule = open_.back();
     open_.pop_back();
     ++rows_[rule.row].backward_calls;

@@ -33,7 +33,7 @@ public:
         std::uint64_t forward = 0, backward = 0;      // nanoseconds
         std::size_t result_bytes = 0;                 // 0 for a result that is a view of an operand
         std::size_t saved_bytes = 0;                  // saved for backward, and not saved before
-        bool marked = false;  // not an operation, but a part that mark() has separated
+        bool marked = false;  // true if the row is not an operation, but time that mark() has separated
         std::uint64_t total() const { return forward + backward; }
     };
 
@@ -50,7 +50,7 @@ public:
     // Returns one event for each operation and each backward function, with the live bytes after it by class.
     std::string chrome_trace() const;
     void write_chrome_trace(const std::string& path) const;
-    static constexpr std::size_t most_events = 1 << 17;  // of a trace; later events are only added to rows()
+    static constexpr std::size_t most_events = 1 << 17;  // most in a trace; later events are only in rows()
     std::uint64_t left_out() const { return left_out_; }
 
 private:

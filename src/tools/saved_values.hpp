@@ -31,7 +31,7 @@ public:
         std::string op;
         std::string where;  // see ScopeName
         Shape shape;
-        std::size_t bytes;  // of the buffer; several entries may share one
+        std::size_t bytes;  // bytes of the buffer, which several entries may share
         Why why;
         bool counts;                             // in class `saved`, and not saved before this object began
         const memory::detail::Storage* storage;  // only to compare, because the storage may be freed
@@ -39,7 +39,7 @@ public:
     };
 
     const std::vector<Entry>& entries() const { return entries_; }  // in the order of their operations
-    std::size_t bytes() const;    // of distinct counted buffers: the growth of the memory class `saved`
+    std::size_t bytes() const;    // bytes of the distinct counted buffers: the growth of memory class `saved`
     std::size_t buffers() const;  // number of these buffers
 
 private:

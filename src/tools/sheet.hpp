@@ -31,7 +31,7 @@ public:
 
     int width() const { return right_ + margin; }
     int height() const { return bottom_ + margin; }
-    int top() const { return margin + 56; }  // of the area below the title
+    int top() const { return margin + 56; }  // y of the area below the title
     const std::vector<Words>& words() const { return words_; }
     std::string svg() const;
 

@@ -23,7 +23,7 @@ namespace detail {
 // Options of Timeline::strip().
 struct StripOptions {
     int columns = 72;
-    bool ascii = false;  // instead of blocks
+    bool ascii = false;  // ASCII characters instead of blocks
 };
 }  // namespace detail
 
