@@ -1,4 +1,4 @@
-// Scratch is device memory that one launch writes and the next reads. It is freed in the stream's order.
+// Scratch is temporary device memory for launches. Its memory is freed in the order of the stream.
 #pragma once
 
 #include <cstddef>
