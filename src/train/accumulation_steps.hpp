@@ -9,8 +9,8 @@
 
 namespace tally::detail {
 
-// Maps an epoch to the number of micro-batches per update: 4, or {{0, 8}, {4, 2}} for 8 from the start and 2
-// from epoch 4 on. Epochs before the first given one have 1.
+// Maps an epoch to the number of micro-batches per update. The value 4 means 4 in every epoch, and {{0, 8},
+// {4, 2}} means 8 in epochs 0 to 3 and 2 later. Epochs before the first given epoch have 1.
 class AccumulationSteps {
 public:
     AccumulationSteps(std::int64_t steps)

@@ -1,4 +1,4 @@
-// Implements MovingAverage: updates in one launch, and the exchange with the parameters.
+// Implements MovingAverage: updates all averages in one launch, and exchanges them with the parameters.
 #include "tally/train/average.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ MovingAverage<S>::MovingAverage(std::vector<Var<Array<S>>> parameters, detail::A
 }
 
 template <class S> void MovingAverage<S>::prepare() {
-    require_not_swapped("update");  // before a step changes the parameters
+    require_not_swapped("update");  // throws before a step changes the parameters
     move_to_parameter_device();
     for (Array<S>& average : averages_) average.writable();
     list_.reserve(averages_.size());
@@ -36,7 +36,7 @@ template <class S> void MovingAverage<S>::move_to_parameter_device() {
 template <class S> detail::AverageStep<S> MovingAverage<S>::numbers() const {
     require_not_swapped("update");
     double decay = options_.decay;
-    if (options_.bias_correction)  // the weight of the corrected average of t - 1 updates in the one of t
+    if (options_.bias_correction)  // weight of the average after t - 1 updates in the average after t
         decay *= (1 - formula::pow(decay, static_cast<double>(updates_))) /
                  (1 - formula::pow(decay, static_cast<double>(updates_ + 1)));
     return {static_cast<S>(decay), static_cast<S>(1 - decay)};
@@ -96,7 +96,7 @@ template <class S> void MovingAverage<S>::swap() {
     move_to_parameter_device();
     std::vector<Array<S>> kept;
     for (const Var<Array<S>>& parameter : parameters_) kept.push_back(parameter.value().clone());
-    std::vector<detail::Update<S>> copies;  // all allocated before the first write
+    std::vector<detail::Update<S>> copies;  // complete before the kernel writes a value
     for (std::size_t i = 0; i < kept.size(); ++i)
         parameters_[i].modify_value([&](Array<S>& value) {
             detail::Update<S> copy;

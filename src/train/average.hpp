@@ -17,13 +17,13 @@ namespace detail {
 // Options of MovingAverage.
 struct AverageOptions {
     double decay = 0.999;
-    // False: the average starts with the parameters of the first update, which have the largest weight for
-    // long. True: each update k of t has the weight (1 - decay) decay^(t - k) / (1 - decay^t).
+    // If false, the average starts with the parameters after update 1, which keep the largest weight for many
+    // updates. If true, update k of t has the weight (1 - decay) decay^(t - k) / (1 - decay^t).
     bool bias_correction = false;
 };
 }  // namespace detail
 
-// After each update, average = decay * average + (1 - decay) * parameter (PyTorch's AveragedModel).
+// update() computes average = decay * average + (1 - decay) * parameter, like PyTorch's AveragedModel.
 template <class S> class MovingAverage {
 public:
     using Options = detail::AverageOptions;
@@ -54,22 +54,22 @@ public:
 private:
     template <class> friend class Window;
 
-    // A window that steps `stepped` keeps the result, so that only this window updates the average.
+    // Returns a token for the window that steps `stepped`. While this token exists, update() throws.
     std::shared_ptr<const void> use(const std::vector<Var<Array<S>>>& stepped) const;
 
-    detail::AverageStep<S> numbers() const;  // of the next update
+    detail::AverageStep<S> numbers() const;  // factors of the next update
     void move_to_parameter_device();
     void follow_update();
     void require_not_swapped(const char* doing) const;
-    void mark_holds_average(bool lent) noexcept;  // marks the parameters, so that no optimizer steps averages
+    void mark_holds_average(bool lent) noexcept;  // so that optimizers refuse to step averages
 
     std::vector<Var<Array<S>>> parameters_;
     Options options_;
     std::vector<Array<S>> averages_;
-    std::vector<detail::Update<S>> list_;  // of the current update; a member, so that its memory is reused
+    std::vector<detail::Update<S>> list_;  // arguments of one update; a member, so that the memory is reused
     std::int64_t updates_ = 0;
     bool swapped_ = false;
-    std::shared_ptr<const void> in_use_ = std::make_shared<char>();  // each window in use holds a copy
+    std::shared_ptr<const void> in_use_ = std::make_shared<char>();  // copies: the tokens of use()
 };
 
 extern template class MovingAverage<float>;

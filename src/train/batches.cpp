@@ -1,4 +1,4 @@
-// Implements Items: orders, their parts, and the rows of their items.
+// Implements Items: makes ordered lists, divides them into parts, and copies rows of arrays.
 #include "tally/train/batches.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tally {
 namespace {
 
-constexpr std::uint64_t first_stream = std::uint64_t{0x73687566} << 32;  // "shuf"; one stream per epoch
+constexpr std::uint64_t first_stream = std::uint64_t{0x73687566} << 32;  // "shuf"; each epoch has a stream
 
 }  // namespace
 

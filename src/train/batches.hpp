@@ -1,4 +1,4 @@
-// Items lists items of a data set in an order, which split() divides into batches and micro-batches.
+// Items is an ordered list of items of a data set. split() divides it into batches and micro-batches.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace tally {
 
-// Items are the numbers of the items in an epoch, a batch or a micro-batch. Copies share the list.
+// Items holds the numbers of the items of an epoch, a batch or a micro-batch. Copies share one list.
 class Items {
 public:
     explicit Items(std::int64_t from, std::int64_t to);  // from, from + 1, ..., to - 1
-    explicit Items(std::vector<std::int32_t> numbers);   // keeps the order
-    // Return all items in the order of the data set, or in an order that depends only on the seed and the epoch.
+    explicit Items(std::vector<std::int32_t> numbers);   // in the given order
+    // in_order() keeps the order of the data set. The order of shuffled() depends only on seed and epoch.
     static Items in_order(std::int64_t count) { return Items(0, count); }
     static Items shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch);
 
@@ -26,7 +26,7 @@ public:
     Items part(std::int64_t from, std::int64_t to) const;  // the items at positions from <= i < to
 
 private:
-    std::shared_ptr<const std::vector<std::int32_t>> numbers_;  // null: a position is the number of its item
+    std::shared_ptr<const std::vector<std::int32_t>> numbers_;  // null if item i is at position i
     std::int64_t from_, to_;
 };
 
@@ -34,8 +34,8 @@ private:
 std::vector<Items> split(const Items& items, std::int64_t size);
 std::vector<Items> split(const Items& items, const std::vector<std::int64_t>& sizes);
 
-// Returns the rows of these items. The rows of plain items share the array's memory; the rows of others are
-// copied on the CPU.
+// Returns the rows of `array` that belong to `items`. Consecutive rows share the memory of `array`. Other
+// rows are copied on the CPU.
 template <class S> Array<S> rows(const Array<S>& array, const Items& items);
 
 template <class T> void rows(const std::vector<T>&, const Items&) {

@@ -13,26 +13,26 @@
 namespace tally {
 
 namespace detail {
-// Returns the root of the sum of all squares, or 0 if no parameter has a gradient.
+// Returns the root of the sum of the squares of all elements, or 0 if no parameter has a gradient.
 template <class S> double grad_norm(const std::vector<Var<Array<S>>>& parameters);
 
 // Returns the number of elements of the gradients that are infinite or NaN.
 template <class S> std::int64_t count_non_finite(const std::vector<Var<Array<S>>>& parameters);
 
-// Norm and number of non-finite elements, measured in one pass over the gradients.
+// Results of one pass over the gradients: their norm, and the number of their non-finite elements.
 struct MeasuredGradients {
     double norm = 0;
     std::int64_t non_finite = 0;
 };
 template <class S>
 MeasuredGradients measure_gradients(const std::vector<Var<Array<S>>>& parameters, bool norm = true);
-// Clips gradients whose norm has been measured.
+// Clips gradients by the norm that measure_gradients() has returned.
 template <class S>
 void clip_measured(const std::vector<Var<Array<S>>>& parameters, double norm, double max_norm);
 }  // namespace detail
 
-// Multiplies all gradients by max_norm / (norm + 1e-6) if this factor is below 1, and returns the previous
-// norm, the root of the sum of all squares. As in PyTorch, an infinite or NaN norm makes gradients 0 or NaN.
+// Multiplies all gradients by max_norm / (norm + 1e-6) if this factor is below 1. Returns the norm before
+// clipping. As in PyTorch, gradients with an infinite or NaN norm become 0 or NaN.
 template <class S> double clip_grad_norm(const std::vector<Var<Array<S>>>& parameters, double max_norm);
 
 // Clamps every element to [-limit, limit]; NaN stays NaN.

@@ -1,4 +1,4 @@
-// Implements Denominator: weights, counts and the division of gradients.
+// Implements Denominator: weighs losses, adds up counts, and divides gradients.
 #include "tally/train/denominator.hpp"
 
 #include <cmath>
@@ -27,10 +27,9 @@ template <class S>
 Loss<Array<S>> detail::Denominator<S>::contribution(const Loss<Array<S>>& loss, double weight) const {
     Loss<Array<S>> contribution = loss;
     if (weigh_ == Weigh::micro_batches) {
-        const bool empty = loss.count.item() == 0;  // such a loss has no mean
-        if (!empty) contribution.sum = loss.mean();
-        contribution.count =
-            constant(Array<S>::full({}, S(empty ? 0 : 1), contribution.sum.value().device()));
+        const bool empty = loss.count.item() == 0;  // a loss of no terms has no mean
+        if (!empty) share.sum = loss.mean();
+        share.count = constant(Array<S>::full({}, S(empty ? 0 : 1), share.sum.value().device()));
     }
     if (weight != 1) {
         contribution.sum = contribution.sum * weight;
@@ -68,7 +67,7 @@ void detail::Denominator<S>::divide(const std::vector<V>& parameters, double cou
     if (reduction_ == Reduction::sum) return;
     if (!announced())
         change_all(parameters, functor::DivNumber{counted});
-    else if (!reached(counted))  // an incomplete window at the end of an epoch
+    else if (!reached(counted))  // the window is incomplete, at the end of an epoch
         change_all(parameters, functor::MulNumber{total_ / counted});
 }
 

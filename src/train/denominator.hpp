@@ -10,20 +10,20 @@ namespace tally {
 
 enum class Reduction { mean, sum };  // sum: gradients are not divided
 
-// Weigh gives equal weight to each counted term of a loss (an item, a token) or to each micro-batch.
+// Weigh says what has equal weight: each counted term of a loss (an item, a token), or each micro-batch.
 enum class Weigh { counted, micro_batches };
 
 namespace detail {
-// Each micro-batch contributes the gradient of its loss's sum, and its count. With an announced total, each
-// sum is divided by the total before backward(). With a total of 0, the gradients are divided once, at the
-// end, by the sum of the counts.
+// Each micro-batch contributes its count and the gradient of its summed loss. If the total count is
+// announced, each summed loss is divided by the total before backward(). If the total is 0, the gradients are
+// divided at the end by the sum of the counts.
 template <class S> class Denominator {
 public:
     using V = Var<Array<S>>;
 
     Denominator(Reduction reduction, Weigh weigh, double total, Device device);
 
-    // Returns sum and count that a micro-batch contributes, both multiplied by `weight`.
+    // Returns the sum and the count that a micro-batch contributes, both multiplied by `weight`.
     Loss<Array<S>> contribution(const Loss<Array<S>>& loss, double weight) const;
     // Returns the weight of each counted term in this contribution.
     double item_weight(const Loss<Array<S>>& loss, double weight) const;
@@ -34,7 +34,7 @@ public:
 
     bool announced() const { return total_ > 0; }
     bool reached(double counted) const;  // whether the count is the total, within the tolerance
-    double tolerance() const;            // for rounding errors of the count
+    double tolerance() const;            // permitted rounding error of the count
     void divide(const std::vector<V>& parameters, double counted) const;
 
 private:

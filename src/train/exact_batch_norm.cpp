@@ -1,4 +1,4 @@
-// Implements exact batch norm in three passes: statistics, the gradient at fixed statistics, and the rest.
+// Implements exact batch norm in three passes: statistics, gradient at fixed statistics, and the rest.
 #include "tally/train/exact_batch_norm.hpp"
 
 #include <string>
@@ -58,7 +58,7 @@ template <class S> void require_whole_window(const Window<S>& window) {
             "assumes; leave it off");
 }
 
-// Returns running statistics with these values.
+// Returns running statistics that equal the batch statistics `all`.
 template <class S> RunningStatistics<S> fixed_at(const detail::BatchStatistics<S>& all) {
     if (all.count < 2)
         throw Error("[exact_batch_norm] " + std::to_string(static_cast<std::int64_t>(all.count)) +
@@ -91,7 +91,7 @@ public:
     }
 
 private:
-    static std::uint64_t sum(const Array<S>& x) {  // 0 on a GPU, where the host would have to wait
+    static std::uint64_t sum(const Array<S>& x) {  // 0 on a GPU, because the host would wait
         return x.device() == Device::cpu ? detail::checksum(x) : 0;
     }
 
@@ -110,10 +110,10 @@ template <class S> void add_with_exact_batch_norm(
     require_whole_window(window);
     window.with_own_changes([&] {
         // Pass 1 computes the statistics.
-        const ForwardPass& begun = window.begin_micro_batch(0);  // pass 2 makes the one of each micro-batch
+        const ForwardPass& begun = window.begin_micro_batch(0);  // pass 2 begins the real micro-batches
         std::vector<std::int64_t> first_items;
         std::int64_t first_item = begun.first_item;
-        const auto before = [&](std::size_t k) {  // drops effects, because pass 2 adds them
+        const auto before = [&](std::size_t k) {  // drops side effects, because pass 2 adds them
             ForwardPass apart = begun.again(first_items[k], micro_batches[k].count());
             return through(model, 0, at, input(micro_batches[k]), apart);
         };
@@ -128,7 +128,7 @@ template <class S> void add_with_exact_batch_norm(
         }
         RunningStatistics<S> fixed = fixed_at(all);
 
-        // Pass 2 treats the statistics as constants. New leaves for gain and bias collect both sums.
+        // Pass 2 treats the statistics as constants. Both sums are gradients of new leaves for gain and bias.
         const V gain(norm.weight.value(), detail::State::leaf), bias(norm.bias.value(), detail::State::leaf);
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
             ForwardPass& pass = window.begin_micro_batch(micro_batches[k].count());
@@ -144,8 +144,8 @@ template <class S> void add_with_exact_batch_norm(
             add_gradient(norm.bias, bias.grad());
         });
 
-        // Pass 3 adds the gradient through the statistics. -gain / deviation * (Σ dy + x̂ Σ dy x̂) / N is a
-        // batch norm with another gain and bias.
+        // Pass 3 adds the gradient through the statistics. Its value -gain / deviation * (Σ dy + x̂ Σ dy x̂)
+        // / N is a batch norm of x with another gain and bias.
         const Array<S> deviation = map(functor::Sqrt{}, map(functor::AddNumber{norm.eps()}, all.variance)),
                        factor = map(functor::MulNumber{-1 / all.count},
                                     zip(functor::Div{}, gain.value(), deviation));

@@ -1,4 +1,4 @@
-// Exact batch norm: the full batch's gradient from micro-batches, for a model with one batch-norm layer.
+// Computes the full batch's gradient from micro-batches for a model with one batch-norm layer.
 //
 //     add_with_exact_batch_norm<float>(window, model, split(batch, 16),
 //         [&](const Items& items) { return constant(rows(images, items)); },
@@ -15,18 +15,17 @@
 
 namespace tally {
 
-// Replaces add() for each micro-batch: all micro-batches are normalised as one batch, which also updates the
-// running statistics. The window must be empty.
+// Call this function instead of add(). It normalises all micro-batches as one batch, and updates the running
+// statistics by this batch. The window must be empty.
 //
 // y = gain * x̂ + bias with x̂ = (x - mean) / deviation, where mean and deviation depend on all N values x of
 // the window. Hence dx = gain / deviation * (dy - (Σ dy + x̂ Σ dy x̂) / N). The first part of dx depends only
 // on its own micro-batch. The second part depends on the sums over all micro-batches, which are also the
-// gradients of bias and gain. The layers before the batch norm therefore run forward three times: without a
-// graph for the statistics, with the rest of the model for the first part, and once more for the second part.
-// The layers after it run once.
+// gradients of bias and gain. The layers before the batch norm therefore run forward three times: for the
+// statistics, for the first part and for the second part. The layers after the batch norm run once.
 //
-// Throws for a model with several batch norms, because each would need the window's statistics and the
-// gradients through them before the next can begin. Also throws if the batch norm is inside another module.
+// Throws for a model with several batch norms, because a later one could begin only after the earlier one has
+// the statistics of the whole window. Also throws if the batch norm is inside another module.
 template <class S> void add_with_exact_batch_norm(
     Window<S>& window, Sequential<S>& model, const std::vector<Items>& micro_batches,
     const std::function<Var<Array<S>>(const Items&)>& input,

@@ -1,4 +1,4 @@
-// ExactGradients adds the gradients of a window with Sum::exact without rounding.
+// ExactGradients adds up gradients without rounding, for a window with Sum::exact.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace tally {
 class StateReader;
 
 namespace detail {
-// ExactGradients has a sum for each parameter's gradient, one for the losses and one for their counts. The
-// gradient of a parameter holds one micro-batch at a time, because each backward() overwrites it. The sums
-// are in host memory, so gradients on a device are copied, and the host waits for them.
+// ExactGradients has a sum for each parameter's gradient, a sum for the losses and a sum for their counts.
+// Each backward() overwrites the gradients with those of one micro-batch. The sums are in host memory, so the
+// host waits for gradients on a device and copies them.
 template <class S> class ExactGradients {
 public:
     using V = Var<Array<S>>;
@@ -33,7 +33,7 @@ public:
     void round();  // writes each sum to its parameter's gradient; call inside UnlockScope
     void clear();
 
-    // Returns the sums of the parameters, then the ones of the losses and the counts.
+    // Returns the sums of the gradients, then the sum of the losses and the sum of the counts.
     Sums& sums() { return sums_; }
 
     void save(TrainingState& state, const std::string& prefix) const;

@@ -1,4 +1,4 @@
-// Implements GradCache: encodes all parts without a graph, and each part again with its graph.
+// Implements GradCache: encodes all parts without a graph, and then each part again with a graph.
 #include "tally/train/grad_cache.hpp"
 
 #include <cstring>
@@ -41,7 +41,7 @@ public:
     const detail::Representations<S>& all() const { return all_; }
 
     // Encodes each part again, and calls run_backward(y, gradient). Call this after backward() of the loss.
-    // The last encoder is first, as in a single graph.
+    // The last encoder runs first, as in backward() of a single graph.
     template <class RunBackward> void backward(RunBackward run_backward) const {
         for (std::size_t encoder = all_.size(); encoder-- > 0;) {
             if (!all_[encoder].has_grad()) continue;
@@ -71,7 +71,7 @@ private:
     }
 
     Encode encode_;
-    std::vector<std::vector<std::int64_t>> rows_;  // of each encoder's parts
+    std::vector<std::vector<std::int64_t>> rows_;  // numbers of rows: [encoder][part]
     detail::Representations<S> all_;
 };
 
@@ -108,14 +108,14 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
         throw Error(
             "[cached] items that are compared with each other are not independent draws, which noise() "
             "assumes; leave it off");
-    ForwardPass* pass = nullptr;  // of the whole micro-batch; each part continues its numbers of items
+    ForwardPass* pass = nullptr;  // whole micro-batch; parts number their items consecutively
     std::vector<std::int64_t> first_items;
     const Cache<S> cache(
         encoders.size(), parts.size(), [&](std::size_t encoder, std::size_t part, bool second) {
             const Items& items = parts[part];
             if (second) {
                 ForwardPass same = pass->again(first_items[part], items.count());
-                Var<Array<S>> y = encoders[encoder](items, same);  // the effects of `same` are dropped
+                Var<Array<S>> y = encoders[encoder](items, same);  // drops the side effects in `same`
                 detail::require_made_in_pass("[cached] encoder " + std::to_string(encoder), *y.node());
                 return y;
             }

@@ -1,10 +1,10 @@
-// GradCache computes the exact gradient of a loss that compares all items, such as a contrastive loss, with
-// the graph of one part at a time. (Gao and others, "Scaling Deep Contrastive Learning Batch Size under
-// Memory Limited Setup", 2021.)
+// GradCache computes the exact gradient of a loss that compares all items, such as a contrastive loss. Only
+// one part of the items has a graph at a time. (Gao and others, "Scaling Deep Contrastive Learning Batch Size
+// under Memory Limited Setup", 2021.)
 //
-// All parts are encoded without a graph, and backward() of the loss stops at their representations. Then each
-// part is encoded again, with a graph, and backward() continues from its rows of that gradient. This costs a
-// second forward pass, and memory for all representations and their gradient.
+// First all parts are encoded without a graph, and backward() of the loss stops at the representations. Then
+// each part is encoded again with a graph, and backward() continues from the part's rows of the gradient.
+// This costs a second forward pass, and memory for all representations and their gradient.
 #pragma once
 
 #include <cstddef>
@@ -23,20 +23,19 @@ namespace detail {
 template <class S> using Representations = std::vector<Var<Array<S>>>;
 }  // namespace detail
 
-// Runs backward() of loss(representations) and returns the loss. encoder(part) encodes a part and returns a
-// row for each of its items. Encoders may share parameters, and the loss may have parameters. The result of
-// an encoder must not depend on how items are divided into parts, and must be the same both times, which is
-// checked on the CPU.
+// Runs backward() of loss(representations) and returns the loss. encoder(part) returns a row for each item of
+// the part. Encoders may share parameters, and the loss may have parameters. The rows must not depend on how
+// items are divided into parts. Both calls for a part must return the same rows (checked on the CPU).
 //
-// The gradient is the one of loss(encoder(all items)). With ordered kernels it has the same bits if an
-// encoder uses each of its parameters once, and otherwise it differs by rounding.
+// The result is the gradient of loss(encoder(all items)). The bits are also the same with ordered kernels if
+// an encoder uses each parameter once. Otherwise the gradients differ by rounding.
 template <class S>
 Var<Array<S>> cached_backward(std::size_t parts,
                               const std::vector<std::function<Var<Array<S>>(std::size_t part)>>& encoders,
                               const std::function<Var<Array<S>>(const detail::Representations<S>&)>& loss);
 
-// Adds all parts to the window as one micro-batch, with the count of the loss. Both encodings of an item have
-// the same masks, and effects happen once.
+// Adds all parts to the window as one micro-batch, with the count of the loss. Both calls for a part draw the
+// same dropout masks. Side effects, such as new running statistics, happen once.
 template <class S>
 void add_cached(Window<S>& window, const std::vector<Items>& parts,
                 const std::vector<std::function<Var<Array<S>>(const Items&, ForwardPass&)>>& encoders,

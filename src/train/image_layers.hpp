@@ -68,7 +68,7 @@ private:
 
 // BatchNorm normalises x (items, features) or (items, features, height, width). In training each micro-batch
 // is normalised by its own statistics, so the result depends on how a window is split. The window pools the
-// statistics of its micro-batches as if they were one batch; finish() updates the running ones once.
+// statistics of its micro-batches as if they were one batch. finish() updates the running statistics once.
 template <class S> class BatchNorm : public Layer<S> {
 public:
     explicit BatchNorm(std::int64_t features, double eps = 1e-5, double momentum = 0.1)
@@ -105,7 +105,7 @@ public:
         return std::make_unique<Seen>(*this, std::move(seen));
     }
 
-    // Adds the statistics of a batch to the pass; finish() updates the running statistics by them.
+    // Adds the statistics of a batch to the pass. finish() updates the running statistics by this batch.
     void leave(ForwardPass& pass, detail::BatchStatistics<S> batch) {
         by_hand_ = by_hand_ || !pass.items;
         pass.effects.add(this, std::make_unique<Seen>(*this, std::move(batch)));
@@ -130,7 +130,7 @@ protected:
 private:
     struct Seen : detail::SideEffect {
         Seen(BatchNorm& of, detail::BatchStatistics<S> batch) : place(of.place()), seen(std::move(batch)) {}
-        BatchNorm* layer() const { return static_cast<BatchNorm*>(*place); }  // null after the layer's end
+        BatchNorm* layer() const { return static_cast<BatchNorm*>(*place); }  // null if destroyed
         void join(const detail::SideEffect& later) override {
             seen = seen.pooled_with(static_cast<const Seen&>(later).seen);
         }

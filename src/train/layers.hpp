@@ -17,7 +17,7 @@
 namespace tally {
 
 namespace detail {
-// Returns a parameter that is uniform in [-bound, bound), drawn from the stream from number `first` on.
+// Returns a parameter with uniform values in [-bound, bound): the stream's numbers from number `first` on.
 template <class S>
 Var<Array<S>> uniform_parameter(const Shape& shape, double bound, RngStream stream, std::uint64_t first = 0) {
     Array<S> values = Array<S>::empty(shape);
@@ -123,9 +123,9 @@ private:
     double eps_;
 };
 
-// Dropout drops each element with probability p in training, and otherwise divides it by 1 - p. The first
-// axis holds the items. The dropped elements depend on the item's number in the window, not on the split, and
-// differ between layers. A layer that is called twice in a pass drops the same elements twice.
+// In training, Dropout sets each element to 0 with probability p and divides the others by 1 - p. The first
+// axis is the items. The dropped elements depend on the layer and on the item's number in the window, not on
+// how the window is split. Two calls of a layer in one pass drop the same elements.
 template <class S> class Dropout : public Layer<S> {
 public:
     explicit Dropout(double p = 0.5, std::optional<std::uint64_t> stream = {}) : p_(p), stream_(stream) {
@@ -164,7 +164,7 @@ private:
 template <class S> class Embedding : public Module<S> {
 public:
     Embedding(std::int64_t, std::int64_t, detail::RngStream,
-              std::floating_point auto) = delete;  // because a padding is the number of a row
+              std::floating_point auto) = delete;  // because `padding` is a row number
     Embedding(std::int64_t entries, std::int64_t width, detail::RngStream stream,
               std::optional<std::int64_t> padding = {})
         : padding_(padding) {
@@ -199,8 +199,8 @@ struct SelfAttentionOptions {
 };
 }  // namespace detail
 
-// SelfAttention is multi-head self-attention over x (items, places, width). Every place attends to all
-// places, or with `causal` only to itself and earlier ones.
+// SelfAttention is multi-head self-attention over x (items, places, width), where a place is a position in a
+// sequence. Every place attends to all places, or with `causal` only to itself and earlier places.
 template <class S> class SelfAttention : public Layer<S> {
 public:
     using Options = detail::SelfAttentionOptions;
@@ -265,7 +265,7 @@ private:
     bool causal_;
 };
 
-// Sequential calls its layers in order. Their names are 0, 1, 2, ...
+// Sequential calls its layers in order. The names of the layers are 0, 1, 2, ...
 template <class S> class Sequential : public Layer<S> {
 public:
     Sequential() = default;
@@ -285,8 +285,8 @@ public:
         return *layers_[i];
     }
 
-    // Returns the layers as functions of their input, for checkpoints. Each function copies the pass now, and
-    // adds its effects and draws to the pass only in the first run.
+    // Returns each layer as a function of its input, for checkpoints. The functions hold a copy of `pass`.
+    // Only the first run of a function adds side effects and random draws to `pass`.
     Chain<Array<S>> chain(ForwardPass& pass) const {
         Chain<Array<S>> functions;
         for (std::size_t i = 0; i < layers_.size(); ++i)
@@ -303,7 +303,7 @@ public:
         return functions;
     }
     // Makes forward() save only the input of each segment. The backward pass recomputes all segments but the
-    // last with the same bits. For a limit in bytes, the next forward() measures the layers.
+    // last with the same bits. If `how` has a limit in bytes, the next forward() measures the layers.
     bool checkpoint(const Checkpointing& how) override {
         if (how.segments > 0 && how.bytes > 0)
             throw Error("[checkpoint] .segments = " + std::to_string(how.segments) + " and .bytes = " +
@@ -321,7 +321,7 @@ public:
         bytes_ = 0;
         how_.reset();
     }
-    // Returns the segments chosen for a limit in bytes; empty before the first forward().
+    // Returns the segments that forward() has chosen for a limit in bytes, or nothing before this choice.
     const std::optional<detail::Segmentation>& segmentation() const { return segmentation_; }
 
     void list(typename Module<S>::Members& members) override {
@@ -353,11 +353,11 @@ private:
     }
 
     std::vector<std::shared_ptr<Layer<S>>>
-        layers_;                      // shared with functions that the backward pass recomputes
-    std::vector<std::size_t> sizes_;  // of the segments; empty: no checkpointing
-    std::size_t bytes_ = 0;           // the limit, until measure() has chosen the segments
+        layers_;                      // shared with the functions of chain(), which may live longer
+    std::vector<std::size_t> sizes_;  // of the segments; empty without checkpointing
+    std::size_t bytes_ = 0;           // limit; 0 after measure() has chosen segments
     std::optional<detail::Segmentation> segmentation_;
-    std::optional<Checkpointing> how_;  // add() applies it to the longer chain
+    std::optional<Checkpointing> how_;  // add() applies these options to the longer chain
 };
 
 extern template class Linear<float>;

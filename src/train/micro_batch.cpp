@@ -12,7 +12,7 @@
 namespace tally {
 namespace {
 
-// The memory of a window's parameters, gradients and optimizer, as it was before a try.
+// Records how much memory a window's parameters, gradients and optimizer have before a try.
 template <class S> class MemorySnapshot {
 public:
     explicit MemorySnapshot(const Window<S>& window)
@@ -23,7 +23,7 @@ public:
             had_gradient_.push_back(detail::has_memory(gradient(parameter)));
     }
 
-    // Formats the error. Call this before restore(), because it counts the gradients that the try has made.
+    // Formats the error. Call this before restore(), because the text counts the gradients that the try made.
     std::string to_text(const OutOfMemory& failure, bool filled) const {
         std::size_t values = 0, gradients_before = 0, gradients_made = 0;
         for (std::size_t i = 0; i < had_gradient_.size(); ++i) {

@@ -23,13 +23,13 @@ public:
     std::int64_t now() const { return size_; }
     std::int64_t retries() const { return retries_; }  // how many times memory has run out
 
-    // Makes an update of `items` items: fill(most) adds them to the window, at most `most` at a time, and
-    // then the window is finished. If memory runs out, the window is discarded, and the memory of new
-    // gradients and the cache are freed. The same window is then filled again with half the size, which
-    // remains for later calls. If not even one item fits, the Error names the required memory.
+    // Makes an update of `items` items. fill(most) adds them to the window in micro-batches of at most `most`
+    // items, and update() finishes the window. If memory runs out, update() discards the window, frees new
+    // gradients and the cache, and calls fill with half the size. Later calls begin with this size. If one
+    // item does not fit, the Error names the required memory.
     //
     // The window must be empty and have no planned number of micro-batches. Dropout masks depend on the
-    // items, so a repetition has the same masks. Other changes by fill() happen in every try.
+    // items, so each try has the same masks. Other changes that fill() makes happen in each try.
     template <class S> detail::WindowResult<S> update(Window<S>& window, std::int64_t items,
                                                       const std::function<void(std::int64_t)>& fill);
 

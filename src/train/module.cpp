@@ -11,8 +11,7 @@ struct MadeWithoutPass {
     std::uint64_t id;
     const char* layer;
 };
-constexpr std::size_t most_unpassed =
-    256;  // evaluations without NoGrad add entries, so the oldest are erased
+constexpr std::size_t most_unpassed = 256;  // limit, because each evaluation without NoGrad adds an entry
 thread_local std::vector<MadeWithoutPass> unpassed;
 
 }  // namespace

@@ -25,13 +25,13 @@ namespace detail {
 class SideEffect {
 public:
     virtual ~SideEffect() = default;
-    // Adds the effect of the same layer in a later micro-batch.
+    // Merges into this effect the effect that the same layer had in a later micro-batch.
     virtual void join(const SideEffect& later) = 0;
     virtual void prepare() {}  // allocates all memory that commit() needs
     virtual void commit() = 0;
-    // Saves the effect with a window that is not finished; Module::saved_effect() reads it back.
-    virtual void save(TrainingState&, const std::string& prefix) const {
-        throw Error("[effect] the effect of '" + prefix +
+    // Saves the effect of a window that is not finished. Module::saved_effect() loads the effect.
+    virtual void save(TrainingState&, const std::string& under) const {
+        throw Error("[effect] the effect of '" + under +
                     "' cannot be saved before the update; finish() first");
     }
 };
@@ -65,7 +65,7 @@ public:
 private:
     using Key = std::shared_ptr<const void>;
 
-    // A module may move before its effect is committed, so the key is its place, which does not move.
+    // Returns a key that stays valid if the module moves in memory before its effect is committed.
     template <class Owner> static Key key(Owner* owner) {
         if constexpr (requires { owner->place(); })
             return owner->place();
@@ -82,9 +82,9 @@ private:
     std::vector<std::pair<Key, std::unique_ptr<detail::SideEffect>>> all_;  // in the order of add()
 };
 
-// LayerRng selects the random stream of a layer: the stream that the caller gave it, or its place among the
-// layers of its model that were given none. The place depends on the structure of the largest model that has
-// listed the layer, and not on the order in which models were listed.
+// LayerRng selects the random stream of a layer. If the caller gave the layer no stream, the stream is the
+// layer's index among such layers of its model. The index depends on the structure of the largest model that
+// has listed the layer, not on the order in which models were listed.
 class LayerRng {
 public:
     explicit LayerRng(std::optional<std::uint64_t> given) : given_(given) {}
@@ -103,13 +103,13 @@ private:
         return layers++;
     }
     std::optional<std::uint64_t> given_;
-    std::size_t depth_ = 0;  // of the layer below that model
+    std::size_t depth_ = 0;  // of the layer, below the largest model that listed it
     std::uint64_t number_ = 0;
     std::uint64_t layer_ = next();  // only identifies the layer
 };
 
-// RngUse records which layers drew in a pass, and throws if two layers share a stream. It also throws if a
-// layer draws different numbers of rows per item in a window, since the item's number determines its rows.
+// RngUse records which layers drew random numbers in a pass, and throws if two layers share a stream. Also
+// throws if the rows per item of a layer change in a window: rows of two items could then draw the same.
 class RngUse {
 public:
     void draw(std::uint64_t stream, std::uint64_t layer, std::uint64_t seed, std::int64_t first_item,
@@ -141,7 +141,7 @@ private:
     std::pair<std::uint64_t, std::int64_t> for_;
     std::map<std::uint64_t, std::uint64_t> by_stream_;
     using Rows = std::pair<std::int64_t, std::set<std::int64_t>>;
-    std::map<std::uint64_t, Rows> rows_;  // by stream: the window's first item that drew, and its rows
+    std::map<std::uint64_t, Rows> rows_;  // by stream: first item that drew, and its rows per item
 };
 }  // namespace detail
 
@@ -149,11 +149,11 @@ private:
 // function of (seed, stream of the layer, item).
 struct ForwardPass {
     bool training = false;
-    std::uint64_t seed = 0;       // of this window
+    std::uint64_t seed = 0;       // seed of this window
     std::int64_t first_item = 0;  // number of this micro-batch's first item in its window
     detail::SideEffects effects{};
     detail::RngUse draws{};
-    std::optional<std::int64_t> items = {};  // of this micro-batch, if a window made the pass
+    std::optional<std::int64_t> items = {};  // number of items, if a window made the pass
     bool over = false;                       // the window of this pass is finished or discarded
     bool implied = false;                    // the layer was called without a pass
 
@@ -175,10 +175,10 @@ struct ForwardPass {
 };
 
 namespace detail {
-// Name of a layer that was called without a pass while the graph was recorded, or null. A window resets it.
+// Name of a layer called without a pass while the graph was recorded, or null. A window resets the name.
 inline constinit thread_local const char* called_without_pass = nullptr;
 void note_made_without_pass(const Node& result);
-// Throws if the graph behind a node has such a result.
+// Throws if the graph of a node contains a result that note_made_without_pass() has noted.
 void require_made_in_pass(const std::string& what, const Node& graph);
 
 // Returns whether the pass is a training pass. Layers that behave differently in training call this.
@@ -197,7 +197,7 @@ struct RngStream {
 template <class S> class Module;
 
 namespace detail {
-// A parameter or a buffer of a model, by its name.
+// Member is a parameter, buffer or counter of a model, with a name.
 template <class S> struct Member {
     std::string name;
     Var<Array<S>> parameter;                 // empty for a buffer
@@ -235,9 +235,9 @@ public:
     }
     // ---- for the engine ----
     const std::vector<detail::Member<S>>& all() const { return all_; }
-    // Returns all children; their names end with a dot.
+    // Returns all child modules. The name of each child ends with a dot.
     const std::vector<std::pair<std::string, Module<S>*>>& modules() const { return modules_; }
-    // Gives each layer that draws random numbers and has no stream the first unused stream.
+    // Assigns the first unused stream to each layer that draws random numbers and was given no stream.
     void assign_rng_streams(Module<S>& model);
 
 private:
@@ -254,16 +254,16 @@ private:
 };
 }  // namespace detail
 
-// Checkpointing divides each chain of a model into `segments`, or so that saved values fit into `bytes`. Both
-// at once are an Error. Without either, a chain has as many segments as the square root of its layers.
+// Checkpointing divides each chain of layers into `segments` parts, or so that saved values fit into `bytes`.
+// Setting both is an Error. If both are 0, a chain of n layers has sqrt(n) segments.
 struct Checkpointing {
     std::size_t segments = 0, bytes = 0;
 };
 
-// The order of the numbers of a matrix in a file: tally's matrices are (in, out), PyTorch's are (out, in).
+// WeightOrder is the layout of matrices in a file. tally's matrices are (in, out), PyTorch's are (out, in).
 enum class WeightOrder { tally, pytorch };
 
-// Module is a model or a part of one.
+// Module is a model or a part of a model.
 template <class S> class Module {
 public:
     using Members = detail::Members<S>;
@@ -288,26 +288,26 @@ public:
     // Returns the parameters. A parameter that several layers share is returned once, under its first name.
     std::vector<Var<Array<S>>> parameters();
     std::vector<std::pair<std::string, Var<Array<S>>>> named_parameters();
-    // Moves the model to the device and frees the gradients of moved parameters. Handles to a parameter remain
-    // valid, so an optimizer can continue with the same parameters; it moves its own state with the next step.
+    // Moves the model to the device and frees the gradients of moved parameters. Variables of a parameter
+    // remain valid, so an optimizer can continue. The next step moves the optimizer's state.
     void to(Device device);
 
     // Saves parameters and buffers as a safetensors file, with the names that PyTorch uses. The file contains
     // the order of its matrices and a checksum of all its bytes.
     void save_weights(const std::string& path, WeightOrder order = WeightOrder::tally);
     // Loads all weights, or throws and does not change the model. The Error lists all missing and unknown
-    // tensors and all of another shape or type. Files of other programs often do not declare their order, and a
-    // square matrix does not show it, so the caller must name it. Throws if the file declares another order.
+    // tensors and all tensors of another shape or type. If a file does not declare tally's order of matrices,
+    // the caller must name `order`. Throws if the file declares another order.
     void load_weights(const std::string& path, std::optional<WeightOrder> order = {});
 
     // ---- for authors of layers ----
 
-    // Returns a pointer to this module that remains valid when the module moves and is null after its end.
+    // Returns a pointer that follows moves of this module and becomes null when the module is destroyed.
     const std::shared_ptr<Module*>& place() {
         if (!place_) place_ = std::make_shared<Module*>(this);
         return place_;
     }
-    // Restores an effect of this module that SideEffect::save() has saved; null if there is none.
+    // Returns the effect of this module that SideEffect::save() has saved, or null if nothing was saved.
     virtual std::unique_ptr<detail::SideEffect> saved_effect(const TrainingState&,
                                                              const std::string& /*prefix*/) {
         return nullptr;
@@ -349,7 +349,7 @@ template <class S> void detail::Members<S>::assign_rng_streams(Module<S>& model)
     }
 }
 
-// A module of one input and one output.
+// Layer is a module with one input and one output.
 template <class S> class Layer : public Module<S> {
 public:
     Var<Array<S>> operator()(Var<Array<S>> x, ForwardPass& pass) { return forward(std::move(x), pass); }
@@ -381,7 +381,7 @@ template <class S> Members<S> collect_members(Module<S>& model) {
 
 template <class S> std::vector<Member<S>> members(Module<S>& model) { return collect_members(model).all(); }
 
-// Returns the model, under an empty name, and all modules below it.
+// Returns the model with an empty name, and then all modules below the model with their names.
 template <class S> std::vector<std::pair<std::string, Module<S>*>> modules(Module<S>& model) {
     const Members<S> members = detail::collect_members(model);
     std::vector<std::pair<std::string, Module<S>*>> all{{"", &model}};
@@ -451,7 +451,7 @@ private:
     void swap_in() noexcept {
         Array<S>& held = parameter_.node()->value;
         std::swap(held, numbers_);
-        // The raised version tells code that saved the value or noted its version about the change.
+        // Raises the version, so that code which saved the value or noted the version detects the change.
         if (memory::detail::Storage* const before = numbers_.storage()) {
             memory::detail::raise_version(before);
             if (held.storage()) held.storage()->version.store(before->version.load());

@@ -1,4 +1,4 @@
-// Implements Noise: two equations for two unknowns, and the sums that a window collects for them.
+// Implements Noise: collects sums of a window, and solves two equations for the two unknowns.
 #include "tally/train/noise.hpp"
 
 #include <cmath>
@@ -63,13 +63,13 @@ NoiseScaleEstimator<S>::NoiseScaleEstimator(const std::vector<V>& parameters, do
 
 template <class S> void NoiseScaleEstimator<S>::restart() {
     ++zero_.node()
-          ->handles;  // a new handle without a check of the thread: another thread may discard a window
+          ->handles;  // new handle without a check of the thread, because another thread may discard a window
     squares_ = V(zero_.node());
     first_ = {};
     norm_.reset();
 }
 
-// The first micro-batch with a count above 0 is the one that the estimate compares with the whole window.
+// The estimate compares the first micro-batch whose count is above 0 with the whole window.
 template <class S> void NoiseScaleEstimator<S>::add(const V& counted, double each, const V& so_far) {
     const NoGrad off;
     squares_ = squares_ + (each == 1 ? counted : counted * each);
@@ -77,7 +77,7 @@ template <class S> void NoiseScaleEstimator<S>::add(const V& counted, double eac
     const auto count = static_cast<double>(so_far.item());
     if (!(count > 0)) return;
     const double length = detail::grad_norm(parameters_) * (total_ > 0 ? total_ : 1) / count;
-    if (!std::isfinite(length * length)) return;  // the window will not step, but may be saved
+    if (!std::isfinite(length * length)) return;  // such a window cannot step, but may be saved
     first_ = {.firsts = 1,
               .squares = length * length,
               .shares = static_cast<double>(squares_.item()) / (count * count)};

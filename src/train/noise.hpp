@@ -17,20 +17,20 @@ namespace tally {
 class StateReader;
 
 namespace detail {
-// A mean gradient of b items has the expected square |G|^2 + tr(Sigma)/b, so the squares for two numbers of
-// items determine both terms (docs/mathematics.md, 8). The estimate of each window is unbiased and has a
-// large variance. Ratios of such estimates are biased, so these calls sum over many windows and then divide.
+// The mean gradient of b items has the expected squared norm |G|^2 + tr(Sigma)/b. These norms for two values
+// of b determine both terms (docs/mathematics.md, 8). One window's estimate is unbiased but has a large
+// variance. A ratio of such estimates is biased, so the ratio is formed of sums over many windows.
 struct Noise {
     std::int64_t windows = 0;  // number of windows with an estimate
-    // Number of windows without an estimate, because the first micro-batch was all that counted, or had no
-    // more variance than the whole.
+    // Number of windows without an estimate: the first micro-batch was the only one with a count, or its
+    // gradient was expected to have no more variance than the whole window's.
     std::int64_t without = 0;
     double traces = 0, squares = 0;  // sums over the windows
 
     double trace() const;   // tr(Sigma): the variance of one item's gradient, summed over its elements
     double square() const;  // |G|^2, the squared norm of the expected gradient; below 0 if noise dominates
-    // trace / square: the number of items for which the noise is as long as the gradient. Empty if the square
-    // is not above 0; then more or larger windows are needed.
+    // Returns trace / square, the number of items whose mean gradient has as much noise as signal. Empty if
+    // the square is not above 0. More windows or larger windows are then needed.
     std::optional<double> scale() const;
 
     Noise& operator+=(const Noise& more);
@@ -38,25 +38,24 @@ struct Noise {
 
 [[noreturn]] void throw_noise_not_estimated();  // Window::Options::noise is false
 
-// Collects a window's sums. With weights w, sum(w^2) / sum(w)^2 replaces the factor 1/b of the variance.
+// NoiseScaleEstimator collects the sums of a window. With weights w, sum(w^2) / sum(w)^2 replaces 1/b.
 template <class S> class NoiseScaleEstimator {
 public:
     using V = Var<Array<S>>;
 
-    // `total` is the announced denominator, or 0. `zero` is on the parameters' device.
+    // `total` is the announced denominator, or 0. `zero` is a 0 on the parameters' device.
     NoiseScaleEstimator(const std::vector<V>& parameters, double total, V zero);
 
-    // Adds a micro-batch: its count, the weight of each item, and the count of all micro-batches so far.
+    // Adds a micro-batch of count `counted` and item weight `each`. `so_far` is the count of all so far.
     void add(const V& counted, double each, const V& so_far);
     void add_to(WindowTotals& here) const;
     // Sets the norm of the window's gradient before clipping. Only the first call has an effect.
     void set_norm(double norm);
-    // Estimates the noise of this window after its update; `divided` is true if the gradient is a mean.
+    // Estimates the noise of this window after its update. `divided` tells whether the gradient is a mean.
     Noise estimate(const WindowTotals& all, bool divided);
     const Noise& noise() const { return noise_; }
-    void restart();  // begins the next window
-    [[noreturn]] void throw_measured()
-        const;  // throws at a further part of a micro-batch that has been measured
+    void restart();                            // begins the next window
+    [[noreturn]] void throw_measured() const;  // for another part of a measured micro-batch
 
     void save(TrainingState& state, const std::string& prefix) const;
     struct Saved {
@@ -64,7 +63,7 @@ public:
         NoiseParts first;
         V squares;
     };
-    // Reads the state of a window with `micro_batches` micro-batches, which may have no estimate.
+    // Reads the state of a window with `micro_batches` micro-batches. The state may contain no estimate.
     Saved read(StateReader& saved, std::int64_t micro_batches) const;
     void take(Saved saved);
 

@@ -1,4 +1,4 @@
-// Implements the optimizers on the host: the state of each parameter, the numbers of a step, save and load.
+// Implements the host part of optimizers: allocates state, computes the numbers of a step, saves and loads.
 #include "tally/train/optimizer.hpp"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning
 }
 
 template <class S> void Optimizer<S>::require_learning_rate(double rate) const {
-    if (!(std::isfinite(rate) && rate >= 0))  // allocates nothing, because a failed update restores the rate
-        require(false, name_, "the learning rate must be finite and at least 0", rate);
+    if (!(std::isfinite(rate) && rate >= 0))  // no allocation: restores the rate if memory has run out
+        require(false, name_, "the learning rate must be a finite number from 0 on", rate);
 }
 
 template <class S> void Optimizer<S>::set_learning_rate(double rate) {

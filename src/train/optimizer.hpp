@@ -1,4 +1,4 @@
-// Optimizers update parameters by their gradients, with one launch for all parameters: SGD, Adam, AdamW.
+// The optimizers SGD, Adam and AdamW update all parameters by their gradients in one launch.
 //
 // The formulas and their order of operations are PyTorch's (kernels/optimizer_steps.hpp). Numbers that depend
 // on the options alone (1 - beta, Adam's corrections, lr over a correction) are computed in double and
@@ -32,7 +32,7 @@ public:
     void step();
     void zero_grad() const;  // throws while a window is open
 
-    // Size of the state: now, and after a gradient has reached every parameter.
+    // Bytes is the size of the state: `now`, and `whole` after every parameter has had a gradient.
     struct Bytes {
         std::size_t now = 0, whole = 0;
     };
@@ -42,26 +42,26 @@ public:
     const Parameters& parameters() const { return parameters_; }
     double learning_rate() const { return learning_rate_; }
     void set_learning_rate(double rate);
-    // Save and load the state and the learning rate, under names like "optimizer/momentum/0". load() throws
-    // and changes nothing if the kind, the options or the shapes differ. To resume with another learning
-    // rate, make the optimizer with the previous rate, load the state, and then call set_learning_rate().
-    void save(TrainingState& state, const std::string& prefix) const;
-    void load(const TrainingState& state, const std::string& prefix) { validate_state(state, prefix)(); }
+    // These save and load the state and the learning rate under names like "optimizer/momentum/0". load()
+    // throws and changes nothing if the kind, the options or the shapes differ. To resume with another
+    // learning rate, make the optimizer with the previous rate, call load(), then set_learning_rate().
+    void save(TrainingState& state, const std::string& under) const;
+    void load(const TrainingState& state, const std::string& under) { validate_state(state, under)(); }
 
     // ---- for the window ----
     detail::ApplyState validate_state(const TrainingState& state, const std::string& prefix);
     void prepare();            // allocates all memory that the next step needs
     void drop_unused_state();  // frees state that no step has written, after a step that failed
     void schedule_learning_rate(double rate);  // called for a schedule; load() may overwrite this rate
-    // A window calls this if it ends with micro-batches in it that were neither finished, discarded nor
-    // saved. The next step or window then throws.
+    // A window calls this if it is destroyed with micro-batches that were not finished, discarded or saved.
+    // The next step or window then throws.
     void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
     void require_finished() const;
-    // Throws if a parameter has no gradient and only the optimizer and `also` refer to it, because its
-    // variable was replaced. Also throws if MovingAverage::swap() has put an average into a parameter.
+    // Throws if only the optimizer and `also` still refer to a parameter, because a new parameter has
+    // replaced it in the model. Also throws if MovingAverage::swap() has put an average into a parameter.
     void require_current(const Parameters& also = {}) const;
     void note_variables(const Parameters& also) const;  // records the parameters that a variable refers to
-    // A window calls this after its updates have changed buffers of the model, which Window::save() checks.
+    // A window calls this after its updates have changed buffers. Window::save() then requires the model.
     void note_effects() { had_effects_ = true; }
     bool had_effects() const { return had_effects_; }
 
@@ -83,8 +83,8 @@ protected:
 
     virtual void update() = 0;
 
-    // Calls launch(number, list) for the parameters that have a gradient. Each parameter counts its updates
-    // from 1, and a list contains the parameters with the same number.
+    // Calls launch(number, list) for the parameters that have a gradient. `number` counts the updates of a
+    // parameter from 1, and `list` contains all parameters with this number.
     template <class Launch> void update_with_gradients(std::size_t arrays, Launch launch);
 
 protected:
@@ -97,10 +97,10 @@ private:
     std::string name_;
     Parameters parameters_;
     double learning_rate_ = 0;
-    mutable std::int64_t unfinished_ = 0;  // micro-batches; require_finished() throws once and resets it
+    mutable std::int64_t unfinished_ = 0;  // lost micro-batches; require_finished() throws once and resets
     bool rate_was_set_ = false;            // since the last step or load
     bool had_effects_ = false;
-    mutable std::vector<bool> had_variable_;  // for each parameter: a variable has referred to it
+    mutable std::vector<bool> had_variable_;  // whether a variable has referred to parameter i
     NamedNumbers options_;
     NamedState<Arrays> arrays_;
     NamedState<Counts> counts_;
@@ -156,7 +156,7 @@ protected:
 
     Adam(const char* name, std::vector<Var<Array<S>>> parameters, Options options,
          const std::vector<std::string>& counts);
-    virtual bool shrinks() const { return false; }           // instead of adding weight decay to the gradient
+    virtual bool shrinks() const { return false; }           // weight decay shrinks the value directly
     detail::AdamStep<S> numbers(std::int64_t update) const;  // `update` counts a parameter's updates from 1
 
 private:
@@ -164,7 +164,7 @@ private:
 };
 
 namespace detail {
-// Options of AdamW: those of Adam, with PyTorch's weight decay.
+// Options of AdamW: the options of Adam, with PyTorch's default weight decay for AdamW.
 struct AdamWOptions {
     double learning_rate = 1e-3;
     double beta1 = 0.9, beta2 = 0.999;
@@ -173,7 +173,7 @@ struct AdamWOptions {
 };
 }  // namespace detail
 
-// AdamW shrinks the value by weight decay, separately from the gradient.
+// AdamW shrinks the value by weight decay and leaves the gradient unchanged.
 template <class S> class AdamW : public Adam<S> {
 public:
     using Options = detail::AdamWOptions;

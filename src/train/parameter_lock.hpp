@@ -1,4 +1,4 @@
-// ParameterLock lets only a window change its parameters and gradients while the window has micro-batches.
+// While a window has micro-batches, ParameterLock lets only this window change its parameters and gradients.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace tally::detail {
 
-// Other operations on a locked parameter throw at the call (var.hpp). Writes that bypass the lock raise the
-// version of the memory, and the next call of the window finds them.
+// Other operations on a locked parameter throw at the call (var.hpp). A write that bypasses the lock raises
+// the version of the memory, and the window's next call compares versions.
 template <class S> class ParameterLock {
 public:
-    // External: the caller runs backward() and calls after_backward(). Internal: only the window runs both.
+    // With `external` the caller runs backward() and calls after_backward(). With `internal` the window does.
     enum class Mode { external, internal };
 
     explicit ParameterLock(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {
@@ -30,7 +30,7 @@ public:
     void release();
 
     void snapshot();                                  // records address and version of values and gradients
-    void require_unchanged(const char* doing) const;  // throws if one has changed since snapshot()
+    void require_unchanged(const char* doing) const;  // throws if a value or gradient has changed since then
     bool is_dirty() const;                            // whether backward() has reached a parameter since then
 
     void note_values() noexcept;  // records address and version of the values

@@ -19,9 +19,9 @@ public:
     static Schedule constant(double rate);
     // Multiplies the rate by `factor` after each `every` updates (PyTorch's StepLR).
     static Schedule step(double rate, std::int64_t every, double factor = 0.1);
-    // Follows half a cosine from `rate` to `lowest` within `updates`, and back after it (CosineAnnealingLR).
+    // Follows half a cosine from `rate` to `lowest` in `updates`, then rises again (CosineAnnealingLR).
     static Schedule cosine(double rate, std::int64_t updates, double lowest = 0);
-    // Goes linearly from `start` times the first rate of `then` to this rate (LinearLR), then follows `then`.
+    // Goes linearly from `start` times the first rate of `then` to that rate (LinearLR), then follows `then`.
     static Schedule warm_up(std::int64_t updates, Schedule then, double start = 1.0 / 3);
 
     double at(std::int64_t update) const;

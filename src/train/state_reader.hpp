@@ -91,7 +91,7 @@ public:
             fail("'" + prefix_ + "' has " + std::to_string(present) + " of " + std::to_string(saved) + " " +
                  what);
     }
-    // `way_out` follows both values in the message.
+    // Throws if the saved value differs from `here`. The message ends with the remedy `way_out`.
     void require_option(const std::string& option, double here, const std::string& way_out = "") {
         const double saved = get<double>("options/" + option);
         if (saved != here) fail_option(option, detail::to_text(saved), detail::to_text(here), way_out);

@@ -85,7 +85,7 @@ template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(M
     return stepped;
 }
 
-// Returns the options that determine the bits of a training, and that a resumed training must repeat. The
+// Returns the options that affect the result of a training. A resumed training must have the same values. The
 // binding names every option, so that a new option does not compile before it is considered here.
 template <class S>
 NamedOptions training_options(const detail::TrainerOptions<S>& options, std::int64_t items) {
@@ -182,7 +182,7 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
     }
     for (const std::string* path :
          {&options_.checkpoint, &options_.metrics_csv, &options_.metrics_jsonl, &options_.loss_curve})
-        if (!path->empty()) require_writable(*path);  // here, so that a wrong path does not cost an epoch
+        if (!path->empty()) require_writable(*path);  // now, so that a wrong path does not waste an epoch
     if (!before.empty() && options_.resume_from_checkpoint && file_exists(before)) load(before);
     memory::reset_peak(device());
 }
@@ -211,9 +211,9 @@ template <class S> bool Trainer<S>::train_epoch() {
         std::any_of(records_.begin(), records_.end(), [](const auto& r) { return std::isfinite(r.loss()); });
     if (!options_.loss_curve.empty() && drawable)
         write_file_atomically(options_.loss_curve, detail::loss_curve_svg(records_));
-    // After the other files, so that a process that resumes from the checkpoint finds them complete.
+    // Saves the checkpoint after the other files, so that a resumed training finds these complete.
     if (!options_.checkpoint.empty()) save(options_.checkpoint);
-    // After the checkpoint, because a resumed training of more epochs logs these updates with later ones.
+    // Logs after the checkpoint, because a training that resumes for more epochs logs these updates itself.
     if (epoch_ >= options_.num_train_epochs && current_record_.count > 0) log();
     if (options_.progress && options_.terminal && shown_ > 0) {
         *options_.progress << "\n" << std::flush;
@@ -431,7 +431,7 @@ template <class S> void Trainer<S>::load(const std::string& path) {
         throw Error("[trainer] '" + path + "' has no valid position in this training: " +
                     std::to_string(position) + " of " + std::to_string(items_) + " items");
     saved.require_all_read();
-    // No planned number of micro-batches is compared, because it follows from the epoch.
+    // The planned number of micro-batches is not compared, because the epoch determines this number.
     const detail::ApplyState window = window_.validate_state(state, "window", &model_, std::nullopt);
     // All checks have passed, so the following statements do not throw.
     window();

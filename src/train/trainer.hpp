@@ -36,7 +36,7 @@ template <class S> struct TrainerOptions {
     std::uint64_t seed = 0;  // for the order of the items and the random numbers of the model
     bool shuffle = true;
 
-    // Checkpoints the model's chains of layers (module.hpp); {} divides n layers into sqrt(n) segments.
+    // Checkpoints the model's chains of layers (module.hpp). {} divides n layers into sqrt(n) segments.
     std::optional<Checkpointing> gradient_checkpointing = {};
 
     std::optional<double> max_grad_norm = {}, max_grad_value = {};
@@ -48,9 +48,9 @@ template <class S> struct TrainerOptions {
     NonFinite non_finite = NonFinite::raise;
     bool noise = false;  // estimate window().noise()
 
-    // A file with the state that a resumed training needs to continue with the same bits. It is written at
-    // the end of every epoch, and every save_steps updates and save_micro_batches micro-batches (0: never),
-    // also in the middle of a window.
+    // The file with the state that a resumed training needs to continue with the same bits. Written after
+    // every epoch, every save_steps updates and every save_micro_batches micro-batches (0: never), even in
+    // the middle of a window.
     std::string checkpoint = {};
     std::int64_t save_steps = 0, save_micro_batches = 0;
     bool resume_from_checkpoint = true;  // if the file exists; otherwise training starts from scratch
@@ -62,7 +62,7 @@ template <class S> struct TrainerOptions {
     std::ostream* progress = nullptr;
     bool terminal = false;  // each line of progress overwrites the previous one
 
-    // Allows an optimizer that does not step all parameters of the model, which otherwise throws.
+    // Allows an optimizer that steps only some parameters. If false, the constructor throws for this.
     bool frozen = false;
 };
 
@@ -84,15 +84,15 @@ public:
     // Returns the loss of some items of the data set, from a forward pass of the model with `pass`.
     using LossFunction = std::function<Loss<Array<S>>(const Items& items, ForwardPass& pass)>;
 
-    // Trains on a data set of `items` items. Resumes from the checkpoint if it exists, and throws with the
-    // option and both values if it was saved with other options (docs/options.md lists the options that may
-    // differ). Throws if a file cannot be written. Resets the memory peak of the summary.
+    // Trains on a data set of `items` items. Resumes from the checkpoint if the file exists. Throws if the
+    // file was saved with other options (docs/options.md lists the options that may differ), or if a file
+    // cannot be written. Resets the memory peak of the summary.
     //
-    // With a reducer `across` processes, each computes its part of the micro-batches, and the update is the
-    // one of a single process. The first process writes all files. Checkpoints are then written only between
-    // windows, and any number of processes can resume from them.
-    Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossFunction loss,
-            Options options = {}, detail::GradientReducer<S>* across = nullptr);
+    // With a reducer `across`, each process computes a part of the micro-batches, and all make the update
+    // that a single process would make. The first process writes all files. Checkpoints are then written only
+    // between windows, and any number of processes can resume from a checkpoint.
+    Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss, Options options = {},
+            detail::GradientReducer<S>* across = nullptr);
 
     bool train_epoch();  // trains to the end of the current epoch; returns false after the last epoch
     void train() {
@@ -142,7 +142,7 @@ private:
     LossFunction loss_;
     Options options_;
     detail::GradientReducer<S>* across_;
-    std::vector<std::pair<std::string, const void*>> stepped_;  // names of the parameters that are stepped
+    std::vector<std::pair<std::string, const void*>> stepped_;  // parameters that the optimizer steps
     Window<S> window_;
     MicroBatchSize size_;
     std::int64_t epoch_ = 0, position_ = 0;  // position_ counts the processed items of this epoch
@@ -155,7 +155,7 @@ private:
     std::int64_t samples_ = 0, samples_since_ = 0, dropped_ = 0;
     double seconds_ = 0, logged_at_ = 0;
     std::optional<Clock::time_point> begun_;  // start of the current epoch
-    std::size_t shown_ = 0;                   // columns of the line of progress
+    std::size_t shown_ = 0;                   // width of the last line of progress
 };
 
 extern template class Trainer<float>;

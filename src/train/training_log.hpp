@@ -1,4 +1,4 @@
-// Records of a training and their output: lines of CSV and JSON, a loss curve, a line of progress, a summary.
+// Formats records of a training as lines of CSV and JSON, a loss curve, a line of progress and a summary.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace tally {
 
 namespace detail {
-// One update, or several updates since the last line of the log.
+// TrainingRecord is the record of all updates since the previous line of the log.
 struct TrainingRecord {
     std::int64_t update = 0;  // its number, from 1
     double epoch = 0;         // number of epochs since the start, such as 1.25
@@ -21,8 +21,8 @@ struct TrainingRecord {
     double loss() const { return sum / count; }
 };
 
-// These write each number with as few digits as read back to the same value. CSV leaves a missing norm empty.
-// JSON writes null for a missing norm, for an infinite number and for NaN.
+// These functions write each number with the fewest digits that are read back as the same value. CSV leaves a
+// missing norm empty. JSON writes null for a missing norm, for an infinite number and for NaN.
 std::string csv_head();
 std::string csv_line(const TrainingRecord& record);
 std::string json_line(const TrainingRecord& record);
@@ -30,7 +30,7 @@ std::string json_line(const TrainingRecord& record);
 // Draws the loss over the updates as a complete SVG file. Throws if no loss is finite.
 std::string loss_curve_svg(std::span<const TrainingRecord> records, const std::string& title = "Loss");
 
-// State of a training, for a line of progress.
+// Progress is the content of a line of progress.
 struct Progress {
     std::int64_t epoch = 0, epochs = 0;  // number of the current epoch, from 1, and number of all epochs
     double done = 0;                     // completed part of the training, from 0 to 1
@@ -56,7 +56,7 @@ struct TrainingTotals {
 };
 }  // namespace detail
 
-// Returns two to four lines of text.
+// Returns the summary as two to four lines of text.
 std::string to_string(const detail::TrainingTotals& summary);
 
 }  // namespace tally

@@ -11,12 +11,12 @@
 namespace tally {
 namespace {
 
-// The metadata contains the order, because a square matrix does not show it. "pt" is the format's convention.
+// The metadata contains the order, because a square matrix does not show its order. PyTorch writes "pt".
 const std::string order_key = "format";
 std::string word_for(WeightOrder order) { return order == WeightOrder::pytorch ? "pt" : "tally"; }
 
-// Returns the order of the file. Throws if the file has another order than the named one, or if no order is
-// named and the file does not declare tally's.
+// Returns the order of the file. Throws if the file declares another order than `named`, or if `named` is
+// empty and the file does not declare tally's order.
 WeightOrder agreed_order(const std::string& path, const detail::Safetensors& file,
                          std::optional<WeightOrder> named) {
     const auto said = file.metadata.find(order_key);

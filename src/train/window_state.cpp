@@ -23,8 +23,8 @@ template <class S> Names names_of(Module<S>* model) {
     return names;
 }
 
-// Returns rows (update, rate) for updates 0, 1, 2, 4, 8, ... and the last one, because a file cannot contain
-// the function of a schedule.
+// Returns rows (update, rate) for updates 0, 1, 2, 4, 8, ... and the last one. A file cannot contain a
+// function, so these samples identify the schedule.
 Array<double> sample_schedule(const Schedule& schedule, std::int64_t updates) {
     std::vector<double> rows;
     const auto sample = [&](std::int64_t update) {
@@ -152,10 +152,10 @@ void read_model(StateReader& saved, const TrainingState& state, Module<S>& model
 
 }  // namespace
 
-// Returns the options that determine the bits of a training, as text that is compared with a saved window.
-// The binding names every option, so that a new option does not compile before it is considered here. The
-// planned number of micro-batches is compared separately. `noise` does not affect the bits, but must be the
-// same in all processes that share a window.
+// Returns the options that affect the result of a training, as text for comparison with a saved window. The
+// binding names every option, so that a new option does not compile before it is considered here. The planned
+// number of micro-batches is compared separately. `noise` does not affect the bits, but must be the same in
+// all processes that share a window.
 template <class S>
 typename detail::GradientReducer<S>::NamedTexts Window<S>::options_as_text(bool with_noise) const {
     [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
