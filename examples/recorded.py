@@ -8,7 +8,7 @@ TYPES = {"F32": "<f4", "F64": "<f8"}
 
 
 def weights(folder, update):
-    """Reads weights-UPDATE.safetensors: eight bytes with the length of a JSON header, the header, the numbers."""
+    """Reads weights-UPDATE.safetensors, which contains the length of a JSON header in eight bytes, the header, and the numbers."""
     file = (folder / f"weights-{update}.safetensors").read_bytes()
     numbers = 8 + int.from_bytes(file[:8], "little")
     tensors = {}
@@ -21,6 +21,6 @@ def weights(folder, update):
 
 
 def differences(model, folder, update):
-    """Returns |dw| of every weight between the PyTorch version and the example."""
+    """Returns the absolute difference of every weight between the PyTorch version and the example."""
     theirs = weights(folder, update)
     return {name: (ours - theirs[name]).abs() for name, ours in model.state_dict().items()}

@@ -24,7 +24,8 @@ constexpr std::uint64_t seed = 7;
 constexpr std::int64_t batch = 64;
 const std::vector<std::int64_t> micro_batches = {24, 24, 16};
 
-// Two convolutions of 5 x 5, each followed by pooling to half the size, and a linear layer: 11 274 parameters.
+// The network has two convolutions of 5 x 5, each followed by pooling to half the size, and a linear layer.
+// These have 11 274 parameters.
 template <class S> struct Network : Module<S> {
     using V = Var<Array<S>>;
 
@@ -42,7 +43,7 @@ template <class S> struct Network : Module<S> {
         return last(reshape(std::move(x), {-1, 16 * 7 * 7}));
     }
 
-    // The files of weights have PyTorch's names.
+    // Lists the parameters under PyTorch's names, which the files of weights contain.
     void list(typename Module<S>::Members& members) override {
         members.parameter("conv1.weight", weight1);
         members.parameter("conv1.bias", bias1);
@@ -52,7 +53,7 @@ template <class S> struct Network : Module<S> {
     }
 };
 
-// Returns the real pictures if tools/get-fashion-mnist has downloaded them, else drawn ones.
+// Returns the real pictures if tools/get-fashion-mnist has downloaded them, and else generated pictures.
 template <class S> Pictures<S> find_pictures() {
     if (has_fashion(fashion_folder)) return load_fashion<S>(fashion_folder).train;
     return generated_pictures<S>(4096, seed);
@@ -64,8 +65,8 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
     const Pictures<S> pictures = find_pictures<S>();
     Network<S> network;
     Sgd<S> optimizer(network.parameters(), {.learning_rate = 0.01, .momentum = 0.9});
-    // Every update is the mean over 64 pictures, for every split. The total is known beforehand, so the
-    // window divides each micro-batch's gradient by it at once, and each picture has the same weight.
+    // Every update is the mean over 64 pictures, however they are split. The total is known beforehand, so
+    // the window divides each micro-batch's gradient by 64 at once. Each picture has the same weight.
     DataParallel<S> ranks(processes);
     Window<S> window(optimizer, {.total = batch, .sum = sum}, &ranks);  // without &ranks: one process
 

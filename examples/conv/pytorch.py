@@ -20,7 +20,7 @@ MICRO_BATCHES = [24, 24, 16]
 
 
 class Network(nn.Module):
-    """Two convolutions of 5 x 5, each followed by pooling that halves the size, and a linear layer: 11 274 parameters."""
+    """Has two convolutions of 5 x 5, each followed by pooling that halves the size, and a linear layer. These have 11 274 parameters."""
 
     def __init__(self):
         super().__init__()

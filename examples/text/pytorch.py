@@ -22,7 +22,7 @@ NO_LETTER = -100  # the label of padding, which is not counted
 
 
 def read(path):
-    """Returns a row of letters for each line, and a row of the letters that follow them. The rest of a row is padding."""
+    """Returns two rows for each line: the letters, and the letters that follow each letter. The rest of a row is padding."""
     lines = [torch.tensor(list(f"\n{line}\n".encode())) for line in path.read_text().splitlines() if line]
     letters = torch.full((len(lines), PLACES), ord("\n"))
     following = torch.full((len(lines), PLACES), NO_LETTER)
@@ -73,7 +73,7 @@ def train(folder):
             parameter.grad /= count
         optimizer.step()
         apart = recorded.differences(model, folder, update)
-        keys = apart["attention.in_proj_bias"][WIDTH:2 * WIDTH]  # the keys' bias moves randomly, see README.md
+        keys = apart["attention.in_proj_bias"][WIDTH:2 * WIDTH]  # rounding alone moves the bias of the keys, see README.md
         of_keys = keys.max().item()
         keys.zero_()
         others = max(each.max().item() for each in apart.values())

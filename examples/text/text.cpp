@@ -33,7 +33,7 @@ Poem read(const std::string& path) {
     std::ifstream file(path);
     std::vector<std::int32_t> letters, next;
     for (std::string line; std::getline(file, line);) {
-        if (line.empty()) continue;  // between the stanzas
+        if (line.empty()) continue;  // empty lines separate stanzas
         line = '\n' + line + '\n';
         for (std::size_t place = 0; place < places; ++place) {
             const bool there = place + 1 < line.size();
@@ -82,7 +82,8 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
     Transformer<S> model;
     AdamW<S> optimizer(model.parameters(), {.learning_rate = 5e-3, .weight_decay = 0.01});
     // The number of letters in 28 lines is not known beforehand. The window adds up sums and counts, and
-    // divides once at the end. A mean of the three means would give 4 lines the weight of 16.
+    // divides once at the end. A mean of the three means would give the micro-batch of 4 lines the weight of
+    // the one of 16.
     DataParallel<S> ranks(processes);
     Window<S> window(optimizer, {.sum = sum}, &ranks);  // without &ranks: one process
 

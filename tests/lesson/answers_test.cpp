@@ -1,4 +1,4 @@
-// Tests writing, parsing and counting of answers.
+// Tests that answers are written, parsed and counted.
 #include "course/kit/answers.hpp"
 
 #include <random>

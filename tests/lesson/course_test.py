@@ -40,8 +40,9 @@ def test_prerequisites_come_first(runner, schema):
 
 
 def test_minutes_follow_the_formula(runner, schema):
-    """Compares the minutes with a formula: alone, 150 words a minute, 1.5 minutes for a prediction and 0.5 for each table, value, code or picture;
-    in class, 110 words a minute, 4 minutes for a prediction and 1 for each thing shown. The minutes are a multiple of five near the result."""
+    """Compares the minutes with two formulas. Alone, a learner reads 150 words a minute, and needs 1.5 minutes for a
+    prediction and 0.5 for each table, value, code or picture. A class reads 110 words a minute, and needs 4 minutes for a prediction and 1 for
+    each thing shown. The minutes are a multiple of five near the result."""
     faults = []
     for lesson in lessons(runner):
         device = ["--device=simulated"] if lesson["slug"] == "on-the-gpu" else []

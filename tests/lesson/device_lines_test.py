@@ -1,4 +1,4 @@
-"""A lesson prints the same lines on a device as on the CPU. Usage: device_lines_test.py LESSON_PROGRAM DEVICE
+"""Tests that a lesson prints the same lines on a device as on the CPU. Usage: device_lines_test.py LESSON_PROGRAM DEVICE
 
 These parts may differ: the name of the device in the title and in errors, the line about the simulated device, the difference of a check
 with a bound, and rows of a table with times (BEFORE and AFTER, ordered and blas) with their heading.

@@ -1,4 +1,4 @@
-"""The pictures of lessons are readable and show the numbers of the lesson. Usage: drawn_test.py LESSON..."""
+"""Tests that the pictures of lessons are readable and show the numbers of the lesson. Usage: drawn_test.py LESSON..."""
 
 import json
 import re
@@ -245,7 +245,7 @@ def the_best_schedule(lesson):
 
 
 def what_the_noise_says(lesson):
-    """The number of crosses below 0 is the number in the table."""
+    """Compares the number of crosses below 0 with the number in the table."""
     picture = lesson.pictures["what-the-noise-says"]
     zero, = (words[3] - 10 for words in picture.words if "t-end" in words[5] and words[4] == "0")
     crosses = [int(y) + 5 for path in picture.root.iter(SVG + "path") if path.get("class") == "s-one"
@@ -256,7 +256,7 @@ def what_the_noise_says(lesson):
 
 
 def the_pipe(lesson):
-    """The boxes cover the letters of the text, and each lane shows the memory of its process."""
+    """Compares the boxes of the picture with the letters of its text form, and the memory of each lane with the table."""
     texts = {event["name"]: event["text"] for event in lesson.events if event["event"] == "graph"}
     for name, text in texts.items():
         lanes = [line.split("|")[1] for line in text.splitlines()]

@@ -1,4 +1,4 @@
-// Tests how flags and environment decide on waiting, rewriting, colour and ASCII.
+// Tests which flags and environment variables turn on waiting, rewriting, colour and ASCII.
 #include "course/kit/flags.hpp"
 
 #include "catch.hpp"

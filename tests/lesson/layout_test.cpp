@@ -1,4 +1,4 @@
-// Compares the lines of events with expected text.
+// Compares the printed lines of a lesson's events with expected text.
 #include "course/kit/layout.hpp"
 
 #include "catch.hpp"

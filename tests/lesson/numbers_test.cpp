@@ -1,4 +1,4 @@
-// Tests the conversion to Numbers and their printed form.
+// Tests the conversion of values to Numbers, and the printed form of Numbers.
 #include "course/kit/numbers.hpp"
 
 #include <cmath>

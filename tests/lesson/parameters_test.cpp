@@ -1,4 +1,4 @@
-// Parameters of lessons: values that are accepted, errors, and sentences that contain their values.
+// Tests the parameters of lessons: accepted values, errors for others, and sentences that quote a value.
 #include "course/kit/parameters.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tests the pictures of lessons with random numbers: their geometry, and the numbers that they show.
+// Draws lesson pictures of random numbers, and tests the geometry and the numbers of the pictures.
 #include "course/kit/pictures.hpp"
 
 #include <fmt/format.h>
@@ -50,7 +50,7 @@ bool says(const Sheet& sheet, const std::string& text) {
                        [&](const auto& words) { return words.text.find(text) != std::string::npos; });
 }
 
-// Random numbers with a random scale.
+// Dice draws random numbers of a random scale.
 struct Dice {
     explicit Dice(unsigned seed) : bits(seed) {}
     std::mt19937 bits;
@@ -157,7 +157,8 @@ Walks walks_of(Dice& dice) {
     return walks;
 }
 
-// A chain whose steps are recorded from the last to the first, each time restarted from a random kept step.
+// Returns the runs of a chain with checkpoints. The steps are recorded from the last to the first, and each
+// recording starts at a random kept step.
 Runs runs_of(Dice& dice) {
     Runs runs;
     std::vector<std::size_t> kept{0};
@@ -171,7 +172,7 @@ Runs runs_of(Dice& dice) {
     return runs;
 }
 
-// Stages with pieces of work of one or two units and random waits.
+// Returns lanes with pieces of work of one or two units and random waits between the pieces.
 Lanes lanes_of(Dice& dice) {
     Lanes lanes{{"forward", "backward", "weights"}, {}};
     for (std::size_t lane = 1 + dice.below(6), pieces = 1 + dice.below(16); lane > 0; --lane) {

@@ -17,7 +17,7 @@ FULL_DISK = ("import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, si
 
 
 class Learner:
-    """A learner with an own folder."""
+    """Runs ./learn for a learner with a folder for this test."""
 
     def __init__(self, runner):
         self.folder = tempfile.TemporaryDirectory()

@@ -1,4 +1,4 @@
-// Tests that shuffled options are in each place equally often, and that typed numbers are recognised.
+// Tests that shuffled options have each position equally often, and that typed numbers are recognised.
 #include "course/kit/prediction.hpp"
 
 #include <map>
@@ -47,7 +47,7 @@ TEST_CASE("shuffle: over many predictions with one seed the right option is in e
             }
         for (std::size_t place = 0; place < 4; ++place) {
             INFO("seed " << seed << ", place " << place << ": " << stood[place] << " of 400");
-            CHECK((stood[place] > 60 && stood[place] < 140));  // 100 +- 4.6 deviations
+            CHECK((stood[place] > 60 && stood[place] < 140));  // 100 +- 4.6 standard deviations
         }
     }
 }

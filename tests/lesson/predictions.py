@@ -3,8 +3,8 @@
   feedback   each wrong option has its own explanation
   hints      the first is a question and the second is not; neither contains more than half of the explanation's words
   lengths    the right option is at most five columns longer or shorter than all other options
-  bits       an answer about rounding or the same bits is followed, in its step or the next, by a check that compares numbers
-  number     a typed number is, within its tolerance, among the numbers that its step shows
+  bits       after an answer about rounding or equal bits, the same step or the next step has a check that compares numbers
+  number     the step of a prediction with a typed number shows this number, within the tolerance
 """
 
 import re
@@ -30,7 +30,7 @@ def numbers_in(value):
 
 
 def shown_after(events, prediction):
-    """Returns the numbers in tables and values of the step after the answer."""
+    """Returns the numbers that the step shows in tables and values after the answer."""
     step = [event for event in events if event.get("step") == prediction["step"]]
     after = step[next(i for i, event in enumerate(step) if event["event"] == "reveal"):]
     return [number for event in after if event["event"] in ("table", "tensor") for number in numbers_in(event["values"])]

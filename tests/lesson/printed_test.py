@@ -44,7 +44,7 @@ def rounded(numbers):
 
 
 def row_of(columns, row):
-    """Returns the row without measured values: times, and differences of rounding."""
+    """Returns the row without measured values, which are times and rounding differences."""
     if row[0].startswith(("BEFORE", "AFTER", "blas")) or any(re.search(r"\b(seconds|done)\b", name) for name in columns):
         return row[:1]
     return [cell for name, cell in zip(columns, row) if name not in ("bits", "max|diff|", "microseconds, at once")]

@@ -1,4 +1,4 @@
-"""The PyTorch listing of each lesson's page prints the text below it. Skipped without PyTorch.
+"""Tests that the PyTorch listing of each lesson's page prints the text below the listing. Skipped without PyTorch.
 
 Usage: pytorch_test.py
 """
@@ -41,7 +41,7 @@ def of_several_processes(python, source, folder):
 
 
 def run_by_torch(sources):
-    """Returns the Python that has PyTorch, and the result of the listings."""
+    """Returns the Python interpreter that has PyTorch, and the results of the listings."""
     for python in (sys.executable, "python3", "/usr/bin/python3"):
         try:
             done = subprocess.run([python, "-W", "ignore", "-c", RUNNER], capture_output=True, text=True, check=False,

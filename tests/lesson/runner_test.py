@@ -34,7 +34,7 @@ def line(*fields):
 
 
 class Course:
-    """A runner in a temporary folder with these lessons: (number, slug, outcome)."""
+    """Has a runner and fake lessons in a temporary folder. A lesson is given as (number, slug, outcome)."""
 
     def __init__(self, runner, *lessons):
         self.folder = tempfile.TemporaryDirectory()

@@ -1,4 +1,4 @@
-// Tests a running lesson: steps, record, tables, checks, and how it ends.
+// Tests a running lesson: steps, the record of events, tables, checks, and the end.
 #include "course/kit/running.hpp"
 
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 
 const Lesson two_steps{.number = 1, .slug = "two-steps", .title = "two steps", .minutes = 1, .steps = 2};
 
-// Records the names of the events it was shown.
+// RecordingViewer records the names of the events that a lesson shows.
 struct RecordingViewer : Viewer {
     std::vector<std::string> seen;
 

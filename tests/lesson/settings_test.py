@@ -1,4 +1,4 @@
-"""The checks of a lesson hold for all values of its parameters. Usage: settings_test.py LESSON_PROGRAM SCHEMA [SEED]
+"""Tests that the checks of a lesson hold for all values of its parameters. Usage: settings_test.py LESSON_PROGRAM SCHEMA [SEED]
 
 The lesson lists its parameters and their ranges (--describe). The test runs the ends of each range, then three random settings with a
 random --seed and --dtype. Every check must hold. Lines have at most 80 columns and steps at most 14 lines. Events must match the schema
@@ -25,7 +25,7 @@ def run(lesson, *words):
 
 
 def cut(chance, total):
-    """Returns a random split of total into positive parts; all splits are equally likely."""
+    """Returns a random split of total into positive parts. All splits are equally likely."""
     sizes = [1]
     for _ in range(total - 1):
         if chance.random() < 0.5:

@@ -1,4 +1,4 @@
-"""The terminal is restored after signals to the lesson, the runner or both, at a prompt, during work and at the start.
+"""Tests that the terminal is restored after signals to the lesson, the runner or both: at a prompt, during work and at the start.
 
 Usage: signals_test.py LEARN_RUNNER LESSON_SAMPLE [--seed S] [--random N]
 Sends one signal of each kind once in each combination, or with --random N random signals. A shell with job control starts the runner.
@@ -26,15 +26,14 @@ ALL = sorted(set(signal.Signals) - {signal.SIGTTIN, signal.SIGTTOU} | {signal.SI
 ONE_OF_EACH_KIND = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGSEGV, signal.SIGTSTP, signal.SIGSTOP, signal.SIGKILL,
                     signal.SIGPIPE, signal.SIGWINCH]
 
-# Prints how the job ended or stopped, and continues it in the foreground on the word fg.
-# The trap keeps dash alive, which raises SIGINT in itself if a job died of it.
-# If the lesson stopped before it read a q, the q is at the beginning of the next word.
+# This shell prints how the job ended or stopped, and continues the job in the foreground after the word fg. The trap keeps dash alive, because dash
+# sends SIGINT to itself after a job that SIGINT has ended. If the lesson stopped before it read a q, the q is at the beginning of the next word.
 SHELL = """trap : INT; set -m; '{0}' run sample {1}; echo "ENDED $?."
 while read word; do case $word in *fg) fg >/dev/null; echo "AT LAST $?." ;; *) exit ;; esac; done"""
 BAR = "q quit"
 
-# AddressSanitizer would report a sent SIGSEGV as an error of the program while other threads continue, or hang if it was interrupted
-# itself. These options leave the signals to the kernel, as in other builds.
+# AddressSanitizer would report a sent SIGSEGV as an error of the program while other threads continue, or hang if the signal interrupts
+# AddressSanitizer. These options leave the signals to the kernel, as in other builds.
 FAULTS_ARE_FAULTS = ":".join([*filter(None, [os.environ.get("ASAN_OPTIONS")]), "handle_segv=0:handle_sigbus=0:handle_sigfpe=0"])
 
 
@@ -92,7 +91,7 @@ def expected_codes(sent, target, state):
 def quits(t, end, group_stopped=False):
     """Presses q until the program quits. A key pressed before the line of keys is shown again is discarded.
 
-    A lesson that gets SIGTSTP twice, from the group and from the runner, may stop twice if a thread of BLAS got the second."""
+    A lesson gets SIGTSTP twice, from the group and from the runner. The lesson may stop twice if a thread of BLAS got the second signal."""
     deadline = time.monotonic() + TIMEOUT
     again = ["fg\n"] if group_stopped else []
     while end not in t.unread:
@@ -136,7 +135,7 @@ def one(case, seen):
             t.type("fg\n")
             quits(t, "AT LAST 0.", group_stopped=target == "group")
             t.type("\n")
-        elif sent == signal.SIGPIPE:  # ends the program silently until it is ignored
+        elif sent == signal.SIGPIPE:  # ends a program silently, unless the program ignores SIGPIPE already
             soon("an end or a prompt", lambda: (t._read(0.01), BAR in t.unread or "ENDED" in t.unread)[1])
             if BAR in t.unread:
                 quits(t, "ENDED 0.")

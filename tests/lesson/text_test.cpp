@@ -1,4 +1,4 @@
-// Tests widths, wrapping, ASCII and edit distance.
+// Tests the functions for text: width, wrapping, conversion to ASCII, and edit distance.
 #include "course/kit/text.hpp"
 
 #include "catch.hpp"

@@ -1,6 +1,6 @@
-"""All public functions with their parameters. generate.py derives mistakes from the kinds of the parameters.
+"""Lists right calls of all public functions. generate.py derives mistakes from the kinds of the parameters.
 
-A row is a right call. To add a row for a new public function:
+Each row is a right call. To add a row for a new public function:
 
     row("clamp", "tensor w.x", "number 2.", "number 4.", right=[2, 2, 3, 4, 4, 4])
 
@@ -289,7 +289,7 @@ for title, call, numbers in [
 ]:
     row(title, call=call, right=numbers, title=f"{title} by default")
 
-# (row, mistake) -> the outcome instead of the rule's outcome, and the reason.
+# Maps (row, mistake) to the outcome that replaces the rule's outcome, and to the reason.
 EXCEPT = {
     ("checkpoint", "a tensor of double"): ("program", "the function is called within checkpoint(), where the compiler finds it"),
     ("custom", "a tensor of double"): ("program", "the functions are called within custom(), where the compiler finds it"),
@@ -302,7 +302,7 @@ EXCEPT = {
     ("Sgd momentum", "percent for a fraction"): ("settled", "as in PyTorch, momentum must only not be negative"),
 }
 
-# Public functions without a row, with the reason. (A type, which begins with a capital letter, has the rows of its constructors.)
+# Maps each public function without a row to the reason. (A type, whose name begins with a capital letter, has the rows of its constructors.)
 LEFT_OUT = {}
 for reason, names in {
     "for custom operations, whose arguments the compiler checks: tests/autograd": "save save_if record accumulate_into add_scaled",

@@ -51,7 +51,8 @@ def mistakes(row):
 
 
 def can_test(call):
-    """Returns whether a concept can test the call: it depends on World, has no lambda, and constructs no layer, which clang evaluates too early."""
+    """Returns whether a concept can test the call. The call must depend on World, contain no lambda and construct no layer, because clang
+    evaluates these too early."""
     return bool(re.search(r"\bw\.", call)) and "[" not in call and not re.match(r"\w+<float>\(.*\)\(w\.", call)
 
 
@@ -74,7 +75,7 @@ def program():
             calls_made.append(f"    same({text}, {world} {{ return {call}; }}, {world} {{ return {right}; }});")
         elif isinstance(outcome, list):
             numbers = ", ".join("NAN" if each != each else repr(float(each)) for each in outcome)
-            if can_test(call):  # so that a rejection below has no other reason
+            if can_test(call):  # the right call compiles, so only the mistake can be the reason of a rejection
                 concepts.append(f"template <class W> concept compiles_{number} = requires(W& w) {{ {call}; }};\nstatic_assert(compiles_{number}<World>);")
             calls_made.append(f"    right({text}, {world} {{ return {call}; }}, {{{numbers}}});")
         elif outcome in ("error", "settled", "nan", "accepted"):

@@ -5,10 +5,10 @@ A rule is (the mistake, the wrong argument, the outcome). {v} is replaced by the
     error      the call throws a tally::Error that begins with [the call]
     compiler   the call does not compile
     program    as compiler, but `requires` cannot test it: an error inside a function, or a warning of -Wfloat-conversion
-    same       the call is right: it gives the result of the right call
+    same       the call is not a mistake, and gives the result of the right call
     same type  compiler, if other arguments are tensors of float; same, if it is the only one
     skip       no test, for the reason that EXCEPT gives
-    nan        the call is right, and NaN appears in the result
+    nan        the call is not a mistake, and NaN appears in the result
     settled    an edge case: a result, or a tally::Error that begins with [the call]; never a crash or another exception
 """
 
@@ -24,7 +24,7 @@ WHOLE = [("a float for an integer", "2.5", "program")]
 
 RULES = {
     "tensor": TENSOR,
-    # An operand that does not determine the result alone, so NaN in it may not appear in the result.
+    # NaN in such an operand may not appear in the result, because other operands also determine the result.
     "operand": [rule for rule in TENSOR if rule[0] != "NaN"],
     "tensors": [("no tensors", "std::vector<Tensor>{{}}", "error"), ("an empty tensor among them", "std::vector<Tensor>{{Tensor()}}", "error"),
                 ("a tensor alone", "w.x", "compiler")],
@@ -55,6 +55,6 @@ RULES = {
     "fixed": [],  # arguments for which no such mistake exists
 }
 
-# Neighbouring parameters of different groups are also tested exchanged.
+# Tests also exchange the arguments of neighbouring parameters of different groups.
 GROUPS = {"tensor": "tensor", "operand": "tensor", "labels": "labels", "axis": "number", "count": "number", "size": "number",
           "position": "number", "probability": "number", "rate": "number", "limit": "number", "path": "path", "shape": "shape"}

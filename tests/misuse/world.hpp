@@ -1,4 +1,4 @@
-// The arguments of the generated calls, the wrong arguments made from them, and the comparisons of results.
+// Defines arguments of the generated calls, wrong arguments made from these, and comparisons of results.
 #pragma once
 
 #include <unistd.h>

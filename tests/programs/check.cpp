@@ -1,4 +1,4 @@
-// Defines the comparisons. A number may differ by eight times its bound on the tape (tape.hpp).
+// Compares results of a program. A number may differ by eight times its bound on the tape (tape.hpp).
 #include "programs/check.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ public:
                double factor)
         : program_(program), evaluated_(evaluated), counts_(counts), name_(name), factor_(factor) {}
 
-    // `exact`: the outcome is the engine's, so missing gradients and overflow count as differences.
+    // If `exact`, the engine computed the outcome, so missing gradients and overflow count as differences.
     std::string of(const Outcome& outcome, bool exact) {
         exact_ = exact;
         for (std::size_t i = 0; i < program_.steps.size(); ++i) {
@@ -63,7 +63,7 @@ private:
             const double bound =
                 factor_ * allowance * static_cast<double>(expected[i].error) + evaluated_.tape().tiny();
             const bool overflowed =
-                exact_ ? false : program_.special && !std::isfinite(got[i]);  // overflow of another formula
+                exact_ ? false : program_.special && !std::isfinite(got[i]);  // LibTorch's formula overflows
             if (overflowed || !(bound <= std::max(scale / 8, 1e-3))) {
                 ++counts_.loose;
                 continue;
@@ -112,7 +112,7 @@ std::string different_bits(const Outcome& a, const Outcome& b) {
     return {};
 }
 
-// Compares the derivative along a random direction with central differences of two step sizes.
+// Compares the derivative along a random direction with central differences with two step sizes.
 std::string differences(const Program& program, const Evaluator& evaluated, const Outcome& plain,
                         Counts& counts) {
     if (!program.wide || program.special || evaluated.tape().undecided() || evaluated.tape().closest() < 2e-3)
@@ -223,7 +223,7 @@ void drop_unread(Program& program) {
     }
 }
 
-// Returns all programs that are simpler by one change.
+// Returns all programs that one simplification of `program` can give.
 std::vector<Program> simpler(const Program& program) {
     std::vector<Program> all;
     const auto add = [&](auto change) {

@@ -1,4 +1,4 @@
-// check() compares tally's results of a program with independent checks; shrunk() simplifies the program.
+// check() compares tally's results of a program with independent results. shrunk() simplifies a program.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace programs {
 struct Counts {
     std::int64_t programs = 0, operations = 0, requests = 0, wide = 0, special = 0, checkpointed = 0,
                  nested = 0;
-    std::int64_t several = 0;   // with more than one backward pass
+    std::int64_t several = 0;   // programs with several backward passes
     std::int64_t compared = 0;  // numbers compared with the tape
     std::int64_t loose = 0;     // numbers whose bound was too large for a comparison
     double nearest = 0;         // the largest difference, as a fraction of the bound
@@ -27,7 +27,7 @@ struct Counts {
 // Returns the first difference, which begins with the name of the check and a colon, or "". Throws Invalid.
 std::string check(const Program& program, bool with_peer, Counts& counts);
 
-// Returns a smaller program in which the same check still differs.
+// Returns a smaller program for which the check that found `difference` still finds one.
 Program shrunk(Program program, const std::string& difference);
 
 std::string summary(const Counts& counts);

@@ -255,7 +255,7 @@ TapeArray Evaluator::moved(const Step& step) {
     const TapeArray& x = in(step, 0);
     TapeArray y;
     const auto copy_of = [&](std::size_t place) { y.at.push_back(tape_.copy(x.at.at(place))); };
-    const auto copy_all = [&](auto place) {  // `place` returns the place of x for an index of y
+    const auto copy_all = [&](auto place) {  // `place` maps an index of y to an offset in x
         for (std::size_t i = 0; i < size_of(y.shape); ++i) copy_of(place(index_at(i, y.shape)));
     };
     switch (step.op) {
@@ -340,7 +340,7 @@ TapeArray Evaluator::moved(const Step& step) {
             }
             break;
         }
-        default: {  // rows; embedding with step.first has the padding row in whole
+        default: {  // rows and embedding; with step.first, whole is the padding row
             demand(!x.shape.empty() && (step.op == Op::embedding || step.shape.size() == 1), "no rows");
             demand(step.index.size() == size_of(step.shape), "indices have another shape");
             y.shape = step.shape;

@@ -1,4 +1,4 @@
-// Evaluator runs a program on the tape of single numbers, by the definitions of the operations.
+// Evaluator computes a program on a tape of single numbers, from the definitions of the operations.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct TapeArray {  // an array on the tape
     bool recorded = false;  // depends on a parameter
 };
 
-// An expected gradient of a leaf or an inner value after a request, or nothing if no gradient has arrived.
+// Expected is the gradient of step `place` after request `act`. It is empty if no gradient has arrived.
 struct Expected {
     int act, place;
     std::optional<std::vector<Bounded>> gradient;
@@ -42,14 +42,14 @@ public:
     const Bounded& number(int node) const { return tape_[node]; }
     const std::vector<Expected>& expected() const { return expected_; }
     const Tape& tape() const { return tape_; }
-    // Returns the steps on which `place` depends through recorded values, including itself.
+    // Returns the steps on which step `place` depends through recorded values, and step `place` itself.
     std::vector<bool> dependencies(int place) const;
 
 private:
     TapeArray compute(const Step& step);
     void act(const Step& step);
 
-    // Families of operations.
+    // Each of these functions evaluates a family of operations.
     TapeArray elementwise(const Step& step);
     TapeArray reduction(const Step& step);
     TapeArray moved(const Step& step);
@@ -64,7 +64,7 @@ private:
     const Program& program_;
     Tape tape_;
     std::vector<TapeArray> values_;
-    std::vector<std::optional<std::vector<Bounded>>> gradients_;  // of leaves
+    std::vector<std::optional<std::vector<Bounded>>> gradients_;  // gradients of leaves
     std::vector<Expected> expected_;
 };
 

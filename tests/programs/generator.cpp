@@ -1,4 +1,4 @@
-// Draws operations with their operands, requests for gradients, and checkpointed blocks.
+// Draws random operations with operands, requests for gradients, and checkpointed blocks.
 #include "programs/generator.hpp"
 
 #include <algorithm>
@@ -362,7 +362,7 @@ private:
         put(std::move(s));
         mark_consumed(reached);
     }
-    // Values of a graph that has run backward may only be read as constants. Here they are not read.
+    // After a graph has run backward, its values may only be read as constants. No step reads them here.
     void mark_consumed(const std::vector<bool>& reached) {
         for (std::size_t i = 0; i < program_.steps.size(); ++i) {
             const Step& step = program_.steps[i];
@@ -416,7 +416,7 @@ bool fits_blocks(const Program& program, const Evaluator& evaluated) {
         if (act.removed || (act.op != Op::backward && act.op != Op::grad)) continue;
         std::vector<bool> reached(count);
         reached[static_cast<std::size_t>(act.in[0])] = true;
-        // Collects all steps on which the result depends. A block counts with the operands of all its steps.
+        // Collects all steps on which the result depends. A block depends on the operands of all its steps.
         for (bool more = true; more;) {
             more = false;
             for (std::size_t i = count; i-- > 0;) {

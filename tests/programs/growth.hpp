@@ -1,5 +1,5 @@
-// ProgramBuilder adds steps to a program: it evaluates each candidate on the tape, and keeps the step if its
-// numbers stay within bounds.
+// ProgramBuilder adds random steps to a program. Each step is evaluated on the tape, and stays in the program
+// only if its numbers are within bounds.
 #pragma once
 
 #include <algorithm>
@@ -113,7 +113,7 @@ protected:
     }
     bool usable(int place) const { return !consumed_[static_cast<std::size_t>(place)]; }
     const Extents& shape_of(int place) const { return evaluator_.value(place).shape; }
-    template <class Fits> int any_that(Fits fits) {  // -1 if a few tries find none
+    template <class Fits> int any_that(Fits fits) {  // returns -1 if six random tries find no value
         for (int tries = 0; tries < 6; ++tries)
             if (const int place = any(); fits(place)) return place;
         return -1;
@@ -122,7 +122,7 @@ protected:
         const int found = low < 0 ? any_that([&](int place) { return shape_of(place) == shape; }) : -1;
         return found >= 0 ? found : leaf(shape, low, high);
     }
-    int of_rank(std::size_t rank) {  // found, reshaped, or new
+    int of_rank(std::size_t rank) {  // an earlier value, a reshaped value or a new leaf
         const int found = any_that([&](int place) { return shape_of(place).size() == rank; });
         if (found >= 0) return found;
         const int x = any();

@@ -1,4 +1,4 @@
-// Index arithmetic of arrays: row-major places, broadcasting, and groups along axes.
+// Functions for indices of arrays: row-major offsets, broadcasting, and groups of elements along axes.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ inline Extents broadcast(const Extents& a, const Extents& b) {
     return out;
 }
 
-// Returns the place in `shape` for an index of the broadcast result.
+// Returns the row-major offset in an array of `shape` for an index of the broadcast result.
 inline std::size_t broadcast_place(const Index& index, const Extents& shape) {
     Index own(index.end() - static_cast<std::ptrdiff_t>(shape.size()), index.end());
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
@@ -64,7 +64,7 @@ std::vector<T> spread(const std::vector<T>& values, const Extents& shape, const 
     return all;
 }
 
-// Returns groups of places that agree in all axes except the reduced ones, in row-major order.
+// Returns one group of row-major offsets for each result of a reduction over the `reduced` axes.
 inline std::vector<std::vector<std::size_t>> groups(const Extents& shape, const std::vector<bool>& reduced) {
     Extents rest;
     for (std::size_t axis = 0; axis < shape.size(); ++axis)

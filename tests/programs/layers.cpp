@@ -33,7 +33,7 @@ TapeArray Evaluator::product(const Step& step) {
     const bool vector_a = a.shape.size() == 1, vector_b = b.shape.size() == 1;
     demand(!a.shape.empty() && !b.shape.empty(), "a single number is not a matrix");
     demand(!(vector_a && step.first) && !(vector_b && step.second), "a vector has no transpose");
-    Extents p = a.shape, q = b.shape;  // as matrices
+    Extents p = a.shape, q = b.shape;  // shapes of the operands as matrices
     if (vector_a) p = {1, p[0]};
     if (vector_b) q = {q[0], 1};
     const Extents many_a(p.begin(), p.end() - 2), many_b(q.begin(), q.end() - 2);

@@ -1,4 +1,4 @@
-// Outcome has the results of a program, run by the engine in one of four ways or by LibTorch.
+// Outcome contains the results of a program. The engine can run the program in four ways, LibTorch in one.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Outcome {
     std::vector<Extents> shapes;
     std::vector<Observed> gradients;
     std::int64_t nodes_left = 0, bytes_left = 0;
-    std::string error;  // message of the Error
+    std::string error;  // message of the Error, or empty
 };
 
 enum class Way { plain, moved, blocks, moved_blocks };
@@ -31,10 +31,10 @@ inline const char* name_of(Way way) {
 
 Outcome run_engine(const Program& program, Way way);
 
-// Returns the sum over all backward passes of the seed times the result, without recording a graph.
+// Returns the sum of seed times result over all backward passes. Records no graph.
 double objective(const Program& program);
 
-// Runs LibTorch, if the tests were built with it. An error means that LibTorch does not support the program.
+// run_peer() runs LibTorch if peer_is_there(). An error means that LibTorch does not support the program.
 bool peer_is_there();
 Outcome run_peer(const Program& program);
 

@@ -1,5 +1,5 @@
-// Program is a random program as data: its operations, operands and requests for gradients. Independent of
-// tally.
+// Program describes a random program as data: operations, operands and requests for gradients. This file does
+// not depend on tally.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace programs {
 
 using Extents = std::vector<std::int64_t>;
 
-// The first two are leaves, the last four request or clear gradients, and all others compute a value.
+// The first two operations are leaves, the last four request or clear gradients, the others compute values.
 enum class Op {
     parameter,
     constant,
@@ -90,21 +90,21 @@ const char* name_of(Op op);
 inline bool is_leaf(Op op) { return op <= Op::constant; }
 inline bool is_act(Op op) { return op >= Op::backward; }
 
-// A step is identified by its place. The meaning of a field depends on the operation (evaluator.cpp).
+// A step is identified by its index. The meaning of a field depends on the operation (evaluator.cpp).
 struct Step {
     Op op = Op::constant;
-    std::vector<int> in;                 // places of earlier steps; for grad: the result, then the targets
+    std::vector<int> in;                 // earlier steps; for grad: the result, then the targets
     std::vector<std::int64_t> whole;     // axes, extents, bounds, stride and padding
-    std::vector<double> numbers;         // of a leaf: its values; of backward and grad: the seed
-    Extents shape;                       // of a leaf or of the indices
+    std::vector<double> numbers;         // values of a leaf; seed of backward or grad
+    Extents shape;                       // shape of a leaf or of the indices
     std::vector<std::int32_t> index;     // indices, labels, conditions
-    bool first = false, second = false;  // keepdims; transposed operands; with a mean
+    bool first = false, second = false;  // flags: keepdims, transposed operands, or mean
     bool no_grad = false;
-    bool removed = false;  // by shrunk()
+    bool removed = false;  // shrunk() has removed the step
 };
 
-// Steps [from, to) form one checkpointed function in the runs with checkpoints. Blocks may be nested. The
-// bits of `capture` decide which values are captured and which are passed as arguments.
+// In runs with checkpoints, the steps [from, to) form one checkpointed function. Blocks may be nested. Each
+// bit of `capture` decides whether the function captures an input or gets it as an argument.
 struct Block {
     int from, to;
     std::uint64_t capture;
@@ -120,10 +120,10 @@ struct Program {
 
 std::string to_string(const Program& program);
 
-// Returns the last step that reads each value, or -1.
+// Returns for each value the last step that reads the value, or -1.
 std::vector<int> last_uses(const Program& program);
 
-// The values that a block reads from outside, and its own values that later steps read.
+// Boundary lists the outside values that a block reads, and the block's values that later steps read.
 struct Boundary {
     std::vector<int> inputs, outputs;
 };
@@ -132,14 +132,14 @@ Boundary boundary_of(const Program& program, const Block& block);
 // Returns the block that begins at `step` inside block `around` (-1: outermost), or -1.
 int block_at(const Program& program, int step, int around);
 
-// The program is invalid for every library, for example because shapes do not fit.
+// Invalid means that no library can run the program, for example because shapes do not fit.
 struct Invalid : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 std::size_t size_of(const Extents& shape);
 
-// A random number generator with the same results for every standard library (splitmix64).
+// Rng generates random numbers that are the same with every standard library (splitmix64).
 class Rng {
 public:
     explicit Rng(std::uint64_t seed) : state_(seed) {}
@@ -164,7 +164,8 @@ private:
     std::uint64_t state_;
 };
 
-// Returns 1 / (1 - p), or 0 for dropped elements: whole {seed, layer, first item}, numbers {p}.
+// Returns 0 for each dropped element and 1 / (1 - p) for the others. The step has whole {seed, layer, first
+// item} and numbers {p}.
 std::vector<double> dropout_factors(const Step& step, const Extents& shape);
 
 }  // namespace programs

@@ -1,5 +1,5 @@
 // Compares random programs of 1 to 40 operations with an independent evaluator, finite differences and
-// LibTorch. With moved operands and checkpoints, the bits must be those of the plain run.
+// LibTorch. Runs with moved operands or checkpoints must give the same bits as the plain run.
 //
 //     TALLY_PROGRAMS=200000 TALLY_PROGRAM_SEED=7 test_programs      a long run (see programs/total)
 //     TALLY_PROGRAM=12345 test_programs                             one program by its seed
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t parts = 4;
 #ifdef NDEBUG
-constexpr std::uint64_t programs_by_default = 50000;  // a minute of one core
+constexpr std::uint64_t programs_by_default = 50000;  // takes a minute on one core
 #else
 constexpr std::uint64_t programs_by_default = 4000;  // with assertions, and under the sanitizers
 #endif
@@ -83,7 +83,7 @@ void run(std::uint64_t part) {
     Rng rng(seed);
     const std::uint64_t start = rng.bits() >> 1;  // the seeds of a run are consecutive
     for (std::uint64_t i = part; i < programs; i += parts)
-        agrees(start + i, i / parts % 2 == 0, counts);  // LibTorch takes longer than the rest
+        agrees(start + i, i / parts % 2 == 0, counts);  // every second program, because LibTorch is slow
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
     std::cout << "part " << part + 1 << " of " << parts << ", TALLY_PROGRAM_SEED=" << seed
               << " TALLY_PROGRAMS=" << programs << '\n'

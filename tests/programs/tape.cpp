@@ -14,7 +14,7 @@ constexpr Number no_number = std::numeric_limits<Number>::quiet_NaN();  // for u
 constexpr Number root_half = 0.707106781186547524400844362104849039L;
 constexpr Number density_at_0 = 0.398942280401432677939946059934381868L;
 
-Number magnitude(Number x) { return std::abs(x); }  // also of numbers that a double would round to 0
+Number magnitude(Number x) { return std::abs(x); }  // also for numbers that a double rounds to 0
 // An error of 0 stays 0 for every slope, and an unknown error stays unknown, because 0 times infinity is NaN.
 Number times(Number error, Number factor) {
     return error == 0 ? 0 : std::isinf(error) ? unknown : error * factor;
@@ -45,7 +45,7 @@ int Tape::put(Bounded y, Edge a, Edge b, int same_as) {
 }
 
 int Tape::leaf(Number value, bool needs_gradient) {
-    // A kernel may multiply such a small number by others in an order with a subnormal product.
+    // A kernel may multiply in another order, in which a product with such a small number is subnormal.
     const bool tiny = value != 0 && magnitude(value) < Number(1e10L) * tiny_;
     const int x = put({value, tiny ? tiny_ : 0}, {});
     nodes_.back().needs = needs_gradient;
@@ -196,7 +196,7 @@ int Tape::pow(int a, int b) {
     const Number x = p.value > 0 && p.error < 0.25 * magnitude(p.value) ? p.value : no_number;
     const Number n = q.value, y = std::pow(x, n), l = std::log(x);
     const Number steep = 4 + 4 * magnitude(n * l);
-    const Number power = std::pow(x, n - 1);  // may overflow although n times it would not
+    const Number power = std::pow(x, n - 1);  // may overflow although n * power is finite
     const Number for_a = n == 0                     ? 0
                          : magnitude(power) < huge_ ? n * power
                                                     : no_number,
@@ -276,7 +276,7 @@ int Tape::largest(const std::vector<int>& all, bool shared) {
     for (const int x : equals)
         result = put(y, {x, Number(1) / static_cast<Number>(equals.size()), unclear + (shared ? unit_ : 0)},
                      {result, 1, 0}, result);
-    if (special_)  // 0 times a gradient that may be NaN
+    if (special_)  // the gradient may be NaN, and 0 * NaN is NaN
         for (const int x : others) result = put(y, {x, 0, unclear}, {result, 1, 0}, result);
     for (const int x : rivals) result = put(y, {x, 0, unclear}, {result, 1, 0}, result);
     return result;

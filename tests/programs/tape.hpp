@@ -1,11 +1,11 @@
-// Tape records single numbers and how they were computed, with a bound of each rounding error: an independent
-// check of values and gradients.
+// Tape is an independent check of values and gradients. A tape records single numbers, how they were
+// computed, and a bound of the rounding error of each number.
 //
-// Values are long double. Each has an error e, a bound for a computation in the program's own type: the
-// errors of the operands times the derivatives, plus one rounding (Higham, "Accuracy and Stability of
-// Numerical Algorithms", 3.3: running error analysis). Gradients have bounds of the same kind, in which the
-// second derivative bounds the error of a derivative. The bounds are of first order, and kernels may use
-// other formulas, so comparisons permit a multiple of e.
+// Values are long double. Each value has an error e, which bounds the error of a computation in the program's
+// own type. The error e is the sum of the operands' errors times the derivatives, plus one rounding (Higham,
+// "Accuracy and Stability of Numerical Algorithms", 3.3: running error analysis). Gradients have bounds of
+// the same kind, in which the second derivative bounds the error of a derivative. The bounds are of first
+// order, and kernels may use other formulas. Comparisons therefore permit a multiple of e.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ using Number = long double;
 struct Bounded {
     Number value = 0;
     Number error = 0;
-    Number size = 0;  // of a gradient: the sum of the magnitudes of its terms
+    Number size = 0;  // for a gradient: the sum of the magnitudes of the terms
 };
 
 struct Edge {  // from a number to one of its operands
@@ -38,7 +38,7 @@ public:
     void require_gradient(int x) { nodes_[static_cast<std::size_t>(x)].needs = true; }
     int copy(int x);  // the same number in another array, with its own gradient
 
-    int without_bound(int x);  // a copy through which no gradient has a bound
+    int without_bound(int x);  // a copy whose gradients have no bound
 
     int neg(int x);
     int exp(int x);
@@ -58,9 +58,9 @@ public:
     int mul(int a, int b);
     int div(int a, int b);
     int pow(int a, int b);
-    int maximum(int a, int b, Number sign);  // sign -1: minimum
+    int maximum(int a, int b, Number sign);  // returns the minimum if sign is -1
     int sum(const std::vector<int>& all);
-    // Returns the maximum. Equal maxima share the gradient if `shared`; otherwise the first gets it.
+    // Returns the maximum. Equal maxima share the gradient if `shared`. Otherwise the first gets all.
     int largest(const std::vector<int>& all, bool shared);
 
     const Bounded& operator[](int x) const { return nodes_[static_cast<std::size_t>(x)].y; }
@@ -68,9 +68,9 @@ public:
     double unit() const { return unit_; }
     double tiny() const { return tiny_; }
     double huge() const { return huge_; }
-    // Returns true if two cases were so close that either may occur.
+    // Returns whether a decision, such as which number is larger, was so close that rounding may reverse it.
     bool undecided() const { return undecided_; }
-    double closest() const { return closest_; }  // the smallest distance of all decisions
+    double closest() const { return closest_; }  // the smallest margin of all decisions
 
     // Computes the gradients of all numbers on which the seeded numbers depend. A number that is `reached`
     // gets a gradient even if it is 0, because 0 times an infinite slope is NaN.
@@ -86,10 +86,10 @@ private:
     };
     const Node& at(int x) const { return nodes_[static_cast<std::size_t>(x)]; }
     int put(Bounded y, Edge a, Edge b = {}, int same_as = -1);
-    // Adds y = f(x) with its slope f', a bound `bend` of f'', and the roundings of value and slope.
+    // Adds y = f(x) with the slope f', a bound `bend` of f'', and the rounding errors of value and slope.
     int unary(int x, Number y, Number slope, Number bend, Number rounding, Number slope_rounding);
-    bool equal(int a, int b) const;  // in every computation
-    bool close(int a, int b);        // the order may differ in another computation
+    bool equal(int a, int b) const;  // whether a == b with every rounding
+    bool close(int a, int b);        // whether rounding may change the order
     void decide(Number margin, Number scale);
 
     std::vector<Node> nodes_;

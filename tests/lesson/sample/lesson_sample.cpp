@@ -1,5 +1,5 @@
-// A small lesson for tests of the kit, with all kinds of events. The variable SAMPLE_LESSON selects a
-// misbehaviour.
+// A small lesson for tests of the kit, with all kinds of events. The environment variable SAMPLE_LESSON makes
+// the lesson misbehave.
 #include <chrono>
 #include <cstdlib>
 #include <stdexcept>

@@ -94,7 +94,7 @@ private:
     }
 
     // Flattens images to (items, features, space) in contiguous memory, because LibTorch 1.13 computes wrong
-    // gradients for transposed views. The same holds for its gelu.
+    // gradients for transposed views. LibTorch's gelu has the same fault.
     static Tensor normalised(const Tensor& x, const Tensor& gain, const Tensor& bias) {
         TORCH_CHECK(x.numel(), "batch_norm of an empty tensor");
         const Tensor flat = x.reshape({x.size(0), x.size(1), -1}).contiguous();
@@ -238,7 +238,7 @@ private:
                 const auto broadcast = [&](const Tensor& t) { return t.reshape(features); };
                 const Tensor mean = tensor({half}, {step.numbers.begin(), step.numbers.begin() + half});
                 const Tensor variance = tensor({half}, {step.numbers.begin() + half, step.numbers.end()});
-                // torch::batch_norm multiplies out, which cancels digits.
+                // torch::batch_norm computes x * scale + shift, in which digits cancel.
                 return (a - broadcast(mean)) / broadcast((variance + 1e-5).sqrt()) * broadcast(b) +
                        broadcast(c);
             }
