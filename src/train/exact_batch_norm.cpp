@@ -23,15 +23,13 @@ template <class S> std::size_t only_batch_norm(Sequential<S>& model) {
     if (found.size() > 1)
         throw Error(
             "[exact_batch_norm] the model has " + std::to_string(found.size()) + " batch norms, " + names +
-            ": the statistics of each, and the gradients through them, are needed for the whole window "
-            "before the next can be passed. Exact for one only; normalise the others within an item, as "
-            "LayerNorm does");
+            ": the statistics of each are needed for the whole window before the next batch norm can run; "
+            "keep one, and replace the others by layers that normalise each item, such as LayerNorm");
     for (std::size_t i = 0; i < model.size(); ++i)
         if (&model.layer(i) == found[0]) return i;
     throw Error(
         "[exact_batch_norm] the model's batch norm " + names +
-        " is inside another module, which cannot be stopped there; it must be a layer of the Sequential "
-        "itself");
+        " is inside another module, which cannot run in parts; make it a layer of the Sequential itself");
 }
 
 template <class S> void add_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
@@ -50,8 +48,8 @@ template <class S> void require_whole_window(const Window<S>& window) {
             "NonFinite::raise or drop_window");
     if (window.options().sum == Sum::exact)
         throw Error(
-            "[exact_batch_norm] its statistics are pooled in the order in which the micro-batches come, so "
-            "their gradients depend on it; choose Sum::running instead of Sum::exact");
+            "[exact_batch_norm] the statistics and their gradients depend on the order of the micro-batches, "
+            "which Sum::exact does not permit; choose Sum::running");
     if (window.options().noise)
         throw Error(
             "[exact_batch_norm] items that share their statistics are not independent draws, which noise() "

@@ -18,8 +18,7 @@ void require_some(const detail::Noise& noise, const char* what) {
         (noise.without > 0
              ? "; " + std::to_string(noise.without) + (noise.without == 1 ? " has" : " have") +
                    " been updated from one micro-batch alone, or from a first one that is not noisier "
-                   "than all, which leaves nothing to compare: use smaller ones, more in each window, "
-                   "and the smallest first"
+                   "than the window; use smaller micro-batches, more in each window, and the smallest first"
              : ""));
 }
 

@@ -45,8 +45,8 @@ template <class S> void ParameterLock<S>::require_unchanged(const char* doing) c
         if (mode_ == Mode::internal && node.grad_flags & grad_flag::dirty_for_window)
             throw Error(std::string("[window] ") + doing + ": another window ran backward() into parameter " +
                         std::to_string(i) + " of " + to_string(parameters_[i].shape()) +
-                        ", which belongs to this one; detach() it in the other's loss, and discard() this "
-                        "window");
+                        ", which belongs to this window; detach() the parameter in the other window's "
+                        "loss, and discard() this window");
         const bool value = place_of(node.value) == left_[i].value,
                    gradient =
                        place_of(node.gradient) == left_[i].gradient ||
@@ -54,7 +54,7 @@ template <class S> void ParameterLock<S>::require_unchanged(const char* doing) c
         if (value && gradient) continue;
         throw Error(std::string("[window] ") + doing + ": the " + (value ? "gradient" : "value") +
                     " of parameter " + std::to_string(i) + " of " + to_string(parameters_[i].shape()) +
-                    " was changed in place since the last micro-batch, by something that is not the window; "
+                    " was changed in place since the last micro-batch, by code other than the window; "
                     "discard() the window");
     }
 }

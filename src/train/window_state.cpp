@@ -183,8 +183,8 @@ void Window<S>::save(TrainingState& state, const std::string& prefix, Module<S>*
     if (micro_batches_ == 0) require_no_gradients();
     if (!regularizers_.empty() || (!model && !effects_.empty()))
         throw Error(
-            "[window] save: terms counted once cannot be saved, nor effects that have not happened yet "
-            "unless the model is given; save after finish()");
+            "[window] save: terms of add_regularizer() cannot be saved, and neither can, without the model, "
+            "changes of buffers that finish() has yet to make; save after finish()");
     if (!model && optimizer_.had_effects())
         throw Error(
             "[window] save: updates have changed buffers of the model, such as batch norm's running "
