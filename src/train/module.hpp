@@ -25,24 +25,24 @@ namespace detail {
 class SideEffect {
 public:
     virtual ~SideEffect() = default;
-    // Merges into this effect the effect that the same layer had in a later micro-batch.
+    // Merges `later`, a side effect of the same layer in a later micro-batch, into this side effect.
     virtual void join(const SideEffect& later) = 0;
     virtual void prepare() {}  // allocates all memory that commit() needs
     virtual void commit() = 0;
-    // Saves the effect of a window that is not finished. Module::saved_effect() loads the effect.
+    // Saves a side effect of a window that is not finished. Module::saved_effect() loads the side effect.
     virtual void save(TrainingState&, const std::string& under) const {
         throw Error("[effect] the effect of '" + under +
                     "' cannot be saved before the update; finish() first");
     }
 };
 
-// SideEffects collects the effects of a window's micro-batches, for finish() to commit.
+// SideEffects collects the side effects in a window's micro-batches. finish() commits these.
 class SideEffects {
 public:
     template <class Owner> void add(Owner* owner, std::unique_ptr<detail::SideEffect> effect) {
         add(key(owner), std::move(effect));
     }
-    // Adds the effects of a later micro-batch.
+    // Adds the side effects of a later micro-batch.
     void join(SideEffects later) {
         for (auto& [owner, effect] : later.all_) add(std::move(owner), std::move(effect));
     }
@@ -65,7 +65,7 @@ public:
 private:
     using Key = std::shared_ptr<const void>;
 
-    // Returns a key that stays valid if the module moves in memory before its effect is committed.
+    // Returns a key that stays valid if the module moves in memory before its side effect is committed.
     template <class Owner> static Key key(Owner* owner) {
         if constexpr (requires { owner->place(); })
             return owner->place();
@@ -73,7 +73,7 @@ private:
             return Key(Key(), owner);
     }
     void add(Key owner, std::unique_ptr<detail::SideEffect> effect) {
-        if (is_recomputing()) return;  // the first run has added this effect already
+        if (is_recomputing()) return;  // the first run has added this side effect
         for (auto& [present, joined] : all_)
             if (present == owner) return joined->join(*effect);
         all_.emplace_back(std::move(owner), std::move(effect));
@@ -158,7 +158,7 @@ struct ForwardPass {
     bool implied = false;                    // the layer was called without a pass
 
     // Returns a pass with the same items and random numbers, for a second run or another part of the model.
-    // The copy has no effects and no recorded draws.
+    // The copy has no side effects and no records of random draws.
     ForwardPass again() const {
         ForwardPass same{training, seed, first_item};
         same.items = items;
@@ -307,7 +307,7 @@ public:
         if (!place_) place_ = std::make_shared<Module*>(this);
         return place_;
     }
-    // Returns the effect of this module that SideEffect::save() has saved, or null if nothing was saved.
+    // Returns the side effect of this module that SideEffect::save() has saved, or null if none was saved.
     virtual std::unique_ptr<detail::SideEffect> saved_effect(const TrainingState&,
                                                              const std::string& /*prefix*/) {
         return nullptr;

@@ -61,8 +61,7 @@ NoiseScaleEstimator<S>::NoiseScaleEstimator(const std::vector<V>& parameters, do
     : parameters_(parameters), total_(total), zero_(std::move(zero)), squares_(zero_) {}
 
 template <class S> void NoiseScaleEstimator<S>::restart() {
-    ++zero_.node()
-          ->handles;  // new handle without a check of the thread, because another thread may discard a window
+    ++zero_.node()->handles;  // does not check the thread, because another thread may discard a window
     squares_ = V(zero_.node());
     first_ = {};
     norm_.reset();

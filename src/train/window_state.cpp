@@ -106,8 +106,8 @@ template <class S> void read_parameters(StateReader& saved, const Names& names,
     saved.require_present(reached, "gradients", std::ssize(to.gradients));
 }
 
-// Saves the buffers of the model and the effects that finish() has not committed yet.
-template <class S> void save_model(TrainingState& state, const std::string& prefix, Module<S>& model,
+// Saves the buffers of the model, and the changes of buffers that finish() has not committed yet.
+template <class S> void save_model(TrainingState& state, const std::string& under, Module<S>& model,
                                    const detail::SideEffects& effects) {
     for (const detail::Member<S>& member : detail::members(model)) {
         if (member.buffer) state.put(prefix + "/buffers/" + member.name, *member.buffer);

@@ -346,7 +346,7 @@ def test_watch_checks_each_saved_version(runner):
             learner.write("05_divide", right.replace("/ parts", "/ size "))
             terminal.expect("You have divided by the number of rows")
             terminal.expect("watching")
-            with open(learner.path("05_divide") + ".new", "w", encoding="utf-8") as file:  # like editors that save by renaming
+            with open(learner.path("05_divide") + ".new", "w", encoding="utf-8") as file:  # as editors do that save by renaming
                 file.write(right)
             saved = os.stat(learner.path("05_divide"))
             os.utime(learner.path("05_divide") + ".new", ns=(saved.st_atime_ns, saved.st_mtime_ns))  # with the same time stamp

@@ -291,7 +291,7 @@ def test_done_requires_answers_and_checks(runner, sample):
         assert course.done() == ["divide"]
         course.at_terminal("run", "20", expected=1)
         course.set(20, "checkpointing", "ok")
-        course.at_terminal("run", "20", "--from", "2")  # after its questions
+        course.at_terminal("run", "20", "--from", "2")  # the questions are before step 2
         assert course.done() == ["divide"]
         course.at_terminal("run", "20")
         assert course.done() == ["checkpointing", "divide"]

@@ -178,7 +178,7 @@ def test_typed_ahead_keys_never_answer(lesson):
 def test_back_and_forward(lesson):
     with Terminal([lesson]) as t:
         to_prediction(t)
-        t.type("b")  # works at a question too
+        t.type("b")  # the key b works at a question too
         at_step(t, 2)
         t.type(PAGE_UP)
         at_step(t, 1)
@@ -199,7 +199,7 @@ def test_back_and_forward(lesson):
         at_step(t, 2)
         t.type(NEXT)
         t.expect("[3/5]")
-        t.expect("Not quite")  # answers are kept
+        t.expect("Not quite")  # the lesson keeps answers
         t.expect(BAR)
 
 
