@@ -10,8 +10,8 @@ namespace tally::cpu {
 namespace {
 
 // Sums more than `longest_sequential_sum` rows. Each sum is the sum of its two halves.
-template <class S> void sum_many_rows(const S* x, Into<S[]> y, const detail::ReduceAxes& fold) {
-    for_column_tiles<wide_strip>(fold.inner, [&](std::size_t i, std::size_t width) {
+template <class S> void sum_many_rows(const S* x, Into<S[]> y, const detail::ReduceDims& dims) {
+    for_column_tiles<wide_strip>(dims.inner, [&](std::size_t i, std::size_t width) {
         alignas(line) S total[wide_strip];
         sum_in_halves(0, dims.reduced, width, total, [&](std::size_t first, std::size_t rows, S* part) {
             sum_rows(x + first * dims.inner + i, dims.inner, {part, Write::set}, rows, width, Identity());

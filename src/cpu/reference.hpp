@@ -150,10 +150,10 @@ template <class S> void max(const S* x, S* y, const detail::ReduceDims& dims) {
 }
 
 template <class S>
-void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceAxes& fold) {
-    each_run(fold, [&](std::size_t first, std::size_t step, std::size_t at) {
+void max_back(const S* dy, const S* x, const S* y, Into<S[]> dx, const detail::ReduceDims& dims) {
+    each_run(dims, [&](std::size_t first, std::size_t step, std::size_t at) {
         std::size_t ties = 0;  // stays 0 if y is NaN: all gradients become 0 / 0
-        for (std::size_t r = 0; r < fold.reduced; ++r) ties += x[first + r * step] == y[at];
+        for (std::size_t r = 0; r < dims.reduced; ++r) ties += x[first + r * step] == y[at];
         const S share = dy[at] / number<S>(ties), none = S(0) / number<S>(ties);
         for (std::size_t r = 0; r < dims.reduced; ++r)
             store(dx, first + r * step, x[first + r * step] == y[at] ? share : none);
@@ -365,9 +365,9 @@ template <class S> void measure(std::span<const Update<S>> list, bool squares, d
 // ---- batch norm and dropout ----
 
 // Calls visit(f, at) for each element of (items, features, space). f is its feature, and at its index.
-template <class Visit> void each_of_feature(const detail::ReduceAxes& fold, Visit visit) {
-    for (std::size_t i = 0; i < fold.outer * fold.reduced * fold.inner; ++i)
-        visit(i / fold.inner % fold.reduced, i);
+template <class Visit> void each_of_feature(const detail::ReduceDims& dims, Visit visit) {
+    for (std::size_t i = 0; i < dims.outer * dims.reduced * dims.inner; ++i)
+        visit(i / dims.inner % dims.reduced, i);
 }
 
 template <class S> void batch_moments(const S* x, S* mean, S* variance, const detail::ReduceDims& dims) {

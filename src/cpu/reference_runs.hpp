@@ -10,10 +10,10 @@
 namespace tally::reference {
 
 // For each run of elements, calls run(first element, step between elements, index of the result).
-template <class Contiguous> void each_run(const detail::ReduceAxes& fold, Contiguous run) {
-    for (std::size_t o = 0; o < fold.outer; ++o)
-        for (std::size_t i = 0; i < fold.inner; ++i)
-            run(o * fold.reduced * fold.inner + i, fold.inner, o * fold.inner + i);
+template <class Contiguous> void each_run(const detail::ReduceDims& dims, Contiguous run) {
+    for (std::size_t o = 0; o < dims.outer; ++o)
+        for (std::size_t i = 0; i < dims.inner; ++i)
+            run(o * dims.reduced * dims.inner + i, dims.inner, o * dims.inner + i);
 }
 
 template <class S> void cumsum(const S* x, Into<S[]> y, const detail::ReduceDims& dims, bool from_the_end) {

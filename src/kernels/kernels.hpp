@@ -36,7 +36,7 @@ namespace tally {
 
 namespace detail {
 // The extents of a reduction: x is (outer, reduced, inner), and its result is (outer, inner).
-struct ReduceAxes {
+struct ReduceDims {
     std::size_t outer, reduced, inner;
     bool in_order = false;  // the reduced axis counts samples, so the sum is sequential
 };
@@ -79,7 +79,7 @@ struct Product {
 
 // Options of a cross-entropy. Rows with the label `ignore` do not count. For all other rows, the share
 // `smoothing` of the target probability is distributed over all classes.
-struct Targets {
+struct LabelOptions {
     std::int32_t ignore = -100;
     double smoothing = 0;
 };
@@ -145,9 +145,9 @@ template <class S> struct Kernels {
     void (*spread)(const S* dy, S divisor, Into<S[]> dx, const ReduceDims&);
     void (*max)(const S* x, S* y, const ReduceDims&);  // NaN counts as the largest; reduced is at least 1
     // Equal largest elements get equal shares of the gradient.
-    void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const ReduceAxes&);
+    void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const ReduceDims&);
     // The result is -inf if all elements are -inf or reduced is 0, and +inf if one element is +inf.
-    void (*logsumexp)(const S* x, S* y, const ReduceAxes&);
+    void (*logsumexp)(const S* x, S* y, const ReduceDims&);
     // dx (+)= dy * exp(x - y)
     void (*logsumexp_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const ReduceDims&);
     void (*softmax)(const S* x, S* y, const ReduceDims&);
@@ -157,12 +157,12 @@ template <class S> struct Kernels {
     void (*log_softmax_back)(const S* dy, const S* y, Into<S[]> dx, const ReduceDims&);
 
     // Computes running sums along the reduced axis, from its front or from its end.
-    void (*cumsum)(const S* x, Into<S[]> y, const ReduceAxes&, bool from_the_end);
-    void (*prod)(const S* x, S* y, const ReduceAxes&);  // 1 if reduced is 0
+    void (*cumsum)(const S* x, Into<S[]> y, const ReduceDims&, bool from_the_end);
+    void (*prod)(const S* x, S* y, const ReduceDims&);  // 1 if reduced is 0
     // dx = dy * (product of the elements before) * (product of the elements behind), without a division.
-    void (*prod_back)(const S* dy, const S* x, S* dx, const ReduceAxes&);
+    void (*prod_back)(const S* dy, const S* x, S* dx, const ReduceDims&);
     // Finds the index of the first largest element, or of the first NaN. reduced is at least 1.
-    void (*argmax)(const S* x, std::int32_t* y, const ReduceAxes&);
+    void (*argmax)(const S* x, std::int32_t* y, const ReduceDims&);
 
     // ---- linear algebra ----
     void (*matmul)(const Product&, const S* a, const S* b, Into<S[]> c);
@@ -204,7 +204,7 @@ template <class S> struct Kernels {
 
     // ---- batch norm and dropout ----
     // Computes the mean and the biased variance of each feature of x (items, features, space).
-    void (*batch_moments)(const S* x, S* mean, S* variance, const ReduceAxes&);
+    void (*batch_moments)(const S* x, S* mean, S* variance, const ReduceDims&);
     // y = (x - mean) * rstd * gain + bias for each feature.
     void (*batch_norm)(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
                        const ReduceDims&);

@@ -28,8 +28,9 @@ Loss<Array<S>> detail::Denominator<S>::contribution(const Loss<Array<S>>& loss, 
     Loss<Array<S>> contribution = loss;
     if (weigh_ == Weigh::micro_batches) {
         const bool empty = loss.count.item() == 0;  // a loss of no terms has no mean
-        if (!empty) share.sum = loss.mean();
-        share.count = constant(Array<S>::full({}, S(empty ? 0 : 1), share.sum.value().device()));
+        if (!empty) contribution.sum = loss.mean();
+        contribution.count =
+            constant(Array<S>::full({}, S(empty ? 0 : 1), contribution.sum.value().device()));
     }
     if (weight != 1) {
         contribution.sum = contribution.sum * weight;

@@ -56,7 +56,7 @@ template <class S> void ExactGradients<S>::clear() {
 }
 
 // Saves the digits as doubles, because a double represents a digit exactly after carry().
-template <class S> void ExactGradients<S>::save(TrainingState& state, const std::string& under) const {
+template <class S> void ExactGradients<S>::save(TrainingState& state, const std::string& prefix) const {
     for (std::size_t i = 0; i < sums_.size(); ++i) {
         const std::string at = prefix + "/sums/" + std::to_string(i);
         state.put(at + "/there", std::int64_t{!sums_[i].empty()});

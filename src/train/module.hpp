@@ -30,8 +30,8 @@ public:
     virtual void prepare() {}  // allocates all memory that commit() needs
     virtual void commit() = 0;
     // Saves a side effect of a window that is not finished. Module::saved_effect() loads the side effect.
-    virtual void save(TrainingState&, const std::string& under) const {
-        throw Error("[effect] the effect of '" + under +
+    virtual void save(TrainingState&, const std::string& prefix) const {
+        throw Error("[effect] the effect of '" + prefix +
                     "' cannot be saved before the update; finish() first");
     }
 };

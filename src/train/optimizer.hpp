@@ -45,8 +45,8 @@ public:
     // These save and load the state and the learning rate under names like "optimizer/momentum/0". load()
     // throws and changes nothing if the kind, the options or the shapes differ. To resume with another
     // learning rate, make the optimizer with the previous rate, call load(), then set_learning_rate().
-    void save(TrainingState& state, const std::string& under) const;
-    void load(const TrainingState& state, const std::string& under) { validate_state(state, under)(); }
+    void save(TrainingState& state, const std::string& prefix) const;
+    void load(const TrainingState& state, const std::string& prefix) { validate_state(state, prefix)(); }
 
     // ---- for the window ----
     detail::ApplyState validate_state(const TrainingState& state, const std::string& prefix);

@@ -91,8 +91,8 @@ public:
     // With a reducer `across`, each process computes a part of the micro-batches, and all make the update
     // that a single process would make. The first process writes all files. Checkpoints are then written only
     // between windows, and any number of processes can resume from a checkpoint.
-    Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossOf loss, Options options = {},
-            detail::GradientReducer<S>* across = nullptr);
+    Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossFunction loss,
+            Options options = {}, detail::GradientReducer<S>* across = nullptr);
 
     bool train_epoch();  // trains to the end of the current epoch; returns false after the last epoch
     void train() {

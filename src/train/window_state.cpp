@@ -107,7 +107,7 @@ template <class S> void read_parameters(StateReader& saved, const Names& names,
 }
 
 // Saves the buffers of the model, and the changes of buffers that finish() has not committed yet.
-template <class S> void save_model(TrainingState& state, const std::string& under, Module<S>& model,
+template <class S> void save_model(TrainingState& state, const std::string& prefix, Module<S>& model,
                                    const detail::SideEffects& effects) {
     for (const detail::Member<S>& member : detail::members(model)) {
         if (member.buffer) state.put(prefix + "/buffers/" + member.name, *member.buffer);

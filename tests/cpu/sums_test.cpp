@@ -57,7 +57,7 @@ TEMPLATE_TEST_CASE("sum, mean, spread, max: agree with the plain loop", "", floa
             plain<S>().spread(dy.data(), divisor, into(want_dx, how), dims);
             CHECK(bit_difference(dx, want_dx) == "");
         }
-        if (fold.reduced == 0) continue;
+        if (dims.reduced == 0) continue;
         for (S& number : x) {  // makes equal numbers and special values
             number = std::round(number * 4) / 4;
             if (dice.upto(300) == 0)

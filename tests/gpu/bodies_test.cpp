@@ -311,9 +311,9 @@ TEMPLATE_TEST_CASE("cross_entropy: an ignored label may be a class", "", float, 
         const auto logits = dice.numbers<S>(rows * 3);
         const auto labels = dice.integers(rows, 3);
         const Buffer<S> p(rows * 3), want_p(rows * 3), total(1), want_total(1), count(1), want_count(1);
-        fast<S>().cross_entropy(logits.data(), labels.data(), targets, p.data(), total.data(), count.data(),
+        fast<S>().cross_entropy(logits.data(), labels.data(), settings, p.data(), total.data(), count.data(),
                                 rows, 3);
-        plain<S>().cross_entropy(logits.data(), labels.data(), targets, want_p.data(), want_total.data(),
+        plain<S>().cross_entropy(logits.data(), labels.data(), settings, want_p.data(), want_total.data(),
                                  want_count.data(), rows, 3);
         CHECK(bit_difference(p, want_p) == "");
         CHECK(difference(total, want_total, 8, static_cast<double>(rows)) == "");
