@@ -15,7 +15,7 @@ constexpr const char* train_images = "train-images-idx3-ubyte";
 constexpr const char* train_labels = "train-labels-idx1-ubyte";
 constexpr const char* test_images = "t10k-images-idx3-ubyte";
 constexpr const char* test_labels = "t10k-labels-idx1-ubyte";
-constexpr std::int64_t first_of_test = std::int64_t{1} << 32;  // a larger index than any training picture has
+constexpr std::int64_t first_of_test = std::int64_t{1} << 32;  // exceeds the index of any training picture
 
 // Returns the path of the file or of the packed file, or an empty string.
 std::string find(const std::string& folder, const std::string& name) {

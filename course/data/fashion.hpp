@@ -9,39 +9,39 @@
 
 namespace tally {
 
-// The pixels of one picture, and the classes.
+// A picture has 28 x 28 pixels and belongs to one of ten classes.
 inline constexpr std::int64_t fashion_pixels = 28 * 28;
 inline constexpr std::array<const char*, 10> fashion_classes = {
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"};
 
-// The folder in which tools/get-fashion-mnist puts the files, relative to the root of the repository.
+// tools/get-fashion-mnist saves the files in this folder. The path is relative to the root of the repository.
 inline constexpr const char* fashion_folder = "data/fashion-mnist";
 
-// Pictures with their labels.
+// Holds pictures and the label of each picture.
 template <class S> struct Pictures {
     Array<S> images;             // (count, 784), from 0 (black) to 1 (white)
     Array<std::int32_t> labels;  // (count), indices into fashion_classes
     std::int64_t count() const { return images.shape()[0]; }
 };
 
-// FashionMNIST, or generated pictures.
+// Holds FashionMNIST or generated pictures.
 template <class S> struct Fashion {
     Pictures<S> train, test;
     bool real = false;
-    std::string origin;  // a description of the source and the sizes
+    std::string origin;  // describes where the pictures come from and how many there are
 };
 
-// True if any of the four files of FashionMNIST exists, packed or not.
+// Returns true if the folder contains any of the four files of FashionMNIST, packed (.gz) or not.
 bool has_fashion(const std::string& folder);
 
-// Loads the four published files, packed (.gz) or not. Throws Error if one is missing or they do not match.
+// Loads the four files, packed (.gz) or not. Throws Error if a file is missing or if the files do not match.
 template <class S> Fashion<S> load_fashion(const std::string& folder);
 
-// Generates pictures. Picture i depends on the seed and on i only, and has the same bits on every machine.
+// Generates pictures. Picture i depends only on i and the seed. It has the same bits on every machine.
 template <class S>
 Pictures<S> generated_pictures(std::int64_t count, std::uint64_t seed, std::int64_t first = 0);
 
-// Generates pictures for training and for testing, without common pictures.
+// Generates pictures for training and for testing. No picture is in both sets.
 template <class S>
 Fashion<S> generated_fashion(std::uint64_t seed, std::int64_t train = 60000, std::int64_t test = 10000);
 

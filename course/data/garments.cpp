@@ -1,4 +1,4 @@
-// Draws garments of a few polygons. Corners, size, place, fabric and light vary from picture to picture.
+// Draws each garment as a few polygons. Corners, size, position, fabric and light differ between pictures.
 #include "course/data/garments.hpp"
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 namespace tally::garments {
 namespace {
 
-// No libm: only operations that IEEE 754 rounds uniquely, so that pixels have the same bits everywhere.
+// This file calls no libm. IEEE 754 defines the result of each operation, so all machines get the same bits.
 constexpr std::uint64_t class_stream = std::uint64_t{0x77656172} << 32;  // "wear"
 constexpr std::uint64_t form_stream = class_stream + 1, noise_stream = class_stream + 2;
 constexpr double side = picture_side;
 
-// The random numbers of one picture. Each picture has 2^16 counters.
+// Draws the random numbers of one picture. Each picture uses at most 2^16 of them.
 class Dice {
 public:
     Dice(std::uint64_t seed, std::uint64_t picture) : seed_(seed), next_(picture << 16) {}
@@ -32,7 +32,7 @@ private:
     std::uint64_t seed_, next_;
 };
 
-// The place of a garment in its picture.
+// Scales, slants and shifts a garment within its picture by random amounts.
 struct Placement {
     explicit Placement(Dice& dice)
         : width(dice(0.8, 1.08)),
@@ -49,7 +49,7 @@ struct Placement {
 
 using Canvas = std::array<float, picture_side * picture_side>;
 
-// Adds to `covered` the part of each pixel of a row between `from` and `to`.
+// Adds `share` times the fraction of each pixel that lies between the x coordinates `from` and `to`.
 void cover(std::array<float, picture_side>& covered, double from, double to, float share) {
     from = std::clamp(from, 0.0, side);
     to = std::clamp(to, 0.0, side);
@@ -60,7 +60,7 @@ void cover(std::array<float, picture_side>& covered, double from, double to, flo
     }
 }
 
-// Paints a polygon with four scan lines per row of pixels, filled by the even-odd rule.
+// Fills a polygon by the even-odd rule, with four scan lines per row of pixels.
 void paint(Canvas& canvas, const std::vector<Point>& corners, float shade) {
     constexpr int lines = 4;
     double top = side, bottom = 0;
@@ -113,13 +113,13 @@ void paint(Canvas& canvas, const Patch& patch, const Placement& place, Dice& dic
     if (patch.outline == Outline::pair) put(others);
 }
 
-// A triangle wave between -1 and 1 with period 1.
+// Returns a triangle wave between -1 and 1 with period 1.
 double wave(double x) {
     const double phase = x - std::floor(x);
     return 4 * std::abs(phase - 0.5) - 1;
 }
 
-// The brightness of the fabric at each place: colour, light from one side, stripes or checks.
+// Computes the brightness of each pixel of the fabric from its colour, light from one side and stripes.
 struct FabricPattern {
     explicit FabricPattern(Dice& dice)
         : brightness(dice(0.35, 1)), light_x(dice(-0.3, 0.3)), light_y(dice(-0.2, 0.2)) {

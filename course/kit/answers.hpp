@@ -1,4 +1,4 @@
-// The answers of a learner as lines of text with fields separated by tabs.
+// Writes and reads a learner's answers as lines of text. Tabs separate the fields of a line.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tally::lesson {
 
-// A try at a question, an event of an exercise, or the result of a lesson.
+// Records one try at a question, one event of an exercise, or the result of one lesson.
 struct AnswerRecord {
     std::string what;         // question, exercise, lesson
     std::string of;           // the slug of the lesson or exercise
@@ -23,7 +23,7 @@ struct AnswerRecord {
     std::string question = {};  // the text of the question
 };
 
-// The first line of a file of answers.
+// Every file of answers begins with this line.
 constexpr std::string_view answers_heading = "what\tof\tnumber\thow\twhich\tgiven\tsentence\tquestion";
 
 std::string in_one_line(const std::string& text);                   // replaces control characters
@@ -33,7 +33,7 @@ std::optional<AnswerRecord> parse_answer(const std::string& line);  // empty if 
 // Returns one entry for each try at a question, or one entry if the learner skipped the question.
 std::vector<AnswerRecord> answers_of(const Reveal& reveal, const std::string& lesson);
 
-// Counts questions answered right at the first try, at the second try, or skipped, over all runs.
+// Counts the questions that were answered right at the first or the second try, or skipped, over all runs.
 struct Predicted {
     int asked = 0, at_once = 0, later = 0, skipped = 0;
 };

@@ -23,12 +23,12 @@ namespace tally::lesson {
 
 namespace {
 volatile std::sig_atomic_t child = 0;
-volatile std::sig_atomic_t stop_signal = 0;  // a signal to stop that has not been followed yet
+volatile std::sig_atomic_t stop_signal = 0;  // the signal to stop that this program has not obeyed yet, or 0
 volatile std::sig_atomic_t end_signal = 0;   // the first signal to end this program while a child ran
 
 pthread_t waiting_thread;  // the thread that waits for the child; only this thread handles signals
 
-// The keyboard signals the child too. Other signals may reach only this process, so they are passed on.
+// Ctrl-C on a keyboard signals the child too. Other signals may reach only this process, so it forwards them.
 void forward_signal(int signal, siginfo_t* info, void*) {
     if (passed_to(waiting_thread, signal)) return;
     const bool keyboard = signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP;
@@ -41,7 +41,7 @@ void forward_signal(int signal, siginfo_t* info, void*) {
 
 void on_child_change(int signal, siginfo_t*, void*) { passed_to(waiting_thread, signal); }
 
-// Passes signals to end or stop to the child first. The signals are blocked except in pselect().
+// Forwards signals that end or stop a program to the child first. Only pselect() unblocks these signals.
 class SignalForwarding {
 public:
     SignalForwarding() {
@@ -51,7 +51,7 @@ public:
         ::pthread_sigmask(SIG_BLOCK, &held_back, &mask_before_);
         for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], nullptr, &before_[i]);
     }
-    // Installs the handlers. Without a child a signal has its usual effect, so call this after fork().
+    // Installs the handlers. Call this after fork(), because the handlers forward signals to the child.
     void watch() {
         end_signal = 0;
         stop_signal = 0;
@@ -115,7 +115,7 @@ void wait_for_output(pid_t pid, int pipe, const sigset_t& usual_mask, const Save
         fd_set ready;
         FD_ZERO(&ready);
         FD_SET(pipe, &ready);
-        // Blocked signals are delivered only inside pselect(), so that none is missed between check and wait.
+        // Signals are blocked outside pselect(), so none can arrive unnoticed between the check and the wait.
         if (::pselect(pipe + 1, &ready, nullptr, nullptr, nullptr, &usual_mask) >= 0 || errno != EINTR)
             return;
     }
@@ -156,7 +156,7 @@ ChildResult run_capturing(const std::vector<std::string>& command, int captured_
 
     const SavedTerminal terminal;
     SignalForwarding forwarding;
-    // Not posix_spawn(), which would wait forever if a signal stops the child before its exec.
+    // posix_spawn() would wait forever if a signal stopped the child before its exec, so this uses fork().
     const pid_t pid = ::fork();
     int error = errno;
     if (pid == 0) exec_child(words.data(), forwarding, ends[1], captured_descriptor, failures[1]);

@@ -14,7 +14,7 @@ bool same_bits(double a, double b) {
     return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-// Returns 0 for equal numbers, also for infinities, and NaN if a number is NaN.
+// Returns |a - b|: 0 for equal infinities, and NaN if a or b is NaN.
 double distance(double a, double b) { return a == b ? 0 : std::abs(a - b); }
 
 // Returns why the numbers cannot be compared; empty if they can.
@@ -45,7 +45,7 @@ std::string exactly(double number, const Numbers& of) {
                                              : fmt::format("{}", number);
 }
 
-// Returns the operands as printed and the worst element in full precision.
+// Returns the compared numbers as the lesson prints them, and the worst element in full precision.
 std::string operands(const Numbers& got, const Numbers& expected, std::size_t worst, int digits) {
     const std::string element = fmt::format("got {}, expected {}", exactly(got.values[worst], got),
                                             exactly(expected.values[worst], expected));
@@ -89,7 +89,7 @@ Check compared_within(std::string name, const Numbers& got, const Numbers& expec
     }
     if (!check.detail.empty()) return check;
 
-    // The worst element has the smallest margin below its bound. NaN is never close in these comparisons.
+    // The worst element is the one that exceeds its bound most or is nearest to it. NaN is never close.
     bool exact = true, close = true;
     double largest = 0, smallest_margin = std::numeric_limits<double>::infinity(), largest_bound = 0;
     std::size_t worst = 0;

@@ -1,4 +1,4 @@
-// Compares numbers and reports whether they are equal or close, the largest difference and its place.
+// Compares numbers. The check reports whether they are equal or close, and which element differs most.
 #pragma once
 
 #include <string>

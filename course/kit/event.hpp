@@ -1,4 +1,4 @@
-// The events that a lesson emits. Renderers get nothing else, so pictures show only numbers of the run.
+// Defines the events that a lesson emits. Viewers get only events, so they show only numbers of this run.
 #pragma once
 
 #include <cstddef>
@@ -71,7 +71,7 @@ struct ProgressMade {
     std::string name = {};
     int step = 0;
     std::int64_t done = 0, total = 0;
-    double seconds = 0;  // since the work began; not in the JSON stream, which a seed determines
+    double seconds = 0;  // since the work began; not in the JSON stream, which the seed determines
 };
 
 enum class Outcome : std::uint8_t { ok, fail, skip, quit };
@@ -80,7 +80,7 @@ inline const char* to_string(Outcome outcome) {
     return words[static_cast<int>(outcome)];
 }
 
-// The result of a lesson, with the details that a log line shows.
+// Holds the result of a lesson and the details that its line in a log shows.
 struct End {
     Outcome outcome = Outcome::ok;
     int steps = 0, checks = 0, failed = 0;
@@ -98,7 +98,7 @@ struct Event {
         is;
 };
 
-// All events emitted so far, by step. The key "back" shows them again.
+// Holds all events emitted so far, by step. The key "back" shows these events again.
 struct Record {
     std::vector<std::vector<Event>> steps;  // steps[0] holds the title
 };

@@ -1,4 +1,4 @@
-// Functions that write a file completely or throw an error.
+// These functions either write a complete file or throw an error.
 #pragma once
 
 #include <stdexcept>
@@ -7,13 +7,13 @@
 
 namespace tally::lesson {
 
-// Reading or writing failed. The program ends with exit code 5.
+// Thrown if a file cannot be read or written. The program then ends with exit code 5.
 struct WriteError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// The reader of standard output has closed it, as `head` does. The program ends silently with the exit code
-// of SIGPIPE. This is not a std::exception, so a handler of errors does not catch it.
+// Thrown if the reader of standard output has closed it, as `head` does. The program then ends silently with
+// the exit code of SIGPIPE. OutputClosed is not a std::exception, so handlers of errors do not catch it.
 struct OutputClosed {
     static constexpr int exit_code = 128 + 13;
 };

@@ -74,7 +74,7 @@ void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonPa
                 return one.name == called;
             });
             const bool here = own != only->end();
-            // Accepts other parameters, so that settings_of() can reject them with a better message.
+            // Accepts other lessons' parameters too. settings_of() rejects them with a better message.
             group = here ? "Parameters" : "";
             if (here) {
                 says = fmt::format("{}: {} (default {})", own->meaning, range_of(*own), usual_of(*own));

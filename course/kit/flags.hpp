@@ -1,4 +1,4 @@
-// The flags of lessons and of the runner, and the way to render that follows from flags and environment.
+// Parses the flags of lessons and of the runner. Flags and environment determine how output is rendered.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ struct Flags {
 };
 
 void add_flags(CLI::App& app, Flags& flags);
-// Adds the flags of parameters. The help lists those of a lesson with their ranges (`only`), or all.
+// Adds the flags of parameters. The help lists only the parameters in `only` with their ranges, or else all.
 void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>* only = nullptr);
-// Returns the flags that repeat this run and are not at their defaults: " --seed 5 --dtype float64".
+// Returns the flags that repeat this run, without flags at their default: " --seed 5 --dtype float64".
 std::string repeat_flags(const Flags& flags);
 std::string settings_text(const Flags& flags);           // "--micro 6 --rate 0.2"
 std::vector<std::string> arguments(const Flags& flags);  // for a lesson program with the same flags
@@ -53,7 +53,7 @@ struct Environment {
     static Environment current();
 };
 
-// How to render. mode_for() computes it from values only, so that tests need no terminal.
+// Describes how to render. mode_for() computes a Mode from values only, so that tests need no terminal.
 struct Mode {
     bool waits = false;       // step mode: waits for a key after each step
     bool presents = false;    // --present: each step has its own screen

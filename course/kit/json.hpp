@@ -1,4 +1,4 @@
-// Converts an event to one line of JSON, with exact numbers under "values" and printed ones under "text".
+// Converts an event to one line of JSON. "values" holds exact numbers, and "text" holds them as printed.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ std::string json_line(const Event& event, const Lesson& lesson, int digits);
 // Returns the line that --describe prints: {"v":1,"lesson":7,"slug":"divide","event":"lesson",...}.
 std::string description(const Lesson& lesson, const std::string& status = {});
 
-// The inverse functions, for the runner. They throw a std::exception for any other line.
+// The runner reads the lines of description() and of an End. Any other line throws a std::exception.
 Lesson parse_description(const std::string& line);
 End parse_end(const std::string& line);
 

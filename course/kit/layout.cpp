@@ -12,7 +12,7 @@ namespace tally::lesson {
 
 namespace {
 constexpr std::size_t indent = 7;        // as wide as " [3/6] "
-constexpr std::size_t widest_name = 14;  // values begin in one column, if the name is not wider than this
+constexpr std::size_t widest_name = 14;  // values after names of at most this width begin in the same column
 
 using Lines = std::vector<std::string>;
 
@@ -120,7 +120,7 @@ public:
     Lines operator()(const Reveal& reveal) const {
         const auto& prediction = reveal.prediction;
         const bool right = !reveal.tries.empty() && prediction.is_right(reveal.tries.back());
-        // The reply to a first wrong try is printed before the second try, by the step viewer.
+        // The step viewer prints the reply to a first wrong try before the second try, so it is omitted here.
         const bool wrong = !right && reveal.tries.size() == prediction.tries();
         Lines lines;
         if (wrong) lines = reply(prediction, reveal.tries.back());
@@ -213,7 +213,7 @@ private:
     std::string said(std::string_view text) const {
         return style_.ascii ? to_ascii(text) : std::string(text);
     }
-    // Returns "3) three times", or only the text of a typed number.
+    // Returns "3) three times", or only the text if the learner types a number.
     std::string named(const Prediction& prediction, std::size_t option) const {
         const std::string text = said(prediction.options[option].text);
         return prediction.is_typed ? text : fmt::format("{}) {}", option + 1, text);
@@ -254,7 +254,7 @@ Lines Layout::operator()(const TableShown& table) const {
         columns.push_back(std::move(column));
     }
 
-    // A table wider than the screen is split into blocks of columns, each with the first column.
+    // A table wider than the screen is split into blocks of columns. Each block repeats the first column.
     Lines lines;
     std::size_t next = 0;
     while (next < columns.size()) {

@@ -1,4 +1,4 @@
-// Converts an event to lines of text, which are the same on a terminal and in a plain log.
+// Converts an event to lines of text. A terminal and a plain log get the same lines.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, cons
 std::vector<std::string> reply_lines(const Prediction& prediction, const Try& wrong, const Lesson& lesson,
                                      const Style& style);
 
-// Returns "lesson 07 divide  6 steps  4 checks  [ok]  0.01 s". A failure adds its place and a command.
+// Returns "lesson 07 divide  6 steps  4 checks  [ok]  0.01 s". A failure adds file, line and a command.
 std::vector<std::string> log_lines(const Lesson& lesson, const End& end, double seconds);
 
 enum class Tone { bold, good, bad, warn, ask, source };

@@ -15,7 +15,7 @@
 namespace tally::lesson {
 
 namespace {
-// Returns lessons/07_divide.cpp for any path that the compiler was given.
+// Returns only the last two components of a path, such as lessons/07_divide.cpp.
 std::string short_path(const char* file) {
     const std::filesystem::path path(file);
     const auto folder = path.parent_path().filename();
@@ -54,7 +54,7 @@ void code(int lines, Where where) {
         throw std::logic_error(fmt::format("[code] {} lines; a step shows 1 to 3", lines));
     Source source{short_path(where.file), where.line + 1, {}};
     std::ifstream file(where.file);
-    if (!file) file.open(source.file);  // built elsewhere, running in the top folder of the repository
+    if (!file) file.open(source.file);  // if the lesson was built elsewhere, but runs in the repository
     std::string line;
     for (std::size_t number = 1; static_cast<int>(source.lines.size()) < lines && std::getline(file, line);
          ++number) {
@@ -173,7 +173,7 @@ void Progress::report(std::int64_t done) {
     reported_ = done;
     Running::now().progress(
         {.name = name_, .done = done, .total = total_, .seconds = seconds_now() - started_}, another_tenth);
-    // 1000 reports suffice for a smooth bar, and are rare enough that a tight loop does not become slow.
+    // 1000 reports suffice for a smooth bar. More reports would slow down a tight loop.
     next_report_ = std::min(total_, done + std::max<std::int64_t>(total_ / 1000, 1));
 }
 

@@ -1,4 +1,4 @@
-// The public interface of the lesson kit: free functions that act on the running lesson.
+// Declares the functions that a lesson calls. They act on the running lesson.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace tally::lesson {
 
-// The place of a call. clang 14, which is supported, has no std::source_location.
+// File and line of a call. tally supports clang 14, which has no std::source_location.
 struct Where {
     const char* file;
     std::size_t line;
@@ -51,19 +51,19 @@ struct Options {
 };
 const Options& options();  // of the running lesson
 
-[[noreturn]] void skip(std::string_view reason);  // ends the lesson as skipped: exit code 77
+[[noreturn]] void skip(std::string_view reason);  // ends the lesson as skipped, with exit code 77
 
 // ---- Steps -------------------------------------------------------------------------------------
 
 void step(std::string_view sentence);  // ends the previous step; step mode waits for a key there
 void note(std::string_view sentence);  // one more sentence in the same step
 
-// Shows the next lines (1 to 3) of the lesson's source with file and line.
+// Shows the 1 to 3 lines of the lesson's source that follow this call, with file and line.
 void code(int lines, Where where = Where::here());
 
 // ---- Values ------------------------------------------------------------------------------------
 
-// The value of a table cell or of show(): words, yes/no, or anything that converts to Numbers.
+// Holds the value of a table cell or of show(): words, yes/no, or anything that converts to Numbers.
 struct Cell {
     std::string words;
     Numbers numbers;
@@ -109,7 +109,7 @@ private:
 // "..."), "..."). One option is right, and each wrong option explains its mistake. `why` explains the answer.
 void predict(std::string_view question, const std::vector<Option>& options, const Hints& hints,
              std::string_view why);
-// The same for a number that the learner types: {right(3), wrong(1, "...")}.
+// Asks for a number that the learner types: {right(3), wrong(1, "...")}.
 void predict(std::string_view question, const std::vector<TypedNumber>& numbers, const Hints& hints,
              std::string_view why);
 
@@ -119,12 +119,12 @@ void predict(std::string_view question, const std::vector<TypedNumber>& numbers,
 bool check(std::string_view name, bool holds, std::string_view detail = {}, Where where = Where::here());
 bool check_equal(std::string_view name, const Numbers& got, const Numbers& expected,
                  Where where = Where::here());
-// |got - expected| <= bound, with one bound for all elements or one for each.
+// Checks |got - expected| <= bound. `bound` is one number for all elements, or one number for each.
 bool check_close(std::string_view name, const Numbers& got, const Numbers& expected, const Numbers& bound,
                  Where where = Where::here());
 
-// The error bound of n successive roundings, relative to the sum of the magnitudes: n u / (1 - n u), where u
-// is half the distance from 1 to the next number.
+// Bounds the error of a sum by n successive roundings, relative to the sum of the magnitudes of its terms:
+// n u / (1 - n u), where u is half the distance from 1 to the next number.
 template <class S> constexpr double gamma_bound(int n) {
     const double nu = n * static_cast<double>(std::numeric_limits<S>::epsilon()) / 2;
     return nu / (1 - nu);

@@ -1,4 +1,4 @@
-// Defines run(), the main() of every lesson, which converts flags to an exit code.
+// Defines run(), which runs a lesson as the flags say. The main() of every lesson calls it.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -27,7 +27,7 @@ namespace tally::lesson {
 namespace {
 enum Exit : int { good = 0, check_failed = 1, usage = 2, io_failed = 5, skipped = 77 };
 
-// The flags that a lesson's program has and the runner does not have.
+// Holds the flags that only the program of a lesson has, and not the runner.
 struct LessonFlags {
     bool describe = false;
     int report = -1;           // from the runner: a descriptor for answers and result
@@ -50,8 +50,8 @@ std::optional<Device> device_named(const std::string& name) {
     return name == "auto" ? std::optional(Device::cpu) : std::nullopt;
 }
 
-// Ends this program when the runner is killed or crashes, so that the terminal is restored (Linux only).
-// poll() finds a runner that ended before prctl() was called: its end of the pipe is closed.
+// Ends this program when the runner is killed or crashes, so that the terminal is restored (Linux only). A
+// runner that ended before prctl() was called has closed the other end of the pipe, which poll() detects.
 void end_with_the_runner(int report) {
     ::fcntl(report, F_SETFD, FD_CLOEXEC);  // programs started by this lesson must not keep the pipe open
 #ifdef __linux__
@@ -97,7 +97,7 @@ void run_body(Running& running, const std::optional<Device>& device, const std::
     }
     try {
         running.finish(outcome, detail);
-    } catch (const Quit&) {  // the learner quit at the last key prompt: the lesson is complete
+    } catch (const Quit&) {  // the learner quit at the last key prompt, so the lesson is complete
     }
 }
 
@@ -193,14 +193,14 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
 
         const auto viewer = make_viewer(lesson, flags, mode);
         Running running(lesson, options, *viewer, flags.from, repeat_flags(flags));
-        // With changed parameters a question may have fewer known mistakes, so answers are not reported.
+        // Answers with changed parameters are not reported, because a question may then have fewer mistakes.
         if (asked.report >= 0 && mode.waits && flags.settings.empty())
             running.answered = [&](const Reveal& reveal) { report_tries(asked.report, reveal, lesson.slug); };
         running.emit(Title{lesson, device == Device::cpu ? "cpu" : backend::name(), dtype, flags.seed,
                            settings_text(flags)});
         const auto start = [&] { start_ranks(running, argv[0], flags); };
         run_body(running, device, start, dtype == "float64" ? in_double : in_float);
-        if (is_rank()) return good;  // the program that shows the lesson repeats the checks
+        if (is_rank()) return good;  // only the program that shows the lesson reports failed checks
 
         if (asked.report >= 0)
             write_to(asked.report, json_line({0, running.end()}, lesson, flags.digits) + "\n");

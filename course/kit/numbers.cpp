@@ -1,4 +1,4 @@
-// Prints numbers as "%7.4f", or in scientific notation if they are too small or too large for it.
+// Prints numbers as "%7.4f", or in scientific notation if they are too small or too large for this format.
 #include "course/kit/numbers.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace tally::lesson {
 namespace {
 enum class Form : std::uint8_t { integer, fixed, scientific };
 
-// Returns one form for all numbers: scientific if the largest would be zeros or many digits, else fixed.
+// Chooses one format for all numbers: scientific if the largest is below 0.001 or at least 10^6, else fixed.
 Form form_of(std::span<const double> numbers, Numbers::Type type) {
     if (type == Numbers::Type::integer) return Form::integer;
     double largest = 0;
@@ -30,7 +30,7 @@ std::string print(double number, Form form, int digits) {
                                : fmt::format("{:.{}e}", number, digits);
 }
 
-// Prints all numbers padded to one width, which is at least that of "%7.4f" so that tables line up.
+// Prints all numbers padded to one width. It is at least the width of "%7.4f", so that tables line up.
 std::vector<std::string> printed(const Numbers& numbers, int digits) {
     const Form form = form_of(numbers.values, numbers.type);
     std::vector<std::string> texts;
@@ -43,7 +43,7 @@ std::vector<std::string> printed(const Numbers& numbers, int digits) {
     return texts;
 }
 
-constexpr std::size_t shown_at_each_end = 3;  // of a long row or column, as in NumPy
+constexpr std::size_t shown_at_each_end = 3;  // numbers at each end of a long row or column, as in NumPy
 constexpr std::size_t longest_row = 8, longest_column = 8;
 
 std::string joined(std::span<const std::string> texts) {

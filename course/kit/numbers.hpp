@@ -1,4 +1,4 @@
-// Numbers holds any value that a lesson shows, converted by concepts to avoid headers of the engine.
+// Numbers holds any value that a lesson shows. It converts values by concepts and needs no engine header.
 #pragma once
 
 #include <concepts>
@@ -70,7 +70,7 @@ private:
                                                                                 : Type::float64;
 };
 
-// The gradient of a variable, or "-" if it has none.
+// Returns the gradient of a variable, which is printed as "-" if it does not exist yet.
 template <class V>
 requires requires(const V& v) {
     { v.has_grad() } -> std::convertible_to<bool>;

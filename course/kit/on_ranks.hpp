@@ -2,8 +2,8 @@
 //
 //     const std::vector<double> sums = on_ranks([&](ProcessGroup& processes) { return sum_on(processes.rank()); });
 //
-// The result of `each` is a string, a trivially copyable value or a vector of these values. Variables that
-// `each` changes are changed in the ranks only, not in the program that shows the lesson.
+// The result of `each` is a string, a trivially copyable value or a vector of such values. If `each` changes
+// a variable, the variable changes in the ranks only, not in the program that shows the lesson.
 #pragma once
 
 #include <cstring>
@@ -47,7 +47,7 @@ template <class T> T from_bytes(const std::string& bytes) {
     }
 }
 
-// The processes of this program, until the program ends.
+// Returns the group of all ranks, which exists until this program ends.
 inline ProcessGroup& own_processes() {
     static ProcessGroup processes({.timeout = 30});
     return processes;

@@ -24,14 +24,14 @@ bool have_desktop() {
     return false;
 }
 
-// Runs in a child. The viewer may run longer than the terminal, so it gets its own session and descriptors.
+// Runs in a child. The viewer gets its own session and descriptors, because it may outlive the terminal.
 [[noreturn]] void become_opener(const char* path) {
     ::setsid();
     ::signal(SIGPIPE, SIG_DFL);
     const int nowhere = ::open("/dev/null", O_RDWR);
     for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, descriptor);
 #ifdef __linux__
-    ::close_range(STDERR_FILENO + 1, ~0U, 0);  // readers of our pipes would wait for the viewer's end
+    ::close_range(STDERR_FILENO + 1, ~0U, 0);  // else readers of open pipes wait until the viewer ends
 #endif
     if (::fork() == 0) ::execlp("xdg-open", "xdg-open", path, nullptr);
     ::_exit(0);

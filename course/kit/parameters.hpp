@@ -1,5 +1,5 @@
 // A LessonParameter is a number that the learner may change by a flag: ./learn 6 --micro 3. A lesson declares
-// its parameters with range and default, and flags, help, errors and tests use these declarations.
+// its parameters with range and default. Flags, help, errors and tests use these declarations.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct LessonParameter {
     std::string meaning;  // "micro-batches of the six rows"
     Kind kind = Kind::whole;
     std::vector<double> usual = {};  // the default
-    double least = 0, most = 0;      // the range of each number; for parts, `most` is the sum
+    double least = 0, most = 0;      // the range of each number; for Kind::parts, `most` is the sum
     std::vector<double> among = {};  // the allowed values; empty: all in the range
 };
 
@@ -28,13 +28,13 @@ LessonParameter one_of(std::string_view name, std::string_view meaning, int usua
                        const std::vector<int>& among);
 LessonParameter real_number(std::string_view name, std::string_view meaning, double usual, double least,
                             double most);
-// Sizes of parts, each at least 1, with the same sum as the default: --split 3,2,1.
+// Declares sizes of parts, such as --split 3,2,1. Each is at least 1, and their sum is that of the default.
 LessonParameter parts_of(std::string_view name, std::string_view meaning, const std::vector<int>& usual);
-// As many whole numbers as the default has: --values 2,-3,11.
+// Declares several whole numbers, such as --values 2,-3,11. There are as many as in the default.
 LessonParameter several(std::string_view name, std::string_view meaning, const std::vector<int>& usual,
                         int least, int most);
 
-// The names and meanings of all flags for parameters. Lessons share them, so that a name has one meaning.
+// Returns the names and meanings of all parameters. A name has the same meaning in all lessons.
 const std::vector<std::pair<std::string, std::string>>& parameter_names();
 
 std::string range_of(const LessonParameter& parameter);  // "1, 2, 3 or 6", "a number from 0.01 to 1"
@@ -46,10 +46,10 @@ using Settings = std::map<std::string, std::vector<double>, std::less<>>;
 Settings settings_of(const std::vector<LessonParameter>& parameters,
                      const std::map<std::string, std::string>& given);
 
-// The value of a parameter, which converts to int, double or a vector:
+// Holds the value of a parameter and converts it to int, double or a vector:
 //     const int n = setting("micro");
 //     const std::vector<std::int64_t> sizes = setting("split");
-// A conversion to a type that does not fit the parameter's kind throws std::logic_error.
+// Throws std::logic_error if the parameter's kind does not permit the conversion.
 class Setting {
 public:
     Setting(const LessonParameter& parameter, std::vector<double> values)
@@ -68,6 +68,6 @@ private:
     std::vector<double> values_;
 };
 Setting setting(std::string_view name);  // in the running lesson
-bool settings_changed();  // has a parameter of the running lesson another value than its default?
+bool settings_changed();  // true unless all parameters of the running lesson have their defaults
 
 }  // namespace tally::lesson

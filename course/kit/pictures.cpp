@@ -1,4 +1,4 @@
-// Draws the pictures without a scale: rows and their shares, scissors, matrices and schedules.
+// Draws the pictures that have no scale: weights of rows, scissors, matrices and schedules.
 #include "course/kit/pictures.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ constexpr int left = Sheet::margin + 16, line = 30;
 
 std::string words_of(const Vector& numbers) { return detail::short_values(std::span<const double>(numbers)); }
 
-// Returns the factor a / b if it is the same for every component.
+// Returns the factor a / b if it is the same for all components, and nothing otherwise.
 std::optional<double> times(const Vector& a, const Vector& b) {
     std::optional<double> factor;
     double largest = 0;
@@ -37,7 +37,7 @@ std::string compared(const Vector& sum, const Vector& full) {
     return factor ? fmt::format("{:.2f} times the full batch's", *factor) : "not the full batch's";
 }
 
-// Draws a batch: its rows, the weight of each row and the gradient of the mean. Returns the lower edge's y.
+// Draws the rows of a batch, their weights and the gradient of their mean. Returns the y of the lower edge.
 struct Lane {
     Sheet& sheet;
     int weight_at, gradient_at, right;
@@ -128,7 +128,7 @@ Sheet sheet_of(const std::string& title, const Shares& shares) {
 Sheet sheet_of(const std::string& title, const Scissors& scissors) {
     std::string told = "The gradient passes:";
     for (const auto& station : scissors.stations) told += " " + station + ";";
-    const auto gives = [&](const Scissors::Cut& cut) {  // a wrong place may give the result of a right place
+    const auto gives = [&](const Scissors::Cut& cut) {  // a wrong cut may give the same result as a right cut
         const bool lucky =
             !cut.right && std::any_of(scissors.cuts.begin(), scissors.cuts.end(), [&](const auto& other) {
                 return other.right && other.gives == cut.gives;
@@ -222,7 +222,7 @@ Sheet sheet_of(const std::string& title, const Matrices& matrices) {
 
 std::vector<Runs::Kept> Runs::kept() const {
     std::vector<Kept> all;
-    std::map<std::size_t, std::size_t> ended, place;  // the last end of a step; the bar of an input
+    std::map<std::size_t, std::size_t> ended, place;  // when a step's input was last computed; its bar
     for (std::size_t time = 0; time < begun.size(); ++time) {
         const std::size_t step = begun[time];
         const bool goes_on = time > 0 && begun[time - 1] + 1 == step;
@@ -283,7 +283,7 @@ Sheet sheet_of(const std::string& title, const Runs& runs) {
 
 Sheet sheet_of(const std::string& title, const Lanes& all) {
     constexpr int high = 36, gap = 12;
-    constexpr std::size_t most_labels = 72;  // with more labels none is drawn, because they do not fit
+    constexpr std::size_t most_labels = 72;  // if there are more labels, they do not fit and none is drawn
     const char* const styles[] = {"s-own", "s-kept", "s-two"};
     std::string told = "Time goes to the right.";
     double ends = 0;

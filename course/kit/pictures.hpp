@@ -1,4 +1,4 @@
-// The pictures of lessons that are not computation graphs. sheet_of() draws them as SVG.
+// Holds the data of lessons' pictures that are not computation graphs. sheet_of() draws a picture as SVG.
 #pragma once
 
 #include <algorithm>
@@ -16,23 +16,23 @@ namespace tally::lesson {
 using drawing::Sheet;
 using Vector = std::vector<double>;
 
-// Rows in one batch and in micro-batches: the weight of a row in each mean, and the sums of the gradients.
+// Compares a full batch with micro-batches: the weight of each row in a mean, and the sums of the gradients.
 struct Shares {
     struct Part {
         std::string name;  // "rows 0-1"
         std::size_t rows;
-        Vector gradient;  // of the mean over the part
+        Vector gradient;  // gradient of the mean over the part
     };
     std::vector<Vector> rows;
     Vector full;
     std::vector<Part> parts;  // empty: only the full batch
-    Vector sum;               // of the parts' gradients, without a division; an empty sum is not drawn
-    Vector divided = {};      // of the parts' gradients divided by the number of parts
-    Vector weighed = {};      // of the parts' gradients weighted by their share of the rows
+    Vector sum;               // sum of the parts' gradients; an empty sum is not drawn
+    Vector divided = {};      // sum of the parts' gradients, divided by the number of parts
+    Vector weighed = {};      // sum of the parts' gradients, each weighted by its part's share of the rows
 };
 Sheet sheet_of(const std::string& title, const Shares& shares);
 
-// Points in the plane with one scale for both axes, and circles around a middle point.
+// Shows points in the plane and circles around a middle point. Both axes have the same scale.
 struct Plane {
     struct Points {
         std::string label;
@@ -50,10 +50,10 @@ struct Plane {
 };
 Sheet sheet_of(const std::string& title, const Plane& plane);
 
-// Neighbouring floating-point numbers, and the places of marks between them.
+// Shows neighbouring floating-point numbers and marks between them.
 struct NumberLine {
     struct Number {
-        double at;  // in distances between neighbours
+        double at;  // position, in distances between neighbours
         std::string label;
     };
     std::vector<Number> exist, marks;
@@ -71,7 +71,7 @@ template <std::floating_point S> std::string bits_of(S number) {
     return text.insert(1, ".") + " x 2^" + std::to_string(exponent);
 }
 
-// The numbers around 1 / (n b), with marks for it, for its rounded value, and for `twice`, rounded (1/n) / b.
+// Shows the numbers around 1 / (n b). Marks show 1 / (n b), its rounded value and `twice`, rounded (1/n) / b.
 template <std::floating_point S> NumberLine around(int n, int b, S twice) {
     const S once = S(1) / S(n * b), spacing = std::nextafter(once, S(1)) - once;
     const auto place = [&](S number) { return double(number - once) / double(spacing); };
@@ -89,7 +89,7 @@ template <std::floating_point S> NumberLine around(int n, int b, S twice) {
     return line;
 }
 
-// Stations that a gradient passes, and the places where scissors may cut.
+// Shows the stations that a gradient passes. Scissors may cut between two stations.
 struct Scissors {
     struct Cut {
         std::size_t after;  // the index of the station before the cut
@@ -101,7 +101,7 @@ struct Scissors {
 };
 Sheet sheet_of(const std::string& title, const Scissors& scissors);
 
-// Positive numbers over 0, 1, 2, ... with a logarithmic scale.
+// Shows positive numbers over 0, 1, 2, ... on a logarithmic scale.
 struct Curves {
     struct Curve {
         std::string label;
@@ -112,7 +112,7 @@ struct Curves {
 };
 Sheet sheet_of(const std::string& title, const Curves& curves);
 
-// Square tables of comparisons. Cells of pairs that are not compared are blank.
+// Shows as square tables which pairs of items are compared. Cells of pairs that are not compared are blank.
 struct Matrices {
     struct One {
         std::string name, below;
@@ -123,7 +123,7 @@ struct Matrices {
 };
 Sheet sheet_of(const std::string& title, const Matrices& matrices);
 
-// Walks along one axis: the beginning and the end of each step, one step per line.
+// Shows walks along one axis. Each line shows the beginning and the end of one step.
 struct Walks {
     struct Step {
         std::string label;
@@ -138,8 +138,8 @@ struct Walks {
 };
 Sheet sheet_of(const std::string& title, const Walks& walks);
 
-// The step of a chain that begins at each time, and the time for which the input of a step is kept for a
-// restart: from the end of the previous step to the last restart from this input.
+// Shows which step of a chain begins at each time, and how long the input of a step is kept for restarts:
+// from the end of the previous step to the last restart from this input.
 struct Runs {
     std::vector<std::size_t> begun;
     std::vector<bool> recorded;
@@ -152,7 +152,7 @@ struct Runs {
 };
 Sheet sheet_of(const std::string& title, const Runs& runs);
 
-// The work of several workers over time, one lane for each worker. White space is waiting time.
+// Shows the work of several workers over time. Each worker has a lane, in which gaps are waiting time.
 struct Lanes {
     struct Work {
         std::size_t kind;  // index into `kinds`

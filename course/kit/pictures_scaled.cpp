@@ -1,4 +1,4 @@
-// Draws the pictures with a scale: the plane, the number line, curves and walks along an axis.
+// Draws the pictures that have a scale: the plane, the number line, curves and walks along an axis.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Range {
     double length() const { return high - low; }
 };
 
-// Returns the smallest step of 1, 2 or 5 times a power of ten with at most `most` steps in this length.
+// Returns the smallest 1, 2 or 5 times a power of ten that divides this length into at most `most` steps.
 double tick_of(double length, int most) {
     double step = std::pow(10, std::floor(std::log10(length / most)));
     while (length / step > most)
@@ -53,7 +53,7 @@ void scale_below(Sheet& sheet, const Range& range, double step, double unit, int
     }
 }
 
-// The frame of a plane in pixels, with one unit for both axes.
+// Maps the coordinates of a plane to pixels. Both axes have the same unit.
 struct Paper {
     Range x, y;
     double unit;

@@ -1,4 +1,4 @@
-// A question that a lesson asks before the result, with options or a typed number. Mistakes are explained.
+// Asks the learner to predict a result, by options or by a number to type. Known mistakes are explained.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace tally::lesson {
 
-// One option among several: right("3 times"), or wrong("the same", "Nothing was divided ...").
+// Holds one of several options: right("3 times"), or wrong("the same", "Nothing was divided ...").
 struct Option {
     std::string text;
     std::string mistake;  // the explanation of a wrong option; empty: the option is right
 };
 
-// An answer that the learner types: right(2.5).within(0.01), wrong(5, "That is the sum, not the mean.").
+// Holds an answer that may be typed: right(2.5).within(0.01), wrong(5, "That is the sum, not the mean.").
 struct TypedNumber {
     double value;
     std::string mistake;
@@ -31,7 +31,7 @@ inline Option wrong(std::string_view text, std::string_view mistake) {
 }
 inline TypedNumber wrong(double value, std::string_view mistake) { return {value, std::string(mistake)}; }
 
-// The texts of the first and the second hint.
+// Holds two hints. The first hint is a question, and the second hint points to the answer.
 struct Hints {
     std::string question, pointer;
 };
@@ -39,13 +39,13 @@ inline Hints hint(std::string_view question, std::string_view pointer) {
     return {std::string(question), std::string(pointer)};
 }
 
-// An answer of the learner.
+// Holds one answer of the learner.
 struct Try {
-    std::optional<std::size_t> choice;  // index of the option as shown; empty: an unknown typed number
+    std::optional<std::size_t> choice;  // index into `options`; empty: the typed number is unknown
     std::string typed;
 };
 
-// A question of either kind. The options of a typed number, its value and the known mistakes, are not shown.
+// Holds a question. If the learner types a number, `options` are the right number and mistakes, not shown.
 struct Prediction {
     struct Known {
         char id;  // a, b, c, ... in the order of the lesson's source, before the shuffle
@@ -65,23 +65,23 @@ struct Prediction {
     bool is_right(const Try& one) const { return one.choice == answer; }
 };
 
-// Both throw std::logic_error unless there are 2 to 9 options and exactly one of them has no mistake, and if
-// two numbers are too close to be distinguished.
+// Both functions throw std::logic_error unless there are 2 to 9 options, of which exactly one has no mistake.
+// They also throw if two numbers are too close to be distinguished.
 Prediction prediction_of(std::string_view question, const std::vector<Option>& options, const Hints& hints,
                          std::string_view why);
 Prediction prediction_of(std::string_view question, const std::vector<TypedNumber>& numbers,
                          const Hints& hints, std::string_view why);
 
-// Drops mistakes that equal the answer or another mistake, as may happen with changed parameters.
+// Drops mistakes that equal the answer or another mistake, which may happen if the learner sets parameters.
 std::vector<TypedNumber> distinct(const std::vector<TypedNumber>& numbers);
 
-// Puts the options in an order that depends on lesson, prediction and seed. Over n seeds that begin with a
-// multiple of n, each of the n options is in each place once.
+// Puts the n options in an order that depends on lesson, prediction and seed. For the n seeds from a multiple
+// of n on, each option has each position once.
 void shuffle(Prediction& prediction, std::uint64_t seed, int lesson);
 
-// Returns nothing if the text is not a number.
+// Converts the typed text to a Try. Returns nothing if the text is not a number.
 std::optional<Try> parse_try(const Prediction& prediction, const std::string& typed);
-// Returns the reply to a wrong try: its mistake, or for an unknown number a comparison with the answer.
+// Returns the reply to a wrong try: the explanation of a known mistake, or else a comparison with the answer.
 std::string reply_to(const Prediction& prediction, const Try& wrong);
 
 }  // namespace tally::lesson

@@ -25,15 +25,15 @@ namespace tally::lesson {
 
 namespace {
 struct LineResults {
-    std::size_t line;  // of the lesson's source
+    std::size_t line;  // line of on_ranks() in the lesson's source
     std::vector<std::string> results;
 };
 std::deque<LineResults> unread_results;  // results that the lesson has not read yet
 std::string ranks_error;                 // the error with which the ranks ended; empty if there was none
-std::ofstream results_file;              // open in a rank
+std::ofstream results_file;              // only ranks open this file
 
-// Sets up Open MPI for one machine with fewer cores than processes: communication by loopback, and waiting
-// processes that yield. Root may run it, as in a container. Variables that are set keep their values.
+// Sets up Open MPI for one machine with fewer cores than processes: processes communicate by loopback and
+// yield while they wait. Root may run Open MPI, as in a container. Variables that are set are not changed.
 void set_up_open_mpi() {
     for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
              {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
@@ -48,14 +48,14 @@ void set_up_open_mpi() {
         ::setenv(name, value, 0);
 }
 
-// Returns the launcher in TALLY_MPIEXEC, or the one that CMake found.
+// Returns the launcher that the environment variable TALLY_MPIEXEC names, or else the launcher of CMake.
 std::string launcher() {
     const char* const named = std::getenv("TALLY_MPIEXEC");
     return named == nullptr ? TALLY_MPIEXEC : named;
 }
 
 std::string to_hex(const std::string& bytes) {
-    std::string digits = ".";  // so that an empty string is also a word of the file
+    std::string digits = ".";  // so that an empty string is not lost between the blanks of the file
     for (const char byte : bytes) digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
     return digits;
 }
@@ -68,7 +68,7 @@ std::string from_hex(const std::string& digits) {
 
 void read_results(const std::string& file) {
     std::ifstream in(file);
-    for (std::string text; std::getline(in, text) && !in.eof();) {  // a line without an end is incomplete
+    for (std::string text; std::getline(in, text) && !in.eof();) {  // ignores an incomplete last line
         std::istringstream words(text);
         LineResults line_results;
         words >> line_results.line;
@@ -77,7 +77,7 @@ void read_results(const std::string& file) {
     }
 }
 
-// Returns the first error message of a rank, or else the output of the launcher without its lines of dashes.
+// Returns the first error message of a rank, or else the launcher's output without lines of dashes.
 std::string complaint_in(const std::string& output) {
     std::istringstream lines(output);
     std::string all;
@@ -88,7 +88,7 @@ std::string complaint_in(const std::string& output) {
     return all;
 }
 
-// A temporary file that the destructor removes.
+// Makes a temporary file, which the destructor removes.
 struct Scratch {
     std::string path = (std::filesystem::temp_directory_path() / "tally-ranks-XXXXXX").string();
     Scratch() {
@@ -124,7 +124,7 @@ void run_ranks(int ranks, std::vector<std::string> command) {
     ChildResult finished;
     {
         const Scratch file;
-        // The ranks must not read this program's standard input, nor write between the lines of the lesson.
+        // The ranks must neither read this program's standard input nor print between lines of the lesson.
         std::vector<std::string> words{"/bin/sh",
                                        "-c",
                                        R"(exec "$0" "$@" </dev/null 2>&1)",
@@ -147,7 +147,7 @@ void run_ranks(int ranks, std::vector<std::string> command) {
 
 void become_rank(const std::string& file) {
 #ifdef __linux__
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends with the launcher
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // this rank ends when the launcher ends
 #endif
     results_file.open(file, std::ios::app);
     if (!results_file) throw std::runtime_error("cannot write " + file);

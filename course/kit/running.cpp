@@ -1,4 +1,4 @@
-// Runs a lesson's events through the record and the viewer.
+// Records the events of a lesson and passes them to the viewer.
 #include "course/kit/running.hpp"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ void Running::begin_step() {
 }
 
 void Running::emit(decltype(Event::is) what) {
-    if (table_ && !table_->rows.empty()) close_table();  // notes may come before the first row
+    if (table_ && !table_->rows.empty()) close_table();  // notes may precede the first row of a table
     record_.steps.back().push_back({step_, std::move(what)});
     if (on_screen()) viewer_.show(record_.steps.back().back());
 }
@@ -67,7 +67,7 @@ void Running::ask(Prediction prediction) {
     emit(std::move(reveal));
 }
 
-// Progress is not recorded, because the key "back" shows results only.
+// Does not record the progress, because the key "back" shows results only.
 void Running::progress(ProgressMade made, bool another_tenth) {
     made.step = step_;
     if (on_screen()) viewer_.progress(made, another_tenth);

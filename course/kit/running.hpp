@@ -1,4 +1,4 @@
-// Running numbers the steps of a lesson, records its events, counts its checks and calls the viewer.
+// Running executes a lesson: it numbers steps, records events, counts checks and calls the viewer.
 #pragma once
 
 #include <functional>
@@ -40,7 +40,7 @@ public:
 
     void finish(Outcome outcome, const std::string& detail);
     const End& end() const { return end_; }
-    const Graph* own_graph() const;  // the last graph with the lesson's name, or else the last graph
+    const Graph* own_graph() const;  // the last graph that has the lesson's name, or else the last graph
 
 private:
     bool on_screen() const { return step_ == 0 || step_ >= from_; }

@@ -1,4 +1,4 @@
-// Helpers to handle the signals that end, stop or continue a program.
+// These functions help to handle signals that end, stop or continue a program.
 #pragma once
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 namespace tally::lesson {
 
-// Installs a handler that blocks all other signals. Ignored signals, as under nohup, stay ignored.
+// Installs a handler, which blocks all signals while it runs. Signals that are ignored (nohup) stay ignored.
 inline void handle_unless_ignored(int signal, void (*handler)(int, siginfo_t*, void*)) {
     struct sigaction action {};
     if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return;

@@ -98,7 +98,7 @@ StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
         write(line);
         const KeyPress press = read_key();
         resumed = press.key == Key::resumed;
-        // Blanks erase the line, without an escape sequence.
+        // Blanks erase the line also on a terminal that knows no escape sequences.
         write("\r" + std::string(line.size(), ' ') + "\r");
         switch (press.key) {
             case Key::next:
@@ -168,7 +168,7 @@ std::vector<Try> StepViewer::ask(const Prediction& prediction, const Record& rec
     }
 }
 
-// Asks until an answer is right or skipped, or no try is left. Visits to earlier steps keep the tries.
+// Asks until an answer is right or skipped, or no try is left. A visit to an earlier step deletes no try.
 StepViewer::Move StepViewer::asked(const Prediction& prediction, const Place& place,
                                    std::vector<Try>& tries) {
     while (tries.empty() || (!prediction.is_right(tries.back()) && tries.size() < prediction.tries())) {
@@ -206,7 +206,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
         switch (mode().presents && goes_on ? Key::skip : press.key) {
             case Key::skip:
             case Key::page_down:
-                return {Move::next, std::nullopt};  // a slide clicker has no digits
+                return {Move::next, std::nullopt};  // a slide clicker skips questions: it has no digits
             case Key::back:
                 return {Move::back, std::nullopt};
             case Key::hint:
@@ -241,7 +241,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
     }
 }
 
-// Reads a number. Returns the first key that is not part of a number; ENTER submits the number.
+// Reads a number and returns the first key that is not part of it. ENTER submits the number.
 KeyPress StepViewer::read_number(std::string& typed) {
     constexpr std::size_t longest = 24;
     for (;;) {
@@ -272,7 +272,7 @@ void StepViewer::hint(const Place& place) {
 }
 
 void StepViewer::write_graph(const Place& place) {
-    std::vector<const Graph*> graphs;  // of the last step that has graphs
+    std::vector<const Graph*> graphs;  // graphs of the last step that has any
     for (std::size_t step = place.at + 1; step-- > 0 && graphs.empty();)
         for (const Event& event : place.record.steps[step])
             if (const auto* graph = std::get_if<Graph>(&event.is)) graphs.push_back(graph);
@@ -291,7 +291,7 @@ void StepViewer::write_graph(const Place& place) {
             write_whole(picture, graph->svg);
             if (!graph->dot.empty()) write_whole(path + ".dot", graph->dot);
             say(fmt::format("Wrote {}{}: {}", picture, graph->dot.empty() ? "" : " and .dot", graph->name));
-            write_lines({"       " + file_link(picture)});  // not wrapped: terminals recognise the link
+            write_lines({"       " + file_link(picture)});  // unwrapped, so terminals recognise the link
             open_file(picture);
         }
     } catch (const WriteError& error) {

@@ -14,7 +14,7 @@ public:
     StepViewer(const Lesson& lesson, const Mode& mode, bool width_is_fixed)
         : TextViewer(lesson, mode, width_is_fixed) {}
     std::vector<Try> ask(const Prediction& prediction, const Record& record) override;
-    void show(const Event& event) override;  // checks that hold are only counted until the end of the step
+    void show(const Event& event) override;  // counts checks that hold; end_of_step() reports their number
     void end_of_step(const Record& record) override;
     void end_of_lesson(const Record& record) override;
 
@@ -27,7 +27,7 @@ private:
 
     static constexpr int unopened = -1;
 
-    // The step on screen. The last step of the record is the live one, at which the lesson is.
+    // The step on screen. It is live if it is the last step of the record, which the lesson executes now.
     struct Place {
         const Record& record;
         std::size_t at;
@@ -50,8 +50,8 @@ private:
     void say(const std::string& text);
 
     KeyMode keys_;
-    int unshown_ = 0;                         // checks of this step that hold and are not yet reported
-    int on_page_ = unopened;                  // the step on screen with --present
+    int unshown_ = 0;         // number of checks of this step that hold and are not yet reported
+    int on_page_ = unopened;  // the step on screen with --present
     std::map<std::size_t, int> hints_given_;  // by step
 };
 

@@ -1,4 +1,4 @@
-// Registers the lessons of a program: each object registers the lesson for its scalar type before main().
+// Registers the lessons of a program. Each object file registers its lesson and scalar type before main().
 #include "course/kit/talk.hpp"
 
 #include <map>

@@ -1,5 +1,5 @@
-// The header that lessons include. The source of a lesson is compiled once for each scalar type, which is
-// called `real`. Both objects are linked into one program, and --dtype selects one.
+// Lessons include this header. The source of a lesson is compiled twice, with `real` as float and as double.
+// Both objects are linked into one program, and --dtype selects one object.
 //
 //     namespace {  // both objects define the same names
 //     struct Divide {
@@ -32,11 +32,11 @@ namespace tally::lesson {
 
 using tally::detail::Diagram, tally::detail::format_bytes, tally::detail::short_number, tally::detail::waits;
 
-// The numbers of any value that can be shown, for an independent check in double.
+// Returns the numbers of any value that can be shown, for an independent check in double.
 inline std::vector<double> values(const Numbers& numbers) { return numbers.values; }
 
 void register_lesson(const Lesson& lesson, bool in_double, void (*talk)());  // called before main()
-// The main() of a lesson's program. Runs the lesson with this number; 0 means the lowest number.
+// Implements main() of a lesson's program. Runs the lesson with this number; 0 means the lowest number.
 int run_registered(int argc, const char* const* argv, int number = 0);
 
 // Emits a picture of the graph that `draw` records. `draw` calls name() and backward() of the Picture.
@@ -68,6 +68,6 @@ template <class Talk> struct RegisterLesson {
     }
 };
 
-// The error bound of n successive roundings in `real`, relative to the sum of the magnitudes.
+// Bounds the error of a sum by n successive roundings in `real`, relative to the sum of the magnitudes.
 constexpr double roundings(int n) { return tally::lesson::gamma_bound<real>(n); }
 }  // namespace

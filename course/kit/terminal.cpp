@@ -17,7 +17,7 @@
 namespace tally::lesson {
 
 namespace {
-// The signal handlers may use no other variables than these.
+// Signal handlers may use only the following variables.
 termios as_found;
 termios with_keys;
 volatile std::sig_atomic_t keys_on = 0;
@@ -30,10 +30,10 @@ bool ours() {
            now.c_iflag == with_keys.c_iflag && now.c_oflag == with_keys.c_oflag;
 }
 
-// Restores the terminal if it has the settings of KeyMode, which a shell may have changed after a stop.
+// Restores the terminal unless a shell has changed the settings of KeyMode while this program was stopped.
 bool restore() {
     if (keys_on == 0 || !ours()) return false;
-    sigset_t in_background, usual;  // from the background, tcsetattr() raises SIGTTOU unless it is blocked
+    sigset_t in_background, usual;  // in the background, tcsetattr() raises SIGTTOU unless SIGTTOU is blocked
     sigemptyset(&in_background);
     sigaddset(&in_background, SIGTTOU);
     ::pthread_sigmask(SIG_BLOCK, &in_background, &usual);
@@ -65,13 +65,13 @@ void as_without_handler(int signal) {
     ::sigaction(signal, &ours, nullptr);
 }
 
-// All other signals are blocked here, so that a second signal to the process group does not interrupt.
+// Ends the program. All other signals are blocked, so a second signal does not interrupt this handler.
 void on_end(int signal, siginfo_t*, void*) {
     if (passed_to(reader, signal)) return;
     leave_screen();
     if (signal == SIGINT) ::_exit(130);
     as_without_handler(signal);
-    ::_exit(128 + signal);  // the signal does not end process 1 of a container
+    ::_exit(128 + signal);  // needed for process 1 of a container, which the signal does not end
 }
 
 void on_continue(int signal, siginfo_t*, void*) {
@@ -84,11 +84,11 @@ void on_stop(int signal, siginfo_t* info, void* context) {
     if (passed_to(reader, signal)) return;
     leave_screen();
     as_without_handler(signal);
-    on_continue(signal, info, context);  // also if the stop had no effect, as in an orphaned process group
+    on_continue(signal, info, context);  // also if the program did not stop, as in an orphaned process group
 }
 
-// Reads the next byte. Returns `nothing` if none arrives in time (-1: no limit), `interrupted` after a
-// signal, and `gone` if the terminal is closed.
+// Reads the next byte. Returns `nothing` if no byte arrives within the time limit (-1: no limit),
+// `interrupted` after a signal, and `gone` if the terminal is closed.
 enum class Got : std::uint8_t { byte, nothing, interrupted, gone };
 Got read_byte(char& byte, int milliseconds) {
     if (milliseconds < 0 && was_stopped != 0)
@@ -158,7 +158,7 @@ KeyMode::KeyMode() {
     }
 }
 
-// Signals are blocked, because SIGCONT between restore() and keys_on = 0 would set the terminal again.
+// Blocks signals, because SIGCONT between restore() and keys_on = 0 would set the terminal to KeyMode again.
 KeyMode::~KeyMode() {
     sigset_t all, usual;
     sigfillset(&all);

@@ -31,11 +31,11 @@ struct KeyPress {
 std::optional<std::size_t> window_width();  // of the terminal on standard output
 std::size_t text_width();                   // of the window, limited to 20 to 80; 80 without a window
 
-// Makes Ctrl-C end the program with exit code 130, and a closed pipe an error instead of a signal.
+// After this call Ctrl-C ends the program with exit code 130. A closed pipe causes an error, not a signal.
 void catch_interrupts();
 
-// While a KeyMode is alive, keys are not echoed and arrive without ENTER. Its destructor restores the
-// terminal, and so do handlers of SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGTSTP.
+// While a KeyMode is alive, keys are not echoed and arrive without ENTER. The destructor and the handlers of
+// SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGTSTP restore the terminal.
 class KeyMode {
 public:
     KeyMode();

@@ -66,7 +66,7 @@ std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::st
     for (std::string_view piece : pieces) {
         if (!fresh && width_of(line) + width_of(between) + width_of(piece) > width) end_line();
         if (!fresh) line += between;
-        // Blanks before a word align text. They are dropped at the beginning of a continued line.
+        // Additional blanks before a word align text. At the beginning of a continued line they are dropped.
         if (fresh && !lines.empty())
             piece.remove_prefix(std::min(piece.find_first_not_of(' '), piece.size()));
         while (width_of(line) + width_of(piece) > width) {
@@ -84,7 +84,7 @@ std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::st
 
 std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::size_t indent) {
     if (width_of(text) <= width) return {std::string(text)};
-    std::vector<std::string> words;  // each with the blanks before it, except the one that separates words
+    std::vector<std::string> words;  // each word begins with its blanks, without the one that separates words
     while (!text.empty()) {
         const std::size_t start = std::min(text.find_first_not_of(' '), text.size());
         const std::size_t end = std::min(text.find(' ', start), text.size());

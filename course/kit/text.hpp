@@ -8,7 +8,7 @@
 
 namespace tally::lesson {
 
-std::size_t width_of(std::string_view text);  // in columns, one for each code point of UTF-8
+std::size_t width_of(std::string_view text);  // columns on screen: one for each code point of UTF-8
 std::string padded(std::string_view text, std::size_t width);
 std::string padded_left(std::string_view text, std::size_t width);
 std::string repeated(std::string_view piece, std::size_t times);
@@ -17,7 +17,7 @@ std::string joined(const std::vector<std::string>& pieces, std::string_view betw
 // Breaks the text at blanks into lines of at most `width` columns, indents continued lines and cuts words
 // that are longer than a line.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::size_t indent = 0);
-// The same for pieces that are not broken at blanks. `between` separates pieces on one line.
+// Arranges pieces in lines without breaking a piece at its blanks. `between` separates pieces of a line.
 std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::string_view between,
                                  std::size_t width, std::size_t indent = 0);
 

@@ -1,4 +1,4 @@
-// Toy is the small example of the course: six rows of three numbers, in micro-batches, and three weights.
+// Toy is the small example of the course: three weights, and six rows of three numbers in micro-batches.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 #include "course/kit/talk.hpp"
 
 namespace {
-// The parameters of lessons with the toy: the number of equal micro-batches, and the learning rate.
+// Lessons with the toy have these parameters: the number of equal micro-batches, and the learning rate.
 inline tally::lesson::LessonParameter equal_micro_batches() {
     return tally::lesson::one_of("micro", "equal micro-batches of the six rows", 3, {1, 2, 3, 6});
 }
@@ -23,9 +23,9 @@ inline std::string many_rows(const std::string& rows) {
     return (rows.find('-') == std::string::npos ? "row " : "rows ") + rows;
 }
 
-// Base of lessons with rows x and weights w. Pictures run backward() again, so they need their own Toy.
+// Base class of lessons with rows x and weights w. A picture needs its own Toy, because it runs backward().
 struct Toy {
-    // Another toy has short binary fractions in its last row.
+    // The last row may be replaced: lesson 7 needs short binary fractions.
     template <class S = real>
     static tally::Var<tally::Array<S>> six_rows(double a = -0.2466, double b = -0.5010, double c = -1.4250) {
         return tally::Array<S>({6, 3},
@@ -43,7 +43,7 @@ struct Toy {
 
     Tensor x = six_rows(), w = weights();
 
-    // Splits the six rows into parts of `size` rows, or into parts of several given sizes.
+    // Splits the six rows into parts of `size` rows. `size` may also be a list with the size of each part.
     template <class Size> std::vector<MicroBatch> micro_batches(const Size& size) const {
         std::vector<MicroBatch> all;
         std::int64_t from = 0;
@@ -55,7 +55,7 @@ struct Toy {
         return all;
     }
 
-    // The data of a picture of these micro-batches: the gradient of each row and of each mean, and the sums.
+    // Returns the data of a picture of these micro-batches: the gradients of rows and means, and their sums.
     tally::lesson::Shares shares(const std::vector<MicroBatch>& parts, const tally::Array<real>& full,
                                  const std::optional<tally::Array<real>>& sum) const {
         using namespace tally;
@@ -70,14 +70,14 @@ struct Toy {
         return all;
     }
 
-    // The exact sum of the rows [from, to) in one column, as an integer in units of 1/10000.
+    // Returns the exact sum of the rows [from, to) in one column, as an integer in units of 1/10000.
     std::int64_t units(std::size_t from, std::size_t to, std::size_t column) const {
         const std::vector<double> numbers = tally::lesson::values(x);
         std::int64_t sum = 0;
         for (std::size_t row = from; row < to; ++row) sum += std::llround(numbers[3 * row + column] * 10000);
         return sum;
     }
-    // The mean of the rows [from, to) by column, computed from units().
+    // Returns the mean of each column over the rows [from, to), computed from units().
     std::vector<double> exact_means(std::size_t from = 0, std::size_t to = 6) const {
         std::vector<double> means;
         for (std::size_t j = 0; j < 3; ++j)
@@ -89,19 +89,19 @@ struct Toy {
         for (std::size_t j = 0; j < 3; ++j) sums.push_back(double(units(0, 6, j)) / 10000 * factor);
         return sums;
     }
-    // Returns the text of a vector in the lesson's output, such as w.grad.
+    // Returns a vector such as w.grad in the form in which the lesson prints it.
     static std::string as_printed(const std::vector<double>& numbers) {
         return "[" + tally::lesson::row_text(numbers, 4) + "]";
     }
 
-    // The mean magnitude of each column times `factor`, as an error bound of a gradient of the mean.
+    // Returns an error bound for a gradient of the mean: `factor` times the mean magnitude of each column.
     std::vector<double> mean_columns(double factor) const {
         std::vector<double> means(3);
         const std::vector<double> numbers = tally::lesson::values(x);
         for (std::size_t i = 0; i < numbers.size(); ++i) means[i % 3] += factor * std::abs(numbers[i]) / 6;
         return means;
     }
-    // The largest sum of the magnitudes of a column.
+    // Returns the largest sum of magnitudes in a column.
     double largest_column() const {
         std::vector<double> sums(3);
         const std::vector<double> numbers = tally::lesson::values(x);

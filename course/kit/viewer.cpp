@@ -65,7 +65,7 @@ void TextViewer::progress(const ProgressMade& made, bool another_tenth) {
     }
     const bool finished = made.done >= made.total;
     auto narrow = style();
-    --narrow.width;  // a line as wide as the window could wrap, and a wrapped line cannot be rewritten
+    --narrow.width;  // a line as wide as the window might be wrapped, and then could not be rewritten
     if (finished && bar_on_screen_) {
         write("\r" + std::string(narrow.width, ' ') + "\r");
         bar_on_screen_ = false;

@@ -1,4 +1,4 @@
-// Reads and writes WORK/answers, the learner's answers and tries, one per line. They are not sent anywhere.
+// Reads and writes WORK/answers, which has the learner's answers and tries. The runner sends them nowhere.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tally::lesson {
 
-// The content of a file of answers. Lines that are not answers are only counted.
+// Holds the content of a file of answers. Lines that are not answers are only counted.
 struct AnswersRead {
     std::vector<AnswerRecord> answers;
     std::size_t broken = 0;
@@ -22,13 +22,13 @@ public:
     explicit AnswerFile(const std::string& work);
 
     const std::vector<AnswerRecord>& all() const { return answers_; }
-    // Adds all of them, or none if it throws WriteError.
+    // Adds all answers in `more`. If it throws WriteError, it has added none.
     void add(const std::vector<AnswerRecord>& more);
     void require_writable() { add({}); }
 
-    bool done(const std::string& lesson) const;  // its questions were answered, or its exercise was solved
+    bool done(const std::string& lesson) const;  // its questions are answered, or its exercise is solved
     bool begun(const std::string& lesson) const;
-    // Were all questions up to the last one asked answered? If none was asked, returns `from_its_start`.
+    // Were all questions up to the last asked one answered? Returns `from_its_start` if none was asked.
     bool all_answered(const std::string& lesson, bool from_its_start) const;
 
 private:

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 namespace {
 const std::string prefix = "lesson_";
 
-// Returns the description of lesson_NN_slug. The build keeps it in NN_slug.json, because starting all lessons
-// takes seconds. If the program is newer than this file, the program is started.
+// Returns the description of lesson_NN_slug from NN_slug.json, which the build writes because starting all
+// lessons takes seconds. If the program is newer than this file, this function starts the program instead.
 std::string description_of(const fs::path& program) {
     const auto kept = program.parent_path() / (program.filename().string().substr(prefix.size()) + ".json");
     std::error_code none;

@@ -114,7 +114,7 @@ private:
     int answers_ = 0;
 };
 
-// Checks one exercise in a child process, so that several run in parallel. Prints one line and the faults.
+// Checks one exercise in this process, a child of dev-check. Prints one line and the faults.
 int in_this_process(const Exercises& exercises, const Exercise& exercise, std::uint64_t seed,
                     const std::string& folder) {
     try {

@@ -1,4 +1,4 @@
-// Lists versions and devices of this machine, and optional packages with their use.
+// Lists the versions and devices that ./learn doctor prints, and what each optional package is good for.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Finds exercises and their texts.
+// Finds exercises and reads their files.
 #include "course/kit/runner/exercises.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Finds the exercises that are built, and the texts of their files.
+// Finds the exercises that are built, and reads their files.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ struct Exercise {
     std::string stem() const;  // 05_divide
 };
 
-// All exercises by number, their folders, and the compiler command for answers. Throws std::runtime_error.
+// Holds all exercises by number, their folders, and the command that compiles answers.
 struct Exercises {
-    explicit Exercises(const std::string& folder);  // the build's folder with exercise-checks and settings
+    explicit Exercises(const std::string& folder);  // the build's folder; throws std::runtime_error
 
     // Finds an exercise by slug, part of a slug, stem or number; else returns nullptr and sets `message`.
     const Exercise* find(const std::string& which, std::string& message) const;

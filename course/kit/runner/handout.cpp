@@ -88,7 +88,7 @@ std::string picture_in_words(const json& event) {
     return svg.substr(begin + 1, end - begin - 1);
 }
 
-// Returns the HTML of an event that is not a question. Events that are not for paper become an empty string.
+// Returns the HTML of an event that is not a question. The string is empty if paper cannot show the event.
 std::string shown(const json& event) {
     const std::string kind = event["event"];
     if (kind == "sentence" && event["role"] == "step")
@@ -189,7 +189,7 @@ bool builds_on_toy(std::string_view slug) {
            (unit != nullptr && std::any_of(unit->after.begin(), unit->after.end(), builds_on_toy));
 }
 
-// Returns nothing if the lesson cannot run here or fails. `code` is its exit code.
+// Returns the events, or nothing if the lesson cannot run here or fails. `code` is the lesson's exit code.
 std::optional<LessonEvents> events_of_program(const Program& program, Flags silent, int& code) {
     silent.json = true;
     silent.step = silent.no_step = silent.present = false;
@@ -254,11 +254,11 @@ int write_handout(const std::vector<Program>& all, const std::vector<const Progr
         toys = toys || (code == good && builds_on_toy(program->lesson.slug));
         shows_toy = shows_toy || program->lesson.slug == toy_lesson;
     }
-    if (lessons.empty() || worst == check_failed) return worst;  // no sheet with numbers that fail a check
+    if (lessons.empty() || worst == check_failed) return worst;  // a sheet must not show wrong numbers
 
     std::optional<LessonEvents> toy;
     Flags default_flags = flags;
-    default_flags.settings.clear();  // the parameters belong to the chosen lessons
+    default_flags.settings.clear();  // parameters apply to the chosen lessons only
     for (const Program& program : all)
         if (int code = good; toys && !shows_toy && program.lesson.slug == toy_lesson) {
             toy = events_of_program(program, default_flags, code);

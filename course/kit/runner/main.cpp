@@ -1,4 +1,4 @@
-// learn-runner, which ./learn calls once everything is built.
+// Implements the program learn-runner, which ./learn calls after it has built everything.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -81,7 +81,7 @@ public:
         for (const auto& program : programs_) {
             if (answers_.done(program.lesson.slug)) continue;
             code = run({&program});
-            if (code != Exit::skipped) return code;  // goes on to the next lesson if this one cannot run here
+            if (code != Exit::skipped) return code;  // else this lesson cannot run here: tries the next
         }
         if (code == Exit::skipped) return code;
         print(fmt::format(
@@ -97,7 +97,7 @@ public:
     }
 
     int next_or_all() {
-        if (mode_.not_waiting == "TERM is dumb") {  // a terminal without step mode, but with a user
+        if (mode_.not_waiting == "TERM is dumb") {  // a user is present, but this terminal has no step mode
             print_error("learn",
                         "TERM is dumb: one lesson, and nothing waits; ./learn run all runs all of them");
             return next();
@@ -148,7 +148,7 @@ public:
     }
 
 private:
-    // Answers of a class with --present, and answers with changed parameters, do not count for the learner.
+    // Answers do not count for the learner if a class gave them (--present) or if parameters were changed.
     bool learner_answers() const { return mode_.waits && !mode_.presents && flags_.settings.empty(); }
 
     struct Tally {
@@ -178,7 +178,7 @@ private:
         return exit_code_of(finished.end_signal != 0 ? finished.end_signal : finished.signal);
     }
 
-    // The report of a lesson: one line for each try, and the result.
+    // A lesson reports one line for each try, and its result.
     struct Report {
         std::vector<AnswerRecord> answers;
         std::string end;
@@ -196,8 +196,8 @@ private:
         return report;
     }
 
-    // Records the result of a lesson. Called in step mode only, because a lesson without a learner does not
-    // count as done. A failed check withdraws an earlier "done".
+    // Records the result of a lesson. Call this only in step mode, because lessons without a learner do not
+    // count as done. If a check fails, an earlier "done" is withdrawn.
     void record(const std::string& slug, Outcome outcome) {
         const bool done = answers_.done(slug);
         std::string how;
@@ -217,7 +217,7 @@ private:
         return nullptr;
     }
 
-    // Shows the end card with the next open lesson after this one, or else the first open lesson.
+    // Shows the end card. It names the first lesson after this one that is not done, or else any such lesson.
     void show_card(const Lesson& lesson, const std::vector<AnswerRecord>& answers) {
         if (flags_.json || flags_.quiet) return;
         const Lesson* next = nullptr;
@@ -272,7 +272,7 @@ private:
                 end = {.outcome = Outcome::fail,
                        .detail = fmt::format("ended by signal {}", finished.signal)};
             } else if (report.end.empty()) {
-                return finished.code;  // the lesson could not run or write, and has printed the error
+                return finished.code;  // the lesson has printed why it could not run or write
             } else {
                 end = parse_end(report.end);
             }

@@ -22,7 +22,7 @@ namespace tally::lesson {
 namespace fs = std::filesystem;
 
 namespace {
-using Place = std::tuple<std::string, std::string, std::string>;  // the question or exercise of an answer
+using Place = std::tuple<std::string, std::string, std::string>;  // identifies a question or exercise
 
 Place place_of_answer(const AnswerRecord& answer) { return {answer.what, answer.of, answer.number}; }
 
@@ -35,7 +35,7 @@ std::string where(const AnswerRecord& answer) {
                                      : "exercise " + answer.of;
 }
 
-// Returns the answer and its explanation. Answers without a known mistake share one text.
+// Returns the wrong answer and its explanation. All answers without a known mistake get the same text.
 std::string explanation(const Misconception& one) {
     const AnswerRecord& answer = one.answer;
     if (answer.which.empty()) return "another answer, without a known mistake";
@@ -46,7 +46,7 @@ std::string share(const Misconception& one) { return fmt::format("{} of {}", one
 
 struct Class {
     std::vector<std::vector<AnswerRecord>> learners;
-    std::vector<std::string> remarks;  // about broken files
+    std::vector<std::string> remarks;  // sentences about broken files
 };
 
 // Reads the files in the folder, and the files `answers` and `work/answers` in its subfolders.
@@ -139,7 +139,7 @@ std::vector<Misconception> misconceptions(const std::vector<std::vector<AnswerRe
         all.push_back(std::move(one));
     }
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-        return a.learners != b.learners ? a.learners > b.learners : a.of < b.of;  // then the larger share
+        return a.learners != b.learners ? a.learners > b.learners : a.of < b.of;  // then by share
     });
     return all;
 }

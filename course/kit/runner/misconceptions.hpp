@@ -11,7 +11,7 @@
 namespace tally::lesson {
 
 struct Misconception {
-    AnswerRecord answer;       // the answer of one of the learners
+    AnswerRecord answer;       // the answer of one of these learners
     std::size_t learners = 0;  // the number of learners who made this mistake
     std::size_t of = 0;        // the number of learners who answered this question or tried this exercise
 };
@@ -19,7 +19,7 @@ struct Misconception {
 // Counts the mistakes in the answers of each learner. The most frequent are first.
 std::vector<Misconception> misconceptions(const std::vector<std::vector<AnswerRecord>>& learners);
 
-// Draws the first ten as SVG, each with a bar, its place and its text.
+// Draws the first ten mistakes as SVG. Each has a bar, the name of the question or exercise, and its text.
 std::string chart_of(const std::vector<Misconception>& all, std::size_t learners);
 
 // Prints the mistakes in the files of `folder` and writes the picture to `file`. Returns the exit code.

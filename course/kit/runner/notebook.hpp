@@ -1,4 +1,4 @@
-// Manages a learner's folder: edited files, earlier versions and results. No edited file is overwritten.
+// Manages the learner's folder of edited files, earlier versions and results. It overwrites no edited file.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace tally::lesson {
 
-struct Entry {  // of one exercise
+struct Entry {  // the state of one exercise
     int tries = 0, hints = 0;
     bool passed = false, shown = false;  // passed since the last reset; the answer was shown
     std::vector<std::string> mistakes;   // recognised mistakes in the order of their first occurrence
@@ -24,7 +24,7 @@ public:
     std::string scratch() const { return folder_ + "/.built"; }
     bool has(const Exercise& exercise) const;
     void write(const Exercise& exercise, const std::string& text) const;
-    // Moves the file to a free name and returns the name.
+    // Renames the learner's file to a free name and returns this name.
     std::string keep(const Exercise& exercise) const;
 
     const AnswerFile& answers() const { return answers_; }

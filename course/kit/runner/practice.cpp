@@ -71,7 +71,7 @@ public:
         }
         if (!flags_.yes && !agreed(fmt::format("Begin {} again? Your text will be kept.", shortened(file))))
             return usage;
-        const std::string start = exercises_.starting_text(*exercise);  // may throw, so before the move
+        const std::string start = exercises_.starting_text(*exercise);  // this may throw, so it is first
         const std::string kept = notebook_.keep(*exercise);
         try {
             notebook_.write(*exercise, start);
@@ -152,7 +152,7 @@ private:
             print(line);
     }
 
-    // Prints one JSON object and returns success.
+    // Prints one JSON object and returns the exit code for success.
     static int answered(const Exercise& exercise, const nlohmann::ordered_json& what) {
         nlohmann::ordered_json json{{"v", 1}, {"exercise", exercise.number}, {"slug", exercise.slug}};
         json.update(what);
@@ -160,7 +160,7 @@ private:
         return good;
     }
 
-    static std::string shortened(const std::string& path) {  // relative to the current folder, if inside
+    static std::string shortened(const std::string& path) {  // makes paths in the current folder relative
         std::error_code elsewhere;
         const auto relative = fs::relative(path, elsewhere);
         return elsewhere || relative.string().rfind("..", 0) == 0 ? path : relative.string();
@@ -202,7 +202,7 @@ private:
         return nullptr;
     }
 
-    // Writes the starting file. Returns false if the learner already has one.
+    // Writes the starting file. Returns false if the learner already has a file for this exercise.
     bool begin(const Exercise& exercise) {
         if (notebook_.has(exercise)) return false;
         notebook_.write(exercise, exercises_.starting_text(exercise));
@@ -296,7 +296,7 @@ private:
         }
     }
 
-    // Checks again when the text has changed and is stable for 100 ms, as editors may write in several steps.
+    // Checks the file after each change. Waits until its text is stable for 100 ms, as editors save in steps.
     int watch_over(const Exercise& exercise) {
         const std::string file = notebook_.file(exercise);
         const auto state = [&] {

@@ -21,13 +21,13 @@ namespace tally::lesson {
 
 namespace {
 struct KnownError {
-    std::array<std::string_view, 6> parts;  // the output of the compiler contains any of these
+    std::array<std::string_view, 6> parts;  // an error matches if it contains any of these parts
     const char* sentence;
 };
 
 constexpr const char* no_memory = "out of memory";
 
-// Errors of g++ and clang++ with their most frequent meaning. The first match is taken.
+// Lists errors of g++ and clang++ with their most frequent meaning. The first match counts.
 constexpr KnownError known_errors[] = {
     {{no_memory},
      "The compiler asked for more memory than it is given (4 GiB). Does something that it computes or "
@@ -100,7 +100,7 @@ std::string why_not_loaded(const Exercises& exercises, const Exercise& exercise,
     return fmt::format("{} is declared and used, but not defined.", name);
 }
 
-// Parses the report of a check. Each line is a keyword and its value.
+// Holds the report of a check. Each line of a report has a keyword and a value.
 struct Report {
     std::string verdict, mistake, sentence, where, cases, function;
     std::vector<std::string> said;
@@ -201,7 +201,7 @@ Verdict first_error(const std::string& said, const std::string& file) {
                     .cases = {}};
     const std::string text = plain_quotes(said);
     std::istringstream lines(text);
-    std::string error, in_file;  // in_file: the last place in the file before the error
+    std::string error, in_file;  // in_file: the last position in the file before the error
     std::vector<std::string> shown;
     for (std::string line; std::getline(lines, line);) {
         if (line.rfind(file + ":", 0) == 0 && (error.empty() || in_file.empty()))
@@ -245,7 +245,7 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
               const std::string& scratch, std::uint64_t seed) {
     make_folder(scratch);
     const std::string library = fmt::format("{}/{}.{}.so", scratch, exercise.stem(), ::getpid());
-    // LC_ALL=C gives the English messages that to_text lists. The limits are 4 GiB and two minutes.
+    // LC_ALL=C selects English messages, which known_errors lists. The limits are 4 GiB and two minutes.
     std::vector<std::string> command{
         "/bin/sh", "-c", "{ ulimit -v 4194304; ulimit -t 120; } 2>/dev/null; LC_ALL=C exec \"$@\"", "sh"};
     command.insert(command.end(), exercises.compiler.begin(), exercises.compiler.end());
@@ -255,7 +255,7 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
     const bool failed = compiled.code != 0 || compiled.signal != 0;
     const auto said = [&](const char* words) { return compiled.captured.find(words) != std::string::npos; };
     Verdict verdict;
-    // A full disk looks like an error in the answer, so it is reported separately.
+    // A compiler error due to a full disk is reported separately, because the answer did not cause it.
     for (const char* const full :
          {"error writing to", "cannot open output file", "final link failed", "No space left"})
         if (failed && said(full)) throw WriteError(fmt::format("cannot write {}: {}", library, full));

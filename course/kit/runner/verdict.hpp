@@ -21,11 +21,11 @@ struct Verdict {
     int end_signal = 0;              // the signal that asked this program to end, or 0
 };
 
-// Compiles and runs the file. `scratch` is a folder for the library, which is removed afterwards.
+// Compiles the file to a library in the folder `scratch`, runs it, and removes the library.
 Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::string& file,
               const std::string& scratch, std::uint64_t seed);
 
-// Converts compiler output to a sentence about the first error in `file`, and the source lines of the error.
+// Explains the first error in the compiler's output by a sentence and by the source lines of `file`.
 Verdict first_error(const std::string& said, const std::string& file);
 
 }  // namespace tally::lesson
