@@ -1,4 +1,4 @@
-// Implements the floors of the GPU benchmark by bare calls of cuBLAS and the CUDA runtime.
+// Implements the floors, which are times to compare tally with, by calls of cuBLAS and the CUDA runtime.
 #include "bench/gpu_floor.hpp"
 
 #include <cublas_v2.h>
@@ -40,7 +40,7 @@ cublasHandle_t cublas() {
     return made;
 }
 
-__global__ void fill(float* y, std::size_t n) {  // because products of zeros are faster than others
+__global__ void fill(float* y, std::size_t n) {  // with nonzero numbers, because products of zeros are faster
     for (std::size_t i = blockIdx.x * std::size_t(blockDim.x) + threadIdx.x; i < n;
          i += gridDim.x * std::size_t(blockDim.x))
         y[i] = static_cast<float>(i * 2654435761u % 1000) / 50000 - 0.01f;

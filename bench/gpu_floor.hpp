@@ -1,4 +1,4 @@
-// Floors of the GPU benchmark: bare products of cuBLAS and bare copies, to be compared with tally.
+// The GPU benchmark compares tally with floors: bare products of cuBLAS and bare copies.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace tally::bench {
 std::string device_name();
 void finish();  // waits for all queued work
 
-// A call of cublasSgemm in full float32 on numbered buffers.
+// Describes a call of cublasSgemm in full float32. `a`, `b` and `c` are indices of buffers.
 struct Call {
     detail::Product product;
     std::size_t a, b, c;
@@ -24,7 +24,7 @@ struct Call {
 std::function<void()> products(const std::vector<std::size_t>& buffers,  // elements of each buffer
                                const std::vector<Call>& calls);
 
-// Returns a function that queues a copy within the device, which reads and writes `moved` / 2 bytes each.
+// Returns a function that queues a copy on the device, which reads and writes `moved` bytes in total.
 std::function<void()> copy(std::size_t moved);
 
 }  // namespace tally::bench

@@ -1,4 +1,4 @@
-// Replaces the floors in a program without CUDA, as in the tests of tests/gpu.
+// Replaces gpu_floor.cu in programs without CUDA, such as the tests in tests/gpu.
 #include "bench/gpu_floor.hpp"
 #include "tally/base/error.hpp"
 

@@ -1,4 +1,4 @@
-// Implements the rows: updates of a network, and kernels on arrays that exceed every cache.
+// Implements the rows: updates of a network, and kernels on arrays that are larger than every cache.
 #include "bench/gpu_rows.hpp"
 
 #include <cmath>
@@ -25,7 +25,7 @@ Array<float> concatenated(const std::vector<Array<float>>& arrays) {
 
 }  // namespace
 
-// An update of a network with relu between the layers and cross-entropy divided by the batch; then sgd_step.
+// Returns the row of one update of a network by sgd_step, with relu between layers and cross-entropy.
 Row update(const std::string& name, const Network& network, Device device) {
     struct Layer {
         Tensor w, bias;

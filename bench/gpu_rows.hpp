@@ -1,4 +1,4 @@
-// The rows of the GPU benchmark, computed by tally on any device.
+// Declares the rows of the GPU benchmark, which tally computes on any device.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Compares tally on a GPU with bare calls of cuBLAS and bare copies. Prints one line of JSON per row, after
-// it has compared the results with the CPU's. Usage: bench_gpu_steps [--small | --cpu] [--rounds N] [NAME...]
+// Compares the times of tally on a GPU with bare calls of cuBLAS and bare copies, and the results with the
+// CPU's. Prints one line of JSON per row. Usage: bench_gpu_steps [--small | --cpu] [--rounds N] [NAME...]
 //
 // NAME selects rows by the beginning of their names. --small checks the rows with small sizes and without
 // floors; --cpu does the same on the CPU.
@@ -25,7 +25,7 @@ using namespace tally;
 using bench::Contestant;
 using bench::Row;
 
-constexpr double round_ns = 10e6;  // long compared with the host's clock and one wait
+constexpr double round_ns = 10e6;  // much longer than a tick of the clock or one wait for the GPU
 
 struct Settings {
     Device device = Device::cuda;
@@ -42,7 +42,7 @@ struct Settings {
     }
 };
 
-double distance(const Array<float>& a, const Array<float>& b) {  // relative to b
+double distance(const Array<float>& a, const Array<float>& b) {  // relative to the norm of b
     double apart = 0, size = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
         const double difference = double{a.span()[i]} - double{b.span()[i]};
@@ -58,7 +58,7 @@ double sum_of_sizes(const Array<float>& a) {
     return total;
 }
 
-// Compares one run on each device. NaN never agrees.
+// Runs the row on both devices and compares the results. Results with NaN never agree.
 bool agrees_with_cpu(const Row& row, const Row& on_cpu, double tolerance = 1e-5) {
     row.run();
     on_cpu.run();
@@ -80,7 +80,7 @@ std::size_t repeats(const std::function<void()>& run, const Settings& settings) 
     return static_cast<std::size_t>(std::clamp(round_ns / took.count(), 1.0, 2000.0));
 }
 
-// Times the row and its floor and prints both times. Returns false if the host waited within the runs.
+// Times the row and its floor and prints both times. Returns false if the host waited for the GPU in a run.
 bool race(const Row& row, const char* floor_name, const std::function<void()>& floor,
           const Settings& settings) {
     row.run();
@@ -111,7 +111,7 @@ bool race(const Row& row, const char* floor_name, const std::function<void()>& f
     return waited == 0;
 }
 
-// Returns only the products of one update; beta adds the gradients of later micro-batches.
+// Returns only the products of one update. With beta = 1, a product adds to earlier micro-batches' gradients.
 std::function<void()> products_of(const bench::Network& network) {
     std::vector<std::size_t> buffers;
     const auto buffer = [&](std::int64_t high, std::int64_t wide) {
@@ -172,10 +172,10 @@ bool updates(const Settings& settings) {
     bool good = true;
     for (const auto& [name, network] : networks) {
         if (!settings.wants(name)) continue;
-        // Compares with fewer rows, because a CPU would take minutes for all.
+        // Compares fewer rows with the CPU, which would take minutes for all rows.
         const bench::Network fewer{network.sizes, network.micro_batches,
                                    std::min<std::int64_t>(network.rows_each, 64)};
-        // The tolerance is large, because a few of the millions of relus are so near 0 that rounding decides.
+        // The tolerance is large, because rounding decides the sign of some of the millions of relu inputs.
         good = agrees_with_cpu(bench::update(name, fewer, settings.device),
                                bench::update(name, fewer, Device::cpu), 5e-3) &&
                good;

@@ -1,4 +1,4 @@
-// Times contestants alternately, so that a slower machine slows all of them: medians and paired ratios.
+// Times contestants alternately, so that a machine that becomes slower slows all of them by the same factor.
 #pragma once
 
 #include <algorithm>
@@ -31,14 +31,14 @@ inline double median(std::vector<double> xs) {
     return xs[xs.size() / 2];
 }
 
-// Several threads need untimed work before a measurement to wake up, and time after it to fall asleep.
+// `warm_up` wakes threads up by untimed work before a measurement. `rest` is time to fall asleep afterwards.
 struct Turn {
     bool warm_up = false;
     std::chrono::milliseconds rest{3};
 };
 
-// Runs all contestants alternately for `rounds`, after an untimed round. Returns the time of one unit in ns
-// for each contestant and round. `finish` waits for asynchronous work.
+// Runs all contestants alternately, for one untimed round and `rounds` timed rounds. Returns the time of one
+// unit in ns for each contestant and round. `finish` waits for asynchronous work.
 inline std::vector<std::vector<double>> measure(
     const std::vector<Contestant>& contestants, int rounds, const std::function<void()>& finish = [] {},
     Turn turn = {}) {
@@ -61,7 +61,7 @@ inline std::vector<std::vector<double>> measure(
     return times;
 }
 
-// Returns the ratio of the times of `one` to the times of `other`, as the median over the rounds.
+// Returns the median over the rounds of the time of `one` divided by the time of `other`.
 inline double times_longer(const std::vector<double>& one, const std::vector<double>& other) {
     std::vector<double> ratios;
     for (std::size_t r = 0; r < one.size(); ++r) ratios.push_back(one[r] / other[r]);

@@ -1,4 +1,4 @@
-"""JAX's side of a row: one jitted function, with lax.scan over the micro-batches."""
+"""Computes a row with JAX: one jitted function, with lax.scan over the micro-batches."""
 import os
 import sys
 
@@ -22,7 +22,7 @@ def cross_entropy(logits, labels):
 
 
 def summed_over_parts(gradient, parameters, parts):
-    """Sums the gradients of micro-batches, which are along the first axis of each array in `parts`."""
+    """Sums the gradients of micro-batches. The first axis of each array in `parts` counts the micro-batches."""
     if parts[0].shape[0] == 1:
         return gradient(parameters, *(part[0] for part in parts))
 
@@ -37,7 +37,7 @@ def in_parts(array, rows):
 
 
 class Network:
-    """The MLP: updates of `rows` pictures in micro-batches of `micro`."""
+    """Makes updates of the MLP with `rows` pictures, in micro-batches of `micro`."""
 
     def __init__(self, problem):
         self.problem = problem
@@ -77,7 +77,7 @@ class Network:
 
 
 class Epoch(Network):
-    """An epoch compiled as one function: a scan over the updates, and an update of the rest."""
+    """Compiles an epoch as one function: a scan over the updates, and an update by the remaining pictures."""
 
     def updated(self, parameters, pictures, labels):
         def step(parameters, part):
@@ -95,7 +95,7 @@ class Epoch(Network):
 
 
 class Function:
-    """A jitted function that is called with the same arrays; `compared` of its results are gradients."""
+    """Calls a jitted function with the same arrays each time. `compared` of its results are compared gradients."""
 
     def __init__(self, function, arguments, compared):
         self.arguments, self.compared = arguments, compared
@@ -129,7 +129,7 @@ def deep(problem):
 
 
 def mean_cross_entropy(problem):
-    def loss(logits, labels):  # the fastest of four versions for many classes
+    def loss(logits, labels):  # the fastest of four versions if there are many classes
         return (jax.nn.logsumexp(logits, axis=1) - logits[jnp.arange(len(labels)), labels]).mean()
 
     return Function(jax.value_and_grad(loss), (on_the_device(problem.arrays[0]), on_the_device(problem.labels)), 1)

@@ -1,11 +1,11 @@
-"""The protocol of a side in Python, which reads and answers lines; ./learn bench --peers starts the sides."""
+"""Implements the protocol of JAX and PyTorch, which read and answer lines. ./learn bench --peers starts them."""
 import array
 import json
 import sys
 
 
 class Problem:
-    """The initial numbers of all sides: a line of JSON with the shapes, and then the arrays."""
+    """Reads the numbers that all frameworks begin with: a line of JSON with the shapes, and then the arrays."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -25,7 +25,7 @@ class Problem:
 
 
 def serve(name, kinds):
-    """kinds[what](problem) has run(times), and numbers(), which returns the numbers compared with tally's."""
+    """Answers lines until the input ends. Each value of `kinds` makes an object with run(times) and numbers()."""
     print(f"ready {name}", flush=True)
     works = {}
     for line in sys.stdin:

@@ -1,4 +1,4 @@
-"""PyTorch's side of a row, in eager mode and usual style: gradients are unset, and weights change in place."""
+"""Computes a row with PyTorch in eager mode and usual style: gradients are unset, and weights change in place."""
 import sys
 
 import side
@@ -19,7 +19,7 @@ def label_tensor(problem):
 
 
 class Work:
-    """backward() leaves gradients in the parameters."""
+    """Calls a given function `backward`, which leaves gradients in the parameters."""
 
     def __init__(self, parameters, backward):
         self.parameters, self.backward = [p.requires_grad_() for p in parameters], backward

@@ -1,4 +1,4 @@
-// Simulates each algorithm as rounds of messages between pairs of devices.
+// Simulates each algorithm as a series of rounds. In a round, pairs of devices exchange messages.
 #include "bench/scaling/collectives.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct Run {
         so_far.bytes += bytes;
     }
 
-    // Every device sends to the device `ahead` of it, and continues after it has sent and received.
+    // Device i sends to device i + `ahead`. A device continues after it has sent and received its messages.
     void shift(std::size_t ahead, double bytes) {
         auto& done = so_far.done;
         std::vector<double> sender(done.size());
@@ -33,7 +33,7 @@ struct Run {
         so_far.bytes += static_cast<double>(done.size()) * bytes;
     }
 
-    // One device sends, and the other waits for the message.
+    // Sends a message. Both devices continue at the time at which the message has arrived.
     void send(std::size_t from, std::size_t to, double bytes) {
         auto& done = so_far.done;
         done[from] = done[to] = std::max(done[from], done[to]) + network.seconds(bytes);
@@ -42,7 +42,7 @@ struct Run {
 
     void exchange(std::size_t one, std::size_t other, double bytes) {
         send(one, other, bytes);
-        count(bytes);  // the message in the other direction, at the same time
+        count(bytes);  // the message in the other direction takes no additional time
     }
 };
 

@@ -1,4 +1,4 @@
-// Simulates all-reduce over many devices, message by message.
+// Simulates the messages of an all-reduce over many devices.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,8 @@
 
 namespace tally::scaling {
 
-// A message of n bytes takes latency + n * seconds_per_byte. A device sends and receives one at a time.
+// A message of n bytes takes latency + n * seconds_per_byte. A device sends one message at a time, and
+// receives one message at a time.
 struct Network {
     double latency, seconds_per_byte;
 
@@ -14,8 +15,8 @@ struct Network {
 };
 
 enum class AllReduce {
-    ring,       // pieces go around a ring twice: to be added, and to be distributed
-    tree,       // everything goes up a binomial tree and down again
+    ring,       // pieces of the array go around a ring twice: first to be added, then to be distributed
+    tree,       // the whole array goes up a binomial tree to be added, and down again
     halving,    // Rabenseifner: exchanges halves, quarters, ..., and gathers them in reverse order
     rank_order  // as in tally: each device adds one piece of all devices and sends the sum to all
 };
@@ -23,13 +24,13 @@ enum class AllReduce {
 struct Reduced {
     std::vector<double> done;  // time at which each device has the sum
     std::int64_t messages = 0;
-    double bytes = 0;  // sent by all devices together
+    double bytes = 0;  // sum of the bytes that each device sends
 };
 
-// Simulates devices that begin at the times `begin`.
+// Simulates an all-reduce in which device i begins at the time begin[i].
 Reduced all_reduce(AllReduce how, const std::vector<double>& begin, double bytes, const Network& network);
 
-// Returns the literature's formula for devices that begin at the same time.
+// Returns the time by the literature's formula, which assumes that all devices begin at the same time.
 double all_reduce_seconds(AllReduce how, int devices, double bytes, const Network& network);
 
 }  // namespace tally::scaling

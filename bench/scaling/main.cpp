@@ -12,7 +12,7 @@ namespace {
 using namespace tally::scaling;
 using tally::Timetable;
 
-// A billion parameters in float32, 25 GB/s and 5 microseconds per message, 0.2 s per micro-batch.
+// The model has a billion parameters in float32. A message takes 5 microseconds and 1 s per 25 GB.
 const Training billion{.micro_seconds = 0.2, .gradient_bytes = 4e9, .network = {5e-6, 1 / 25e9}};
 constexpr double items = 4, critical_batch = 4000;
 
@@ -74,7 +74,7 @@ void drawings() {
 }
 
 void targets() {
-    constexpr double hours = 20000 / 3600.0;  // 20 000 updates with unlimited batches
+    constexpr double hours = 20000 / 3600.0;  // with unlimited batches, training takes 20 000 updates
     constexpr int all[] = {1, 8, 64};
     const auto takes = [&](int devices, int micro_batches) {
         std::printf(" %.4g |",

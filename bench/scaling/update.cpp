@@ -1,4 +1,4 @@
-// Simulates a window: devices compute alone until the last backward, which sends buckets when they are final.
+// Simulates one update. Devices send nothing until the last backward pass, which sends each finished bucket.
 #include "bench/scaling/update.hpp"
 
 #include <algorithm>
@@ -70,8 +70,8 @@ double tokens_to_hide_reduction(const Chip& chip, int devices) {
     double low = 0, high = 1e7;  // tokens
     while (high - low > 1e-5 * high) {
         const double tokens = (low + high) / 2;
-        training.micro_seconds = 4 * parameters * tokens / chip.flops;  // for both gradients
-        // The last bucket cannot overlap with computation.
+        training.micro_seconds = 4 * parameters * tokens / chip.flops;  // 4 operations per parameter
+        // The last bucket cannot be hidden, because no computation is left when it is sent.
         (update(training).waiting > one_bucket * (1 + 1e-6) ? low : high) = tokens;
     }
     return high;

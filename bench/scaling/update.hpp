@@ -1,4 +1,4 @@
-// Simulates one update of a data-parallel training: micro-batches on each device, then one all-reduce.
+// Simulates one update of a data-parallel training. Each device runs micro-batches, then all-reduce follows.
 #pragma once
 
 #include <cstdint>
@@ -10,32 +10,33 @@ namespace tally::scaling {
 struct Training {
     int devices = 1, micro_batches = 1;
     double micro_seconds = 1;         // forward and backward of a micro-batch
-    double backward_share = 2.0 / 3;  // part of micro_seconds
+    double backward_share = 2.0 / 3;  // fraction of micro_seconds that backward takes
     double gradient_bytes = 0;
-    int buckets = 1;        // reduced sequentially while the last backward runs
-    double straggling = 0;  // mean delay of a micro-batch, relative to its time; exponentially distributed
+    int buckets = 1;        // number of parts of the gradient, which are reduced during the last backward
+    double straggling = 0;  // mean of a micro-batch's exponentially distributed delay, relative to its time
     std::uint64_t seed = 0;
     Network network{};
     AllReduce how = AllReduce::ring;
 };
 
 struct Update {
-    double seconds, waiting;  // time until all devices have the sum; part of it in which no device computes
-    double efficiency;        // time of an undisturbed single device, relative to the devices' time
+    double seconds, waiting;  // time until all devices have the sum; time in which no device computes
+    double efficiency;        // time of a single device without delays, relative to `seconds`
 };
 Update update(const Training& training);
 
-// Returns the number of updates to a target, relative to unlimited batches (McCandlish et al. 2018).
+// Returns the number of updates to a target loss, relative to unlimited batches (McCandlish et al. 2018).
 double updates_to_target(double batch, double critical_batch);
 
-// Returns the time to a target with micro-batches of `items` items on each device, in units of one update.
+// Returns the time to a target loss with micro-batches of `items` items on each device, divided by the number
+// of updates that unlimited batches need.
 double seconds_to_target(const Training& training, double items, double critical_batch);
 
-// Returns the number of devices, from 1 to `most`, with the smallest time to a target.
+// Returns the number of devices, from 1 to `most`, that reaches the target loss in the shortest time.
 int fastest(Training training, double items, double critical_batch, int most);
 
-// Returns the number of tokens per device from which a training of matrices in bfloat16 hides its all-reduce
-// behind the backward pass. Found by bisection, with one bucket per layer.
+// Returns how many tokens each device needs so that a training of matrices in bfloat16 hides its all-reduce
+// behind the backward pass. The simulation has ten buckets.
 struct Chip {
     double flops, bytes_per_second;
 };

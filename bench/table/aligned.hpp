@@ -1,4 +1,4 @@
-// Arrays of the floors, aligned like tally's, so that a floor does not lose by its alignment.
+// Allocates the floors' arrays with the alignment of tally's arrays, so that the comparison is fair.
 #pragma once
 
 #include <algorithm>

@@ -19,7 +19,7 @@ namespace {
     throw Error("[bench] no " + std::string(what) + ": " + std::strerror(errno));
 }
 
-// An end of a pipe, which the destructor closes.
+// Owns one end of a pipe. The destructor closes it.
 class End {
 public:
     End() = default;
@@ -34,7 +34,7 @@ public:
         descriptor_ = descriptor;
         ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
     }
-    std::FILE* file(const char* mode) {  // passes the descriptor to the file
+    std::FILE* file(const char* mode) {  // the file owns the descriptor from here on
         std::FILE* const opened = ::fdopen(descriptor_, mode);
         if (opened == nullptr) fail("pipe");
         descriptor_ = -1;
@@ -57,7 +57,7 @@ struct Pipe {
 }  // namespace
 
 Child::Child(const std::vector<std::string>& words) {
-    std::signal(SIGPIPE, SIG_IGN);  // answer() reports a process that has ended
+    std::signal(SIGPIPE, SIG_IGN);  // no signal if the process has ended, as answer() reports this
     Pipe down, up;
     to_.reset(down.write.file("w"));
     from_.reset(up.read.file("r"));

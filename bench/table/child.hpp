@@ -1,4 +1,4 @@
-// Child is a process that reads lines and answers each with a line.
+// Child starts a process that reads lines and answers each line with a line.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,7 @@ namespace tally::bench {
 
 class Child {
 public:
-    explicit Child(const std::vector<std::string>& words);  // path and arguments of a program
+    explicit Child(const std::vector<std::string>& words);  // path and arguments of the program
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
     ~Child();  // closes the input of the process, and waits for its end
@@ -31,8 +31,8 @@ private:
     pid_t process_ = -1;
 };
 
-// Pinned restricts this thread, and threads and processes that it starts, to a number of cores, always the
-// same ones. Does nothing if there are not enough cores.
+// Pinned restricts this thread, and the threads and processes that this thread starts, to a number of cores.
+// It always selects the same cores. It does nothing if there are not enough cores.
 class Pinned {
 public:
     explicit Pinned(int cores);

@@ -1,4 +1,4 @@
-// Draws sweeps as curves over two logarithmic axes, with the name of each curve at its end.
+// Draws sweeps as curves over two logarithmic axes. The name of a curve is at its end.
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +23,7 @@ struct Axis {
     }
 };
 
-// Returns an axis from the smallest to the largest number that covers at least a factor of `least`.
+// Returns an axis that contains `low` and `high`, and whose end is at least `least` times its beginning.
 Axis axis_for(double low, double high, double least, int at_from, int at_to) {
     double from = std::log10(low), to = std::log10(high);
     const double missing = std::log10(least) - (to - from);
@@ -50,8 +50,8 @@ std::string in_short(double number) {
     return detail::to_text(number, 6);
 }
 
-// tally is blue, LibTorch and PyTorch orange, JAX purple, a floor green in every picture; a second line of
-// one colour is dashed.
+// In every picture tally is blue, LibTorch and PyTorch are orange, JAX is purple and floors are green. A
+// second line with the same colour is dashed.
 const char* colour_of(const std::string& name) {
     if (name.starts_with("tally")) return "#0b57d0";
     if (name.starts_with("JAX")) return "#7e22ce";
@@ -61,7 +61,7 @@ const char* dashes_of(const std::string& name) {
     return name.find(',') == std::string::npos && !name.starts_with("PyTorch") ? "none" : "8,5";
 }
 
-// The titles of sweeps are long.
+// Titles are smaller than in other pictures, because the titles of sweeps are long.
 constexpr const char* styles = ".t-title{font-size:20px}\n";
 
 std::string grid(const Sweep& sweep, const Axis& x, const Axis& y) {
@@ -91,7 +91,7 @@ std::string curve(const Line& line, const Axis& x, const Axis& y) {
            "\" stroke-width=\"2\" stroke-dasharray=\"" + dashes_of(line.name) + "\"/>\n" + marks;
 }
 
-// Returns the names at the ends of the curves, moved so that they do not overlap.
+// Returns the SVG of the names at the ends of the curves. Names that would overlap are moved.
 std::string names(const std::vector<Line>& lines, const Axis& y) {
     std::vector<std::pair<int, const Line*>> all;
     for (const Line& line : lines) all.emplace_back(y.place(line.points.back().second), &line);

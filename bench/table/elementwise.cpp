@@ -1,5 +1,5 @@
-// Rows of operations that memory limits: relu, add, bias and sums over either axis, forward and backward.
-// They are compared with plain loops and with a copy of as many bytes.
+// Measures operations whose speed memory limits: relu, add, bias and sums over either axis, forward and
+// backward. They are compared with plain loops and with a copy of as many bytes.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 using Kind = Elementwise::Kind;
 constexpr const char* loop_name = "plain loops";
 
-// Each gradient has its own buffer, like the gradients of parameters.
+// Computes the operations by plain loops. Each gradient has its own buffer, like gradients of parameters.
 class Loops {
 public:
     explicit Loops(const Elementwise& work)

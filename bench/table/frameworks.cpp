@@ -1,4 +1,4 @@
-// Implements the protocol of the pipes, and the file with the weights, pictures and labels of all sides.
+// Implements the protocol over pipes, and the file from which Python reads weights, pictures and labels.
 #include "bench/table/frameworks.hpp"
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 std::string python;  // empty: frameworks are not used
 
-// A process with one framework on a number of cores, which has several numbered pieces of work.
+// Starts a process that runs one framework on a number of cores. The process has numbered pieces of work.
 class Framework {
 public:
     Framework(std::string name, const std::string& script, int threads)
@@ -27,7 +27,7 @@ public:
         if (hello && hello->starts_with("ready ")) version_ = hello->substr(6);
     }
     clockid_t processor_time() const { return child_->processor_time(); }
-    const std::string& version() const { return version_; }  // empty if it cannot be imported
+    const std::string& version() const { return version_; }  // empty if Python cannot import the framework
 
     void ask(const std::string& line) {
         if (const std::string said = answer(line); said != "done") throw Error(unexpected(said, line));
@@ -114,7 +114,7 @@ Numbers read_numbers(const fs::path& path, const std::vector<std::size_t>& sizes
     return all;
 }
 
-// A piece of work of a framework. The destructor tells the framework to forget it.
+// Holds a piece of work of a framework. The destructor tells the framework to delete this work.
 class Work {
 public:
     Work(std::shared_ptr<Framework> framework, const Description& work)
@@ -172,7 +172,7 @@ Description description(const Mlp& mlp) {
         work.arrays.push_back({{mlp.sizes[i], mlp.sizes[i + 1]}, mlp.weight(i)});
         work.arrays.push_back({{mlp.sizes[i + 1]}, mlp.bias(i)});
     }
-    for (int twice = 0; twice < 2; ++twice)  // gradients, and weights after an update
+    for (int twice = 0; twice < 2; ++twice)  // first gradients, then weights after an update
         for (std::size_t i = 0; i < 2 * mlp.layers(); ++i)
             work.answers.push_back(work.arrays[i].values.size());
     work.arrays.push_back({{mlp.rows, mlp.sizes[0]}, mlp.pictures()});

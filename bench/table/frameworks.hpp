@@ -1,4 +1,4 @@
-// JAX's and PyTorch's sides of a row: processes of the Python that tools/bench-peers has installed.
+// Measures rows with JAX and PyTorch, in processes of the Python that tools/bench-peers has installed.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ void use_frameworks(const std::string& folder);  // throws if the folder has no 
 std::vector<std::pair<std::string, bool>>
 frameworks();  // names with versions, and whether they are installed
 
-// Description of a piece of work for a side in Python.
+// Describes a piece of work for JAX or PyTorch.
 struct Description {
     std::string kind;  // one of the kinds in bench/peers
     std::int64_t rows = 0, micro = 0;
@@ -32,7 +32,7 @@ struct Description {
 Description description(const Mlp& mlp);
 Description description(const Deep& deep);  // without segments
 
-// Adds a side on row.threads cores; with_memory also adds the memory that the framework reports.
+// Adds a framework to the row, on row.threads cores. with_memory adds the memory that the framework reports.
 void add_framework(Row& row, const char* name, const Description& work, bool with_memory = false);
 inline void add_frameworks(Row& row, const Description& work) {
     for (const char* name : {jax, pytorch}) add_framework(row, name, work);

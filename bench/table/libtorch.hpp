@@ -1,4 +1,4 @@
-// LibTorch's side of each row. Without LibTorch these functions add nothing.
+// These functions add LibTorch to the rows. If LibTorch is not installed, they add nothing.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,6 @@ void add_libtorch(Row& row, const ScalarNetwork& network);
 void add_libtorch(Row& row, const Mlp& mlp);
 void add_libtorch(Row& row, const Logits& logits);
 void add_libtorch(Row& row, const Elementwise& work);
-void add_libtorch(Row& row, const Deep& deep);  // adds its memory too
+void add_libtorch(Row& row, const Deep& deep);  // also adds LibTorch's memory
 
 }  // namespace tally::bench

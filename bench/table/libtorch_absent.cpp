@@ -1,4 +1,4 @@
-// Replaces LibTorch's sides if it is not installed.
+// Replaces libtorch.cpp and libtorch_memory.cpp if LibTorch is not installed.
 #include "bench/table/libtorch.hpp"
 
 namespace tally::bench {

@@ -1,4 +1,4 @@
-// Runs every row of the table and every sweep: tally, floors and peers alternate in one process.
+// Measures every row of the table and every sweep. For each of them tally, floors and peers run alternately.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Rows of a deep model: memory beyond parameters, gradients and data, and time. The whole batch at once is
-// compared with micro-batches and with checkpoints.
+// Measures time and memory of a deep model, without the memory of parameters, gradients and data. Compares
+// the whole batch at once with micro-batches and with checkpoints.
 #include <memory>
 #include <string>
 
@@ -74,13 +74,13 @@ Side not_verified(const Deep& deep) {
     return side;
 }
 
-// In this many layers, rounding may change the sign before a ReLU.
+// Raises the tolerance, because in so many layers rounding changes the sign of the input of some ReLUs.
 Row deep_enough(Row row) {
     row.tolerance = 1e-3;
     return row;
 }
 
-// Returns goals for the memory, and for the time compared with the whole batch.
+// Returns two goals: a limit on the memory, and a limit on the time relative to that of the whole batch.
 std::vector<Goal> goals(double mebibytes, double times) {
     return {{Goal::at_most_mebibytes, mebibytes, "tally"}, {Goal::at_most, times, "1 x 4096"}};
 }
@@ -111,7 +111,7 @@ Row micro_batches() {
     return deep_enough(std::move(row));
 }
 
-// JAX's side has no checkpoints, because on a CPU XLA merges recomputed values with the first ones.
+// JAX runs without checkpoints, because on a CPU XLA replaces recomputed values by the first computed ones.
 Row checkpoints(std::size_t mebibytes, const char* name, double must_time, std::vector<Goal> aims) {
     Deep deep{.rows = 1024};
     const auto chosen = DeepModel(deep).fit((mebibytes << 20) + (1 << 19));
@@ -130,7 +130,7 @@ Row checkpoints(std::size_t mebibytes, const char* name, double must_time, std::
     return deep_enough(std::move(row));
 }
 
-// A row with few items and wide layers, whose memory is nearly all weights and gradients.
+// Returns a row with few items and wide layers. Nearly all of its memory holds weights and gradients.
 Row wide() {
     const Deep whole{4, 1024, 64, 64};
     Deep micro = whole, again = whole;

@@ -1,5 +1,5 @@
-// Floor of one update of a multilayer perceptron: accumulating GEMMs, gemv and ger for single rows, fused
-// loops and SGD, without autograd.
+// Computes an update of a multilayer perceptron without autograd, as a fast program to compare tally with: by
+// accumulating GEMMs, gemv and ger for single rows, fused loops and SGD.
 #pragma once
 
 #include <cblas.h>
@@ -15,7 +15,7 @@
 
 namespace tally::bench {
 
-// Weights and gradients of a layer, and its output and the output's gradient for a micro-batch.
+// Holds the weights of a layer, their gradients, and for one micro-batch the output and its gradient.
 class FloorLayer {
 public:
     FloorLayer(std::int64_t rows, std::int64_t in, std::int64_t out, const std::vector<float>& weight,
@@ -40,7 +40,7 @@ public:
                         out_);
         add_bias(relu);
     }
-    // Applies the mask of ReLU and computes the gradient of the bias in one pass.
+    // Computes the gradient of the bias. If `relu`, first sets dy to 0 where ReLU's output is 0.
     void mask_and_bias(bool relu, bool first) {
         float* __restrict sum = db;
         if (first) std::fill_n(sum, out_, 0.f);

@@ -23,10 +23,10 @@ namespace {
 
 constexpr const char *wanted = "OPENBLAS_CORETYPE", *told = "TALLY_BENCH_OPENBLAS";
 constexpr int rounds = 9;
-constexpr double worth = 0.97;  // largest relative time that counts as faster
+constexpr double worth = 0.97;  // a relative time counts as faster if it is at most this
 
 struct Candidate {
-    std::string core_type;  // value of the variable; empty: the default
+    std::string core_type;  // value of OPENBLAS_CORETYPE; empty: the default
     std::string kernels = {};
     std::unique_ptr<Child> process = {};
     double best = std::numeric_limits<double>::infinity();  // ms
@@ -40,7 +40,7 @@ std::vector<Candidate> started(const std::string& program) {
         candidate.process = std::make_unique<Child>(std::vector<std::string>{program, measure_argument});
         ::unsetenv(wanted);
         const auto kernels = candidate.process->answer();
-        // OpenBLAS falls back to the default if it does not know the core type.
+        // If OpenBLAS does not know the core type, it uses the default, which is measured already.
         if (!kernels || (*core_type && *kernels != core_type)) continue;
         candidate.kernels = *kernels;
         all.push_back(std::move(candidate));
@@ -48,7 +48,7 @@ std::vector<Candidate> started(const std::string& program) {
     return all;
 }
 
-// Measures alternately. A process that ends early has used instructions that the processor lacks.
+// Measures all candidates alternately. If a process ends early, the processor lacks some of its instructions.
 void measure(std::vector<Candidate>& all) {
     for (int round = 0; round < rounds; ++round)
         for (Candidate& candidate : all) {

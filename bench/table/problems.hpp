@@ -1,4 +1,4 @@
-// The problems of the rows as plain numbers, from which every side makes its own arrays.
+// Holds the problems of the rows as plain numbers, from which tally and each framework make their own arrays.
 #pragma once
 
 #include <cmath>
@@ -24,7 +24,7 @@ struct ElementwiseChain {  // repeats y = y * c + c; the result is the sum
     std::vector<float> start = {0.1f, 0.2f, 0.3f}, c = {0.9f, 1.1f, 1.0f};
 };
 
-// A network of tanh layers on single numbers, in which every weight and every sum is a node.
+// A network of tanh layers that computes with single numbers. Every weight and every sum is a node.
 struct ScalarNetwork {
     std::vector<int> sizes{2, 16, 16, 1};
     std::vector<double> weights;
@@ -65,7 +65,7 @@ struct ScalarNetwork {
     }
 };
 
-// One update of an MLP 784-512-512-10 with 64 pictures, divided into micro-batches.
+// Describes one update of an MLP 784-512-512-10 with 64 pictures, divided into micro-batches.
 struct Mlp {
     std::int64_t rows = 64, micro = 64;
     std::vector<std::int64_t> sizes{784, 512, 512, 10};
@@ -107,7 +107,7 @@ struct Logits {
     }
 };
 
-// An elementwise operation or a sum over a matrix, forward and backward with a given gradient.
+// Describes an elementwise operation on a matrix or a sum over a matrix, and the gradient of its result.
 struct Elementwise {
     enum class Kind { relu, add, bias, sum_down, sum_across } kind = Kind::relu;
     std::int64_t rows = 64, columns = 512;
@@ -125,7 +125,7 @@ struct Elementwise {
     std::size_t size() const { return static_cast<std::size_t>(rows * columns); }
 };
 
-// A model of layers x (Linear width + ReLU) in micro-batches of `rows`, with segments that are recomputed.
+// Describes a model of `layers` times (Linear + ReLU), micro-batches of `rows`, and segments to recompute.
 struct Deep {
     std::size_t layers = 32;
     std::int64_t width = 256, batch = 4096, rows = 4096;

@@ -13,7 +13,7 @@ namespace tally::bench {
 struct Machine {
     std::string date, processor, compiler, flags, commit, openblas;
     unsigned cores;
-    double load;                                      // in the minute before the program started
+    double load;                                      // load average of the minute before the start
     std::vector<std::pair<std::string, bool>> peers;  // names, and whether they are installed
     bool processor_time;                              // Effort::processor
 };
@@ -27,7 +27,7 @@ struct Report {
 
 std::string text(const Result& row);  // a few lines
 std::string won_and_lost(
-    const std::vector<Result>& rows);  // a line per peer: rows where tally is faster or slower
+    const std::vector<Result>& rows);  // counts for each peer the rows where tally is faster or slower
 std::string markdown(const Report& report);
 // {"v": 1, "machine": {date, processor, cores, load, compiler, flags, commit, openblas, processor_time,
 //  peers: {name: here}},

@@ -1,4 +1,4 @@
-// Implements race(): compares the results of all sides, then times the sides alternately.
+// Implements race(), which compares the results of tally, floors and peers, and then times them alternately.
 #include "bench/table/row.hpp"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ void must_agree(const std::string& what, const Numbers& expected, const Numbers&
         double apart = 0, largest = 0;
         for (std::size_t j = 0; j < got[i].size(); ++j) {
             const double difference = std::abs(expected[i][j] - got[i][j]);
-            apart = difference <= apart ? apart : difference;  // NaN stays
+            apart = difference <= apart ? apart : difference;  // NaN is not replaced
             largest = std::max(largest, std::abs(expected[i][j]));
         }
         if (!(apart <= tolerance * largest))

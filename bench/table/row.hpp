@@ -1,5 +1,5 @@
-// A row of the table is one piece of work, done by tally, by floors (programs without autograd that do the
-// same arithmetic) and by peers, with results and goals.
+// A row of the table compares one piece of work in several programs, its sides: tally, floors (code without
+// autograd that does the same arithmetic) and peers (other frameworks). A row has goals for tally.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,15 @@ enum class Role { tally, floor, peer };
 struct Side {
     std::string name;
     Role role;
-    std::function<void()> run;             // one unit of work
-    std::function<Numbers()> numbers;      // gradients of the same work; must agree with the first side's
-    std::optional<double> mebibytes = {};  // peak beyond parameters, gradients and data
-    std::function<void(std::size_t)> many = {};           // runs several units, if each call is a request
+    std::function<void()> run;                            // one unit of work
+    std::function<Numbers()> numbers;                     // gradients of the work; must agree with tally's
+    std::optional<double> mebibytes = {};                 // peak beyond parameters, gradients and data
+    std::function<void(std::size_t)> many = {};           // runs several units by one request
     clockid_t processor_time = CLOCK_PROCESS_CPUTIME_ID;  // clock of the process that does the work
 };
 
-// A goal for tally: a factor by which it is faster than a side, or at most slower, or a limit on memory.
+// A goal limits tally's time or memory: tally must be faster than a side by a factor, be slower by at most a
+// factor, or use at most so much memory.
 struct Goal {
     enum Kind { faster, at_most, at_most_mebibytes } kind;
     double number;
@@ -41,10 +42,10 @@ struct Row {
     double tolerance = 1e-5;  // relative to the largest number in a vector
     int threads = 1;
     std::string note = {};
-    int rounds = 1000;  // largest number
+    int rounds = 1000;  // at most
 };
 
-// A row that is made just before it runs, so that its arrays are freed after it.
+// Makes a row just before the row runs, so that the row's arrays are freed afterwards.
 struct Planned {
     std::string name;
     std::function<Row()> make;
@@ -55,7 +56,7 @@ struct Timed {
     std::string name;
     Role role;
     double median, minimum;  // ns for one unit
-    double ratio;            // of tally's time to this side's time, as the median over the rounds
+    double ratio;            // tally's time / this side's time, median over the rounds
     std::optional<double> mebibytes;
 };
 
@@ -86,7 +87,7 @@ Result race(const Row& row, const Effort& effort);
 // Throws unless every number of `got` is equal to the number of `expected` within the tolerance.
 void must_agree(const std::string& what, const Numbers& expected, const Numbers& got, double tolerance);
 
-// Returns the number of units that take so many milliseconds.
+// Returns the number of calls of `run` that take this many milliseconds.
 std::size_t units_a_turn(const std::function<void()>& run, double milliseconds);
 
 }  // namespace tally::bench

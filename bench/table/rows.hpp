@@ -1,4 +1,4 @@
-// The rows of the table in order, and functions that make a row of any size.
+// Lists the rows of the table in order, and declares functions that make rows of any size.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Measures the sweeps. Each point is a row of the table at another size, whose gradients are compared too.
+// Measures the sweeps. Each point of a sweep is a row of the table at another size, with compared gradients.
 #include "bench/table/sweeps.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ Line& line(Sweep& sweep, const std::string& name) {
     return sweep.lines.emplace_back(Line{name, {}});
 }
 
-// Adds the ratios of the other sides' times to tally's time, and the x from which LibTorch is not slower.
+// Adds the time of each other side, divided by tally's time.
 void add_ratios(Sweep& sweep, double x, const Result& result) {
     for (std::size_t i = 1; i < result.sides.size(); ++i)
         line(sweep, result.sides[i].name).points.emplace_back(x, 1 / result.sides[i].ratio);
@@ -66,7 +66,7 @@ Sweep widths(const Effort& effort) {
     for (const std::int64_t w : {16, 32, 64, 128, 256, 512, 1024, 2048}) {
         if (effort.quick && w > 512) break;
         Row row = mlp_row({.micro = 16, .sizes = {784, w, w, 10}});
-        row.tolerance = 0.1;  // some of the many sums are so near 0 that rounding decides a ReLU
+        row.tolerance = 0.1;  // rounding decides the sign of some inputs of ReLU
         add_ratios(sweep, static_cast<double>(w), race(row, brief(effort)));
     }
     find_catch_up(sweep, "units");
@@ -90,8 +90,8 @@ double relative_cost(const Side& it, const Side& other, int rounds) {
     return median(ratios);
 }
 
-// Compares each side with itself, so that only the cost of the division is left. Measures processor time,
-// which other programs disturb least.
+// Compares each side with itself without micro-batches, which shows the cost of dividing the batch. Measures
+// processor time, because other programs disturb it least.
 Sweep accumulation(const Effort& effort) {
     Sweep sweep{"accumulation",
                 "Cost of 64 rows as N micro-batches, MLP 784-512-512-10",

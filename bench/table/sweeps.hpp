@@ -1,4 +1,4 @@
-// Sweeps measure the growth of time and memory with the work, and the size at which LibTorch catches up.
+// Sweeps measure how time and memory grow with the work, and at which size LibTorch is as fast as tally.
 #pragma once
 
 #include <functional>

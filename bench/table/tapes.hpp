@@ -1,5 +1,5 @@
-// Two minimal tapes as floors: of numbers, and of small vectors in an arena. They check nothing, and support
-// only the operations of the rows.
+// Two minimal tapes, one of numbers and one of small vectors in an arena, are floors to compare tally with.
+// The tapes check nothing and support only the operations of the rows.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ inline Taped tanh(Taped x) {
 
 // ---- vectors: values, gradients and nodes are in one arena, which is emptied after each step ----
 
-// Unrolls loops of three, the size of small examples.
+// Calls f for each index. Loops of three, the size of small examples, are unrolled.
 inline void each(std::size_t size, auto f) {
     if (size == 3) {
         f(std::size_t(0)), f(std::size_t(1)), f(std::size_t(2));
@@ -86,7 +86,7 @@ public:
         nodes_.push_back({Op::matmul, 1, rows, w.size, x, y.gradient, w.gradient});
         return y;
     }
-    Vector mean(Vector x, float divisor = 1) {  // also divides by the divisor
+    Vector mean(Vector x, float divisor = 1) {  // divides the mean by `divisor`
         const Vector y = make(1);
         const float scale = 1 / (static_cast<float>(x.size) * divisor);
         float sum = 0;
@@ -108,7 +108,7 @@ public:
         nodes_.push_back({Op::add, 1, x.size, 0, nullptr, y.gradient, x.gradient});
         return y;
     }
-    // Adds to the gradients, then empties the arena.
+    // Adds to the gradients of the parameters, and then empties the arena.
     void backward() {
         nodes_.back().dy[0] = 1;
         for (std::size_t i = nodes_.size(); i-- > 0;) pull(nodes_[i]);
