@@ -1,4 +1,4 @@
-// Makes elements of the page, reads number fields, and formats numbers as text and as bits.
+// Makes elements of the page, reads numbers from fields, and formats numbers as text and as bits.
 "use strict";
 
 const $ = (id) => document.getElementById(id);
@@ -36,7 +36,7 @@ function filled(table, rows, head) {
   return table;
 }
 
-// Makes a group of buttons of which one is chosen. The arrow keys change the choice.
+// Makes a group of buttons, of which exactly one is chosen. The arrow keys change the choice.
 function choices(into, names, chosen, choose) {
   into.setAttribute("role", "radiogroup");
   into.replaceChildren(...names.map((name, i) => make("button", {
@@ -56,7 +56,7 @@ const tell = (words) => { $("told").textContent = words; };
 
 // ---- numbers ---------------------------------------------------------------------------------------------------
 
-// Returns the number in a field, or null after writing a complaint.
+// Returns the number in a field. If the text is not a valid number, writes a complaint and returns null.
 function numberIn(field, complaint, what, holds) {
   const text = field.value.trim(), value = Number(text);
   const wrong = text === "" ? "is empty" : Number.isNaN(value) ? `is not a number: ${text}`
@@ -69,7 +69,7 @@ const anyNumber = () => "";
 const wholeBetween = (least, most) => (value) => Number.isInteger(value) && value >= least && value <= most ? ""
   : `is not a whole number from ${least} to ${most}: ${value}`;
 
-// Formats a 32-bit number with the fewest digits that read back to the same number.
+// Formats a 32-bit number with as few digits as possible, so that reading them gives the same number.
 function short(value) {
   for (let digits = 1; digits < 9; ++digits)
     if (Math.fround(Number(value.toPrecision(digits))) === Math.fround(value)) return String(Number(value.toPrecision(digits)));

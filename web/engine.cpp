@@ -14,7 +14,7 @@ namespace tally::web {
 
 namespace {
 
-// ---- JSON: numbers as they are printed, and their bits ----
+// ---- JSON, in which each number has its printed form and its bits ----
 
 std::string number(float x) {
     char bits[16];
@@ -38,7 +38,7 @@ bool same_bits(const Array<float>& a, const Array<float>& b) {
     return list(a.to_vector(), number) == list(b.to_vector(), number);
 }
 
-// Measures the peak and the present memory beyond the memory in use at construction.
+// Measures the peak and the present memory, without the memory that was in use at construction.
 class Ledger {
 public:
     Ledger() { memory::reset_peak(); }
@@ -150,7 +150,7 @@ std::string chain(const std::vector<bool>& keep) {
         return std::accumulate(taken.runs.begin(), taken.runs.end(), 0) - static_cast<int>(taken.runs.size());
     };
 
-    std::vector<std::size_t> sizes;  // segments, in layers
+    std::vector<std::size_t> sizes;  // number of layers of each segment
     for (std::size_t i = 0; i < layers; ++i) {
         if (i == 0 || keep[i])
             sizes.push_back(1);
@@ -159,8 +159,8 @@ std::string chain(const std::vector<bool>& keep) {
     }
     const Taken plain = take([&](const auto& steps) { return checkpoint_sequential(steps, 1, x); });
     const Taken cut = take([&](const auto& steps) { return checkpoint_sequential(steps, sizes, x); });
-    // Finds the segments that recompute the fewest layers within the measured memory of the user's choice,
-    // and runs Revolve with as many snapshots. Predictions are slightly above measurements.
+    // Finds the segments that recompute the fewest layers with at most the memory of the user's choice. Runs
+    // Revolve with the same number of snapshots. Predicted memory is slightly more than measured memory.
     const Chain<Array<float>> quiet(layers, [&](Tensor h) { return tanh(matmul(std::move(h), matrix)); });
     const std::vector<detail::LayerBytes> measured = detail::measure_layers(quiet, x);
     std::vector<std::size_t> best_sizes = sizes;
@@ -170,7 +170,7 @@ std::string chain(const std::vector<bool>& keep) {
         std::vector<std::size_t> tried;
         try {
             tried = fit_into(measured, bytes).sizes;
-        } catch (const OutOfMemory&) {  // no segments need less memory
+        } catch (const OutOfMemory&) {  // no division into segments needs less memory
             break;
         }
         const Taken taken = take([&](const auto& steps) { return checkpoint_sequential(steps, tried, x); });

@@ -1,9 +1,9 @@
-// Shows the recorded lessons: step by step with questions, as a printed sheet, and in front of a class.
+// Shows the recorded lessons step by step with questions, as a sheet for printing, or in front of a class.
 
 const LIVE = { 4: "part=noise", 5: "part=toy&cuts=6&divide=1", 6: "part=toy&cuts=2,2,2&divide=0", 7: "part=toy&cuts=2,2,2&divide=1", 10: "part=toy&cuts=4,2&divide=1",
-  19: "part=chain", 20: "part=chain", 21: "part=chain" };  // links to the experiment of a lesson
+  19: "part=chain", 20: "part=chain", 21: "part=chain" };  // the experiment of the page that a lesson links to
 const answered = new Set();  // the predictions answered in this visit, as "lesson/number"
-const hands = new Map();     // counts of a class's hands for each option of a prediction
+const hands = new Map();     // for each option of a prediction, the number of learners who raised a hand
 
 function showLesson() {
   const lesson = recorded.find((one) => one.number === state.lesson);
@@ -51,7 +51,7 @@ function showLesson() {
 const folded = (checks) => checks.length === 0 ? [] : [make("details", { class: "quiet" },
   make("summary", {}, checks.length === 1 ? "1 check holds" : `${checks.length} checks hold`), ...checks.flatMap(told))];
 
-// Returns the text before the first question without pictures, all questions with space for answers, and then everything.
+// Returns a sheet: the text before the first question without pictures, all questions with space for answers, and then all events.
 function handout(lesson) {
   const sheet = [make("h2", {}, `Lesson ${lesson.number}: ${lesson.events[0].title ?? "needs a GPU"}`)], answers = [];
   let number = 0;
@@ -159,13 +159,13 @@ function toStep(step) {
   if (last) last.scrollIntoView();
 }
 
-// A clicker sends the page keys. They scroll to the rest of a step that does not fit the screen before they go on.
+// A slide clicker sends PageDown and PageUp. If a step does not fit the screen, these keys first scroll through the step.
 function presenterKey(event) {
   if (!document.body.classList.contains("presenting") || event.ctrlKey || event.altKey || event.metaKey) return;
   if (event.key === "Escape") { state.present = 0; show(); $("present").focus(); return; }
   const at = event.target.tagName;
   const typed = ["INPUT", "SELECT"].includes(at) && event.target.type !== "checkbox";
-  if (typed && !["PageDown", "PageUp"].includes(event.key)) return;  // a clicker changes the step for every focus
+  if (typed && !["PageDown", "PageUp"].includes(event.key)) return;  // a clicker changes the step even if a field has the focus
   if (typed) {
     event.preventDefault();
     if (event.key === "PageUp" && scrollY >= 8) return scrollBy(0, -innerHeight * 0.8);
@@ -183,7 +183,7 @@ function presenterKey(event) {
   const below = $("talk").getBoundingClientRect().bottom - innerHeight;
   if (goesOn && below > 8 && event.key !== "ArrowRight") {
     const cut = [...$("talk").querySelectorAll("details[open]:not(.quiet)")].map((one) => one.getBoundingClientRect())
-      .find((box) => box.bottom > innerHeight + 8 && box.top > innerHeight * 0.1);  // scrolls to the top of a picture, not through its middle
+      .find((box) => box.bottom > innerHeight + 8 && box.top > innerHeight * 0.1);  // scrolls to the top of a picture, so that the picture is not cut
     event.preventDefault();
     scrollBy(0, Math.min(below + 16, innerHeight * 0.8, cut ? cut.top : Infinity));
   }

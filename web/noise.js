@@ -7,7 +7,7 @@ function showNoise() {
   $("halve").disabled = state.size === 1;
   $("double").disabled = state.size > 256;
   const full = answer.full.map(valueOf), points = answer.points.map((point) => point.map(valueOf));
-  const reach = 8, side = 480, place = (x, middle) => side / 2 + (x - middle) / reach * side / 2;  // equal scales, with the full gradient in the middle
+  const reach = 8, side = 480, place = (x, middle) => side / 2 + (x - middle) / reach * side / 2;  // both axes have the same scale, and the full gradient is in the middle
   $("cloud").replaceChildren(drawn(side, side, `Gradients of ${draws} micro-batches of ${state.size} items`,
     ["rect", { class: "axis", x: 0.5, y: 0.5, width: side - 1, height: side - 1 }],
     ...points.map(([a, b]) => ["circle", { class: "point", cx: place(a, full[0]), cy: side - place(b, full[1]), r: 4 }]),

@@ -1,4 +1,4 @@
-// Adds the parts of C++20 that tally uses and that libc++ 13, the one of Debian 12's emscripten, lacks.
+// Adds parts of C++20 that tally uses but libc++ 13 lacks. The emscripten of Debian 12 has libc++ 13.
 #pragma once
 
 #include <version>
@@ -25,7 +25,7 @@ inline to_chars_result to_chars_put(char* first, char* last, const char* text, i
     return {first + size, errc{}};
 }
 
-// Writes the fewest digits that read back to the same number.
+// Writes as few digits as possible, so that reading them gives the same number.
 inline to_chars_result to_chars(char* first, char* last, double value) {
     char text[64];
     int size = 0;

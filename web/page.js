@@ -1,4 +1,4 @@
-// The page calls the engine and shows its answers. The page itself computes only the spread of the cloud and compares gradients.
+// Calls the engine and shows its answers. The page itself only compares gradients and computes the mean distance of points.
 
 const PARTS = ["toy", "lessons", "chain", "noise"];
 let engine = null;    // the WebAssembly module; null until it runs
@@ -60,7 +60,7 @@ function link() {
   history.replaceState(null, "", `#${fields}`);
 }
 
-// Returns the state in a link. Throws the name of a field that is wrong.
+// Returns the state that the hash of a link describes. If a field is wrong, throws the name of the field.
 function followed(hash) {
   const fields = new URLSearchParams(hash.replace(/^#/, ""));
   const list = (name, length) => {
@@ -87,7 +87,7 @@ function followed(hash) {
     next.toy.at = whole("at", 0, next.toy.cuts.length, next.toy.cuts.length);
   }
   next.lesson = whole("lesson", 1, 99, next.lesson);
-  const named = fields.has("lesson");  // a link without a lesson keeps the present one
+  const named = fields.has("lesson");  // a link without a lesson keeps the present lesson
   next.step = whole("step", 1, 99, named ? 1 : next.step);
   next.present = whole("present", 0, 1, named ? 0 : next.present);
   if (recorded.length && !recorded.some((one) => one.number === next.lesson)) throw new Error("lesson");
@@ -166,7 +166,7 @@ function listen() {
 }
 
 async function begin() {
-  $("trouble").hidden = true;  // the file is complete
+  $("trouble").hidden = true;  // the browser has read the whole file
   if (typeof DecompressionStream === "undefined") return tell("This browser cannot unpack the page (DecompressionStream). Chrome 80, Firefox 113 or Safari 16.4 can.");
   try {
     recorded = JSON.parse(new TextDecoder().decode(await unpacked("recorded")));
