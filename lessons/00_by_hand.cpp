@@ -1,8 +1,8 @@
 // Before lesson 1: a small reverse-mode autograd engine for numbers, written from scratch.
 //
 //     c++ -std=c++20 lessons/00_by_hand.cpp -o by_hand && ./by_hand
-// A gradient says how fast a result changes when one number does. Begin to read at main(), at the bottom.
-// tally's engine applies the same idea to arrays on two devices, and counts their memory.
+// A gradient says how fast a result changes if one number changes. Begin to read at main(), at the bottom.
+// tally's engine does the same with arrays, on a CPU or a GPU, and counts the bytes of the arrays.
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace by_hand {
 
-// A gradient is a sum, because a number may change the result in several ways. An Into says where a part of
-// the sum belongs: `set` is for the first part, `add` for each later part.
+// A gradient is a sum, because a number may change the result in several ways. Into writes a part of the sum:
+// with `set` it writes the first part, and with `add` it adds a later part.
 enum class Write { set, add };
 struct Into {
     double& place;
@@ -38,7 +38,7 @@ using Number = std::shared_ptr<Node>;
 
 Number number(double value) { return Number(new Node{.value = value, .inputs = {}, .rule = {}}); }
 
-// Each operation computes its result, and has a function that passes the result's gradient to its inputs.
+// Each operation computes a result. Its `rule` passes the gradient of the result on to the inputs.
 Number operator+(Number a, Number b) {
     return Number(new Node{.value = a->value + b->value, .inputs = {a, b}, .rule = [](const Node& y) {
                                y.inputs[0]->into()(y.gradient);
@@ -59,8 +59,8 @@ Number tanh(Number x) {
                            }});
 }
 
-// Visits the newest node first. Every consumer of a number is newer, so the number's gradient is complete
-// when the number is visited.
+// Visits the newest node first. Each operation that reads a number is newer than the number, so the gradient
+// of a number is complete when backward() visits it.
 void backward(Number y) {
     std::map<int, Node*> waiting{{y->id, y.get()}};
     y->into()(1);
@@ -75,7 +75,7 @@ void backward(Number y) {
 
 }  // namespace by_hand
 
-// The mean of w x: over six rows at once, then over three micro-batches of two rows, each with its own mean.
+// Prints the gradient of the mean of w x: of six rows at once, and of three micro-batches of two rows each.
 int main() {
     using namespace by_hand;
     const double rows[] = {0.375, -1.125, 0.625, -0.25, -1.5, -0.2466};

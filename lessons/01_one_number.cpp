@@ -96,7 +96,7 @@ struct OneNumber {
         check_equal("nudging c", c.grad() + 0, real(slopes[2] + 0));  // + 0 turns -0 into 0
     }
 
-    // Shows value and gradient in every box.
+    // Draws the graph with the value and the gradient of each number.
     void drawn(Picture& picture) const {
         auto a = parameter(real(a_is)), b = parameter(real(b_is)), c = parameter(real(c_is));
         auto p = a * b, s = p + c, y = pow(s, 2);
@@ -111,7 +111,7 @@ struct OneNumber {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // The same expression on plain numbers, for a check without the chain rule.
+    // Computes the same expression with plain numbers, for a check that does not use the chain rule.
     static double plain(double a, double b, double c) { return (a * b + c) * (a * b + c); }
 
     std::vector<double> nudged(double h) const {

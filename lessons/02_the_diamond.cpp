@@ -1,4 +1,4 @@
-// Lesson 2: a value used twice gets two gradients, and they add; so the newest node is visited first.
+// Lesson 2: the gradient of a value used twice is a sum of two, so backward visits the newest node first.
 #include "course/kit/talk.hpp"
 
 using namespace tally;

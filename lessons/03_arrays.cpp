@@ -188,7 +188,7 @@ struct Arrays {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // The numbers are integers and halves, so nothing is rounded.
+    // All numbers are multiples of 1/2, so no operation rounds.
     void check_sums(real loss) const {
         const std::vector<double> x = values(X), w = values(W);
         double by_hand = 0;
@@ -205,7 +205,7 @@ struct Arrays {
         check_equal("X: the row sums of W", values(X.grad()), to_X);
     }
 
-    // A number of V changes a number of Y by a number of X in each row.
+    // In each row, a number of V is multiplied by a number of X and added to a number of Y.
     void check_product(const Tensor& V, const Array<real>& G) const {
         const std::vector<double> x = values(X), v = values(V), g = values(G);
         std::vector<double> to_X(x.size()), to_V(v.size());

@@ -1,4 +1,4 @@
-// Lesson 4: the gradient of b items is an estimate with variance sigma^2 / b. Large batches reduce the noise.
+// Lesson 4: the gradient of b items is an estimate with variance sigma^2 / b, so large batches reduce noise.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 
@@ -8,7 +8,7 @@ using namespace tally::lesson;
 namespace {
 
 struct WhyALargeBatch {
-    // Items of the large batch, of a micro-batch, and of the smaller batches that it is compared with.
+    // Number of items in the large batch, in a micro-batch, and in the smaller batches of the comparison.
     const int b = setting("items"), micro = b / 4, few = b / 16;
     const double rate = setting("rate");
     Tensor w = parameter(Array<real>({2}, {3, -1}, options().device));
@@ -86,8 +86,8 @@ struct WhyALargeBatch {
         check_updates(left);
     }
 
-    // Draws items in the plane around (1, 2), with variance 4 along each axis. Each batch has its own stream
-    // of random numbers, given by `size` and `draw`.
+    // Draws items in the plane around (1, 2), with variance 4 along each axis. `size` and `draw` select the
+    // stream of random numbers, so that batches are independent.
     static Tensor items(int size, int draw) {
         const auto stream = static_cast<std::uint64_t>(size) << 32 | static_cast<std::uint64_t>(draw);
         const Tensor middle = Array<real>({2}, {1, 2}, options().device);
@@ -97,7 +97,7 @@ struct WhyALargeBatch {
         return around_0 + middle;
     }
 
-    // The loss of an item x is |w - x|^2 / 2; a batch has the mean.
+    // The loss of an item x is |w - x|^2 / 2. The loss of a batch is the mean over its items.
     Tensor loss_of(const Tensor& batch) const { return mean(sum(pow(w - batch, 2), {1})) / 2; }
 
     std::vector<real> estimate(const Tensor& batch) const {
@@ -111,7 +111,7 @@ struct WhyALargeBatch {
         return w.grad().to_vector();
     }
 
-    // Returns the mean square error of many draws, averaged over the components.
+    // Returns the mean square error of the gradients of many draws, averaged over both components.
     template <class Draw> static double measured(Draw gradient_of_draw) {
         double squares = 0;
         for (int draw = 0; draw < draws; ++draw) {
@@ -125,7 +125,7 @@ struct WhyALargeBatch {
 
     // ---- tools: the picture ----------------------------------------------------------------------------
 
-    // Draws the estimates, and two circles of their spread, sigma / root(b), around the true gradient.
+    // Draws the estimates, and two circles around the true gradient, with radius sigma / root(b).
     void drawn(const std::vector<Series>& cloud) const {
         Plane plane;
         plane.across = "first component of the gradient", plane.up = "second component";
@@ -145,15 +145,15 @@ struct WhyALargeBatch {
 
     void check_the_same(const Tensor& batch) const {
         const std::vector<real> drawn = batch.value().to_vector(), at = w.value().to_vector();
-        std::vector<double> bound(2);  // b terms, each with at most b + 6 roundings, in both
+        std::vector<double> bound(2);  // both gradients have b terms, each with at most b + 6 roundings
         for (std::size_t i = 0; i < drawn.size(); ++i)
             bound[i % 2] += 2 * roundings(b + 6) * std::abs(double(at[i % 2]) - double(drawn[i])) / b;
         check_close("the same gradient", accumulated(batch), estimate(batch), bound);
     }
 
-    // For R draws of two components, the sum of squares over sigma^2/b is chi-square with 2R degrees of
-    // freedom, so a ratio measured / true has the standard deviation sqrt(2 / 2R) around 1. For five ratios,
-    // fewer than one seed in a million exceeds five standard deviations.
+    // For R draws of two components, the sum of squares divided by sigma^2/b is chi-square with 2R degrees of
+    // freedom, so a ratio measured / true has the mean 1 and the standard deviation sqrt(2 / 2R). For fewer
+    // than one seed in a million, any of the five ratios exceeds five standard deviations.
     const double allowed = 5 * std::sqrt(2.0 / (2 * draws));
 
     void check_updates(const Table& left) const {

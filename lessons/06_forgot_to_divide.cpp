@@ -7,7 +7,7 @@ using namespace tally::lesson;
 namespace {
 
 struct ForgotToDivide : Toy {  // six rows x, three weights w
-    // Micro-batches, and the rows of one.
+    // Number of micro-batches, and number of rows in each of them.
     const int n = setting("micro"), b = 6 / n;
     const double rate = setting("rate");
 
@@ -141,8 +141,8 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
         check_close(say("-{} x g", n * rate), way(wrong), column_sums(-n * rate / 6), step_bound);
     }
 
-    // n x full has at most 8 roundings: weight, product, 5 additions, times n. For halves and wholes only the
-    // last addition last addition, which later rows leave unused of their 8. Thirds have 7 more roundings.
+    // n x full has at most 8 roundings: weight, product, 5 additions, times n. If rows weigh 1 or 1/2, only
+    // the sum's last addition rounds, and later rows have fewer than 8. Weights of 1/3 and 1/6 add 7.
     const std::vector<double> bound = mean_columns(n * roundings(n > 2 ? 8 : 15));
 };
 

@@ -14,7 +14,7 @@ using namespace tally::lesson;
 namespace {
 
 struct Divide : Toy {  // six rows x, three weights w
-    // Micro-batches, and the rows of one.
+    // Number of micro-batches, and number of rows in each of them.
     const int n = setting("micro"), b = 6 / n;
 
     void talk() {
@@ -98,7 +98,7 @@ struct Divide : Toy {  // six rows x, three weights w
         note("By BLAS the bits may differ, and need not. The times are this machine's.");
     }
 
-    // Returns the gradients of the rows at once and in four parts, by one kind of product; adds a row.
+    // Returns the gradients of the rows at once and in four parts, by one kind of product. Adds a table row.
     static std::pair<Array<real>, Array<real>> both_ways(Table& kinds, Products by, const Tensor& rows,
                                                          const Tensor& to) {
         const Products chosen = products();
@@ -120,8 +120,8 @@ struct Divide : Toy {  // six rows x, three weights w
         return {whole, parts};
     }
 
-    // Returns the gradient of a batch in `parts` parts; each micro-loss is divided by `parts`. A template,
-    // because the table has both types.
+    // Returns the gradient of a batch in `parts` parts, with each micro-loss divided by `parts`. This is a
+    // template, because the table has results of both types.
     template <class S>
     static Array<S> accumulated(const Var<Array<S>>& rows, const Var<Array<S>>& to, std::int64_t parts) {
         to.zero_grad();
@@ -130,7 +130,7 @@ struct Divide : Toy {  // six rows x, three weights w
         return to.grad().clone();
     }
 
-    // Returns whether the gradient in parts has the bits of the full batch.
+    // Returns true if the gradient in `count` parts has the bits of the full batch's gradient.
     template <class S> static bool same_bits(const Var<Array<S>>& rows, int count) {
         const auto to = weights<S>();
         const auto full = accumulated(rows, to, 1).to_vector(),
@@ -138,7 +138,7 @@ struct Divide : Toy {  // six rows x, three weights w
         return std::memcmp(full.data(), parts.data(), full.size() * sizeof(S)) == 0;
     }
 
-    // The toy with short binary fractions in the last row.
+    // Returns the rows of the toy, but the numbers in the last row are short binary fractions.
     template <class S> static Var<Array<S>> twin() {
         return six_rows<S>(-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096);
     }
@@ -159,8 +159,8 @@ struct Divide : Toy {  // six rows x, three weights w
         check("its twin, N = 1, 2, 3, 6, float64", cuts.all("twin, float64", "yes"));
     }
 
-    // Both errors are at most gamma(B + 2) times the mean magnitude of the column (docs/mathematics.md, 2.2);
-    // each of the 16 outputs weighs 1/16.
+    // Both errors are at most gamma(B + 2) times the mean magnitude of the column (docs/mathematics.md, 2.2).
+    // The mean divides each of the 16 outputs by 16.
     static void check_product(const Tensor& rows, const Array<real>& whole, const Array<real>& parts) {
         std::vector<double> bound(32 * 16);
         const std::vector<double> numbers = values(rows);

@@ -14,11 +14,11 @@ using namespace tally::lesson;
 namespace {
 
 struct Rounding {
-    // The numbers of a sum, and the parts that it is cut into.
+    // How many numbers a sum has, and into how many parts it is divided.
     const int items = setting("items"), parts = setting("micro");
 
     void talk() {
-        // The toy's second column. (The gradient of a linear loss does not depend on w.)
+        // x is the toy's second column. (The gradient of a linear loss does not depend on w.)
         const Tensor x = slice(Toy::six_rows(), 1, 1, 2);
         auto w = parameter(Array<real>::zeros({1}, options().device));
 
@@ -144,7 +144,7 @@ struct Rounding {
             "for; the same bits, where they are promised.");
     }
 
-    // Returns the weight of one of b items in a mean over N micro-batches, as the engine computes it.
+    // Returns the weight of one of b items in a mean over N micro-batches, rounded as the engine rounds it.
     static real weight(int micro_batches, int items) {
         auto x = parameter(Array<real>::full({items}, real(1), options().device));
         (mean(x) / micro_batches).backward();
@@ -178,7 +178,7 @@ struct Rounding {
     static void check_ratio(double one, double three) {
         check("0.0207, 0.0620 and 0.0621",
               rounded(one) == 0.0207 && rounded(three) == 0.062 && rounded(3 * rounded(one)) == 0.0621);
-        // The magnitudes sum to 4.376, and each weighs 1/2.
+        // The sum of the magnitudes is 4.376. Each magnitude weighs 1/2.
         check_close("the ratio of unrounded values is 3", three, 3 * one, roundings(8) * 4.376 / 2);
     }
 
@@ -189,8 +189,8 @@ struct Rounding {
         check_equal("the engine divides twice, as written", engine_differs, 0);
     }
 
-    // Returns the largest error of these means as a fraction of its bound. The number of values is a power of
-    // two, and the values are multiples of 2^-(bits - 1), so sums of integers are exact.
+    // Returns the largest error of these means, divided by its bound. All values are multiples of
+    // 2^-(bits - 1) and their number is a power of two, so integers give the exact mean.
     double of_the_bound(const Array<real>& numbers, std::initializer_list<real> means) const {
         constexpr int bits = std::numeric_limits<real>::digits;
         std::int64_t exact = 0, magnitude = 0;

@@ -1,4 +1,4 @@
-// Lesson 9: backward() belongs directly after each micro-batch. Later it loses batches or saves no memory.
+// Lesson 9: call backward() directly after each micro-batch. A later call loses batches or saves no memory.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
@@ -121,7 +121,7 @@ struct LostBatches : Toy {
         std::size_t kept, peak;  // peaks of the bytes saved for backward and of all bytes
     };
 
-    // The memory of a layer of 64 units for n micro-batches of 16 items of 8 numbers, created one by one.
+    // Measures the memory of a layer of 64 units. There are n micro-batches of 16 items, each of 8 numbers.
     static constexpr std::int64_t items = 16, width = 8, units = 64;
     static Alive alive(How how, int n) {
         const Device device = options().device;
@@ -154,7 +154,7 @@ struct LostBatches : Toy {
 
     Tensor loss_of(const Tensor& some) const { return mean(matmul(some, w)); }
 
-    // Runs the published listing; each batch of an epoch that reaches an update changes its own number.
+    // Runs the published listing. Each batch that contributes to an update changes its own number of w.
     enum class Listing { published, mended, window };
     static std::int64_t batches_used(Listing listing, std::int64_t batches, std::int64_t every) {
         const auto w = parameter(Array<real>::zeros({batches}, options().device));
@@ -237,7 +237,7 @@ struct LostBatches : Toy {
         check("stored: the peak grows with N", peak_grows);
     }
 
-    // A row weighs at most 1/b, and has 9 roundings.
+    // A row weighs at most 1/b and is rounded at most 9 times.
     const double bound = roundings(9) * largest_column() / b;
 
     void check_alone(const Table& alone, const Array<real>& full) const {

@@ -1,4 +1,4 @@
-// Lesson 10: micro-batches of unequal sizes weigh b_k / B each; the mean of their means is another gradient.
+// Lesson 10: micro-batch k of unequal ones weighs b_k / B. The mean of the micro-batches' means is wrong.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
@@ -119,7 +119,7 @@ struct Unequal : Toy {
     }
 
     // Returns the gradient of a window over micro-batches of these sizes. A linear loss has a constant slope,
-    // so one step of length 1 from w = 0 ends at minus the gradient, in the same bits.
+    // so one step of length 1 from w = 0 ends at minus the gradient, without a rounding.
     static std::vector<real> by_window(const Tensor& rows, const Sizes& cut) {
         const auto v = zeros();
         Sgd sgd({v}, {.learning_rate = 1});
@@ -137,7 +137,7 @@ struct Unequal : Toy {
         return to.grad().to_vector();
     }
 
-    // Returns all ways to split six rows into non-empty parts: after each of the first five rows, or not.
+    // Returns all 32 ways to split six rows into non-empty parts. Each of five gaps may be a cut.
     static std::vector<Sizes> all_cuts() {
         std::vector<Sizes> cuts;
         for (unsigned after = 0; after < 32; ++after) {
@@ -184,7 +184,7 @@ struct Unequal : Toy {
     }
     std::string a_part() const { return n == 2 ? "a half" : say("1/{}", n); }
 
-    // Returns a text such as "4/6 or 2/6", with each size once.
+    // Returns a text such as "4/6 or 2/6" that contains each size once.
     std::string of_each(std::string_view pattern, std::int64_t factor) const {
         std::vector<std::string> all;
         for (const std::int64_t size : sizes)
@@ -214,7 +214,7 @@ struct Unequal : Toy {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // The sum of the means of all micro-batches, in sixtieths of the toy's units.
+    // Returns the sum of the means of all micro-batches, in units of 1/60 of a toy's unit (1/10000).
     std::int64_t of_means(std::size_t j) const {
         std::int64_t sum = 0;
         std::size_t from = 0;
@@ -269,7 +269,7 @@ struct Unequal : Toy {
         check_close("all 32", windows, truths, bound);
     }
 
-    // The largest weight of a row, in the mean of means or in the mean.
+    // No row weighs more than 1 / (n small) in the mean of means, or in the mean.
     const double bound = roundings(12) * largest_column() / double(n * small);
 
     void check_weighed() const {

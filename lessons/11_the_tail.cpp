@@ -1,4 +1,4 @@
-// Lesson 11: the tail of an epoch. The last window, and the last test batch, may not be full.
+// Lesson 11: the last window of an epoch, its tail, and the last test batch may not be full.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
@@ -10,8 +10,8 @@ namespace {
 struct TheTail : Toy {
     const int n = setting("micro"), images = setting("items");
     const int micros = (images + 15) / 16,
-              left = left_over(micros);  // micro-batches of an epoch in its last update
-    const int last = left_over(6);       // rows of the toy in its last update, one row per micro-batch
+              left = left_over(micros);  // micro-batches in the last update of an epoch
+    const int last = left_over(6);       // rows in the toy's last update; a micro-batch is one row
     const Tensor tail = slice(x, 0, 6 - last, 6);
 
     void talk() {
@@ -81,7 +81,7 @@ struct TheTail : Toy {
         note(
             "scale: a tail's update is divided by what came. drop: it makes none. carry: the next epoch "
             "fills it.");
-        // The loss of row i is w_i, so a descent with rate 1 from 0 adds up each row's weight in -w.
+        // The loss of row i is w_i. Descent from 0 with rate 1 subtracts the weight of row i from w_i.
         const auto counting = [](const Items& items, const Tensor& v) {
             return Loss(slice(v, 0, items[0], items[items.count() - 1] + 1));
         };
@@ -95,7 +95,7 @@ struct TheTail : Toy {
         note("Seen by giving row i the loss w_i: from w = 0, with rate 1, -w is how much it has counted.");
         check_counts(counts);
 
-        const Problem problem(30 % n == 0 ? 62 : 60);  // makes a tail
+        const Problem problem(30 % n == 0 ? 62 : 60);  // so that the last window is not full
         const int over = problem.items % (2 * n);
         predict(say("{} items in batches of {}, or as {} micro-batches of 2. Under which rule do both end at "
                     "the same weights?",
@@ -154,7 +154,7 @@ struct TheTail : Toy {
         note("Compare test losses only if both are sums over counts.");
     }
 
-    // A linear problem: items of three numbers, and targets y = X (1, -2, 3) with some noise.
+    // A linear problem: each item has three numbers x and a target, x (1, -2, 3) plus noise.
     struct Problem {
         explicit Problem(int count) : items(count) {}
 
@@ -170,8 +170,8 @@ struct TheTail : Toy {
         }
     };
 
-    // The divisor of a window's gradient: the published listing uses a fixed number of micro-batches, the
-    // window the number that has arrived, with a policy for a window that is not full.
+    // How to divide the gradient: the published listing divides by a fixed number of micro-batches. A Window
+    // divides by the number that has arrived, and its policy says what a window that is not full does.
     enum class Rule { listing, scale, drop, carry };
 
     struct Trained {
@@ -225,10 +225,10 @@ struct TheTail : Toy {
 
     // ---- tools: text and values for tables and checks --------------------------------------------------
 
-    // Returns how many of `things` are left for the last group of n.
+    // Divides `things` into groups of n, and returns how many are in the last group.
     int left_over(int things) const { return things % n == 0 ? n : things % n; }
 
-    // The numerator of a wrong fraction of the listing: the missing micro-batches, or 1.
+    // A wrong answer has this numerator: the number of missing micro-batches, or 1.
     const int other = 2 * last == n ? 1 : n - last;
     std::string part(int of_n) const {
         return 2 * of_n == n   ? "half of the right one"
@@ -343,7 +343,7 @@ struct TheTail : Toy {
 
     static std::string in_brief(double off) { return off < 1e-3 ? short_text(off) : row_text({off}, 4); }
 
-    // An update rounds w, which is about 3, by at most 2e-7; the descent shrinks earlier roundings.
+    // An update rounds w, which is about 3, by at most 2e-7. Later updates reduce this error.
     void check_ends(const Problem& problem, const Trained& large, const Trained& scaled,
                     const std::vector<double>& off) const {  // of the four rules, after 5 epochs
         std::vector<real> scale, batches_of_8;               // after every epoch
@@ -356,7 +356,7 @@ struct TheTail : Toy {
         check("the others: off by more than 1e-5", std::min({off[0], off[2], off[3]}) > 1e-5);
     }
 
-    // The losses are multiples of 2^-24, so sums of integers are exact.
+    // The losses are multiples of 2^-24, so integers give exact sums.
     static void check_test_losses(const std::vector<double>& of_means, const std::vector<double>& by_items) {
         const std::vector<real> losses = test_losses();
         std::int64_t exact = 0;

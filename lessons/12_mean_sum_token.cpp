@@ -173,8 +173,8 @@ struct MeanSumToken : Toy {
         return grad(loss, {of}).front().to_vector();
     }
 
-    // Returns a window's gradient, which one step of length 1 subtracts from v. From v = 0 this is exact,
-    // because the slope of a linear loss is constant.
+    // Returns a window's gradient, which one step of length 1 subtracts from v. If v is 0, the subtraction
+    // does not round. The slope of a linear loss is constant.
     template <class Fill> static std::vector<real> gradient_by_window(const Tensor& v, Fill fill) {
         std::vector<real> gradient = v.value().to_vector();
         Sgd sgd({v}, {.learning_rate = 1});
@@ -188,7 +188,7 @@ struct MeanSumToken : Toy {
 
     static Tensor penalty(const Tensor& of) { return sum(of * of) * 0.05; }
 
-    // Adds a penalty to each micro-loss, and divides the sum of both.
+    // Adds a penalty to each micro-loss, divides the result by `divisor`, and returns the gradient.
     std::vector<real> left_to_add(double divisor, double penalties) const {
         w.zero_grad();
         for (const auto& micro : split(x, b))
@@ -196,7 +196,7 @@ struct MeanSumToken : Toy {
         return w.grad().to_vector();
     }
 
-    // Adds a penalty to each sum of a window, or once to the window.
+    // Adds a penalty to each micro-batch's sum, or once to the window, and returns the gradient.
     std::vector<real> in_window(double in_each, double once) const {
         const auto p = weights();
         return gradient_by_window(p, [&](Window<real>& window) {
@@ -217,7 +217,7 @@ struct MeanSumToken : Toy {
         return all;
     }
 
-    // Returns a word's weight in each of `means` means, or the words in each: "1/9 or 1/12", "3, 4 and 9".
+    // Returns a word's weights in `means` means, "1/9 or 1/12", or the numbers of words, "3, 4 and 9".
     std::string counted_words(int means, std::string_view last) const {
         std::vector<std::string> all;
         for (const std::int64_t in_it : words_in_each())
@@ -225,7 +225,7 @@ struct MeanSumToken : Toy {
         return list_of(all, last);
     }
 
-    // Returns the row of each sentence, repeated for each of its words.
+    // Each sentence has a row of x. Returns this row once for each word of the sentence.
     Tensor rows_of_words() const {
         std::vector<std::int32_t> row_of_word;
         for (std::size_t sentence = 0; sentence < words.size(); ++sentence)
@@ -239,12 +239,12 @@ struct MeanSumToken : Toy {
 
     void check_sums(const std::vector<real>& whole, const std::vector<real>& twice) const {
         check_equal("bit for bit", w.grad(), whole);
-        const double bound = roundings(14) * 2 * largest_column();  // at most 12 rows: the six, twice
+        const double bound = roundings(14) * 2 * largest_column();  // at most the six rows, each added twice
         check_close("sums", whole, {-2.1216, 0.1240, -3.6750}, bound);
         check_close("twice", twice, {2 * -2.1216, 2 * 0.1240, 2 * -3.6750}, bound);
     }
 
-    // The sum in units of 1/10000, exact: a row counts once for each word of its sentence.
+    // Returns the exact sum over all words, in units of 1/10000. Each word has the row of its sentence.
     std::int64_t units(std::size_t micro_batch, std::size_t column) const {
         std::int64_t sum = 0;
         const auto size = std::size_t(b);
@@ -295,7 +295,7 @@ struct MeanSumToken : Toy {
     }
 
     void check_penalty(const Table& penalised) const {
-        // Two gradients with at most 12 roundings, of numbers with a sum of at most 0.77 n; divided by 0.05.
+        // Each of two gradients has at most 12 roundings of a sum of at most 0.77 n, and is divided by 0.05.
         check_close(say("{}, 1, {}/6, 1", n, n), penalised.column("it counts"), {1.0 * n, 1.0, n / 6.0, 1.0},
                     2 * roundings(12) * 0.77 * n / 0.05);
         check_close("once", in_window(0, 1), {-2.1216 / 6 + 0.05, 0.1240 / 6 - 0.125, -3.6750 / 6 + 0.075},

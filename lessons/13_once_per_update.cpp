@@ -1,4 +1,4 @@
-// Lesson 13: clip, decay, momentum, Adam's t, schedule and average: each once per window, after normalising.
+// Lesson 13: clip, decay, momentum, Adam's t, schedule and average act once per window, after the division.
 #include "course/kit/pictures.hpp"
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
@@ -9,7 +9,7 @@ using namespace tally::lesson;
 namespace {
 
 struct OncePerUpdate {
-    const int n = setting("micro");  // micro-batches of a window, from the decay on
+    const int n = setting("micro");  // micro-batches of a window, except where gradients are clipped
     const double rate = setting("rate");
 
     void talk() {
@@ -92,7 +92,7 @@ struct OncePerUpdate {
                               zeros_in_between(momentum_zeros, w_zeros)};
         speaks = false;
 
-        // The first gradient stays in the buffer for two calls, or for n + 1 calls; the second for one.
+        // The first gradient is in the buffer for 2 or n + 1 calls, and the second gradient for one call.
         const Vector lengths{(1 - std::pow(0.9, 2)) / 0.1 + 1, (1 - std::pow(0.9, n + 1)) / 0.1 + 1};
         predict(
             say("Momentum 0.9, rate {}, g = 1: two updates move w from 0 to {}. By that wrapper, to", rate,
@@ -163,7 +163,7 @@ struct OncePerUpdate {
 
     // ---- three ways to clip ----
 
-    // Micro-batches whose mean losses have these gradients for every w.
+    // Micro-batches with linear losses. The gradient of each mean loss is the mean of its rows, for every w.
     using Micros = std::vector<Tensor>;
 
     static Micros two_directions() {
@@ -204,7 +204,7 @@ struct OncePerUpdate {
 
     // ---- optimizers that are called between updates ----
 
-    // A wrapper that calls step() after each micro-batch of a window, with zero gradients before the last.
+    // Imitates a wrapper that calls step() after each micro-batch, with zero gradients except after the last.
     double zeros_in_between(Optimizer<real>& optimizer, const Tensor& w) const {
         for (int call = 1; call <= 2 * n; ++call) {
             if (speaks && call == 1) code(2);
@@ -224,7 +224,7 @@ struct OncePerUpdate {
         return double(w.item());
     }
 
-    // Adam written out for a wrapper in which t counts windows, while the moments change at each call.
+    // Computes Adam in a wrapper that counts windows in t but changes the moments at each call.
     double adam_with_t_of_windows() const {
         real w = 0, m = 0, v = 0;
         for (int call = 1; call <= 2 * n; ++call) {
@@ -278,7 +278,7 @@ struct OncePerUpdate {
               lane);
     }
 
-    // Rounds w to two digits in units of a tenth of the rate, as a person would write it.
+    // Rounds w to a tenth of the rate, as a person would write it.
     double in_hundredths(double w) const { return std::round(w / rate * 10) / 10 * rate; }
 
     std::string last_one() const {
@@ -291,7 +291,7 @@ struct OncePerUpdate {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // Computed in double, from the same decimals, without the engine.
+    // These values are computed in double from the same decimals, without the engine.
     inline static const std::vector<Vector> toy_means{
         {-0.375, -0.375, -0.1875}, {0.1875, 0.3125, -0.625}, {-0.8733, 0.1245, -1.025}};
     inline static const Vector toy_full{-2.1216 / 6, 0.1240 / 6, -3.6750 / 6};
@@ -313,7 +313,7 @@ struct OncePerUpdate {
         return buffer;
     }
 
-    // k calls after a gradient of 1 the moments are 0.1 x 0.9^k and 0.001 x 0.999^k; epsilon is negligible.
+    // k calls after a gradient of 1 the moments are 0.1 x 0.9^k and 0.001 x 0.999^k. Epsilon is negligible.
     double adam_in_closed_form(bool t_counts_windows) const {
         double w = 0;
         for (int call = n; call <= 2 * n; ++call) {
@@ -360,7 +360,7 @@ struct OncePerUpdate {
     }
 
     void check_adam(const Vector& adam, const Vector& closed) const {
-        // Fewer than 25 roundings per call; roots exceed 0.2, so epsilon changes a step by less than 1e-7.
+        // A call has fewer than 25 roundings. Roots exceed 0.2, so epsilon changes a step by less than 1e-7.
         check_close("the formulas", adam, closed, 1e-6 + roundings(25 * n));
         if (settings_changed()) return;
         check_close("and in digits", adam, {-0.2, -0.2446, -0.3689}, 5e-5);
@@ -368,7 +368,7 @@ struct OncePerUpdate {
 
     static void check_trained(const Trained& one, const Trained& three, const Trained& six,
                               const Trained& hand) {
-        // 4 updates with fewer than 30 roundings each; |w| stays below 2, and momentum adds up at most 3.5.
+        // Each of 4 updates has fewer than 30 roundings. |w| stays below 2, and momentum sums to at most 3.5.
         const double bound = 2 * 3.5 * roundings(120);
         const auto joined = [](const Trained& a, const Trained& b, const Trained& c, Vector Trained::*what) {
             Vector all = a.*what;

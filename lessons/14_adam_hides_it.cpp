@@ -1,4 +1,4 @@
-// Lesson 14: Adam cancels the size of a gradient, and so hides a forgotten division.
+// Lesson 14: Adam's step does not depend on the size of a gradient, which hides a forgotten division.
 #include <limits>
 
 #include "adam_a.hpp"
@@ -12,7 +12,7 @@ using namespace tally::lesson;
 namespace {
 
 struct AdamHidesIt {
-    const int n = setting("micro");  // micro-batches of the toy; by the sum of six SGD would leave float32
+    const int n = setting("micro");  // micro-batches of the toy; with 6, the sum's SGD exceeds float32
 
     void talk() {
         step(say("The toy in {} micro-batches, divided or forgotten; one step of SGD.", to_text(n)));
@@ -98,7 +98,7 @@ struct AdamHidesIt {
         step("Not hidden: the norm in your log, and decay that is added to the gradient.");
         auto seen = table({"", "norm on the toy", "w, from 1: g = -0.3, decay 0.5"});
         for (const int divisor : {n, 1}) {
-            auto w = Toy::weights(), one = number(1);  // the decay adds 0.5 w = 0.5 to the gradient
+            auto w = Toy::weights(), one = number(1);  // decay adds 0.5 w = 0.5 to the gradient
             Adam adam_l2({one}, {.learning_rate = rate, .weight_decay = 0.5});
             for (const auto& micro : split(Toy::six_rows(), 6 / n)) {
                 (mean(matmul(micro, w)) / divisor).backward();
@@ -129,7 +129,7 @@ struct AdamHidesIt {
                  wrong(1, "Squares are added, not sizes: (1/2)^2 is 1/4.")},
                 hint("What is added up: gradients, or their squares?", "(1/2)^2 and (-1/2)^2."),
                 "Adam squares the sum, AdamA sums the squares.");
-        // The state holds (1 - beta2) v after the first update.
+        // After the first update the state holds 1 - beta2 times the v that the table shows.
         const double of_adam = saved(sums, "v")[0] / (1 - 0.999),
                      of_adam_a = saved(squares, "v")[0] / (1 - 0.999);
         auto moments = table({"g = +1/2, -1/2", "v", "step / rate"});
@@ -158,7 +158,7 @@ struct AdamHidesIt {
     static constexpr double rate = 0.1;
     inline static bool speaks = false;  // whether the next run shows its code
 
-    // Makes one update of the toy's w by n micro-batches, divided by n or only added, and returns w's change.
+    // Makes one update of the toy's w by the mean or the sum of n micro-batches. Returns the change of w.
     template <class Optimizer, class Options>
     std::vector<double> moved(Reduction reduction, Options with) const {
         auto w = Toy::weights();
@@ -174,7 +174,7 @@ struct AdamHidesIt {
         return move;
     }
 
-    // Fits X w to X (1, 1, 1) in 50 updates of n micro-batches. Returns the mean loss before and after each.
+    // Fits X w to X (1, 1, 1) in 50 updates of n micro-batches. Returns the loss at first and after each.
     template <class Optimizer, class Options>
     std::vector<double> losses_of_50(Reduction reduction, Options with) const {
         auto w = Toy::weights();
@@ -194,7 +194,7 @@ struct AdamHidesIt {
         return losses;
     }
 
-    // Returns how far w has moved down from 0, in units of the rate.
+    // Returns how far w is below 0, in units of the learning rate.
     static double steps_down(const Tensor& w) { return (0 - double(w.item())) / rate; }
 
     // Returns Adam's first step from 0 for a gradient g, in units of the rate.
@@ -234,26 +234,26 @@ struct AdamHidesIt {
         return vector;
     }
 
-    // w is below 2, so each new w is rounded once, and the two steps round less than this.
+    // |w| is below 2. Each new w is rounded once, and the roundings of the two steps are smaller than this.
     static constexpr double rounded = 8 * roundings(1);
 
     void check_fits(double sgd_loss, double sgd_sum_loss, double adam_loss, double adam_sum_loss) const {
-        // The loss is a parabola that begins at 2.5, with a largest curvature of 2.76. Plain descent
-        // converges only for rates below 2/2.76 = 0.72: 0.3 and 2 x 0.3 do, and 3 x 0.3 does not.
+        // The loss is quadratic. It begins at 2.5, and its largest curvature is 2.76. Plain descent converges
+        // only for rates below 2/2.76 = 0.72. So 0.3 and 2 x 0.3 converge, and 3 x 0.3 does not.
         check("SGD arrives, or explodes",
               sgd_loss < 0.01 && (n * 0.3 > 0.72 ? sgd_sum_loss > 1e10 : sgd_sum_loss < 0.01));
         check_close("Adam: one curve", adam_sum_loss, adam_loss, 1e-4);
     }
 
     static void check_steps(const std::vector<double>& steps, const std::vector<double>& formula) {
-        // g, its square, moments, corrections, root, quotient, sum and w have fewer than 20 roundings.
+        // The formula rounds fewer than 20 times: g, square, moments, corrections, root, quotient, sum, w.
         check_close("the formula", steps, formula, roundings(20));
         check_close("0.5 against 0.8", {steps[6], steps[7]}, {0.5, 0.8}, roundings(20));
     }
 
     void check_norms(const Table& seen) const {
         const double exact = std::sqrt(2.1216 * 2.1216 + 0.1240 * 0.1240 + 3.6750 * 3.6750) / 6;
-        // The magnitudes of a column add up to at most n; sums of thirds have twice as many roundings.
+        // The magnitudes of a column sum to at most n. Sums with weights of 1/3 have twice as many roundings.
         check_close(say("{} times the norm", n), seen.column("norm on the toy"), {exact, n * exact},
                     roundings(n > 2 ? 8 : 16) * n);
         check_close("0.9 against 1.1", seen.column("w, from 1: g = -0.3, decay 0.5"), {1 - rate, 1 + rate},

@@ -1,4 +1,4 @@
-// Lesson 15: if items meet in the loss, accumulation computes something else; each case has a repair.
+// Lesson 15: if items interact in the loss, accumulation computes another gradient. Each case has a repair.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 #include "tally/train.hpp"
@@ -76,7 +76,7 @@ struct WhenItLies {
         show("pooled", std::vector<real>{of_all.mean.item(), of_all.variance.item()});
         show("d gain", gain.grad());
         check_pooled(of_all, gain.grad().item());
-        // A scale s before the layer changes nothing in the full batch: mean and deviation scale with it.
+        // A factor s before the layer does not change the full batch, because mean and deviation scale too.
         auto s = weight(1);
         const auto to_s = [&](const Tensor& y) { return std::abs(grad(mean(t * y), {s}).front().item()); };
         const double in_one = to_s(batch_norm(x * s, gain, bias, 0.0).y),
@@ -209,7 +209,7 @@ struct WhenItLies {
             "still within the window; what is random belongs to the item.");
     }
 
-    // The first `items` of these numbers, two for each micro-batch.
+    // These are the first `items` of the numbers. Each micro-batch has two of them.
     const Vector some_values = first({0, 2, 4, 6, 8, 10, 12, 14}),
                  some_targets = first({1, -2, 0.5, 3, 2, -1, -0.5, 1.5});
     const Vector some_xs = first({0.5, -1, 2, 0.25, -0.75, 1.25, -1.5, 0.75}),
@@ -267,7 +267,7 @@ struct WhenItLies {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // Computes batch norm's mean, variance and gradient of gain from their definitions, in double.
+    // Computes mean, variance and gradient of the gain of batch norm from their definitions, in double.
     struct Normed {
         double mean = 0, variance = 0, to_gain = 0;  // to_gain: the sum of t (x - mean) / deviation
     };
@@ -287,7 +287,7 @@ struct WhenItLies {
         return sum / double(items);
     }
 
-    // Computes loss and gradients of rows [from, to) in double, from the formula of the softmax.
+    // Computes the loss and the gradients of the rows [from, to) in double, by the formula of the softmax.
     struct Contrasted {
         double loss = 0, to_a = 0, to_b = 0;
     };
@@ -302,7 +302,7 @@ struct WhenItLies {
                 total += weight;
                 along += weight * some_xs[i] * some_ys[j];
             }
-            // slope with respect to the product a b
+            // derivative with respect to the product a b
             const double slope = (along / total - some_xs[i] * some_ys[i]) / count;
             c.loss += (std::log(total) - a * b * some_xs[i] * some_ys[i]) / count;
             c.to_a += slope * b;
@@ -343,7 +343,7 @@ struct WhenItLies {
         }
         check_close("the formula", six, {all.loss, all.to_a, all.to_b, parts.loss, parts.to_a, parts.to_b},
                     1e-6);
-        // A sum of fewer exponentials is smaller in each row.
+        // In each row, the sum over fewer exponentials is smaller.
         check("fewer others, less loss", six[3] < six[0]);
         check("about what is said", std::abs(six[3] / six[0] - (n == 2   ? 0.5
                                                                 : n == 3 ? 0.4

@@ -1,4 +1,4 @@
-// Lesson 16: a real training. Batches of 64 and micro-batches of 16, four at a time, end at the same weights.
+// Lesson 16: a real training by batches of 64 and by four micro-batches of 16 ends at the same weights.
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
@@ -14,7 +14,7 @@ namespace {
 
 struct ARealTraining {
     const std::int64_t n = setting("micro"),
-                       micro_batch = batch / n;  // micro-batches of an update, and their images
+                       micro_batch = batch / n;  // micro-batches of an update, images in each
 
     void talk() {
         const Fashion<real> data = images();
@@ -67,7 +67,7 @@ struct ARealTraining {
         print(by_64.lines, after_64);
 
         const bool ordered = products() == Products::ordered;
-        // The answer is one of the first two options, depending on the kernel of products.
+        // The kernel that computes products decides which of the first two options is right.
         const std::string cut = say("{} x {}", n, micro_batch);
         predict("The same by " + cut + ". After an epoch the weights are",
                 {Option{"the same bits",
@@ -133,10 +133,10 @@ struct ARealTraining {
 
     static constexpr std::int64_t batch = 64, all_images = 60000;
 
-    // Records which images passed each unit of both hidden layers, in order: what ReLUs decide.
+    // Records the decisions of the ReLUs of both hidden layers: for each image, which units are not 0.
     using Passed = std::array<std::vector<bool>, 2>;
 
-    // Two hidden layers: 784-512-512-10.
+    // A network with two hidden layers: 784-512-512-10.
     class Network : public Layer<real> {
     public:
         explicit Network(std::uint64_t seed)
@@ -198,7 +198,7 @@ struct ARealTraining {
         return found;
     }
 
-    // Results of an epoch: some losses, and the weights at the same updates.
+    // Holds results of an epoch: the losses of some updates, and the weights after these updates.
     struct Epoch {
         std::vector<std::string> lines;
         std::vector<std::int64_t> updates;
@@ -207,7 +207,7 @@ struct ARealTraining {
         Passed passed;
     };
 
-    // Counts the first `images` images that a unit passed in only one of two trainings.
+    // Counts over the first `images` images and all units how often two trainings decided differently.
     static std::int64_t decided_otherwise(const Passed& a, const Passed& b, std::int64_t images) {
         std::int64_t found = 0;
         for (std::size_t layer = 0; layer < a.size(); ++layer)
@@ -257,7 +257,7 @@ struct ARealTraining {
         return text;
     }
 
-    // Uses the real images if installed, else drawn ones. TALLY_IMAGES is their number; 1312 take a second.
+    // Returns the number of images to train on. TALLY_IMAGES sets the number, and 1312 images take a second.
     static std::int64_t images_wanted() {
         const char* wanted = std::getenv("TALLY_IMAGES");
         const std::int64_t images = wanted ? std::atoll(wanted) : all_images;
@@ -317,10 +317,10 @@ struct ARealTraining {
 
     // An update rounds each weight by at most half of its last digit, u |w|. If the roundings of two
     // trainings were independent and symmetric, the difference of two weights after n updates would have the
-    // standard deviation sqrt(2 n / 3) u |w|. Six of them cover 669 706 weights. (The gradients' own
-    // roundings, times the rate, are smaller.) Sometimes the input of a ReLU is so close to 0 that rounding
-    // decides its sign, and an image counts for the unit in one training only. For such cases the bound
-    // allows an eighth of an update, the share of 8 images.
+    // standard deviation sqrt(2 n / 3) u |w|. Six standard deviations cover all 669 706 weights. (The
+    // gradients' own roundings, times the rate, are smaller.) If the input of a ReLU is very close to 0,
+    // rounding decides its sign, and an image then counts for the unit in one training only. For such cases
+    // the bound allows an eighth of an update, which is the share of 8 images.
     static double rounded(std::int64_t updates, double largest_weight) {
         const double u = double(std::numeric_limits<real>::epsilon()) / 2;
         return 6 * std::sqrt(2.0 / 3 * double(updates)) * u * largest_weight;
@@ -328,7 +328,7 @@ struct ARealTraining {
 
     void check_tail(const Epoch& by_64, const Epoch& in_parts, std::int64_t train_images,
                     double bound) const {
-        // The last update under the rule "divided by N for every number of micro-batches".
+        // Makes the last update by the rule "divided by N for every number of micro-batches".
         Weights by_rule = in_parts.before_the_tail;
         const double share = double(train_images % batch) / double(batch);
         for (std::size_t i = 0; i < by_rule.size(); ++i)
@@ -344,17 +344,17 @@ struct ARealTraining {
     static void check_tested(const Tested& untrained, const Tested& after_64, const Tested& tested_in_parts,
                              std::int64_t images) {
         check("the loss has fallen", after_64.loss < untrained.loss);
-        // A share a of `images` images has the standard deviation sqrt(a (1 - a) / images). By chance the
-        // difference of two shares may reach three standard deviations, which matters for short trainings
-        // with 64 to a few hundred images.
+        // The share a of `images` images has the standard deviation sqrt(a (1 - a) / images). By chance two
+        // shares may differ by three standard deviations of their difference. This matters only for short
+        // trainings with 64 to a few hundred images.
         const double a = untrained.accuracy, luck = 3 * std::sqrt(2 * a * (1 - a) / double(images));
         const bool many = images >= 1000;
         check(many ? "the accuracy has risen, by more than luck"
                    : "the accuracy has not fallen by more than luck",
               after_64.accuracy > untrained.accuracy + (many ? luck : -luck),
               written("luck is up to %.1f%%", 100 * luck));
-        // Each sum has at most 64 additions of real before it continues in double. An image's own loss may
-        // depend on the size of the product, and gets the same tolerance.
+        // Each sum has at most 64 additions of real, and then continues in double. The same tolerance allows
+        // that the loss of an image depends on the size of the product.
         check_close("loss of an image: the same in parts", tested_in_parts.loss, after_64.loss,
                     2 * roundings(64) * after_64.loss);
     }

@@ -1,4 +1,4 @@
-// Lesson 17: a wrapper around an optimizer must know about mean or sum, and where an epoch ends.
+// Lesson 17: a wrapper around an optimizer must know whether to compute a mean, and where an epoch ends.
 #include <unistd.h>
 #include <bit>
 #include <cstdio>
@@ -17,7 +17,7 @@ namespace {
 
 struct WrapperAndSchedule {
     const std::int64_t n = setting("micro"),
-                       b = 8 / n;  // micro-batches of the eight items, and the items of one
+                       b = 8 / n;  // micro-batches of the eight items, items in each
 
     void talk() {
         step(say("An optimizer of rate 0.02, wrapped: step() updates every {} time.", n == 2   ? "second"
@@ -164,7 +164,7 @@ struct WrapperAndSchedule {
                     whole.optimizer.window().updates());
     }
 
-    // Eight items x with targets y = 2x, and one weight, whose right value is 2.
+    // Eight items x have the targets y = 2x. The model has one weight, whose right value is 2.
     struct Line {
         Array<real> x, y;
         Tensor w;
@@ -178,7 +178,7 @@ struct WrapperAndSchedule {
         }
     };
 
-    // Trains one epoch with micro-batches of `size` items and an update at every N-th step().
+    // Trains one epoch with micro-batches of `size` items. Every `steps`-th call of step() makes an update.
     static real after_an_epoch(std::int64_t size, std::int64_t steps, Reduction reduction) {
         const Line line;
         Sgd sgd({line.w}, {.learning_rate = 0.02});
@@ -191,7 +191,7 @@ struct WrapperAndSchedule {
         return line.w.item();
     }
 
-    // Results of an epoch of eight micro-batches of one item with N = 3, and of a second such epoch.
+    // Results of an epoch with N = 3 and eight micro-batches of one item. `later` is w after a second epoch.
     struct AfterTail {
         std::int64_t updates, left_open;
         double w, later;
@@ -259,8 +259,8 @@ struct WrapperAndSchedule {
     // ---- independent checks ---------------------------------------------------------------------------------
 
     static void check_first(const Tensor& w) {
-        // -2 x (2x - 0), averaged: -4 * 204 / 8 = -102, times 0.02. Roundings: eight products, seven
-        // additions and the rate with its own; all summands have the same sign.
+        // The mean of -2 x (2x - 0) is -4 * 204 / 8 = -102, times 0.02. Roundings are eight products, seven
+        // additions, and two for the rate. All summands have the same sign.
         check_close("w is 0.02 * 102", w, 2.04, roundings(20) * 2.04);
     }
 
@@ -274,7 +274,7 @@ struct WrapperAndSchedule {
                             const std::vector<double>& later) {
         check_equal("updates", tails.column("updates"), {2, 3, 2, 2});
         check_equal("left open", tails.column("left open"), {2, 0, 0, 2});
-        // 2 - w shrinks by 1 - 0.004 mean(x^2): of 1 2 3, of 4 5 6, and of 7 8.
+        // Each update multiplies 2 - w by 1 - 0.004 mean(x^2). The updates' items are 1 2 3, 4 5 6 and 7 8.
         const double two = 2 - 2 * (1 - 0.004 * 14 / 3) * (1 - 0.004 * 77 / 3),
                      three = 2 - (2 - two) * (1 - 0.004 * 113 / 2);
         check_close("w, in exact decimals", ends, {two, three, two, two}, roundings(60) * 4);

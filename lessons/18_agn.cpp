@@ -1,4 +1,4 @@
-// Lesson 18: accumulated gradient normalisation changes the weights within a window; accumulation does not.
+// Lesson 18: accumulated gradient normalisation changes weights within a window, and accumulation does not.
 #include <array>
 #include <set>
 
@@ -77,7 +77,7 @@ struct Agn {
         }
         same.row("lambda = 1, item 1", plain_alone[0], agn_alone[0]);
         same.row("lambda = 1, item 2", plain_alone[1], agn_alone[1]);
-        auto frozen = weight(0), moved = weight(0);  // the lines -a c w have the slopes at w = 0
+        auto frozen = weight(0), moved = weight(0);  // the line -a c w has the slope of f at w = 0
         for (const Item& item : four) (frozen * (-item.a * item.c / 4)).backward();
         sgd_step({frozen}, rate);
         for (const Item& item : four) {
@@ -150,7 +150,7 @@ struct Agn {
         note("The sentence is from that paper's abstract, about its local steps.");
     }
 
-    // One item: f(w) = a (w - c)^2 / 2, whose slope is a (w - c).
+    // An item has the loss f(w) = a (w - c)^2 / 2, whose slope is a (w - c).
     struct Item {
         int a;
         double c;
@@ -164,7 +164,7 @@ struct Agn {
         return item.a * 0.5 * away * away;
     }
 
-    // Plain accumulation: one update from all items with the same w.
+    // Returns w after plain accumulation: one update, for which all items use the same w.
     real accumulated(const Items& items, double start) const {
         auto w = weight(start);
         Sgd optimizer({w}, {.learning_rate = rate});
@@ -174,7 +174,7 @@ struct Agn {
         return w.item();
     }
 
-    // Makes a step after each item, and returns w after each step.
+    // Makes a step after each item. Returns the w of each step.
     std::vector<real> local_steps(const Items& items, double start) const {
         return local_steps(items, start, rate);
     }
@@ -191,7 +191,7 @@ struct Agn {
         return path;
     }
 
-    // Accumulated gradient normalisation: commits the sum of the local steps, divided by their number.
+    // Returns w after accumulated gradient normalisation, which adds the mean of the local steps to w.
     real agn(const Items& items, double start) const { return agn(items, start, rate); }
     static real agn(const Items& items, double start, double step_rate) {
         const auto lambda = static_cast<real>(items.size());
@@ -227,7 +227,7 @@ struct Agn {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // In units of 10^-k after k local steps of 0.1, w is an integer, because a, a c and 10 are integers.
+    // Computes the path in integers. After k local steps with rate 0.1, w is a multiple of 10^-k.
     static std::string in_whole_numbers(const Items& items, std::size_t steps) {
         std::int64_t w = 0, unit = 1;  // w / unit, from 0
         for (std::size_t i = 0; i < steps; ++i, unit *= 10)
@@ -235,7 +235,7 @@ struct Agn {
         return std::to_string(w) + " / 10^" + std::to_string(steps);
     }
 
-    // The same path in double, for any rate.
+    // Computes the same path in double, for any rate.
     std::vector<double> path_in_double(const Items& items) const {
         std::vector<double> path;
         double w = 0;
@@ -244,7 +244,7 @@ struct Agn {
     }
     static double four_digits(double w) { return std::round(w * 1e4) / 1e4; }
 
-    // The value of w after one pass over the items is slope * w + from_0, in closed form.
+    // One pass over the items changes w to slope * w + from_0. This struct holds both numbers.
     struct PathEnd {
         double slope = 1, from_0 = 0;
     };
@@ -257,13 +257,13 @@ struct Agn {
         return pass;
     }
 
-    // All paths stay within |w| < 3 with slopes below 12; a local step has 6 roundings.
+    // On all paths |w| is below 3 and slopes are below 12. A local step has 6 roundings.
     static double bound(int local) { return roundings(6 * local) * 3; }
 
     void check_rests(double at_rest, const std::vector<double>& rests, double slowly) const {
         const PathEnd pass = closed_form(four, rate), slow = closed_form(four, rate / 10);
-        // An update shrinks errors by a factor, so roundings add up to at most 1 / (1 - factor) of one. For
-        // plain accumulation the mean of a is 2; AGN makes a quarter of the step. The start does not matter.
+        // An update multiplies errors by a factor, so the sum of all roundings is at most one rounding times
+        // 1 / (1 - factor). In plain accumulation the mean of a is 2. AGN makes a quarter of the step.
         const double exact = pass.from_0 / (1 - pass.slope);
         check_close("4/8", at_rest, 4.0 / 8, 1 / (2 * rate) * bound(4));
         check_close("where the path is closed", rests, {exact, exact}, 4 / (1 - pass.slope) * bound(5));

@@ -1,4 +1,4 @@
-// Lesson 19: memory is fixed + items x A. Accumulation reduces the second part, and a budget shows the limit.
+// Lesson 19: memory is a fixed part plus A bytes per item. Accumulation reduces only the bytes of the items.
 #include <chrono>
 
 #include "course/kit/talk.hpp"
@@ -312,8 +312,8 @@ struct WhereMemoryGoes {
             "micro-batch on.");
     }
 
-    const std::int64_t n = setting("micro");     // micro-batches, wherever a batch is cut
-    const std::int64_t fits = setting("items");  // so many at a time fit into the budget of a step
+    const std::int64_t n = setting("micro");     // micro-batches, in each step that splits a batch
+    const std::int64_t fits = setting("items");  // so many items at a time fit into a step's budget
 
     // Layers tanh(h W), trained by Adam to map every input to zero.
     struct Net {
@@ -358,13 +358,13 @@ struct WhereMemoryGoes {
         }
     };
 
-    // Between updates the only temporary memory is that of Adam's averages and of x.
+    // Returns the bytes of Adam's averages. Between updates only they and x are temporary memory.
     static std::size_t averages_beside(const Tensor& x) {
         return memory::report(options().device).in_use_by[int(MemoryClass::temporary)] -
                x.value().storage()->bytes;
     }
 
-    // Returns the memory report of f, without the bytes in use now.
+    // Runs f and returns the memory report. Its peak excludes the bytes that were in use before.
     template <class F> static memory::Report peak_of(F f) {
         const Device device = options().device;
         const memory::Report before = memory::report(device);
@@ -398,7 +398,7 @@ struct WhereMemoryGoes {
         return constant(drawn({items, width}, 0, 1));
     }
 
-    // Returns the message of f's error up to the first `until`.
+    // Runs f, which throws, and returns the error message up to the first `until`.
     template <class F> static std::string refusal(F f, const std::string& until) {
         try {
             f();
@@ -409,7 +409,7 @@ struct WhereMemoryGoes {
         return "nothing was refused";
     }
 
-    // Formats the report like the framework of an article.
+    // Formats the memory report in the words of the framework that an article quotes.
     static std::string in_their_words(std::size_t asked) {
         const memory::Report now = memory::report(options().device);
         return "Tried to allocate " + format_bytes(asked) + " (" + format_bytes(now.budget) +
@@ -417,7 +417,7 @@ struct WhereMemoryGoes {
                format_bytes(now.budget - now.in_use - now.cached) + " free)";
     }
 
-    // Draws the memory of one update by class; in the DOT version the nodes are events.
+    // Draws the memory of one update by class of memory. In the DOT version, each node is an event.
     static void drawn_timeline(const Timeline& timeline, std::size_t adam) {
         std::string dot = "digraph bytes {\n  rankdir=LR; node [shape=box];\n";
         for (const auto& sample : timeline.samples())
@@ -439,7 +439,7 @@ struct WhereMemoryGoes {
         check_equal("fixed: 4 x the weights, either way", fixed,
                     std::vector<std::size_t>(2, 4 * 4 * 32 * 32 * sizeof(real)));
         check_equal(say("saved: 1/{}", n), std::size_t(n) * saved[1], saved[0]);
-        // Adam moves by 1e-3 for every size of gradient, so rounding may show for tiny gradients.
+        // Adam's step is 1e-3 for every size of gradient, so rounding may change steps of tiny gradients.
         check_close("the same weights", trained[1], trained[0], 1e-5);
     }
 

@@ -1,4 +1,4 @@
-// Lesson 20: checkpointing keeps a few values and recomputes the others; the gradient keeps its bits.
+// Lesson 20: checkpointing keeps a few values and recomputes the others. The gradient has the same bits.
 #include <chrono>
 #include <map>
 #include <numeric>
@@ -254,7 +254,7 @@ struct Checkpointing {
         check_remainder(uneven, too_many);
     }
 
-    // Measurements of one forward and backward pass.
+    // Holds measurements of one forward and backward pass.
     struct Taken {
         std::vector<Array<real>> gradients;
         std::vector<int> times_begun = {};  // runs of each layer
@@ -264,7 +264,7 @@ struct Checkpointing {
         double seconds = 0;
     };
 
-    // Layers tanh(h W), which count their runs.
+    // A network of layers tanh(h W), which counts how often each layer runs.
     struct Tower {
         Tensor x;
         std::vector<Tensor> weights;
@@ -313,7 +313,7 @@ struct Checkpointing {
         }
     };
 
-    // Shows the values that are saved just before backward begins, and the operations that read them.
+    // Shows the values that are saved when backward begins, and for each value the operation that reads it.
     static void show_kept(const SavedValues& kept) {
         std::vector<const void*> in_order;
         std::map<const void*, std::string> readers;
@@ -354,7 +354,7 @@ struct Checkpointing {
         return all;
     }
 
-    // Draws each segment on its own lane: saved values are filled, recomputed values are hatched.
+    // Draws a lane for each segment. Saved values are filled, and recomputed values are hatched.
     void drawn_beside(const std::vector<int>& times_begun) const {
         Diagram diagram;
         diagram.title = say("{} layers in {} segments: the input of each is kept, and all of the last", depth,
@@ -389,7 +389,7 @@ struct Checkpointing {
         graph("checkpointing", to_svg(diagram), to_dot(diagram));
     }
 
-    // Returns the message of f's error up to the first `until`.
+    // Runs f, which throws, and returns the error message up to the first `until`.
     template <class F> static std::string refusal(F f, const std::string& until) {
         try {
             f();
@@ -399,7 +399,7 @@ struct Checkpointing {
         return "nothing was refused";
     }
 
-    // Covers the possible values of the root.
+    // Returns an ordinal such as "third", for all numbers that the root may be.
     static std::string ordinal(std::size_t number) {
         return number == 3   ? "third"
                : number == 5 ? "fifth"

@@ -1,4 +1,4 @@
-// Lesson 21: the fewest recomputed steps if only c values may be kept; and both cures at once.
+// Lesson 21: Revolve recomputes the fewest steps if c values may be kept. It also works with micro-batches.
 #include <functional>
 
 #include "course/kit/pictures.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 struct TheBestSchedule {
     const std::size_t steps = setting("items");
-    const std::size_t n = setting("micro");  // micro-batches of the last step
+    const std::size_t n = setting("micro");  // micro-batches in the last step of the lesson
 
     void talk() {
         step(say("A chain of {} steps. A snapshot keeps a step's input; from there steps are run again.",
@@ -83,7 +83,7 @@ struct TheBestSchedule {
         }
         check_equal("counted", counted, {15, 27, 316, 222, 3636});
         check_equal("formula", formula, counted);
-        if (!settings_changed()) check_all();  // what no number here changes
+        if (!settings_changed()) check_all();  // the parameters do not change these checks
 
         predict("64 layers. 8 segments keep 16 buffers and begin 120. Revolve with 5 snapshots begins",
                 {right("nearly twice as many"),
@@ -141,8 +141,8 @@ struct TheBestSchedule {
         check_equal("both: the same", gradients[3], gradients[0]);
     }
 
-    // A walk of l steps from x, which records the steps in the order of their runs. On the CPU, because the
-    // counts are the same on every device.
+    // A chain of l steps from x, which lists the steps in the order of their runs. It always runs on the CPU,
+    // because the counts are the same on every device.
     struct Walk {
         Tensor x = parameter(Array<real>({2}, {0.5, -0.25}));
         Chain<Array<real>> steps;
@@ -166,7 +166,7 @@ struct TheBestSchedule {
         std::vector<real> plain() {
             return gradient([&](const Tensor& h) { return checkpoint_sequential(steps, 1, h); });
         }
-        // The last run of a step is recorded, and followed by its backward pass.
+        // Returns which runs are recorded: the last run of each step, before the backward pass of the step.
         std::vector<bool> recorded() const {
             std::vector<bool> last(begun.size()), seen(steps.size());
             for (std::size_t i = begun.size(); i-- > 0; seen[begun[i]] = true) last[i] = !seen[begun[i]];
@@ -176,7 +176,7 @@ struct TheBestSchedule {
             const std::vector<std::size_t> runs = only_run();
             return *std::max_element(runs.begin(), runs.end());
         }
-        // Returns how often each step was run besides.
+        // Returns how often each step was run without recording.
         std::vector<std::size_t> only_run() const {
             std::vector<std::size_t> times(steps.size());
             for (const std::size_t step : begun) ++times[step];
@@ -197,10 +197,10 @@ struct TheBestSchedule {
         return list_of(words, "and");
     }
 
-    // Results for l steps with c snapshots.
+    // Holds the results of Revolve for l steps with c snapshots.
     struct Revolved {
         Revolve<Array<real>>::Count count;
-        std::size_t begun, most;  // all runs; the most runs of a step without recording
+        std::size_t begun, most;  // all runs; the largest number of runs of a step without recording
         bool same_bits;
     };
     static Revolved revolved(std::size_t l, std::size_t c) {
@@ -213,7 +213,7 @@ struct TheBestSchedule {
                 again == plain};
     }
 
-    // A network with layers of `deep` times tanh(h W), whose runs are counted, and its training.
+    // A network that counts the runs of its layers. A layer computes tanh(h W) `deep` times.
     struct Tower {
         Tensor x;
         std::vector<Tensor> weights;
@@ -240,7 +240,7 @@ struct TheBestSchedule {
         }
         Tower(const Tower&) = delete;
 
-        // Returns the bytes at the peak, without those in use before. `way` runs forward from a micro-batch.
+        // Trains and returns the peak of memory, without bytes in use before. way(x) runs the forward pass.
         template <class Way> std::size_t peak(Way way, std::size_t micro_batches = 1) {
             for (const Tensor& W : weights) W.zero_grad();
             begun = 0;
@@ -276,7 +276,7 @@ struct TheBestSchedule {
         return n == 2 ? "a half" : n == 4 ? "a quarter" : n == 8 ? "an eighth" : "a sixteenth";
     }
 
-    // Draws a walk as a picture, as a graph from run to run, and as text.
+    // Draws the runs of a walk as a picture, as a graph in which arrows connect runs, and as text.
     static void drawn(const std::vector<std::size_t>& begun, const std::vector<bool>& recorded,
                       std::size_t steps) {
         const auto at = [](std::size_t number) { return std::to_string(number); };
@@ -299,8 +299,8 @@ struct TheBestSchedule {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // C(n, k), and the fewest steps to run without recording, p(l, c) = r l - C(c + r, r - 1), where r is the
-    // least number with C(c + r, c) >= l.
+    // The two functions return C(n, k), and the fewest steps to run without recording: p(l, c) =
+    // r l - C(c + r, r - 1), where r is the least number with C(c + r, c) >= l.
     static std::uint64_t choose(std::uint64_t n, std::int64_t k) {
         if (k < 0) return 0;
         std::uint64_t ways = 1;
@@ -338,9 +338,9 @@ struct TheBestSchedule {
     }
 
     static void check_memory(Tower& thin, Tower& thick, const std::vector<Row>& rows) {
-        Row least = rows[0];  // the least memory of all segments
+        Row least = rows[0];  // the least memory over all numbers of segments
         for (std::size_t k = 2; k <= 64; ++k) {
-            const NoCheckpointVerification off;  // 126 trainings that measure only bytes
+            const NoCheckpointVerification off;  // these 126 trainings only measure bytes
             least.thin = std::min(least.thin, thin.peak(in_segments(thin, k)));
             least.thick = std::min(least.thick, thick.peak(in_segments(thick, k)));
         }

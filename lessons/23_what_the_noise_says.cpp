@@ -1,4 +1,4 @@
-// Lesson 23: two norms that a window computes anyway measure the noise, and so the useful batch size.
+// Lesson 23: two norms, which a window computes anyway, measure the noise and the useful size of a batch.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 #include "tally/train.hpp"
@@ -9,7 +9,7 @@ using namespace tally::lesson;
 namespace {
 
 struct WhatTheNoiseSays {
-    const int scale = setting("items"), n = setting("micro");  // the noise scale; micro-batches of a window
+    const int scale = setting("items"), n = setting("micro");  // noise scale; micro-batches of a window
     const int b = scale / 10;
     const double G2 = double(d) / scale;  // |G|^2 at the beginning
 
@@ -103,7 +103,7 @@ struct WhatTheNoiseSays {
         check_ratios(ratios);
 
         const Course all = course(0), few = course(critical() / 8);
-        // for the smallest batches
+        // S_min: updates without noise; E_min: items in the limit of small batches
         const double S_min = all.updates, E_min = few.items - S_min * critical() / 8;
         predict(
             say("Descent to a quarter of the loss; the noise scale is {} on the way. With batches of {}, how "
@@ -171,14 +171,14 @@ struct WhatTheNoiseSays {
 
     static constexpr int d = 1000;  // numbers of an item
 
-    // The mean of items with normal numbers of variance 1 is normal with variance 1 / items.
+    // Draws the mean of items. The numbers of an item have variance 1, so the mean has variance 1 / items.
     static Tensor mean_of_items(double items, int draw) {
         const auto stream = static_cast<std::uint64_t>(draw) << 32 | static_cast<std::uint64_t>(items * 8);
         return Tensor(randn<real>({d}, 0, 1 / std::sqrt(items), {.seed = options().seed, .stream = stream})
                           .value()
                           .to(options().device));
     }
-    // The sum of the items' losses, up to a constant, and the number of items.
+    // Returns the sum of the items' losses, up to a constant, and the number of items.
     Loss<Array<real>> loss(double items, int draw) const {
         return {sum(pow(w - mean_of_items(items, draw), 2)) * (items / 2),
                 Tensor(Array<real>({}, {real(items)}).to(options().device))};
@@ -203,7 +203,7 @@ struct WhatTheNoiseSays {
     struct Run {
         Window<real>::Noise sum;
         std::vector<double> tens, trace,
-            square;  // the window's number in tens, and its estimates relative to the truth
+            square;  // number of windows / 10; estimates of each window, relative to the truth
         int below_0 = 0;
         double ratios = 0, largest = 0;
     };
@@ -225,12 +225,12 @@ struct WhatTheNoiseSays {
         return run;
     }
 
-    // The mean noise scale while the loss |G|^2 / 2 falls to a quarter (docs/mathematics.md, 8.2).
+    // Returns the mean noise scale while the loss |G|^2 / 2 falls to a quarter (docs/mathematics.md, 8.2).
     double critical() const { return scale * 3 / std::log(4.0); }
     struct Course {
         double updates, items;
     };
-    // Runs a descent with a hundredth of the best rate; 0 items: without noise.
+    // Runs a descent with a hundredth of the best rate. If `items` is 0, gradients have no noise.
     Course course(double items) const {
         const Tensor at = parameter(w.value().clone());
         Sgd<real> descent({at}, {.learning_rate = 0});
@@ -254,7 +254,7 @@ struct WhatTheNoiseSays {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // The relative standard deviation of one window's estimates, (8.5) in docs/mathematics.md.
+    // Returns the relative standard deviation of one window's estimate, (8.5) in docs/mathematics.md.
     double spread_of_trace(double items) const {
         return std::sqrt((2 * (n + 1) + 4 * items / scale) / ((n - 1.0) * d));
     }
@@ -263,7 +263,7 @@ struct WhatTheNoiseSays {
         return std::sqrt(4 * n * (r * r + r) / ((n - 1.0) * d));
     }
 
-    // |g|^2 of a normal gradient has the variance 2 d / b^2 + 4 |G|^2 / b; the bound is five deviations.
+    // For a normal gradient |g|^2 has the variance 2 d / b^2 + 4 |G|^2 / b. The bound is five deviations.
     void check_squares(const Table& sizes) const {
         std::vector<double> bound;
         for (const double items : values(sizes.column("items")))
@@ -272,7 +272,7 @@ struct WhatTheNoiseSays {
                     bound);
     }
 
-    // Computes the same estimates from the gradients.
+    // Computes the estimates of a window directly from its gradients.
     void check_by_hand(const Window<real>::Noise& one) const {
         std::vector<real> whole(d);
         for (int micro = 0; micro < n; ++micro) {
@@ -285,7 +285,7 @@ struct WhatTheNoiseSays {
                     roundings(16 * n) * first * n * b);
     }
 
-    // A mean of 100 windows has a tenth of one window's standard deviation; the bound is five of them.
+    // The mean of 100 windows has a tenth of one window's standard deviation. The bound is five times that.
     void check_windows(const Table& windows) const {
         const auto sizes = values(windows.column("items"));
         std::vector<double> trace, square;
@@ -296,7 +296,7 @@ struct WhatTheNoiseSays {
         check_close("tr(Sigma)", windows.column("tr(Sigma) off"), {0.0, 0.0, 0.0}, trace);
         check_close("|G|^2", windows.column("|G|^2 off"), {0.0, 0.0, 0.0}, square);
         const double below =
-            // 29 to 33 of 100 are expected, and five more are allowed on each side
+            // 29 to 33 of 100 are expected; the check allows five fewer or five more
             values(windows.column("below 0"))[0];
         check("about a third are below 0", below > 8 && below < 57);
     }
@@ -312,7 +312,7 @@ struct WhatTheNoiseSays {
     }
 
     void check_law(const Table& batches) const {
-        // Steps have a finite length, and descents differ: 240 others were at most 0.08 off.
+        // Steps have a finite length, and descents differ: in 240 other descents the error was at most 0.08.
         check_close("the law", batches.column("product"), {1.0, 1.0, 1.0, 1.0, 1.0}, 0.2);
         check_close("twice and twice",
                     {values(batches.column("S / S_min"))[2], values(batches.column("E / E_min"))[2]},

@@ -1,4 +1,4 @@
-// Lesson 24: processes share the micro-batches of one update: what they add, divide and send, and the bits.
+// Lesson 24: processes share the micro-batches of one update. Shows what they add, divide and send.
 #include <numeric>
 #include <set>
 
@@ -210,7 +210,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         check_failure(words);
     }
 
-    // A rank's copy of the weights, and its part of a window over all ranks.
+    // Holds a rank's copy of the weights, and the rank's part of a window over all ranks.
     struct Shared {
         Tensor v = zeros();
         Sgd<real> sgd{{v}, {.learning_rate = 1}};  // one step from 0 ends at minus the gradient
@@ -225,7 +225,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         }
     };
 
-    // Returns the length of the first step with this gradient.
+    // Returns the change of w by the first step with this gradient.
     template <class Optimizer, class Options>
     std::vector<double> moved(const std::vector<double>& g, Options options) const {
         const Tensor v = weights();
@@ -240,7 +240,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         return double(here.all_reduce(Array<real>::full({}, real(mine))).item()) / here.size();
     }
 
-    // Returns a rank's w before and after each of thirty updates; train_together() returns the right course.
+    // Returns a rank's w before and after each of thirty updates. train_together() returns the right values.
     std::vector<double> train_too_early(ProcessGroup& here) const {
         std::vector<double> course{0};
         for (int update = 0; update < 30; ++update) {
@@ -259,7 +259,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
     }
     static double loss_of_rank_0(double v) { return ((v - 1) * (v - 1) + (v - 2) * (v - 2)) / 2; }
 
-    // Returns the error of the next window if the copies of the weights differ.
+    // Returns the error that a new window throws because the ranks' copies of the weights differ.
     static std::string refusal(ProcessGroup& here, const std::vector<std::vector<double>>& courses) {
         const Tensor w = parameter(Array<real>::full({}, real(courses[at(here.rank())].back())));
         Sgd<real> sgd({w}, {.learning_rate = 1});
@@ -286,7 +286,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         return double(here.sent().sum_bytes - before);
     }
 
-    // Returns the step of a window over the selected micro-batches of 24, in one process or over all ranks.
+    // Selects some of 24 micro-batches, and returns the step of a window in one process or over all ranks.
     template <class F>
     static std::vector<real> window_of(F belongs, Sum how, DataParallel<real>* ranks = nullptr) {
         const Tensor v = parameter(Array<real>::zeros({1000}, options().device));
@@ -297,7 +297,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         window.finish();
         return v.value().to_vector();
     }
-    // Returns the results of fast, rank_order and exact sums.
+    // Returns the results of three kinds of sums: fast, rank_order and exact.
     template <class F> static std::vector<real> three_sums(ProcessGroup& here, F belongs) {
         std::vector<real> all;
         for (const auto& [reduce, how] : {std::pair(ProcessGroup::AllReduce::fast, Sum::running),
@@ -310,7 +310,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         return all;
     }
 
-    // Returns a rank's error from a window in which the last rank throws, and the rank's weights afterwards.
+    // The last rank throws within a window. Returns the error of this rank and its weights afterwards.
     std::string told_of_failure(int rank) const {
         const Tensor v = zeros();
         std::string said;
@@ -340,7 +340,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         return b == 1 ? say("{}", rank) : say("{}-{}", rank * b, rank * b + b - 1);
     }
 
-    // Splits six rows; the last of several ranks has none.
+    // Returns the number of rows of each rank, six in total. The last of several ranks has none.
     std::vector<std::int64_t> unequal_sizes() const {
         static const std::vector<std::vector<std::int64_t>> sizes{
             {6}, {6, 0}, {4, 2, 0}, {3, 2, 1, 0}, {3, 1, 1, 1, 0}, {2, 1, 1, 1, 1, 0}};
@@ -447,7 +447,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         check("no two of them are equal", std::set<double>(ends.begin(), ends.end()).size() == at(P));
     }
 
-    // The mean of the copies follows the course of one process.
+    // Checks that the mean of the ranks' copies has the same values as the weights of one process.
     void check_parting(const std::vector<std::vector<double>>& courses,
                        const std::vector<double>& true_course,
                        const std::vector<std::string>& refusals) const {
@@ -469,7 +469,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         }
     }
 
-    // One process that adds the ranks' sums in the order of ranks, and divides once.
+    // Returns the gradient of one process that adds the ranks' sums in the order of ranks, and divides once.
     std::vector<real> in_rank_order() const {
         std::vector<real> all(1000);
         for (int rank = 0; rank < P; ++rank) {

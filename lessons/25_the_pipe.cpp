@@ -1,4 +1,4 @@
-// Lesson 25: a model in stages, one per process: how long they wait, what they keep, and who divides.
+// Lesson 25: a model in stages, one per process. Shows how long stages wait, and what they keep in memory.
 #include <array>
 #include <set>
 #include <sstream>
@@ -15,7 +15,7 @@ namespace {
 
 struct ThePipe {
     const int p = setting("ranks"), m = setting("micro");  // stages, one in each process; micro-batches
-    static constexpr int rows = 16, width = 16;            // of a micro-batch
+    static constexpr int rows = 16, width = 16;            // size of a micro-batch
     using Weights = std::array<real, width * width>;
 
     void talk() {
@@ -168,13 +168,13 @@ struct ThePipe {
             check_equal(say("stage {}: the same bits", s), ours[s], one[s]);
     }
 
-    // A stage of one layer. Ran has a process's results of a run.
+    // Returns a stage of one layer. The struct Ran holds the results of a run in one process.
     Pipe<real>::Stage stage_of(int rank) const {
         return [W = layers[std::size_t(rank)]](const Tensor& h, int) { return tanh(matmul(h, W)); };
     }
     struct Ran {
         Weights gradient;
-        int max_live;        // the most micro-batches that it kept
+        int max_live;        // the most micro-batches kept at a time
         double saved, loss;  // peak of the KiB saved for backward
     };
     std::vector<Ran> ran(Timetable::Schedule schedule) const {
@@ -202,7 +202,7 @@ struct ThePipe {
         });
     }
 
-    // Runs one process without a pipe, and returns each layer's results.
+    // Runs all layers in one process without a pipe, and returns the results of each layer.
     std::vector<Ran> one_after_the_other(int first, int until) const {
         const std::vector<Tensor> all = drawn_layers();
         double sum = 0;
@@ -327,7 +327,7 @@ struct ThePipe {
         for (std::size_t s = 0; s < layers.size(); ++s) so = so && did[s] == order_of(table.stages[s]);
         check("each process did what its lane says", so);
     }
-    // W is a third of the work; without W to fill the gaps, stages wait longer.
+    // W is a third of the work. Without W to fill the gaps, stages wait longer.
     void require_valid_split(const Timetable& table) const {
         const double waits = p - 1 + std::max(0, p - m);
         check_close("counted in the picture", dots(table.drawing(1)), waits / (3 * m + waits), 1e-12);
@@ -347,7 +347,7 @@ struct ThePipe {
         check_equal("1F1B, bytes", kept.column("1F1B, KiB kept"), few_saved);
     }
 
-    // Adds up single runs, with m additions in each of three runs and three divisions; so does the bound.
+    // Adds up the runs without a pipe. The bound allows m additions in each of three runs, and divisions.
     void check_average(const std::vector<Weights>& got) const {
         std::vector<double> all, expected(layers.size() * Weights{}.size()), bound = expected;
         const auto add = [](std::vector<double>& to, const std::vector<Ran>& stages, auto value) {

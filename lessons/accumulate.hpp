@@ -1,5 +1,5 @@
-// Accumulate wraps an optimizer that steps at every N-th call only, where N depends on the epoch. A Window
-// does the work, and an Observer counts the backward() calls.
+// Accumulate wraps an optimizer: only every N-th call of step() makes a step, and N may depend on the epoch.
+// A Window does the work, and an Observer counts the backward() calls.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace tally::lesson {
 
-// Counts the backward() calls that reach some parameters through an operation, because an Observer sees
-// backward functions and a parameter has none.
+// Counts the backward() calls that reach any of the parameters through an operation. A call on a parameter
+// itself is not counted, because an Observer sees only backward functions.
 template <class S> class CallsReaching final : public Observer {
 public:
     explicit CallsReaching(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {}
@@ -25,9 +25,9 @@ public:
 
     void before_backward(const Node& node) override {
         if (std::exchange(call_, detail::backward_calls) != detail::backward_calls)
-            ignored_ = for_grad(node);  // a new call begins at its result
+            ignored_ = for_grad(node);  // the first node of a new call is its result
         if (ignored_ || !reads_one(node)) return;
-        ignored_ = true;  // counts a call once, although it may use the parameters several times
+        ignored_ = true;  // counts each call only once, even if it uses several parameters
         if (std::ranges::none_of(parameters_, &Var<Array<S>>::has_grad)) calls_ = 0;
         ++calls_;
     }
@@ -59,10 +59,10 @@ private:
     std::int64_t calls_ = 0;
 };
 
-// Call step() after each backward(), as without accumulation. The caller must choose whether the gradient of
-// an update is a mean or a sum, because such wrappers do either, and how a tail is treated. A mean of means
-// is the mean over all items only for equal sizes, so step() takes the number of items and throws Error if it
-// changes. It also rejects two backward() calls.
+// Call step() after each backward(), as without accumulation. The caller must choose how to treat a tail, and
+// whether an update has a mean or a sum as gradient, because other wrappers differ in this. A mean of means
+// is the mean over all items only for equal sizes, so step() throws Error if the number of items changes. A
+// second backward() before step() is also an error.
 template <class S> class Accumulate {
 public:
     Accumulate(Optimizer<S>& optimizer, typename Trainer<S>::AccumulationSteps steps, Reduction reduction,
@@ -79,9 +79,8 @@ public:
 
     // Returns whether the parameters were updated.
     bool step(std::int64_t items) {
-        const auto refuse = [&](const std::string& why) {  // the gradient has been added already
-            window_.with_own_changes(
-                [&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
+        const auto refuse = [&](const std::string& why) {  // backward() has already added the gradient
+            window_.transaction([&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
         };
         if (const std::int64_t calls = calls_.restart(); calls > 1)
             refuse(std::to_string(calls) +

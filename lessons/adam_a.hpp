@@ -1,4 +1,4 @@
-// AdamA is an optimizer outside the library: a class derived from Adam, with Adam's options and moments.
+// AdamA is an optimizer outside the library. It is derived from Adam and has the same options and moments.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,23 @@
 
 namespace tally::lesson {
 
-// Adam that folds each micro-batch into its moments at once, so no gradient is kept: v is the sum of the
-// squares of the micro-batches' gradients instead of the square of their sum. (Zhang and others, "Adam
-// Accumulation to Reduce Memory Footprints of both Activations and Gradients", 2023.) With one micro-batch
-// per update it equals AdamW.
+// AdamA adds each micro-batch's gradient to Adam's moments at once, so no gradient is kept. To v it adds the
+// squares of these gradients, where Adam adds the square of their sum. (Zhang and others, "Adam Accumulation
+// to Reduce Memory Footprints of both Activations and Gradients", 2023.) With one micro-batch per update,
+// AdamA is equal to AdamW.
 template <class S> class AdamA : public Adam<S> {
 public:
     AdamA(std::vector<Var<Array<S>>> parameters, Adam<double>::Options options = {})
         : Adam<S>("AdamA", std::move(parameters), options, {"updates", "folds"}) {}
 
-    // Call this after each micro-batch's backward(), whose loss has its weight in the update. Adds the
-    // gradients to the moments and clears them.
+    // Call this after the backward() of each micro-batch. The loss must have its weight in the update. Adds
+    // the gradients to the moments, and clears the gradients.
     void fold() {
         this->require_unlocked("fold");
         const auto& parameters = this->parameters();
         auto& folds = this->count(1);
         std::vector<detail::Update<S>> first,
-            later;  // decays the moments in the first micro-batch of an update only
+            later;  // only `first`, the first micro-batch of an update, decays the moments
         std::vector<std::size_t> reached;
         for (std::size_t i = 0; i < parameters.size(); ++i) {
             if (!parameters[i].has_grad()) continue;
