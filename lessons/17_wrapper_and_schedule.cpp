@@ -216,8 +216,8 @@ struct WrapperAndSchedule {
 
     inline static bool speaks = false;  // whether the next run shows its code
 
-    // A training with momentum over three epochs of 8 micro-batches with N = 3, so that a window always
-    // carries a tail over. It can stop before a micro-batch, and continue from a file.
+    // Trains with momentum over three epochs of 8 micro-batches. N = 3 does not divide 8, so windows carry
+    // tails over. The training can stop before any micro-batch and continue from a file.
     struct Run {
         Line line;
         Sgd<real> sgd{{line.w}, {.learning_rate = 0.002, .momentum = 0.9}};

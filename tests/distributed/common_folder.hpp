@@ -9,7 +9,7 @@
 
 namespace tally::test {
 
-// The folder exists until all processes have destroyed their object.
+// The folder exists until every process has destroyed its CommonFolder.
 class CommonFolder {
 public:
     CommonFolder() {

@@ -1,4 +1,4 @@
-// Counts calls of MPI_Isend by MPI's profiling interface, which permits a program to replace MPI functions.
+// Counts the calls of MPI_Isend. MPI's profiling interface permits a program to replace MPI functions.
 #include "distributed/counted_sends.hpp"
 
 #if TALLY_HAS_MPI

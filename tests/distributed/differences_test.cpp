@@ -1,5 +1,5 @@
-// Tests of differences between processes that would train wrongly without an Error: shares, options of the
-// Trainer, weights written by hand, regularizers, and a pipe's window that covers only its own stage.
+// Tests differences between processes that throw an Error because the training would be wrong: in shares,
+// options of the Trainer, weights and regularizers. Also tests windows that know only one stage of a pipe.
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,7 +29,7 @@ struct One {
     }
 };
 
-// A pipe with one weight per process, and a window that covers only the weight of this process.
+// A pipe with one weight per process, and a window that contains only the weight of this process.
 struct Alone {
     Tensor w = parameter(Array<float>::full({2, 2}, 1));
     Sgd<float> sgd{{w}, {.learning_rate = 0.1}};
@@ -83,8 +83,7 @@ TEST_CASE("Dropout: processes whose items are not numbered draw different masks"
     for (std::size_t rank = 1; rank < ranks(); ++rank) CHECK(sums[rank] != sums[0]);
     window.add({sum(dropped), constant(Array<float>::full({}, 8))});
     CHECK(window.finish().stepped);
-    across.share(
-        split(Items::in_order(16), 2));  // from here on items are numbered, so all processes use one seed
+    across.share(split(Items::in_order(16), 2));  // numbers the items, so all processes use the same seed
     const auto seeds = world().all_gather("seeds", std::to_string(window.begin_micro_batch(2).seed));
     for (const std::string& seed : seeds) CHECK(seed == seeds[0]);
 }
@@ -109,7 +108,7 @@ TEST_CASE("DataParallel::share: different micro-batches throw an Error that list
     CHECK_THAT(error(split(last() ? order.part(0, 39) : order, 8)),
                contains(last_rank() + " passed 5 micro-batches of 39 items"));
     CHECK(error(split(order, 8)) == "no error");
-    // A process that does not call share() has nothing to compare.
+    // Only calls of share() are compared, so a process that does not call share() causes no error.
     if (last())
         one.across.begin_at(40);
     else
@@ -156,11 +155,11 @@ TEST_CASE("DataParallel: weights that one process writes are compared at the nex
     one.add();
     differs("1");
     one.add();
-    differs("2");  // again, until the weights are equal
+    differs("2");  // the error is repeated until the weights are equal
     one.w.assign(Array<float>::full({3}, 5));
     one.add();
     CHECK(one.error() == "no error");
-    if (last()) one.w.assign(one.w.value().clone());  // the same bits, so all processes continue
+    if (last()) one.w.assign(one.w.value().clone());  // the bits are the same, so all processes continue
     one.add();
     CHECK(one.error() == "no error");
     // The weights are also compared before the first step.

@@ -1,6 +1,6 @@
 # Tests of src/distributed. mpirun runs each file of cases with 1, 2, 3 and 5 processes, and messages_test.cpp also with 4.
 tally_glob(sources distributed/*.cpp)
-set(study "${PROJECT_SOURCE_DIR}/bench/scaling/collectives.cpp")  # its messages are compared with those of MPI
+set(study "${PROJECT_SOURCE_DIR}/bench/scaling/collectives.cpp")  # the tests compare the messages of this study with those of MPI
 list(REMOVE_ITEM sources "${CMAKE_CURRENT_SOURCE_DIR}/distributed/scenes.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/distributed/training.cpp")
 add_executable(test_distributed ${sources} "${study}")
 target_include_directories(test_distributed PRIVATE "${PROJECT_SOURCE_DIR}")
@@ -12,7 +12,7 @@ endif()
 target_precompile_headers(test_distributed REUSE_FROM tally_test_main)
 add_dependencies(test_distributed tally_simulated)
 
-# Processes outnumber the cores of one machine, so they yield while they wait. Containers run them as root.
+# There may be more processes than cores, so processes yield while they wait. In containers they run as root.
 set(on_one_machine OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=self,vader,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
     OMPI_MCA_hwloc_base_binding_policy=none OPENBLAS_NUM_THREADS=1)
@@ -35,7 +35,7 @@ foreach(file IN LISTS sources)
         else()
             continue()
         endif()
-        math(EXPR cores "(${ranks} + 1) / 2")  # they mostly wait for each other
+        math(EXPR cores "(${ranks} + 1) / 2")  # processes mostly wait for each other
         set_tests_properties(${test} PROPERTIES LABELS distributed TIMEOUT 120 PROCESSORS ${cores} ENVIRONMENT "${on_one_machine}")
     endforeach()
 endforeach()
@@ -55,12 +55,12 @@ endif()
 set_property(TEST distributed/scenes APPEND PROPERTY ENVIRONMENT "${on_one_machine}")
 set_tests_properties(distributed/scenes PROPERTIES TIMEOUT 120 COST 30 PROCESSORS 2)  # mostly waits
 
-# Lessons on several ranks start the launcher themselves.
+# A lesson on several ranks starts the launcher itself.
 if(TALLY_COURSE)
     foreach(lesson IN ITEMS 24_across_processes 25_the_pipe)
         foreach(ranks IN ITEMS 1 2 3 5)
             if(lesson STREQUAL "25_the_pipe" AND ranks EQUAL 1)
-                continue()  # a pipe of one stage has nothing to show
+                continue()  # the lesson on pipes requires several stages
             endif()
             set(test distributed/lesson_${lesson}_${ranks})
             add_test(NAME ${test} COMMAND lesson_${lesson} --plain --ranks ${ranks})

@@ -1,4 +1,4 @@
-// Tests of Sum::exact over processes: for every distribution of the micro-batches, the bits of one process.
+// Tests Sum::exact over processes: however micro-batches are distributed, results have one process's bits.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 const std::string no_error = "no error";
 
-// Draws numbers of all magnitudes, zeros of both signs, denormal numbers, and negatives of drawn numbers.
+// Draws numbers of all magnitudes, 0, -0, denormal numbers, and the negatives of earlier numbers.
 template <class S> class NumberGenerator {
 public:
     NumberGenerator(Random& r, bool special, bool zeros = false) : r_(r), special_(special), zeros_(zeros) {}
@@ -55,7 +55,7 @@ public:
     }
     Array<S> array(const Shape& shape) {
         std::vector<S> numbers(shape.size());
-        const bool one_by_one = r_.coin();  // if false, several -0 are added
+        const bool one_by_one = r_.coin();  // otherwise all numbers are equal, for example -0
         S all = number();
         for (S& each : numbers) each = one_by_one ? number() : all;
         return Array<S>(shape, numbers);
@@ -70,13 +70,13 @@ private:
     std::vector<S> drawn_;
 };
 
-// The results of an update.
+// Holds the results of updates.
 template <class S> struct Results {
     std::vector<Array<S>> arrays;  // gradients and weights
     std::vector<double> numbers;
     std::vector<std::string> errors;
 
-    // Returns the first difference, or an empty string.
+    // Returns the first difference to `other` as text, or an empty string if there is none.
     std::string difference(const Results& other) const {
         for (std::size_t i = 0; i < errors.size(); ++i)
             if (errors[i] != other.errors[i]) return errors[i] + ", alone " + other.errors[i];
@@ -94,7 +94,7 @@ template <class S> struct Results {
 template <class S> struct RandomWindow {
     std::vector<Array<S>> values;
     struct Micro {
-        std::vector<Array<S>> with;  // for each parameter; empty: not read
+        std::vector<Array<S>> with;  // factor of each parameter; empty: the loss does not read the parameter
         S constant_part;             // the part of the loss that depends on no parameter
         double count, weight;
     };
@@ -143,7 +143,7 @@ template <class S> struct RandomWindow {
         return {all, constant(Array<S>::full({}, static_cast<S>(micro.count)))};
     }
 
-    // Returns the results of two updates, by the micro-batches `mine` of this process or by all of them.
+    // Makes two updates by the micro-batches `mine` and returns the results.
     Results<S> updated(const std::vector<std::size_t>& mine, detail::GradientReducer<S>* across) const {
         const Leaves<S> own = leaves();
         std::unique_ptr<Optimizer<S>> optimizer;
@@ -155,7 +155,7 @@ template <class S> struct RandomWindow {
         Results<S> results;
         for (int update = 0; update < 2; ++update) {
             for (const std::size_t i : mine) window.add(loss(own, micros[i]), {.weight = micros[i].weight});
-            bool complete = false;  // if false, the gradient may contain dropped micro-batches
+            bool complete = false;  // if false, the gradient may contain parts of dropped micro-batches
             const std::string error = message_of([&] {
                 const auto done = window.finish();
                 for (const double number :
@@ -177,7 +177,7 @@ template <class S> struct RandomWindow {
     }
 };
 
-// Returns this process's share of the micro-batches: random, few processes, or all on one.
+// Draws which process has which micro-batches, and returns those of this process. There may be none.
 std::vector<std::size_t> drawn_share(Random& r, std::size_t micros) {
     const auto last = static_cast<std::int64_t>(ranks()) - 1, few = r.whole(0, last);
     std::vector<std::size_t> mine;
@@ -187,7 +187,7 @@ std::vector<std::size_t> drawn_share(Random& r, std::size_t micros) {
     return mine;
 }
 
-// Counts the outcomes, to prove that all kinds of cases occur.
+// Counts the outcomes of cases. The test requires that every kind of outcome occurs.
 struct Outcomes {
     int stepped = 0, rejected = 0, dropped = 0, without = 0;
 };
@@ -211,7 +211,7 @@ template <class S> void check_update(std::uint64_t seed, Outcomes& outcomes) {
         ++outcomes.rejected;
 }
 
-// Each rank has sums of several, many, or no numbers: for two parameters, the loss and the count.
+// Holds a rank's sums: for two parameters, the loss and the count. A sum has no, several or many numbers.
 template <class S> using Sums = std::vector<detail::ExactSum<S>>;
 const std::vector<Shape> summed_shapes{{3}, {2, 7}, {}, {}};
 
@@ -221,7 +221,7 @@ template <class S> Sums<S> drawn_sums(Random& r, bool zeros) {
     for (const Shape& shape : summed_shapes) {
         detail::ExactSum<S> sum(shape);
         for (std::int64_t n = r.whole(0, 4); n-- > 0;) sum.add(generator.array(shape));
-        if (r.whole(0, 3) == 0) {  // nearly the maximum number of additions
+        if (r.whole(0, 3) == 0) {  // the sum has nearly the maximum number of additions
             detail::ExactSum<S> other(shape);
             other.add(generator.array(shape));
             other.add(generator.array(shape));
@@ -269,7 +269,7 @@ template <class S> void check_sums(std::uint64_t seed) {
     across.barrier_before_step();
 }
 
-// A model with one weight, whose gradients, losses and counts a test chooses.
+// A model with one weight. A test chooses the gradient, the loss and the count of each micro-batch.
 struct One {
     Tensor weight;
     Sgd<float> sgd;
@@ -341,7 +341,7 @@ TEST_CASE("Sum::exact: a million infinities of one sign are an infinity, and of 
 }
 
 TEST_CASE("Sum::exact: losses, counts and gradients that one process would round away are kept") {
-    // Each process adds 2^30 or -2^30, and then 1. The powers cancel, or one 2^30 remains.
+    // Each process adds 2^30 or -2^30, and then 1. In the sum the powers cancel, or one 2^30 remains.
     One one(0, {.reduction = Reduction::sum, .sum = Sum::exact});
     const float sign = me() % 2 == 0 ? 1 : -1;
     one.add(sign * 0x1p30F, sign * 0x1p30F, 0x1p24F);
@@ -392,7 +392,7 @@ TEST_CASE("Tail: an incomplete window of exact sums is dropped, or kept and comp
     CHECK(dropped.weight.value().item() == 1);
 
     One carried(0, options(Tail::carry));
-    // Later losses cancel the 2^30 of each process except the last, and only an exact sum still has the 1.
+    // Later losses cancel the 2^30 of each process except the last. Only an exact sum then still has the 1.
     carried.add(1, 1);
     if (!last()) carried.add(0x1p-30F, 0x1p30F);
     for (int tries = 0; tries < 2; ++tries) {

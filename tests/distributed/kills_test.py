@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Kills a training of processes at 50 random times and resumes it by as many processes or one fewer: no hang, a complete file, the same bits.
+"""Kills a training at 50 random times and resumes it with the same number of processes or one fewer. No run may hang, each file must be complete,
+and the weights must have the bits of an uninterrupted training.
 
-    kills_test.py PROGRAM [MPIEXEC]     without mpiexec tally was built without MPI: one process is killed
+    kills_test.py PROGRAM [MPIEXEC]     without MPIEXEC, tally was built without MPI, and one process is killed
     TALLY_TEST_SEED determines the times.
 
-Also stops a process (SIGSTOP): the run ends in time with an Error that names it. A time is a number of events of the process (a micro-batch begun or
-added, a file, an update), and up to two milliseconds after that. A file from the middle of a window requires as many processes as have saved it.
+Also stops a process by SIGSTOP, after which the run must end in time with an Error that names the process. A time is a number of events of a process
+(begin and end of a micro-batch, a file, an update) and up to two milliseconds more. A file from the middle of a window can only be resumed by as many
+processes as have saved it.
 """
 import os
 import random
@@ -44,13 +46,13 @@ def run(ranks, path, timeout=8, fault=()):
 
 
 def bits(out, ranks):
-    """Returns the final bits of the weights if all ranks have printed the same bits, else None."""
+    """Returns the final bits of the weights if all ranks have printed the same bits, and None otherwise."""
     found = re.findall(r"^rank \d of (\d) has (.*)$", out, re.M)
     return found[0][1] if len(found) == ranks and len(set(found)) == 1 and found[0][0] == str(ranks) else None
 
 
 def resume(ranks, path, timeout=8, fault=()):
-    """Resumes, if necessary by as many ranks as saved the file. Returns their number, the output and the duration."""
+    """Resumes the training, if necessary with as many ranks as have saved the file. Returns this number, the output and the duration."""
     out, took = run(ranks, path, timeout, fault)
     rejected = re.search(r"was saved in the middle of a window by (\d) process(?:es)?, but this run has (\d)", out)
     if not rejected:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests lessons on several ranks: invalid numbers, and ranks that cannot start, die, or are interrupted.
 
-    lesson_test.py LESSON [MPIEXEC]     without mpiexec tally was built without MPI
+    lesson_test.py LESSON [MPIEXEC]     without MPIEXEC, tally was built without MPI
 """
 import json
 import os
@@ -19,7 +19,7 @@ IN_TIME = 10  # seconds until all processes have ended
 
 
 class Stage:
-    """A folder for temporary files, and an environment variable that marks all processes started here."""
+    """Has a folder for temporary files, and an environment variable that marks all processes that this test starts."""
 
     def __init__(self, lesson):
         self.lesson, self.folder = lesson, tempfile.TemporaryDirectory(prefix="tally-on-ranks-")
@@ -36,14 +36,14 @@ class Stage:
         self.folder.cleanup()
 
     def launcher(self, script):
-        """Replaces mpiexec by a script; $MPIEXEC is the real program."""
+        """Replaces mpiexec by a script, in which $MPIEXEC is the real program."""
         program = self.path / "launcher"
         program.write_text("#!/bin/sh\n" + script)
         program.chmod(0o755)
         self.environment |= {"TALLY_MPIEXEC": str(program), "MPIEXEC": MPIEXEC or "/bin/false"}
 
     def each_rank(self, script):
-        """Lets each rank run a script instead of the lesson. In the script, "$@" is the lesson's command and $rank the number."""
+        """Lets each rank run a script instead of the lesson. In the script, "$@" is the lesson's command, and $rank is the number of the rank."""
         program = self.path / "rank"
         program.write_text('#!/bin/sh\nrank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\nfor file; do :; done; file=${file#--rank-says=}\n' + script)
         program.chmod(0o755)
@@ -58,7 +58,7 @@ class Stage:
                                 env=clean_environment(**self.environment))
 
     def running(self):
-        """Returns the running processes that were started here, without zombies."""
+        """Returns the processes that this test has started and that still run, without zombies."""
         mark, found = f"TALLY_MARK={self.folder.name}".encode(), []
         for process in Path("/proc").iterdir():
             try:
@@ -116,7 +116,7 @@ def test_every_number_of_ranks(lesson):
     with Stage(lesson) as stage:
         for ranks in (1, 2, 3, 5):
             done = stage.run("--json", f"--ranks={ranks}")
-            events = [json.loads(line) for line in done.stdout.splitlines()]  # of the displaying program only
+            events = [json.loads(line) for line in done.stdout.splitlines()]  # only the program that shows the lesson prints events
             assert done.returncode == 0 and done.stderr == "" and events[-1]["outcome"] == "ok", done
         stage.expect_nothing_left()
 
@@ -146,7 +146,7 @@ def test_a_rank_that_throws_is_quoted(lesson):
     if not MPIEXEC:
         return
     with Stage(lesson) as stage:
-        stage.each_rank('if [ "$rank" = 2 ]; then exec "$@" --dtype=float64; fi\nexec "$@"\n')  # sums doubles, while the others sum floats
+        stage.each_rank('if [ "$rank" = 2 ]; then exec "$@" --dtype=float64; fi\nexec "$@"\n')  # rank 2 sums doubles, and the others sum floats
         done = stage.run()
         assert done.returncode == 1 and "rank 0 calls" in in_one_line(done.stdout) and "double" in done.stdout, done
         stage.expect_nothing_left()
@@ -170,7 +170,7 @@ def test_a_signal_ends_all_ranks(lesson):
 
 
 def test_ranks_end_before_the_first_key(lesson):
-    """At a terminal, all ranks have ended while the first step waits for a key."""
+    """Tests that at a terminal all ranks have ended when the first step waits for a key."""
     if not MPIEXEC or not have_terminals():
         return
     with Stage(lesson) as stage, Terminal([lesson], **stage.environment) as terminal:

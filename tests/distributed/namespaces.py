@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs processes as on different machines: each in a network namespace with its own address, joined by a bridge, started by
-Open MPI's mpirun with an agent instead of ssh, and connected by TCP. Run this by hand, as root:
+"""Imitates several machines. Each process has a network namespace with its own address, and a bridge connects the namespaces.
+Open MPI's mpirun starts the processes by an agent instead of ssh, and they communicate by TCP. Run this by hand, as root:
 
     tests/distributed/namespaces.py [BUILD]        BUILD is build/release by default
 
@@ -55,7 +55,7 @@ def passed(name):
 
 
 def write_start(folder):
-    """Writes the agent that mpirun calls instead of ssh, as `agent ADDRESS WORD...`, and the list of hosts."""
+    """Writes the list of hosts, and the agent that mpirun calls instead of ssh: `agent ADDRESS WORD...`."""
     cases = "\n".join(f'    {ADDRESS.format(node + 1)}) name={name} ;;' for node, name in enumerate(NAMES))
     (folder / "agent").write_text(f'#!/bin/sh\ncase "$1" in\n{cases}\n    *) echo "no such host: $1" >&2; exit 1 ;;\nesac\nshift\n'
                                   'exec ip netns exec "$name" unshare --uts sh -c "hostname $name; $*"\n')

@@ -1,4 +1,4 @@
-// Tests of the noise estimate of a window that several processes share.
+// Tests the estimate of the gradient's noise by a window that several processes share.
 #include <cmath>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace tally::test {
 namespace {
 
 struct Micro {
-    std::vector<double> gradient;  // of the loss's sum
+    std::vector<double> gradient;  // gradient of the sum of the losses
     double count;
 };
 

@@ -16,7 +16,7 @@ faults = 0 if len(programs) == 2 else 1
 
 
 def printed(program):
-    """Returns the output of a program by the number of processes."""
+    """Returns the output of a program for each number of processes."""
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder, "program.cpp"), Path(folder, "program")
         source.write_text(program)

@@ -1,4 +1,4 @@
-// Tests of Pipe over processes: the gradients of one process, memory, messages, and errors on all processes.
+// Tests Pipe over processes: gradients equal those of one process. Also tests memory, messages and errors.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -22,7 +22,7 @@ constexpr Timetable::Schedule both[] = {Timetable::Schedule::gpipe,
 
 std::string last_rank() { return "rank " + std::to_string(ranks() - 1); }
 
-// Draws a model in stages and micro-batches of any sizes, equal on all processes.
+// Draws a model in stages, and micro-batches of any sizes. All processes draw the same numbers.
 template <class S> struct RandomPipe {
     using V = Var<Array<S>>;
     enum Kind { dense, twice, bare, same };
@@ -31,7 +31,7 @@ template <class S> struct RandomPipe {
         std::vector<Array<S>> values;
     };
     std::vector<Layer> layers;
-    std::vector<std::size_t> begin;  // first stage of each process, and the number of stages
+    std::vector<std::size_t> begin;  // index of the first stage of each process; then the number of stages
     std::vector<Array<S>> inputs, targets;
     Timetable::Schedule schedule;
 
@@ -51,7 +51,7 @@ template <class S> struct RandomPipe {
             width = next;
         }
         for (std::int64_t m = r.whole(1, 8); m-- > 0;) {
-            const std::int64_t items = r.whole(0, 9) == 0 ? 3000 : r.whole(1, 4);  // exceeds a message
+            const std::int64_t items = r.whole(0, 9) == 0 ? 3000 : r.whole(1, 4);  // 3000 exceed one message
             inputs.push_back(r.array<S>({items, first}));
             targets.push_back(r.array<S>({items, width}));
         }
@@ -82,7 +82,7 @@ template <class S> struct RandomPipe {
     V loss(const V& y, int k) const {
         return sum(detail::squared_difference(y, constant(targets[static_cast<std::size_t>(k)]))) / 7;
     }
-    // Trains on one process: each micro-batch passes all stages before the next one.
+    // Trains on one process. Each micro-batch passes through all stages before the next micro-batch begins.
     double alone(const std::vector<std::vector<V>>& leaves) const {
         double sum = 0;
         for (int k = 0; k < micro_batches(); ++k) {
@@ -94,7 +94,7 @@ template <class S> struct RandomPipe {
         }
         return sum;
     }
-    std::uint64_t passed() const {  // numbers sent between processes: each forward result and its gradient
+    std::uint64_t passed() const {  // counts the numbers that processes send: results and gradients
         std::uint64_t numbers = 0;
         for (std::size_t rank = 1; rank < ranks(); ++rank)
             for (const Array<S>& input : inputs) {
@@ -175,7 +175,7 @@ template <class S> void check_run(std::uint64_t seed) {
     }
 }
 
-// Lets a stage fail, checks the Error on all processes, and runs the pipe again.
+// Lets one stage throw, checks that all processes get the Error, and runs the pipe again.
 template <class S> void check_failure(std::uint64_t seed) {
     Random r(seed);
     const RandomPipe<S> drawn(r);
@@ -219,13 +219,13 @@ Array<float> any(const Shape& shape, int seed) {
 
 Tensor square(std::int64_t width, int seed) { return parameter(any({width, width}, seed)); }
 
-// A pipe with one stage of matmul and tanh per process.
+// Makes a pipe with one stage per process, which computes tanh(matmul(x, weight)).
 Pipe<float> chain(const Tensor& weight, Pipe<float>::Options options = {}) {
     return Pipe<float>(world(), {[weight](const Tensor& x, int) { return tanh(matmul(x, weight)); }},
                        options);
 }
 
-// Returns the Error that all processes get when the last process differs.
+// Calls run(true) on the last process and run(false) on the others. Returns the Error of all processes.
 template <class F> std::string error_on_all(F run) {
     const std::string error = message_of([&] { run(me() + 1 == ranks()); });
     for (const std::string& other : world().all_gather("the errors", error)) CHECK(other == error);
@@ -284,7 +284,7 @@ TEST_CASE("Timetable::Schedule: 1F1B holds p - s micro-batches in memory where G
         peak[schedule] = memory::peak() - before;
         CHECK(memory::in_use() - before <= array);  // only the weight's gradient remains
     }
-    // Each micro-batch holds an input and a result, and a few more arrays exist temporarily.
+    // Memory holds an input and a result for each kept micro-batch, and a few temporary arrays.
     const std::size_t kept = std::min<std::size_t>(m, ranks() - me());
     CAPTURE(peak[both[0]] / array, peak[both[1]] / array, kept);
     CHECK(peak[both[0]] >= 2 * m * array);

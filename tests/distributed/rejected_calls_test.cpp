@@ -1,4 +1,4 @@
-// Tests of differences between processes: on all of them an Error names the rank and the values.
+// Tests differences between processes. All processes throw an Error that names the rank and the values.
 #include <string>
 #include <vector>
 
@@ -20,7 +20,7 @@ std::vector<Tensor> two(bool swapped = false, float first = 1) {
     return swapped ? std::vector<Tensor>{b, a} : std::vector<Tensor>{a, b};
 }
 
-// Returns the Error that all processes get when the last process opens another window.
+// The last process opens a different window than the others. Returns the Error, which all processes get.
 template <class F> std::string error_on_all(F open) {
     const std::string error = message_of([&] { open(last()); });
     for (const std::string& other : world().all_gather("the errors", error)) CHECK(other == error);
@@ -77,7 +77,7 @@ TEST_CASE("DataParallel: the names of a model's parameters are compared") {
     const std::string error = error_on_all([](bool other) {
         Sequential<float> model(Linear<float>(2, 2, {1, 0}), Linear<float>(2, 2, {1, 0}));
         std::vector<Tensor> all = model.parameters();
-        if (other) std::swap(all[0], all[2]);  // two parameters of the same shape and value
+        if (other) std::swap(all[0], all[2]);  // both have the same shape and value
         Sgd<float> sgd(all, {.learning_rate = 0.1});
         DataParallel<float> across(world(), {.model = &model});
         Window<float> window(sgd, {}, &across);
@@ -129,7 +129,7 @@ TEST_CASE("Window::finish: an error of one process before the step is thrown on 
                                    " has failed at finish of window 0: [window] finish: the gradient"));
     window.discard();
     CHECK(parameters[0].value().data()[0] == 1);
-    // Either all processes or none have regularizers.
+    // It is an error if only some processes have regularizers.
     add();
     if (last()) window.add_regularizer(sum(parameters[0]));
     CHECK_THAT(message_of([&] { window.finish(); }),
@@ -148,7 +148,7 @@ TEST_CASE("Window::finish: an error of one process before the step is thrown on 
     }
     CHECK_THAT(message_of([&] { across.require_same_weights(); }),
                contains("require_same_weights: " + last_rank() + " has parameter 1 with checksum"));
-    // All processes have this error. A later error is reported again.
+    // All processes have thrown this error. The next check tests that a later error is reported again.
     add();
     if (last()) parameters[0].node()->gradient.writable()[0] = 7;
     CHECK_THAT(message_of([&] { window.finish(); }),
@@ -166,7 +166,7 @@ TEST_CASE("Window::finish: if an allocation fails on one process, none updates")
         DataParallel<float> across(world());
         Window<float> window(adam, {.average = &average}, &across);
         if (!last()) window.add({sum(parameters[0]), constant(Array<float>::full({}, 2))});
-        const Array<float> held = parameters[0].value();  // so that the step must copy
+        const Array<float> held = parameters[0].value();  // a second handle, so that the step must copy
         if (last()) memory::detail::fail_allocation(nth);
         bool stepped = false;
         const std::string error = message_of([&] { stepped = window.finish().stepped; });
@@ -182,7 +182,7 @@ TEST_CASE("Window::finish: if an allocation fails on one process, none updates")
         CHECK(held.data()[0] == 1);
         across.require_same_weights();
     }
-    CHECK(failures > 3);  // also allocations of Adam's state
+    CHECK(failures > 3);  // some of the failed allocations are for Adam's state
     CHECK(failures < 19);
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("DataParallel: ending different windows of one object on different pro
     if (ranks() == 1) return;
     const auto parameters = two(), more = two();
     Sgd<float> first({parameters[0]}, {.learning_rate = 0.1}),
-        second({more[0]}, {.learning_rate = 0.1});  // of the same shape
+        second({more[0]}, {.learning_rate = 0.1});  // has the same shape
     DataParallel<float> across(world());
     Window<float> one(first, {}, &across), other(second, {}, &across);
     one.add({sum(parameters[0]), constant(Array<float>::full({}, 1))});
@@ -227,9 +227,8 @@ TEST_CASE("ProcessGroup::wait_or_fail: it returns if the condition is true when 
         world().fail("its own call", "it cannot go on");
     } else {
         const int failing = world().size() - 1;
-        REQUIRE(world().transport().wait(
-            8, [&] { return world().transport().peek_message(failing) != nullptr; }));
-        int calls = 0;  // false at first, and true when the error has been seen
+        REQUIRE(world().wire().wait(8, [&] { return world().wire().peek_message(failing) != nullptr; }));
+        int calls = 0;  // the condition is false at first, and true after the error has arrived
         world().wait_or_fail("a wait", "", "it is not done", [&] { return ++calls == 2; });
         CHECK(calls == 2);
         CHECK_THAT(message_of([] { world().all_gather("a meeting"); }), contains("it cannot go on"));

@@ -1,4 +1,4 @@
-// Tests of DataParallel::save() and load(): a resumed training has the bits of an uninterrupted one.
+// Tests DataParallel::save() and load(): a resumed training has the bits of an uninterrupted training.
 #include <algorithm>
 #include <bit>
 #include <filesystem>
@@ -32,7 +32,7 @@ std::int64_t drawn_size(Random& r) {
 // Draws a linear model with numbers of many magnitudes, and micro-batches with different counts and weights.
 template <class S> struct RandomWindow {
     struct Micro {
-        std::vector<Array<S>> with;  // for each parameter; empty: not read
+        std::vector<Array<S>> with;  // factor of each parameter; empty: the loss does not read the parameter
         double count, weight;
     };
     std::vector<Array<S>> values;
@@ -77,7 +77,7 @@ template <class S> struct RandomWindow {
     }
 };
 
-// A training of the window by one process or one group of processes.
+// Trains the window by one process or by a group of processes.
 template <class S> struct Training {
     const RandomWindow<S>& drawn;
     std::vector<Var<Array<S>>> leaves;
@@ -86,7 +86,7 @@ template <class S> struct Training {
     std::unique_ptr<DataParallel<S>> across;
     std::unique_ptr<Window<S>> window;
 
-    // With `other_weights`, the weights differ until a file is loaded.
+    // With `other_weights`, the weights are wrong until a file is loaded.
     Training(const RandomWindow<S>& of, ProcessGroup* processes, bool other_weights = false) : drawn(of) {
         for (const Array<S>& value : drawn.values)
             leaves.push_back(parameter(other_weights ? Array<S>::full(value.shape(), 7) : value.clone()));
@@ -113,7 +113,7 @@ template <class S> struct Training {
         window->add({all, constant(Array<S>::full({}, static_cast<S>(micro.count)))},
                     {.weight = micro.weight});
     }
-    // Returns the results of the update and the state on which later updates depend, bit by bit.
+    // Ends the window. Returns the results and the state on which later updates depend, with all bits.
     std::string finished() {
         const auto done = window->finish();
         std::string shown = std::to_string(done.stepped) + " " + std::to_string(done.micro_batches) + " " +
@@ -160,7 +160,7 @@ template <class S> void check_resumed_window(std::uint64_t seed, const CommonFol
     alone.add(0);
     alone.window->flush();
 
-    // `first` processes train one window, and `second` processes train the next and save it in mid-window.
+    // `first` processes train one window. `second` processes train the next window, and save in its middle.
     const std::string between = folder / "between.state", middle = folder / "middle.state";
     const auto random_owners = [&](std::int64_t size) {  // the process of each micro-batch
         std::vector<std::int64_t> to;
@@ -169,7 +169,7 @@ template <class S> void check_resumed_window(std::uint64_t seed, const CommonFol
     };
     const std::int64_t first = drawn_size(r), second = drawn_size(r);
     const auto to_first = random_owners(first), to_second = random_owners(second);
-    std::vector<std::int64_t> parts;  // the part of the window in which each micro-batch is added
+    std::vector<std::int64_t> parts;  // each micro-batch is added in this part of the window
     const std::int64_t hops = r.whole(1, 3);
     while (parts.size() < all.size()) parts.push_back(r.whole(0, hops));
     const auto add = [&](Training<S>& training, const std::vector<std::int64_t>& to, int me,
@@ -190,7 +190,7 @@ template <class S> void check_resumed_window(std::uint64_t seed, const CommonFol
         add(training, to_first, group->rank(), -1);
         training.window->finish();
         training.across->save(between, *training.window, loop(7));
-        if (group->rank() == 0) {  // Window can load it, too
+        if (group->rank() == 0) {  // a Window of one process can load the file too
             Training<S> other(drawn, nullptr, true);
             other.window->load(TrainingState::load(between), "window");
             CHECK(other.window->updates() == 1);
@@ -243,7 +243,7 @@ struct One {
 TEST_CASE("DataParallel::load: a resumed window has the bits of one process without interruption") {
     const std::uint64_t seed = common_seed("resumed windows");
     const CommonFolder folder;
-    const std::uint64_t cases = ranks() == 5 ? 60 : 20;  // with float and with double
+    const std::uint64_t cases = ranks() == 5 ? 60 : 20;  // each case runs with float and with double
     for (std::uint64_t i = 0; i < cases; ++i) {
         check_resumed_window<float>(seed + 2 * i, folder);
         check_resumed_window<double>(seed + 2 * i + 1, folder);
@@ -295,7 +295,7 @@ TEST_CASE("DataParallel::load: an incomplete window of one process or of an earl
         one.across.save(path, one.window);
         TrainingState plain;
         one.window.save(plain, "window");
-        plain.save(joined);  // a window of one process in the format of Window::save
+        plain.save(joined);  // a file of one process, written by Window::save()
         One other(*alone, {.sum = Sum::exact});
         other.across.load(joined, other.window);
         CHECK(other.window.micro_batches() == 1);
@@ -335,7 +335,7 @@ TEST_CASE("DataParallel::load: a file that does not fit is rejected on all proce
         std::filesystem::resize_file(path, size - 1);
     }
     check_on_all(one.message(path), "truncated");
-    // The states to be saved must match, or no file is written.
+    // No file is written if the states to be saved differ between processes.
     const std::string never = folder / "never.state";
     const bool last = me() + 1 == ranks();
     const auto save = [&](TrainingState state) {
@@ -351,7 +351,7 @@ TEST_CASE("DataParallel::load: a file that does not fit is rejected on all proce
         const std::string start = "rank " + std::to_string(ranks() - 1) + " has ";
         check_on_all(save(epoch), start + "epoch 1, rank 0 has 0");
         TrainingState none, one_more;
-        one_more.put("zest", std::int64_t{7});  // last in the order of names
+        one_more.put("zest", std::int64_t{7});  // the last name in alphabetical order
         check_on_all(save(last ? one_more : none), start + "zest 7, rank 0 has none");
         check_on_all(save(last ? none : one_more), start + "no zest, rank 0 has 7");
     }

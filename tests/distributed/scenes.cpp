@@ -1,4 +1,4 @@
-// Scenes in which a process fails, stops or makes other calls than the others, for scenes_test.py.
+// scenes_test.py runs this program. In each scene, one process fails, stops or makes different calls.
 #include <unistd.h>
 #include <chrono>
 #include <csignal>
@@ -23,15 +23,15 @@ using namespace tally;
 
 namespace {
 
-// Trains three windows of two micro-batches. After the first micro-batch of window 1, the last process does
-// what the scene says.
+// Trains three windows of two micro-batches. `scene` names what the last process does after the first
+// micro-batch of window 1.
 void train(ProcessGroup& processes, const std::string& scene) {
     const bool last = processes.rank() + 1 == processes.size();
     Linear<float> model(3, 2, {1, 0});
     Sgd<float> sgd(model.parameters(), {.learning_rate = 0.1});
     DataParallel<float> ranks(processes);
     Window<float>::Options options;
-    if (scene == "late")  // called after the sums, just before barrier_before_step()
+    if (scene == "late")  // the schedule is called after the sums, before the barrier
         options.schedule = Schedule([&](std::int64_t update) {
             if (last && update == 1) std::this_thread::sleep_for(std::chrono::seconds(4));
             return 0.1;
@@ -71,7 +71,7 @@ void train(ProcessGroup& processes, const std::string& scene) {
               << std::flush;
 }
 
-// Runs a pipe with one stage per process. The last process does what the scene says in run 1.
+// Runs a pipe with one stage per process. `scene` names what the last process does in run 1.
 void pipe(ProcessGroup& processes, const std::string& scene) {
     const Tensor weight = parameter(Array<float>::full({2, 2}, 0.5F));
     const bool last = processes.rank() + 1 == processes.size();
@@ -94,7 +94,7 @@ void pipe(ProcessGroup& processes, const std::string& scene) {
     std::cout << "rank " + std::to_string(processes.rank()) + " has run the pipe\n" << std::flush;
 }
 
-// The last process takes part in the first calls of a sum of exact gradients, and then stops.
+// The last process makes only the first collective calls that sum exact gradients, and then stops.
 void stop_during_a_sum(ProcessGroup& processes) {
     const auto weight = parameter(Array<float>({1, 2}));
     Sgd<float> sgd({weight}, {.learning_rate = 0.1});
@@ -123,7 +123,7 @@ int run(const std::string& scene) try {
             pipe(processes, scene);
         else
             train(processes, scene);
-    } catch (const Error& error) {  // printed before a launcher ends all processes
+    } catch (const Error& error) {  // prints at once, before the launcher ends all processes
         std::cout << std::string(error.what()) + "\n" << std::flush;
         if (scene == "leaves") {
             std::this_thread::sleep_for(std::chrono::seconds(4));  // longer than the others need to save
@@ -138,7 +138,7 @@ int run(const std::string& scene) try {
 }
 
 #if TALLY_HAS_MPI
-// Ends MPI before the ProcessGroup ends, which must not call MPI after that.
+// Ends MPI before the ProcessGroup is destroyed. The ProcessGroup must not call MPI after this.
 int run_after_mpi_finalize() {
     ProcessGroup processes;
     MPI_Finalize();
@@ -150,7 +150,7 @@ int run_after_mpi_finalize() {
     return 0;
 }
 
-// Initializes MPI itself, and uses it after two ProcessGroups that have one half of the processes each.
+// Initializes MPI, makes two ProcessGroups that each have half of the processes, and then uses MPI again.
 int run_in_halves() {
     MPI_Init(nullptr, nullptr);
     int rank = 0, sum = 0;

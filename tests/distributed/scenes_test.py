@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tests processes that stop, are killed, throw, omit a call or make an additional call: the run ends with a message and in time.
+"""Tests that a run ends in time and with a message if one process stops, is killed, throws, omits a call or makes an additional call.
 
-    scenes_test.py PROGRAM [MPIEXEC]     without mpiexec tally was built without MPI
+    scenes_test.py PROGRAM [MPIEXEC]     without MPIEXEC, tally was built without MPI
 """
 import concurrent.futures
 import os
@@ -11,12 +11,12 @@ import sys
 import time
 
 PROGRAM, MPIEXEC = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
-IN_TIME = 10  # seconds after a process is missing, as documented
+IN_TIME = 10  # seconds from the failure of a process to the end of the run, as documented
 SOON = 7  # seconds; less than the default timeout of 8
 
 
 class Scene:
-    """Runs of a scene, and the results of their checks."""
+    """Runs a scene and collects the results of checks."""
 
     def __init__(self, play):
         self.lines, self.failed = [], False
@@ -52,7 +52,7 @@ def started_without_mpi(scene):
 
 
 def started_by_another_mpi(scene):
-    code, out, _ = scene.run(0, "", MPI_LOCALNRANKS="3")  # the variable of another MPI's launcher
+    code, out, _ = scene.run(0, "", MPI_LOCALNRANKS="3")  # MPI_LOCALNRANKS is set by the launcher of another MPI
     scene.expect(code == 1 and "started 3 times (MPI_LOCALNRANKS), but its MPI library found only one process" in out, "started by another MPI's launcher, it throws an Error")
 
 
@@ -131,7 +131,7 @@ def stops_in_a_pipe(scene):
                  "the message names the missing process, the current call, and its last call")
 
 
-# The longest scenes come first. They mostly wait.
+# The longest scenes are first. They mostly wait, so they run in parallel.
 WITH_MPI = [stops, stops_in_a_pipe, comes_late, calls_differ, is_lost, leaves, in_a_pipe, together, alone, started_by_another_mpi]
 WITHOUT = [alone, started_without_mpi]
 

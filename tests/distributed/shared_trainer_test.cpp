@@ -1,4 +1,4 @@
-// Tests of a Trainer over processes: the bits of one process, also after saving and resuming.
+// Tests a Trainer over processes: the weights have the bits of one process, also after saving and resuming.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@ namespace tally::test {
 
 namespace {
 
-// A random training. Its model has dropout, so that the first item number of each process matters.
+// Draws a training. Its model has dropout, so that the item numbers of each process matter.
 struct Training {
     explicit Training(Random& r)
         : items(r.whole(5, 25)),
@@ -49,7 +49,7 @@ struct Trained {
     }
 };
 
-// Trains the remaining epochs, on all processes together or on each process separately.
+// Trains the remaining epochs on all processes together, or on each process separately if `ranks` is nullptr.
 Trained trained(const Training& t, const Trainer<float>::Options& options, DataParallel<float>* ranks) {
     Sequential<float> model(Linear<float>(4, 6, {t.seed, 0}), Tanh<float>(), Dropout<float>(0.3, 7),
                             Linear<float>(6, 2, {t.seed, 1}));

@@ -1,4 +1,4 @@
-// Tests of PipelineParallel: windows clip by the norm of all gradients, and step together or not at all.
+// Tests PipelineParallel: all stages clip by the norm of all gradients, and either all stages step or none.
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -20,10 +20,10 @@ using V = Var<Numbers>;
 
 bool last() { return me() + 1 == ranks(); }
 
-// A chain of matrices, one per stage, and micro-batches, equal on all processes.
+// Draws a chain of matrices, one per stage, and micro-batches. All processes draw the same numbers.
 struct Chain {
     std::vector<Numbers> values, inputs;
-    std::vector<std::size_t> begin;  // first stage of each process, and the number of stages
+    std::vector<std::size_t> begin;  // index of the first stage of each process; then the number of stages
     Window<double>::Options options;
 
     explicit Chain(Random& r) {
@@ -48,7 +48,7 @@ struct Chain {
     }
 };
 
-// The stages of this process in a training.
+// Trains the stages of this process.
 struct Part {
     const Chain& chain;
     std::vector<V> leaves;
@@ -56,7 +56,7 @@ struct Part {
     PipelineParallel<double> all;
     Window<double> window;
     Pipe<double> pipe;
-    double factor = 1;  // of the losses
+    double factor = 1;  // factor of all losses
 
     explicit Part(const Chain& of)
         : chain(of),
@@ -123,7 +123,7 @@ TEST_CASE("PipelineParallel: a non-finite gradient in one stage keeps all stages
             Part part(chain);
             const Numbers before = part.leaves[0].value().clone();
             part.run();
-            if (last()) {  // bypasses the pipe, in one stage only
+            if (last()) {  // changes the gradient of one stage only
                 part.leaves[0].modify_grad([](Numbers& gradient) {
                     gradient.writable()[0] = std::numeric_limits<double>::infinity();
                 });
@@ -153,7 +153,7 @@ TEST_CASE("PipelineParallel: a NaN loss on the last stage keeps all stages from 
     Part part(chain);
     const Numbers before = part.leaves[0].value().clone();
     const V nan_loss = constant(Numbers::full({}, std::numeric_limits<double>::quiet_NaN()));
-    if (last()) {  // its gradients are finite
+    if (last()) {  // only the loss is NaN, and its gradient is finite
         part.window.add({sum(part.leaves[0]) + nan_loss, constant(Numbers::full({}, chain.items()))});
     } else {
         sum(part.leaves[0]).backward();

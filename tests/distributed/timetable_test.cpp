@@ -1,4 +1,4 @@
-// Tests of Timetable::of(): durations by closed forms, and the order of steps.
+// Tests Timetable::of(): compares durations with closed forms, and checks the order of steps.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -58,7 +58,7 @@ TEST_CASE("Timetable::of: a stage never does two steps at once, nor a step befor
         const Timetable table =
             split ? detail::zero_bubble(seconds, m) : Timetable::of(schedules[round % 3], seconds, m);
         CAPTURE(seed, round, p, m);
-        std::map<std::tuple<char, int, int>, Timetable::Step> done;  // what, stage, micro
+        std::map<std::tuple<char, int, int>, Timetable::Step> done;  // by what, stage, micro
         for (int s = 0; s < p; ++s) {
             const auto& steps = table.stages[static_cast<std::size_t>(s)];
             const detail::StageSeconds& each = seconds[static_cast<std::size_t>(s)];
@@ -72,7 +72,7 @@ TEST_CASE("Timetable::of: a stage never does two steps at once, nor a step befor
                 done[{steps[i].what, s, steps[i].micro}] = steps[i];
             }
         }
-        REQUIRE(done.size() == (split ? 3U : 2U) * static_cast<std::size_t>(p * m));  // each step once
+        REQUIRE(done.size() == (split ? 3U : 2U) * static_cast<std::size_t>(p * m));  // each step occurs once
         for (const auto& [key, step] : done) {
             const auto [what, s, k] = key;
             if (what == 'F' && s > 0) CHECK(step.begin >= done.at({'F', s - 1, k}).end);

@@ -1,4 +1,4 @@
-// Tests of DataParallel: the update of one process that adds the same gradients in rank order.
+// Tests DataParallel: an update has the bits of one process that adds the same gradients in rank order.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,17 +18,17 @@ namespace {
 
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 
-// Draws the parameters of a linear model. The loss of a micro-batch is a sum over all of them.
+// Draws the parameters of a linear model. The loss of a micro-batch is a sum over all parameters.
 template <class S> struct RandomWindow {
     std::vector<Array<S>> values;
     struct Micro {
-        std::vector<Array<S>> with;  // for each parameter; empty: not read
+        std::vector<Array<S>> with;  // factor of each parameter; empty: the loss does not read the parameter
         double count;
     };
-    std::vector<std::vector<Micro>> micros;  // of each rank
+    std::vector<std::vector<Micro>> micros;  // micro-batches of each rank
     typename Window<S>::Options options;
     std::size_t bucket;
-    int kind;  // of the optimizer
+    int kind;  // kind of optimizer
 
     explicit RandomWindow(Random& r) {
         for (std::int64_t n = r.whole(1, 4); n-- > 0;) values.push_back(r.array<S>(r.shape(2, 5)));
@@ -74,7 +74,7 @@ template <class S> struct RandomWindow {
             if (with[i].storage()) all = all + sum(leaves[i] * constant(with[i]));
         return {all, constant(Array<S>::full({}, static_cast<S>(count)))};
     }
-    // Returns one process's gradients of these micro-batches, divided by the total if it is announced.
+    // Returns the gradients of one rank's micro-batches. If options.total is set, they are divided by it.
     std::vector<std::optional<Array<S>>> gradients(std::size_t rank) const {
         const Leaves<S> own = leaves();
         for (const Micro& micro : micros[rank]) {
@@ -186,7 +186,7 @@ TEST_CASE(
                 long double sum = 0, size = std::abs(drawn.values[p].data()[j]);
                 for (const auto& of : theirs)
                     if (of[p]) sum += of[p]->data()[j], size += std::abs(of[p]->data()[j]);
-                // The bound covers P - 1 additions and one subtraction from the weight.
+                // The bound allows for P - 1 additions and one subtraction from the weight.
                 const long double u = 0x1p-53L, n = static_cast<long double>(ranks());
                 const long double difference = mine[p].value().data()[j] - (drawn.values[p].data()[j] - sum);
                 if (std::abs(difference) > n * u / (1 - n * u) * size)
@@ -196,7 +196,7 @@ TEST_CASE(
 }
 
 TEST_CASE("DataParallel: a process without a gradient adds nothing, not even zero") {
-    // The step -0 changes a weight of -0 to 0, but the step 0 keeps it -0.
+    // A step of -0 changes a weight of -0 to 0, but after a step of 0 the weight is still -0.
     const Tensor weight = parameter(Array<float>({-0.0F}));
     Sgd<float> sgd({weight}, {.learning_rate = 0.5});
     DataParallel<float> across(world());
@@ -274,7 +274,7 @@ TEST_CASE("NonFinite: a non-finite gradient on one process has its effect on all
         window.add(model.loss({1}));
         CHECK(window.finish().stepped);  // all processes continue
     }
-    // A dropped micro-batch counts as one of all processes.
+    // The results of all processes count a micro-batch that one process has dropped.
     OneWeight model;
     DataParallel<float> across(world());
     Window<float> window(model.sgd, {.non_finite = NonFinite::drop_micro}, &across);
@@ -348,12 +348,12 @@ TEST_CASE("DataParallel::share: a second call in one window, which would repeat 
     const auto add = [&](Window<float>& to, const OneWeight& of, const std::vector<Items>& shared) {
         for (const Items& part : shared) to.begin_micro_batch(part.count()), to.add(of.loss({1}));
     };
-    for (int update = 0; update < 3; ++update) {  // once per window, also after a window was discarded
+    for (int update = 0; update < 3; ++update) {  // one call per window is right, also after discard()
         add(window, model, across.share(parts));
         if (update == 1) window.discard(), add(window, model, across.share(parts));
-        across.share(parts);  // for micro-batches without a backward pass
+        across.share(parts);  // this call is for micro-batches that are not trained
         window.finish();
-        add(other, more, across.share(parts));  // also for windows that share one DataParallel
+        add(other, more, across.share(parts));  // two windows may share one DataParallel
         other.finish();
     }
     const std::vector<Items> shared = across.share(parts);
@@ -373,7 +373,7 @@ TEST_CASE("Tail: a window is incomplete if it is incomplete on any process") {
     Window<float> window(model.sgd, {.micro_batches = 2, .tail = Tail::drop}, &across);
     CHECK(window.flush().micro_batches == 0);
     window.add(model.loss({1}));
-    if (me() > 0) window.add(model.loss({1}));  // so that rank 0 has an incomplete window
+    if (me() > 0) window.add(model.loss({1}));  // only rank 0's window is incomplete
     CHECK(!window.finish().stepped);
     window.add(model.loss({1}));
     window.add(model.loss({1}));

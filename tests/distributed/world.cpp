@@ -1,4 +1,4 @@
-// Defines the ProcessGroup of the whole program, and its device.
+// Defines world(), the ProcessGroup of all processes, and the device of the tests.
 #include "distributed/world.hpp"
 
 #if TALLY_HAS_MPI
@@ -26,7 +26,7 @@ std::unique_ptr<ProcessGroup> first_processes(int count, bool backwards) {
     if (some == MPI_COMM_NULL) return nullptr;
     auto processes =
         std::make_unique<ProcessGroup>(ProcessGroup::Options{.timeout = 60, .communicator = &some});
-    MPI_Comm_free(&some);  // the ProcessGroup has a duplicate
+    MPI_Comm_free(&some);  // the ProcessGroup uses a duplicate
     return processes;
 }
 #else

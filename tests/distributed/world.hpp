@@ -1,4 +1,4 @@
-// world() is the group of all processes of mpirun, which run the same cases in the same order.
+// world() is the group of all processes that mpirun starts. All of them run the same cases in the same order.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace tally::test {
 
-// The timeout is shorter than a test's, and longer than a loaded machine needs.
+// The group's timeout is shorter than the timeout of a test, and longer than a loaded machine needs.
 ProcessGroup& world();
 
-// Returns a group of the first `count` processes, in order or reversed, and null in all others.
+// Returns a group of the first `count` processes, in order or reversed. The other processes get null.
 std::unique_ptr<ProcessGroup> first_processes(int count, bool backwards);
 
 inline std::size_t ranks() { return static_cast<std::size_t>(world().size()); }
 inline std::size_t me() { return static_cast<std::size_t>(world().rank()); }
 
-// Returns one seed for all processes: TALLY_TEST_SEED, or a new random number.
+// Returns the same seed on all processes: TALLY_TEST_SEED, or a new random number.
 inline std::uint64_t common_seed(const std::string& what) {
     const char* const given = std::getenv("TALLY_TEST_SEED");
     const std::uint64_t mine = given ? std::strtoull(given, nullptr, 10) : std::random_device{}();
     return std::stoull(world().all_gather("the seed of " + what, std::to_string(mine))[0]);
 }
 
-// Returns true if all processes have the same bits.
+// Returns true if the arrays of all processes have the same bits.
 template <class S> bool same_everywhere(const Array<S>& array) {
     const auto sums = world().all_gather("a checksum", std::to_string(detail::checksum(array)));
     for (const std::string& sum : sums)
@@ -35,7 +35,7 @@ template <class S> bool same_everywhere(const Array<S>& array) {
     return true;
 }
 
-// Returns the bytes of numbers that all processes together have sent.
+// Returns how many bytes of numbers all processes together have sent for sums.
 inline std::uint64_t numbers_of_all() {
     std::uint64_t sum = 0;
     for (const std::string& sent : world().all_gather("bytes sent", std::to_string(world().sent().sum_bytes)))
