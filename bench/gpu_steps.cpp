@@ -1,8 +1,8 @@
 // Compares the times of tally on a GPU with bare calls of cuBLAS and bare copies, and the results with the
 // CPU's. Prints one line of JSON per row. Usage: bench_gpu_steps [--small | --cpu] [--rounds N] [NAME...]
 //
-// NAME selects rows by the beginning of their names. --small checks the rows with small sizes and without
-// floors; --cpu does the same on the CPU.
+// NAME selects rows by the beginning of their names. --small only checks the results, with small sizes and
+// without floors. --cpu does the same on the CPU.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

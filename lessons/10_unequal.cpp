@@ -1,4 +1,4 @@
-// Lesson 10: micro-batch k of unequal ones weighs b_k / B. The mean of the micro-batches' means is wrong.
+// Lesson 10: micro-batches of unequal sizes must weigh b_k / B. The mean of their means is wrong.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
@@ -81,7 +81,7 @@ struct Unequal : Toy {
                  wrong(4, "That is the sum of the rows.")},
                 hint("What stands in the six rows, one by one?", "1, then 0 0, then 1 1 1."),
                 "4/6. The sizes differ, and say nothing about g: the covariance is 0. That was luck.");
-        // Sizes 1, 2, 3 and gradients 1, 0, 1: the covariance is 0.
+        // For the sizes 1, 2, 3 and the gradients 1, 0, 1 the covariance is 0.
         const auto one = parameter(Array<real>::full({1}, real(1), options().device));
         const Tensor even = Array<real>({6, 1}, {1, 0, 0, 1, 1, 1}, options().device);
         const double lucky = double(mean_of_means(even, one, {1, 2, 3})[0]);

@@ -246,7 +246,7 @@ struct TheTail : Toy {
         }
     }
 
-    // Returns losses of 10 000 images from 0 to 1, in units of 2^-24; the last 16 images are hard.
+    // Returns losses of 10 000 images. They are multiples of 2^-24 from 0 to 1. The last 16 images are hard.
     static std::vector<real> test_losses() {
         std::vector<real> losses;
         for (const float drawn :

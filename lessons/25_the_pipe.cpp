@@ -347,7 +347,7 @@ struct ThePipe {
         check_equal("1F1B, bytes", kept.column("1F1B, KiB kept"), few_saved);
     }
 
-    // Adds up the runs without a pipe. The bound allows m additions in each of three runs, and divisions.
+    // Adds up runs without a pipe. The bound allows m additions in each of three runs, and three divisions.
     void check_average(const std::vector<Weights>& got) const {
         std::vector<double> all, expected(layers.size() * Weights{}.size()), bound = expected;
         const auto add = [](std::vector<double>& to, const std::vector<Ran>& stages, auto value) {

@@ -1,5 +1,5 @@
 // Measures operations whose speed memory limits: relu, add, bias and sums over either axis, forward and
-// backward. They are compared with plain loops and with a copy of as many bytes.
+// backward. Compares them with plain loops and with a copy of as many bytes.
 #include <cstring>
 #include <memory>
 #include <string>

@@ -117,7 +117,7 @@ public:
         gradients();
         step();
     }
-    // Makes an update for each `rows` pictures; the last update may have fewer micro-batches.
+    // Makes an update for each `rows` pictures. The last update may have fewer micro-batches.
     void epoch(const float* pictures, const std::int32_t* labels, std::int64_t count) {
         for (std::int64_t from = 0; from < count; from += mlp_.rows) {
             gradients(pictures + from * mlp_.sizes[0], labels + from, std::min(mlp_.rows, count - from));

@@ -16,7 +16,7 @@ std::vector<Planned> elementwise_rows();
 std::vector<Planned> product_rows();
 std::vector<Planned> memory_rows();
 
-// Rows without goals.
+// These functions make rows without goals.
 Row chain_row(const ElementwiseChain& chain);
 Row mlp_row(const Mlp& mlp, int threads = 1);
 

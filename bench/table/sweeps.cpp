@@ -1,4 +1,4 @@
-// Measures the sweeps. Each point of a sweep is a row of the table at another size, with compared gradients.
+// Measures the sweeps. Each point of a sweep is a row of the table at another size.
 #include "bench/table/sweeps.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The polygons of the generated garments before any variation.
+// Declares the polygons of the generated garments. Each picture varies these polygons.
 #pragma once
 
 #include <array>

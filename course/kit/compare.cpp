@@ -17,7 +17,7 @@ bool same_bits(double a, double b) {
 // Returns |a - b|: 0 for equal infinities, and NaN if a or b is NaN.
 double distance(double a, double b) { return a == b ? 0 : std::abs(a - b); }
 
-// Returns why the numbers cannot be compared; empty if they can.
+// Returns why the numbers cannot be compared, or an empty string if they can.
 std::string objection(const Numbers& got, const Numbers& expected) {
     if (got.missing || expected.missing)
         return got.missing ? "the result has no gradient" : "the expected value has no gradient";

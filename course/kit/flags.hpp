@@ -39,7 +39,7 @@ std::string repeat_flags(const Flags& flags);
 std::string settings_text(const Flags& flags);           // "--micro 6 --rate 0.2"
 std::vector<std::string> arguments(const Flags& flags);  // for a lesson program with the same flags
 
-// The result of parse(). If `done`, the program ends with `code`: 0 after --help, 2 after an error in argv.
+// Holds the result of parse(). If `done`, the program ends with `code`: 0 after --help, 2 after an error.
 struct Parsed {
     bool done = false;
     int code = 0;

@@ -220,7 +220,7 @@ private:
     }
     Lines body(std::string_view text) const { return indented(wrapped(said(text), line_width()), in_); }
 
-    // Returns the text with "[3/6] " in front of its first line; the other lines are indented.
+    // Returns the lines of the text. "[3/6] " precedes the first line, and the other lines are indented.
     Lines led(const std::string& head, Tone tone, const std::string& text) const {
         const std::size_t lead = width_of(head);
         Lines lines = indented(wrapped(text, style_.width - lead), lead);
@@ -271,7 +271,7 @@ Lines Layout::operator()(const TableShown& table) const {
         for (std::size_t row = 0; row <= table.rows.size(); ++row) {
             Lines cells;
             for (const Column* column : block) {
-                // Words are aligned left and numbers right; headings of wide numbers are centred.
+                // Words are aligned left, and numbers right. Headings of wide numbers are centred.
                 const std::string& cell = column->cells[row];
                 const std::size_t spare = column->width - std::min(width_of(cell), column->width);
                 const bool middle = row == 0 && column->width > 12;

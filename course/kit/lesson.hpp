@@ -82,7 +82,7 @@ struct Cell {
 
 void show(std::string_view name, const Cell& value);
 
-// A table whose rows are added in a loop. The next event, step or table shows and ends it.
+// A table to which row() adds rows. The next event, step or table shows and ends this table.
 class Table {
 public:
     template <class... Cells> void row(const Cells&... cells) { add({Cell(cells)...}); }
@@ -105,8 +105,8 @@ private:
 
 // ---- Predict, then reveal ----------------------------------------------------------------------
 
-// A step that asks a question before the result: predict("...", {right("3"), wrong("1", "...")}, hint("...?",
-// "..."), "..."). One option is right, and each wrong option explains its mistake. `why` explains the answer.
+// Begins a step and asks a question: predict("...?", {right("3"), wrong("1", "...")}, hint("...?", "..."),
+// "..."). Exactly one option is right. Each wrong option explains its mistake. `why` explains the answer.
 void predict(std::string_view question, const std::vector<Option>& options, const Hints& hints,
              std::string_view why);
 // Asks for a number that the learner types: {right(3), wrong(1, "...")}.

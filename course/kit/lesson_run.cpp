@@ -115,7 +115,7 @@ void start_ranks(const Running& running, const char* program, Flags flags) {
     run_ranks(setting("ranks"), std::move(command));
 }
 
-// Returns the error in the flags; empty if they are valid.
+// Returns the error in the flags, or an empty string if they are valid.
 std::string fault_of(const Flags& flags, const Lesson& lesson, const Mode& mode) {
     try {
         settings_of(lesson.parameters, flags.settings);

@@ -41,8 +41,8 @@ std::string range_of(const LessonParameter& parameter);  // "1, 2, 3 or 6", "a n
 std::string usual_of(const LessonParameter& parameter);  // "4,2"
 
 using Settings = std::map<std::string, std::vector<double>, std::less<>>;
-// Returns the values of the parameters. `given` maps names of flags to their texts; the other parameters get
-// their defaults. Throws std::invalid_argument, which names the valid range or the lesson's parameters.
+// Returns the values of the parameters. `given` maps names of flags to texts. Other parameters get defaults.
+// Throws std::invalid_argument, whose message names the valid range or the lesson's parameters.
 Settings settings_of(const std::vector<LessonParameter>& parameters,
                      const std::map<std::string, std::string>& given);
 

@@ -14,7 +14,7 @@ struct Program {
 };
 
 // Returns the executables lesson_* in a folder with their descriptions, in the order of the syllabus. Throws
-// std::runtime_error if there is none.
+// std::runtime_error if the folder contains no lesson.
 std::vector<Program> find_programs(const std::string& folder);
 
 // Finds a program by slug, part of a slug or number. Otherwise returns nullptr and sets `message`.
