@@ -172,7 +172,7 @@ struct OnTheGpu {
         note("A window waits three times: for its count, its gradients and its loss.");
     }
 
-    // Returns the gradients of lessons 5 to 7: full batch, n micro-batches added up, and each divided by n.
+    // Returns the gradients of lessons 5 to 7: of the full batch, and sum and mean of n micro-batches.
     std::vector<std::vector<real>> three_ways(const Array<real>& rows, const Array<real>& weights,
                                               Device device) const {
         const auto x = constant(rows.to(device));
