@@ -227,7 +227,8 @@ TEST_CASE("ProcessGroup::wait_or_fail: it returns if the condition is true when 
         world().fail("its own call", "it cannot go on");
     } else {
         const int failing = world().size() - 1;
-        REQUIRE(world().wire().wait(8, [&] { return world().wire().peek_message(failing) != nullptr; }));
+        REQUIRE(world().transport().wait(
+            8, [&] { return world().transport().peek_message(failing) != nullptr; }));
         int calls = 0;  // the condition is false at first, and true after the error has arrived
         world().wait_or_fail("a wait", "", "it is not done", [&] { return ++calls == 2; });
         CHECK(calls == 2);
