@@ -75,6 +75,13 @@ def zeroed_between(model, batches):
         (mse(model(x), y) / len(batches)).backward()
 
 
+def divided_by(constant):
+    def step(model, batches):
+        for x, y in batches:
+            (mse(model(x), y) / constant).backward()
+    return step
+
+
 def contrast(model, batches):
     for x, _ in batches:
         h = model(x)
@@ -90,11 +97,11 @@ def not_finite(model, batches):
         (mse(model(x), y) / 0.0).backward()
 
 
-def lines_of(step, model):
+def lines_of(step, model, divisor=1):
     torch.manual_seed(3)
     batch = torch.randn(12, 5), torch.randn(12, 2)
     with redirect_stdout(io.StringIO()) as out:
-        diagnose(model, step, batch, parts=3)
+        diagnose(model, step, batch, parts=3, divisor=divisor)
     return out.getvalue().splitlines()
 
 
@@ -118,6 +125,18 @@ def main():
                 wrong += 1
                 print(f"[FAIL] {step.__name__}: {line}; expected {expected}")
         print(f"{step.__name__}: {lines}")
+    for constant, divisor, expected in ((3, 1, "3 times too large: 3 means were added up; divide each micro-loss by 3. (If"), (3, 3, "right"),
+                                        (6, 6, "0.5 times the gradient of the batch: divide by the number of micro-batches, 3, instead of 6")):
+        equal, unequal = (line.split(": ", 1)[1] for line in lines_of(divided_by(constant), plain, divisor))
+        if not equal.startswith(expected) or not unequal.startswith("a mean of means"):
+            wrong += 1
+            print(f"[FAIL] divided by {constant}, divisor {divisor}: {equal}; {unequal}")
+    try:
+        lines_of(weighed, plain, 0)
+        wrong += 1
+        print("[FAIL] divisor 0 is accepted")
+    except ValueError as error:
+        assert "divisor=0" in str(error)
     for rows, parts in ((12, 1), (12, 5), (3, 3)):
         try:
             diagnose(plain, weighed, (torch.randn(rows, 5), torch.randn(rows, 2)), parts)

@@ -6,6 +6,9 @@
 your_step(model, batches) does the work of your trainer between two updates: for each batch of the list forward and
 backward, with scaling, clipping and penalties, but without optimizer.step() and zero_grad(). Batches are tuples divided
 along the first axis. The verdict depends only on the gradients, and not on your source code.
+
+A step that divides each loss by a constant, such as 4 accumulation steps, divides the whole batch by this constant, too.
+Pass the constant: diagnose(model, your_step, (x, y), parts=4, divisor=4).
 """
 
 import copy
@@ -31,29 +34,32 @@ def along(a, b):
     return factor if factor != 0 and close(a, factor * b) else None
 
 
-def verdict(model, step, batch, sizes):
+def verdict(model, step, batch, sizes, divisor):
     batch = tuple(t.double() if t.is_floating_point() else t for t in batch)
     parts = list(zip(*(torch.split(t, sizes) for t in batch)))
-    one = gradient(model, step, [batch])
+    one = divisor * gradient(model, step, [batch])
     cut = gradient(model, step, parts)
     if not (torch.isfinite(one).all() and torch.isfinite(cut).all()):
         return "a gradient that is not finite: nothing can be compared"
     if one.norm() == 0:
         return "no gradient: the step must go backward in the model that it is given, and leave zero_grad() out"
     if close(cut, one):
-        return "right: the same gradient, to rounding"
+        return "right: the same gradient, except for rounding"
     n, rows = len(parts), len(batch[0])
-    alone = [gradient(model, step, [part]) for part in parts]  # each micro-batch as a single batch
+    alone = [divisor * gradient(model, step, [part]) for part in parts]  # each micro-batch as a single batch
     weighted = sum(size / rows * g for size, g in zip(sizes, alone))
     weights = torch.cat([p.detach().double().flatten() for p in model.parameters()])
     factor = along(cut, one)
+    if factor is not None and divisor != 1 and abs(factor - n / divisor) < 1e-6:
+        return f"{factor:.4g} times the gradient of the batch: divide by the number of micro-batches, {n}, instead of {divisor:g}"
     if factor is not None and abs(factor - n) < 1e-6:
-        return f"{n} times too large: {n} means were added up; divide each micro-loss by {n}"
+        return (f"{n} times too large: {n} means were added up; divide each micro-loss by {n}. "
+                "(If the step already divides by a constant c, pass divisor=c)")
     if factor is not None and abs(factor - 1 / n) < 1e-6:
         return f"{n} times too small: it is divided twice (a mean already is, or two places divide)"
     norms = [float(g.norm()) for g in alone]
     if max(norms) - min(norms) < 1e-3 * max(norms):  # torch's clipping adds 1e-6 to a norm
-        return f"each micro-batch brings a gradient of the same norm, {norms[0]:.3g}: clipped once each; clip once per update"
+        return f"each micro-batch brings a gradient of the same norm, {norms[0]:.3g}: each was clipped alone; clip once per update"
     for bring in (alone, [size * g for size, g in zip(sizes, alone)]):
         if along(cut, sum(bring)) is not None:
             continue  # none is lost
@@ -69,14 +75,16 @@ def verdict(model, step, batch, sizes):
     if along(decay, weights) is not None and close(weighted, one):
         return f"a term of the weights comes {n} times instead of once: add weight decay or a penalty once per update"
     if any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in model.modules()) and model.training:
-        return "batch norm: each micro-batch is normalised by its own statistics, and another function is computed"
-    return "another gradient: items meet in the loss (contrastive, ratios, max over the batch), or randomness differs"
+        return "batch norm: each micro-batch is normalised by its own statistics, so the step computes another function"
+    return "another gradient: the loss compares items with each other (contrastive, ratios, max over the batch), or random numbers differ"
 
 
-def diagnose(model, step, batch, parts=4):
-    """Prints a verdict for equal parts, and one for unequal parts."""
+def diagnose(model, step, batch, parts=4, divisor=1):
+    """Prints a verdict for equal parts, and one for unequal parts. `divisor` is the constant by which the step divides each loss."""
+    if not divisor > 0:
+        raise ValueError(f"divisor={divisor}: pass the constant by which your step divides each loss, or leave it out")
     each, over = divmod(len(batch[0]), parts)
     if parts < 2 or each < 2 or over:
         raise ValueError(f"{len(batch[0])} rows in {parts} equal parts of 2 rows or more: not possible")
     for sizes in ([each] * parts, [each + 1, *[each] * (parts - 2), each - 1]):
-        print(f"{' + '.join(map(str, sizes))}: {verdict(model, step, batch, sizes)}")
+        print(f"{' + '.join(map(str, sizes))}: {verdict(model, step, batch, sizes, divisor)}")
