@@ -27,7 +27,7 @@
 namespace tally {
 
 namespace detail::device_copy {
-// Copies bytes within one device or between two.
+// Copies bytes within one device or between two devices.
 void bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t count);
 }  // namespace detail::device_copy
 
@@ -43,7 +43,7 @@ public:
         : Array(std::move(shape), std::span<const S>(values), device) {}
     Array(std::initializer_list<S> vector) : Array(Shape{static_cast<std::int64_t>(vector.size())}, vector) {}
 
-    // The elements are uninitialised.
+    // Returns an array whose elements are uninitialised.
     [[gnu::always_inline]] static Array empty(const Shape& shape, Device device = Device::cpu) {
         return Array(shape, device);
     }
@@ -105,7 +105,7 @@ public:
 
     Array to(Device device) const;
     Array clone() const;
-    // The results share the buffer. slice_rows() returns the rows [from, to) of the first axis.
+    // The results share the buffer of this array. slice_rows() returns the rows [from, to) of the first axis.
     Array reshaped(const Shape& shape) const;
     Array slice_rows(std::int64_t from, std::int64_t to) const;
 
@@ -115,7 +115,7 @@ public:
         data_ = static_cast<S*>(storage_->data);
     }
     void allocate_zeros();
-    S* raw() { return data_; }        // for a buffer that is new or not shared: does not copy it
+    S* raw() { return data_; }        // does not copy the buffer, which must be new or unshared
     void unshare();                   // copies the buffer; keeps the version and MemoryClass::parameter
     void share(const Array& other) {  // shares the buffer of an array with the same shape and device
         memory::detail::ref(other.storage_);
@@ -147,8 +147,8 @@ private:
     struct WithoutMemory {};
     Array(WithoutMemory, const Shape& shape, Device device) : shape_(shape), device_(device) {}
 
-    // The two pointers are not adjacent: compilers would store them separately and load them as one 16-byte
-    // word, and the processor would stall (no store forwarding).
+    // The two pointers are not adjacent. Compilers would store adjacent pointers separately and load both as
+    // one 16-byte word, for which the processor would stall (no store forwarding).
     S* data_ = nullptr;  // the first element
     Shape shape_;
     Device device_ = Device::cpu;
@@ -165,8 +165,8 @@ namespace detail {
 [[gnu::cold]] void throw_unless_replaced_elsewhere(const char* op, const memory::detail::Storage* saved,
                                                    std::uint32_t version, const Shape& shape);
 
-// A value saved for the backward pass, with its version: get() throws Error if the value has been modified
-// in place since, for example by an optimizer step.
+// Saved holds a value for the backward pass, with its version. get() throws Error if an optimizer step, or
+// any other write, has modified the value in place.
 template <class S> class Saved<Array<S>> {
 public:
     [[gnu::always_inline]] explicit Saved(const Array<S>* value)
@@ -294,10 +294,10 @@ const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&..
     return detail::kernels<S>(a.device());
 }
 
-// Makes new output buffers zero, because a custom backward function may add where it should set.
+// If true, new gradient buffers are zero, because a custom backward function may add where it should set.
 inline constinit thread_local bool zero_output_buffers = false;
 
-// Returns the memory to write a gradient to. The gradient already has the shape and device of its value.
+// Returns the memory for a gradient. The gradient already has the shape and device of its value.
 template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Array<S>> into) {
     if (into.how == Write::set &&
         (!into.dst.storage() || memory::detail::ref_count(into.dst.storage()) > 1)) {
@@ -310,7 +310,7 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Arra
     return {into.dst.raw(), into.how};
 }
 // Returns the output buffer for a gradient with as many elements as dy. With can_reuse_dy, dx takes over the
-// buffer of dy if that buffer is not shared and dx has no memory yet, so call dy.data() first.
+// buffer of dy if that buffer is not shared and dx has no memory yet. Call dy.data() before this function.
 template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Array<S>> dx, const Array<S>& dy,
                                                                        bool can_reuse_dy) {
     if (!can_reuse_dy || dx.how == Write::add || dx.dst.storage() || !can_be_overwritten(dy))
@@ -379,7 +379,7 @@ template <detail::UnaryFunctor F, class S> Array<S> map(const F& f, const Array<
     return y;
 }
 
-// Maps x in its own buffer, unless the buffer is shared.
+// Writes f(x) into the buffer of x, unless other arrays share the buffer.
 template <detail::UnaryFunctor F, class S> Array<S> map_in_place(const F& f, Array<S>& x) {
     if (!detail::can_be_overwritten(x)) return map(f, x);
     detail::kernels<S>(x.device()).map[detail::slot<F, detail::UnaryOps>](&f, x.data(), x.raw(), x.size());
@@ -417,8 +417,8 @@ Array<S> zip_in_place(const F& f, Array<S>& a, const Array<S>& b) {
     return std::move(a);
 }
 
-// Computes the gradient of operand a, summed over the axes along which a is broadcast. Of a, b and y only
-// those that the functor saves have memory.
+// Computes the gradient of operand a, summed over the axes along which a is broadcast. The arrays a, b and y
+// have memory only if the functor saves them.
 template <detail::BinaryFunctor F, class S> void zip_back_a(const F& f, const Array<S>& dy, const Array<S>& a,
                                                             const Array<S>& b, const Array<S>& y,
                                                             Into<Array<S>> da, bool can_reuse_dy = false) {

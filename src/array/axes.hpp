@@ -15,30 +15,30 @@ template <class S> class Array;
 
 namespace detail {
 struct ReductionPlan {
-    ReduceDims dims;  // the sizes before, of and after the reduced axes, in the order below
+    ReduceDims dims;  // the sizes before, along and after the reduced axes, in the order below
     Shape shape;      // of the result
-    Axes order;       // permute by this first, so that the reduced axes are adjacent; empty: they are already
+    Axes order;       // permutes x so that the reduced axes are adjacent; empty if they already are
 };
 
-// Plans a reduction over `axes`; no axes means all axes.
+// Plans a reduction over `axes`, or over all axes if `axes` is empty.
 ReductionPlan plan_reduction(const char* op, const Shape& shape, const Axes& axes, bool keepdims);
 
 // Throws Error if a result would be the largest element of an empty set.
 void require_nonempty_reduction(const char* op, const ReductionPlan& plan, const Shape& shape);
 
-// Returns the sizes before the axis, of the axis and after it.
+// Returns the sizes before the axis, along the axis and after the axis.
 ReduceDims split_at_axis(const char* op, const Shape& shape, std::int64_t axis);
 
 // Inserts an axis of extent 1 at the position `axis`.
 Shape unsqueezed(const char* op, const Shape& shape, std::int64_t axis);
-// Removes these axes, which must have extent 1; with no axes, all that have extent 1.
+// Removes `axes`, which must have extent 1. If `axes` is empty, removes all axes of extent 1.
 Shape squeezed(const Shape& shape, const Axes& axes);
 
 Shape permuted(const Shape& shape, const Axes& order);
 Axes checked_order(const char* op, const Shape& shape, const Axes& order);
 StridedIndex<1> permuted_index(const Shape& shape, const Axes& order);  // from the result to x
 
-// The strides of the operands for an output of shape `out`. Adjacent axes are merged where possible.
+// Returns the strides of the operands for an output of shape `out`. Adjacent axes are merged where possible.
 StridedIndex<1> broadcast_index(const Shape& out, const Shape& x);
 StridedIndex<2> broadcast_index(const Shape& out, const Shape& a, const Shape& b);
 StridedIndex<3> broadcast_index(const Shape& out, const Shape& a, const Shape& b, const Shape& c);
@@ -46,13 +46,13 @@ StridedIndex<3> broadcast_index(const Shape& out, const Shape& a, const Shape& b
 // Throws Error unless eps, which is added to a variance, is finite and at least 0.
 void require_valid_eps(const char* op, double eps, const Shape& x);
 
-// Returns the shape with these extents. A -1 is replaced by the extent that makes the sizes equal.
+// Returns the shape with these extents. An extent of -1 becomes the extent that makes the sizes equal.
 Shape with_inferred_extent(const char* op, const Shape& shape, const Axes& extents);
 
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent);
 std::size_t stride_of(const Shape& shape, int axis);  // elements from one index of the axis to the next
 
-// A range of one axis as `count` blocks of `width` adjacent elements, which begin `pitch` elements apart.
+// Describes a range of one axis as `count` blocks of `width` adjacent elements, `pitch` elements apart.
 struct Blocks {
     std::size_t count, width, pitch, start;
     Blocks(const Shape& whole, int axis, std::int64_t from, std::int64_t to)
@@ -64,12 +64,12 @@ struct Blocks {
     }
 };
 
-// Throws Error if an index is not a row of `whole`. The indices must be on the CPU, because reading them on a
-// GPU would wait for the GPU.
+// Throws Error if an index is not a row of `whole`. The indices must be on the CPU, because the check would
+// wait for a GPU.
 void require_valid_rows(const char* op, const Array<std::int32_t>& index, const Shape& whole);
 
-// rows_from_front() and checked_row() return rows counted from the front; negative rows count from the end.
-// Both throw Error if a row does not exist.
+// rows_from_front() and checked_row() replace each negative index, which counts from the end, by the index
+// from the front. Both functions throw Error if a row does not exist.
 Array<std::int32_t> rows_from_front(Array<std::int32_t> index, const Shape& whole);
 std::int64_t checked_row(const char* op, const Shape& whole, std::int64_t i);
 }  // namespace detail

@@ -48,7 +48,7 @@ public:
         });
     }
 
-    // The first chunk sets or adds as requested; the other chunks add.
+    // The first chunk sets or adds, as `dweight.how` says. All other chunks add.
     void grad_weight(const S* dy, const S* x, Into<S[]> dweight) {
         each_chunk([&](std::size_t first, std::size_t count) {
             im2col(x, first, count);
@@ -72,7 +72,7 @@ private:
         return Array<S>::empty({static_cast<std::int64_t>(size)}, device);
     }
 
-    // Without images, visits one empty chunk, so that sums over the images become 0.
+    // Visits one empty chunk if `plan_.images` is 0, so that sums over the images become 0.
     template <class Visit> void each_chunk(Visit visit) const {
         std::size_t first = 0;
         do {
@@ -85,7 +85,7 @@ private:
         kernel_.im2col(x + first * plan_.pixels(), columns_.raw(), plan_.windows, count, plan_.in);
     }
 
-    // gather() permutes (channels, images, positions) to (images, channels, positions), scatter() back.
+    // gather() permutes (channels, images, positions) to (images, channels, positions). scatter() reverses this.
     StridedIndex<1> image_channel_swap(std::size_t count) const {
         return permuted_index(Shape{static_cast<std::int64_t>(plan_.out), static_cast<std::int64_t>(count),
                                     static_cast<std::int64_t>(plan_.positions)},

@@ -19,7 +19,7 @@ template <class S> struct Pending {
     std::size_t rows = 0;
 };
 
-// The deferred rows of all threads, because a window may be filled on one thread and discarded on another.
+// Holds the deferred rows of all threads, because one thread may discard a window that another has filled.
 template <class S> struct AllPending {
     std::mutex mutex;
     std::unordered_map<const std::uint8_t*, Pending<S>> by_flags;  // key: the address of the gradient's flags
@@ -52,7 +52,7 @@ template <class S> void erase(std::uint8_t& grad_flags) {  // the caller holds t
                        __ATOMIC_RELEASE);
 }
 
-// Returns null, and defers nothing, if memory has a budget or runs out.
+// If memory has a budget or runs out, defers nothing and returns null.
 template <class S> Pending<S>* begin_deferring(const Product& p, std::uint8_t& grad_flags) {
     if (memory::detail::budget(Device::cpu) > 0) return nullptr;
     try {

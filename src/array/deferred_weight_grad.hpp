@@ -14,21 +14,21 @@
 
 namespace tally::detail {
 
-// True while a window runs backward() on this thread and may defer rows. It may because its parameters are
-// locked: no other code reads or writes their gradients unnoticed.
+// True while a window runs backward() on this thread and may defer rows. The window locks its parameters, so
+// that no other code reads or writes their gradients unnoticed.
 inline constinit thread_local bool deferring_rows = false;
 
 struct DeferRowsScope : private ScopedValue<bool> {
     explicit DeferRowsScope(bool may_defer) : ScopedValue(deferring_rows, may_defer) {}
 };
 
-// If a and b have few rows, copies the rows to add their product aᵀ b later, and returns true. The order of
-// the additions, and so the bits, stay the same. While grad_flag::has_deferred_rows is set, each access to
-// the gradient, on any thread, must call flush_rows() first.
+// If a and b have few rows, copies the rows and returns true. flush_rows() later adds their product aᵀ b. The
+// additions keep their order, and the sum keeps its bits. While grad_flag::has_deferred_rows is set, any
+// thread must call flush_rows() before it accesses the gradient.
 template <class S>
 bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientRef<Array<S>>& to);
 
-// flush_rows() adds the deferred rows of the gradient with these flags; discard_rows() drops them.
+// flush_rows() adds the deferred rows to the gradient with these flags. discard_rows() drops the rows.
 template <std::floating_point S> void flush_rows(Array<S>& gradient, std::uint8_t& grad_flags);
 template <std::floating_point S> void discard_rows(Array<S>& gradient, std::uint8_t& grad_flags);
 template <class T> void flush_rows(T&, std::uint8_t&) {}  // gradients of other types have no deferred rows
@@ -56,7 +56,7 @@ template <class T> void clear_gradient(const GradientRef<T>& of) {
     *of.grad_flags &= static_cast<std::uint8_t>(~grad_flag::present);
 }
 
-// Adds aᵀ b to the gradient of an input, now or deferred.
+// Adds aᵀ b to the gradient of an input, now or later.
 template <class S, class To> void accumulate_weight_grad(const Product& p, const Array<S>& a,
                                                          const Array<S>& b, const To& to, std::size_t input) {
     if constexpr (std::is_floating_point_v<S>)

@@ -15,7 +15,7 @@ constexpr int digit_bits = 32;
 constexpr std::uint64_t digit_mask = 0xffffffff;
 constexpr std::int64_t digit_base = std::int64_t{1} << digit_bits;
 
-// The marks of a number are three counts of 21 bits in one word, enough for 2 * most_additions.
+// The marks of a number are three counts in one word. Each count has 21 bits, enough for 2 * most_additions.
 constexpr std::int64_t positive_infinity = 1, negative_infinity = std::int64_t{1} << 21,
                        not_negative_zero = std::int64_t{1} << 42, count_mask = (std::int64_t{1} << 21) - 1;
 
@@ -37,7 +37,7 @@ template <class S> struct Format {
     }
 };
 
-// The digits of one sum as a sign and a magnitude.
+// Magnitude holds the digits of one sum as a sign and a magnitude.
 class Magnitude {
 public:
     explicit Magnitude(const detail::ExactRange& range)
@@ -57,7 +57,7 @@ public:
     }
     bool negative() const { return negative_; }
 
-    // The number of bits of the sum in units of the smallest positive number; 0 if the sum is 0.
+    // Returns the number of bits of the sum in units of the smallest positive number, or 0 if the sum is 0.
     int bit_length() const {
         std::size_t k = magnitude_.size();
         while (k > 0 && magnitude_[k - 1] == 0) --k;
@@ -65,7 +65,7 @@ public:
         return (static_cast<int>(k - 1) + static_cast<int>(lowest_)) * digit_bits +
                static_cast<int>(std::bit_width(magnitude_[k - 1]));
     }
-    // The 64 bits from `position` upwards.
+    // Returns the 64 bits from `position` upwards.
     std::uint64_t bits_from(int position) const {
         const int k = position / digit_bits, shift = position % digit_bits;
         const std::uint64_t two = digit(k) | digit(k + 1) << digit_bits;
@@ -98,8 +98,8 @@ private:
     bool negative_ = false;
 };
 
-// Rounds to nearest, ties to even. A fraction that is rounded up to a power of two carries into the exponent,
-// which may make the result infinite.
+// Rounds to nearest, ties to even. Rounding up to a power of two carries into the exponent, and can make the
+// result infinite.
 template <class S> S rounded(const Magnitude& sum, int bit_length) {
     using F = Format<S>;
     const int exponent = std::max(bit_length - (F::mantissa_bits + 1), 0);
@@ -116,7 +116,7 @@ template <class S> S rounded(const Magnitude& sum, int bit_length) {
         static_cast<typename F::Word>(magnitude | (sum.negative() ? F::sign : typename F::Word{0})));
 }
 
-// Sets `to`, and returns true, if the sum is zero or has a summand that is infinite or NaN.
+// If the sum is zero, or if a summand is infinite or NaN, sets `to` to the sum and returns true.
 template <class S> bool set_special_value(std::int64_t marks, bool zero, S& to) {
     const bool plus = (marks & count_mask) != 0, minus = ((marks / negative_infinity) & count_mask) != 0;
     if (plus && minus)
@@ -200,7 +200,7 @@ template <class S> void detail::ExactSum<S>::add_digits(std::span<const S> summa
             signs[i] = bits & F::sign ? -1 : 0;
             highest = std::max(highest, exponents[i] + F::mantissa_bits);
         }
-        // A block of zeros gives highest = mantissa_bits. The range of a loaded sum may be smaller than that.
+        // A block of zeros gives highest = mantissa_bits. The range of a loaded sum may end below this value.
         highest = std::min(highest / digit_bits, range_.highest);
         for (std::int64_t k = range_.lowest; k <= highest; ++k) {
             std::int64_t* const digits =
@@ -236,7 +236,7 @@ template <class S> void detail::ExactSum<S>::merge(const ExactSum& summands) {
                     to_string(shape_));
     if (&summands == this) throw Error("[exact_sum] a sum cannot be merged into itself");
     if (summands.empty()) return;
-    if (additions_ + summands.additions_ > 2 * most_additions) carry();  // or the marks would overflow
+    if (additions_ + summands.additions_ > 2 * most_additions) carry();  // prevents an overflow of the marks
     widen(summands.range_);
     const std::size_t count = shape_.size(), digits = count * summands.range_.digits();
     if (digits) {
@@ -259,7 +259,7 @@ template <class S> void detail::ExactSum<S>::carry() {
     additions_ = 1;
 }
 
-// Returns true if a highest digit is too large, so that the range needs one more digit.
+// Returns true if the highest digit of an element is too large. The range then needs one more digit.
 template <class S> bool detail::ExactSum<S>::carry_in_range() {
     const std::size_t count = shape_.size(), digits = range_.digits();
     std::int64_t* at = digits_.raw();

@@ -1,5 +1,5 @@
-// ExactSum adds arrays of float or double without rounding, and rounds once. The result has the same bits for
-// every order and every split of the additions.
+// ExactSum adds arrays of float or double without rounding, and rounds the sum once. The result has the same
+// bits for every order and every split of the additions.
 //
 //     ExactSum<float> sum({3}), elsewhere({3});
 //     sum.add(a);
@@ -19,9 +19,9 @@
 namespace tally {
 
 namespace detail {
-// Which digits the elements of a sum have: `lowest` to `highest`. Digit k is the coefficient of 2^(32 k)
-// times the type's smallest positive number. If has_marks, each element also has three counts: of +inf, of
-// -inf (a NaN adds to both), and of finite summands other than -0, because a sum of only -0 is -0.
+// Each element of a sum has the digits `lowest` to `highest`. Digit k is the coefficient of 2^(32 k) times
+// the type's smallest positive number. If has_marks is true, each element also counts the summands +inf, the
+// summands -inf, and the finite summands other than -0. A NaN adds 1 to the first two counts.
 struct ExactRange {
     std::int64_t lowest = std::numeric_limits<std::int32_t>::max(), highest = -1;  // no digits
     bool has_marks = false;
@@ -36,15 +36,15 @@ struct ExactRange {
     bool operator==(const ExactRange&) const = default;
 };
 
-// The sum of each number in fixed point. A digit has 32 bits and is stored in an int64, so that a million
-// additions need no carry. The exponents of the summands determine how many digits there are.
+// ExactSum holds the sum of each number in fixed point. A digit has 32 bits and is stored in an int64, so
+// that a million additions need no carry. The exponents of the summands determine how many digits there are.
 //
 // rounded() returns the sum rounded to nearest, ties to even, as IEEE 754 defines it. A NaN, or infinities of
-// both signs, give NaN with always the same bits. A sum of -0 only is -0; all other zeros are +0
-// (docs/mathematics.md, 2.7).
+// both signs, give a NaN that always has the same bits. If all summands are -0, the sum is -0. All other
+// zeros are +0 (docs/mathematics.md, 2.7).
 template <class S> class ExactSum {
 public:
-    // A sum has at most this many additions after add() or merge(). A merge needs room for twice as many.
+    // The limit of additions() after add() or merge(). Digits and marks have room for twice this number.
     static constexpr std::int64_t most_additions = (std::int64_t{1} << 20) - 1;
 
     explicit ExactSum(const Shape& shape) : shape_(shape) {}
@@ -66,11 +66,11 @@ public:
     void widen(const ExactRange& to);  // includes `to`; new digits are 0
     // Carries, so that each digit is less than 2^32. The sum then counts as one addition.
     void carry();
-    // Returns the digits, ordered by digit: the lowest digit of every element, then the next of every
-    // element, and so on; the marks of every element come last.
+    // Returns the digits in this order: the lowest digit of every element, then the next digit of every
+    // element, and so on. The marks of every element come last.
     std::span<std::int64_t> digits() { return {digits_.raw(), shape_.size() * range_.words_per_number()}; }
     // Returns the number of additions since the last carry(); a carried sum counts as one addition. The
-    // digits of several sums can be added while their additions() are at most 2 * most_additions together.
+    // digits of several sums can be added if the sum of their additions() is at most 2 * most_additions.
     std::int64_t additions() const { return additions_; }
     void set_additions(std::int64_t additions) { additions_ = additions; }  // after writing to digits()
 

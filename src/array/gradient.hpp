@@ -11,13 +11,13 @@ namespace tally {
 
 namespace grad_flag {
 inline constexpr std::uint8_t present = 1;  // the gradient has been written
-// The gradient was first written by a backward function. On a leaf: by the last one that had the leaf as an
-// input, because the flag is cleared before each such function.
+// A backward function was the first to write the gradient. For a leaf, this is the last backward function
+// that had the leaf as an input, because the flag is cleared before each such function.
 inline constexpr std::uint8_t first_write = 16;
 // A window sets the next two flags on the parameters whose gradients it accumulates.
-inline constexpr std::uint8_t locked = 2;              // only the window may modify, clear or step
+inline constexpr std::uint8_t locked = 2;              // only the window may modify, clear or step the leaf
 inline constexpr std::uint8_t backward_locked = 4;     // only the window may run backward() into it
-inline constexpr std::uint8_t dirty_for_window = 8;    // a backward pass wrote after the last check
+inline constexpr std::uint8_t dirty_for_window = 8;    // a backward pass has written since the last check
 inline constexpr std::uint8_t has_deferred_rows = 32;  // call flush_rows() before any access to the gradient
 inline constexpr std::uint8_t escaped = 64;  // a caller may hold a reference, so additions are not deferred
 inline constexpr std::uint8_t holds_average = 128;  // MovingAverage::swap() has replaced the value
@@ -27,7 +27,7 @@ namespace detail {
 // UnlockScope suspends these flags on this thread.
 inline constinit thread_local std::uint8_t ignored_flags = 0;
 
-// A window or a moving average opens an UnlockScope around its own changes: its flags stop only other code.
+// A window or a moving average opens an UnlockScope around its own changes, which its flags would reject.
 struct UnlockScope : private ScopedValue<std::uint8_t> {
     explicit UnlockScope(std::uint8_t flags)
         : ScopedValue(ignored_flags, static_cast<std::uint8_t>(ignored_flags | flags)) {}
@@ -43,13 +43,13 @@ inline bool is_backward_locked(std::uint8_t grad_flags) {
     return grad_flags & grad_flag::backward_locked & ~ignored_flags;
 }
 [[noreturn]] void throw_locked(const char* call, const std::string& parameter);
-[[noreturn]] void throw_holds_average(const char* call, std::size_t parameter);  // for a call on a list
+[[noreturn]] void throw_holds_average(const char* call, std::size_t parameter);  // for calls with a list
 
-// Counts outermost backward passes of this thread; those of a GradCache (train/grad_cache.hpp) count as one.
+// Counts the outermost backward passes of this thread. A GradCache (train/grad_cache.hpp) counts as one pass.
 inline constinit thread_local std::uint64_t backward_calls = 0;
 
-[[noreturn]] void throw_average_not_writable(const char* call);  // for a call on one parameter
-// Call this before modifying a value: if it is a moving average, swap() would later undo the modification.
+[[noreturn]] void throw_average_not_writable(const char* call);  // for calls with one parameter
+// Call this before modifying a value. If the value is a moving average, swap() would undo the change.
 inline void require_not_averaged(const char* call, std::uint8_t grad_flags) {
     if (grad_flags & grad_flag::holds_average & ~ignored_flags) [[unlikely]]
         throw_average_not_writable(call);
@@ -60,13 +60,13 @@ template <class T> void before_backward_write(const T& value, std::uint8_t& grad
     grad_flags |= grad_flag::dirty_for_window;
 }
 // Call this before returning a reference to a gradient. The caller may keep the reference and read later
-// additions through it, so the window stops deferring them.
+// additions through the reference, so the window stops deferring additions.
 inline void mark_escaped(std::uint8_t& grad_flags) {
     if (!(ignored_flags & grad_flag::locked) && !(load_flags(grad_flags) & grad_flag::escaped))
         __atomic_fetch_or(&grad_flags, grad_flag::escaped, __ATOMIC_RELAXED);
 }
 
-// GradientRef refers to the gradient of one value; the reference of an input that needs no gradient is empty.
+// GradientRef refers to the gradient of a value. The GradientRef of an input without a gradient is empty.
 template <class T> struct GradientRef {
     T* gradient = nullptr;
     const T* value = nullptr;  // the value whose gradient this is

@@ -1,4 +1,4 @@
-// Arguments of operations besides arrays: axes, and options that are passed with their names.
+// Arguments of operations besides arrays: axes and named options.
 #pragma once
 
 #include <concepts>
@@ -10,10 +10,10 @@
 namespace tally {
 
 namespace detail {
-// Axis numbers, or extents of which one may be -1.
+// Axes are axis numbers, or extents. One of the extents may be -1.
 using Axes = std::vector<std::int64_t>;
 
-// The axes of a reduction: sum(x, 0) or sum(x, {0, 2}). No axes means all axes.
+// AxesArg holds the axes of a reduction, as in sum(x, 0) or sum(x, {0, 2}). An empty list means all axes.
 struct AxesArg {
     Axes axes;
 
@@ -24,7 +24,7 @@ struct AxesArg {
     requires(!std::same_as<N, bool>) AxesArg(N one) : axes{static_cast<std::int64_t>(one)} {}
 };
 
-// Options of a reduction. With keepdims the reduced axes stay, with extent 1; without, they are removed.
+// Options of a reduction. The reduced axes stay with extent 1 if keepdims is true, and are removed if not.
 struct ReduceOptions {
     bool keepdims = false;
 };
@@ -34,12 +34,12 @@ struct VarianceOptions {
     bool unbiased = true, keepdims = false;
 };
 
-// The operands of a product that are stored transposed: matmul(x, w, {.transpose_b = true}).
+// TransposeOptions name the operands that are stored transposed, as in matmul(x, w, {.transpose_b = true}).
 struct TransposeOptions {
     bool transpose_a = false, transpose_b = false;
 };
 
-// Any arithmetic type. Some overloads with it are deleted, so that calls such as sum(x, 0, true) do not compile.
+// Arithmetic is any arithmetic type. Deleted overloads reject calls with such a type, as in sum(x, 0, true).
 template <class B>
 concept Arithmetic = std::is_arithmetic_v<B>;
 }  // namespace detail

@@ -33,7 +33,7 @@ detail::ProductPlan plan_vectors_and_batches(const char* op, const Shape& a, con
     if (a.rank() == 0 || b.rank() == 0) fail("a single number is not a matrix");
     if ((transpose_a && a.rank() == 1) || (transpose_b && b.rank() == 1)) fail("a vector has no transpose");
 
-    // A vector on the left is one row, on the right one column.
+    // A vector on the left is one row. A vector on the right is one column.
     std::int64_t m = 1, k = a.begin()[a.rank() - 1], n = 1, rows_of_b = b.begin()[0];
     if (a.rank() > 1) {
         m = a.begin()[a.rank() - 2];

@@ -14,7 +14,7 @@
 namespace tally::detail {
 
 // C[b] (m, n) = A[b] (m, k) · B[b] (k, n) for every b of the batch. Flags of `product` mark operands that are
-// stored transposed. If all members have the same B and A is not transposed, the plan is a single product.
+// stored transposed. If all members share one B and A is not transposed, the plan is a single product.
 struct ProductPlan {
     Product product;
     Shape shape;            // of the result
@@ -27,7 +27,7 @@ template <class S> void multiply(const Product& p, const Array<S>& a, const Arra
         kernels_for("matmul", a, b).matmul(p, a.data(), b.data(), c);
 }
 
-// The products for the gradients of A and B. The gradient of a transposed operand is stored transposed.
+// Return the products for the gradients of A and B. A transposed operand has a transposed gradient.
 inline Product product_for_a(const Product& p) {
     return p.transpose_a ? Product{p.k, p.m, p.n, p.transpose_b, true}
                          : Product{p.m, p.k, p.n, false, !p.transpose_b};
@@ -38,8 +38,8 @@ inline Product product_for_b(const Product& p) {
 }
 
 // Runs one product for each member of a batch. `batch` numbers the matrices of A, B and C in the forward
-// product. indices_of(i_A, i_B, i_C) returns the indices of this product's two factors and of its result: for
-// dA = dy * transposed B it returns {i_C, i_B, i_A}.
+// product. indices_of(i_A, i_B, i_C) returns the indices of this product's two factors and of its result. For
+// dA = dy * transposed B, the function returns {i_C, i_B, i_A}.
 template <class S, class IndicesOf> void multiply_each(const StridedIndex<2>& batch, const Product& p,
                                                        const Array<S>& a, const Array<S>& b, Into<S[]> c,
                                                        IndicesOf indices_of) {

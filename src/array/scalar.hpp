@@ -17,7 +17,7 @@ namespace detail {
 template <class T> inline constexpr bool is_dual = false;
 template <class S> inline constexpr bool is_dual<Dual<S>> = true;
 
-// float, double or Dual.
+// A Number is a float, a double or a Dual.
 template <class T>
 concept Number = std::floating_point<T> || is_dual<T>;
 }  // namespace detail
@@ -101,7 +101,7 @@ template <Number T> std::uint64_t checksum(const T& x) { return checksum_of(&x, 
 
 template <Number T> std::uint32_t version_of(const T&) { return 0; }
 
-// The saved copy of a number for a backward function. Later changes of the number do not affect it.
+// Saved holds a copy of a number for a backward function. Later changes of the number do not affect the copy.
 template <class T> class Saved {
 public:
     explicit Saved(const T* value) : value_(value ? *value : T()) {}

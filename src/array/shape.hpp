@@ -14,7 +14,7 @@
 
 namespace tally {
 
-// The extents of up to six axes, stored inline so that a shape never allocates.
+// Shape stores the extents of up to six axes inline, so that a shape never allocates memory.
 class Shape {
 public:
     Shape() { store_words(0, 0, 0, 1 << 4); }  // rank 0: one element, no axes
@@ -66,7 +66,7 @@ static_assert(sizeof(Shape) == 32 && std::endian::native == std::endian::little)
 std::string to_string(const Shape& shape);  // "(6, 3)", "(4)", "()"
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 namespace detail {
-std::string to_text(std::span<const std::int64_t> extents);  // also if they are not valid for a Shape
+std::string to_text(std::span<const std::int64_t> extents);  // also for extents that no Shape can have
 
 // Returns the axis counted from the front; axis -1 is the last. Throws Error if this axis does not exist.
 int checked_axis(const char* op, std::int64_t axis, const Shape& shape);
@@ -76,7 +76,7 @@ int checked_axis(const char* op, std::int64_t axis, const Shape& shape);
 bool broadcasts(const Shape& a, const Shape& b, Shape& together);
 Shape broadcast(const char* op, const Shape& a, const Shape& b);
 
-// Takes the descriptions that describe() returns.
+// The arguments are descriptions that describe() returns.
 [[noreturn]] void fail_gradient_shape(const std::string& value, const std::string& gradient);
 }  // namespace detail
 

@@ -32,7 +32,7 @@ void fail_slice_range(std::int64_t from, std::int64_t to, int axis, const Shape&
                           : ""));
 }
 
-// Losses do not broadcast: (n, 1) with (n) would give n * n differences.
+// Losses do not broadcast, because the shapes (n, 1) and (n) would give n * n differences.
 void fail_loss_shapes(const char* op, const Shape& prediction, const Shape& target) {
     const std::string way_out =
         prediction.size() == target.size()

@@ -36,7 +36,7 @@ ConcatPlan plan_concat(const std::vector<Shape>& parts, std::int64_t axis);
 // Returns the shape of each part with the new axis.
 Shape plan_stack(const std::vector<Shape>& parts, std::int64_t axis);
 
-// The sum of the sizes must be the number of rows of x.
+// Throws Error unless the sum of the sizes is the number of rows of x.
 void require_valid_split(const Shape& x, const std::vector<std::int64_t>& sizes);
 void require_valid_split(const Shape& x, std::int64_t size);  // parts of `size` rows; the last may be smaller
 

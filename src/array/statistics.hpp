@@ -28,7 +28,7 @@ void require_features(const Shape& features, const Array<S>& mean, const Array<S
                     to_string(mean.shape()) + " and " + to_string(variance.shape()));
 }
 
-// The mean and the biased variance of `count` values for each feature.
+// BatchStatistics holds the mean and the biased variance of `count` values for each feature.
 template <class S> struct BatchStatistics {
     Array<S> mean, variance;
     double count = 0;
@@ -51,7 +51,7 @@ template <class S> struct BatchStatistics {
 };
 }  // namespace detail
 
-// The running mean and variance by which evaluation normalises. Call commit() once in each update.
+// RunningStatistics holds the mean and variance that evaluation uses. Call commit() once in each update.
 template <class S> struct RunningStatistics {
     using Batch = detail::BatchStatistics<S>;
 
@@ -60,7 +60,7 @@ template <class S> struct RunningStatistics {
     explicit RunningStatistics(std::int64_t features, Device device = Device::cpu)
         : mean(Array<S>::zeros({features}, device)), variance(Array<S>::full({features}, S(1), device)) {}
 
-    // running = (1 - momentum) * running + momentum * batch, with the unbiased variance of the batch.
+    // Sets running = (1 - momentum) * running + momentum * batch, with the unbiased variance of the batch.
     void commit(const Batch& batch, double momentum = 0.1) {
         detail::require_features(mean.shape(), batch.mean, batch.variance);
         if (!detail::has_memory(mean) || !detail::has_memory(variance))
@@ -75,7 +75,7 @@ template <class S> struct RunningStatistics {
         const auto averaged = [&](const Array<S>& running, double factor, const Array<S>& value) {
             return zip(functor::Add{}, detail::times(1 - momentum, running), detail::times(factor, value));
         };
-        Array<S> next_mean = averaged(mean, momentum, batch.mean);  // first: on an error neither changes
+        Array<S> next_mean = averaged(mean, momentum, batch.mean);  // an error changes neither
         variance = averaged(variance, momentum * (batch.count / (batch.count - 1)), batch.variance);
         mean = std::move(next_mean);
     }

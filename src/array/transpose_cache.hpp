@@ -1,4 +1,4 @@
-// Cached transposes of weights: a product dy · Wᵀ of few rows would transpose W in every micro-batch.
+// TransposeCache keeps transposed weights, so that dy · Wᵀ with few rows need not transpose W each time.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ namespace tally::detail {
 
 template <class S> Array<S> transposed(const Array<S>& matrix);
 
-// Makes no copies if memory has a budget or runs out.
+// The cache makes no copies if memory has a budget or runs out.
 template <class S> class TransposeCache {
 public:
-    // Multiplies by the transposed copy of b and returns true, or returns false if there is none. A copy is
-    // made only after several uses of b, because a window may have few micro-batches.
+    // If b has a transposed copy, multiplies by the copy and returns true. The cache copies b only after
+    // several uses, because a window may have few micro-batches.
     bool multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c);
-    void clear() { all_.clear(); }  // before an optimizer step, which would copy weights that are shared
+    void clear() { all_.clear(); }  // call it before an optimizer step, which would copy shared weights
 
 private:
     struct Kept {
@@ -31,7 +31,7 @@ private:
         std::size_t uses = 0;
         Array<S> transposed_copy = {};
     };
-    // Returns the transposed copy of b, which is row-major (k, n), or null if there is none.
+    // Returns the transposed copy of b, which is row-major (k, n), or null if b has no copy.
     const S* find_or_add(const Array<S>& b, const Product& p);
     std::vector<Kept> all_;
 };

@@ -36,7 +36,7 @@ void detail::require_segments(const std::vector<std::size_t>& sizes, std::size_t
 
 namespace {
 
-// Returns the peak of a segment: its input, all that its layers save, and the largest transient of a layer.
+// Returns the peak of a segment: the input, all saved values, and the largest transient memory of a layer.
 std::size_t segment_peak(const std::vector<detail::LayerBytes>& layers, std::size_t from, std::size_t to) {
     std::size_t held = layers[from].input, transient = 0;
     for (std::size_t i = from; i < to; ++i) {
@@ -66,9 +66,9 @@ namespace {
 std::optional<detail::Segmentation> cut_within(const std::vector<detail::LayerBytes>& layers,
                                                std::size_t bytes) {
     const std::size_t n = layers.size();
-    // snapshots[i] is the fewest bytes of snapshots with which the segments of layers [0, i) fit, and
-    // begins[i] is the start of the last of these segments. Keeping only the fewest is enough: with fewer
-    // bytes of snapshots, every later segment that fitted still fits.
+    // snapshots[i] is the smallest size of snapshots with which segments of the layers [0, i) fit. begins[i]
+    // is the start of the last of these segments. The smallest size is enough, because smaller snapshots
+    // leave more memory for each later segment.
     std::vector<std::optional<std::size_t>> snapshots(n);
     std::vector<std::size_t> begins(n);
     snapshots[0] = 0;

@@ -1,10 +1,10 @@
-// Splits a chain of functions into checkpointed segments, evenly or within a number of bytes.
+// Splits a chain of functions into checkpointed segments, for a number of segments or a limit of memory.
 //
 //     Tensor y = checkpoint_sequential(layers, 4, x);
 //     const auto cut = fit_into(layers, x, 64 << 20);   // measures each layer; to_string(cut) explains it
 //     y = checkpoint_sequential(layers, cut.sizes, x);
 //
-// The last segment is not checkpointed, because backward() would run it again at once.
+// The last segment is not checkpointed, because backward() would immediately run this segment again.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace tally {
 
-// Functions that are called in sequence, such as the layers of a network.
+// A Chain is a list of functions that are called in sequence, such as the layers of a network.
 template <class T> using Chain = std::vector<std::function<Var<T>(Var<T>)>>;
 
 // Splits the layers into segments whose sizes differ by at most one. The longer segments come first.
@@ -53,7 +53,7 @@ Var<T> checkpoint_sequential(const Chain<T>& chain, const std::vector<std::size_
     return detail::run_chain(chain, from, chain.size(), std::move(x));
 }
 
-// Runs the chain in this many segments, or in default_segment_count().
+// Runs the chain in `segments` segments, by default in default_segment_count() segments.
 template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, std::size_t segments, Var<T> x) {
     const auto sizes = even_segments(chain.size(), segments, "checkpoint_sequential");
     return checkpoint_sequential(chain, sizes, std::move(x));
@@ -66,15 +66,15 @@ template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, Var<T> x)
 // ---- segments for a number of bytes ----
 
 namespace detail {
-// The measured memory of one layer.
+// LayerBytes holds the measured memory of one layer.
 struct LayerBytes {
     std::size_t internal = 0;                        // saved for backward(), without the input and the result
-    std::size_t input = 0, result = 0;               // the sizes of both
+    std::size_t input = 0, result = 0;               // the sizes of the input and the result
     bool keeps_input = false, keeps_result = false;  // whether the layer's backward functions save them
     std::size_t transient = 0;                       // needed only during the forward or backward function
 };
 
-// The segments of a chain and their predicted cost.
+// A Segmentation holds the segments of a chain and their predicted cost.
 struct Segmentation {
     std::vector<std::size_t> sizes;       // layers per segment
     std::size_t bytes = 0;                // the predicted peak, without parameters and their gradients
@@ -83,20 +83,20 @@ struct Segmentation {
 };
 }  // namespace detail
 
-// Lists the segments and both predicted peaks in one line.
+// Returns one line with the segments and the predicted peaks with and without checkpoints.
 std::string to_string(const detail::Segmentation& cut);
 
 namespace detail {
-// Predicts the peak: adds to each segment's own peak the snapshots before it, and returns the largest sum.
+// Predicts the peak, which is the largest sum of a segment's peak and the snapshots before the segment.
 std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes);
 }  // namespace detail
-// Returns the segments that run the fewest layers again within these bytes. Throws OutOfMemory with the least
-// possible number of bytes if no segments fit.
+// Returns the segments that recompute the fewest layers and need at most `bytes`. If no segments fit, throws
+// OutOfMemory with the smallest number of bytes that suffices.
 detail::Segmentation fit_into(const std::vector<detail::LayerBytes>& layers, std::size_t bytes,
                               Device device = Device::cpu);
 
 namespace detail {
-// Runs each layer separately, forward twice and backward once. Parameters get no gradients. Resets the peak.
+// Measures each layer in two forward runs and one backward run. Parameters get no gradients. Resets the peak.
 template <class T> std::vector<detail::LayerBytes> measure_layers(const Chain<T>& chain, const Var<T>& x) {
     struct SavedSet : Observer {
         std::set<std::pair<const memory::detail::Storage*, std::size_t>> kept;

@@ -2,10 +2,10 @@
 //
 //     Tensor y = checkpoint([&](const Tensor& h) { return relu(linear(h, w, b)); }, x);
 //
-// The new nodes of f join the running backward pass. They are newer than all queued nodes, so they run next.
-// Each gradient is therefore added in the same order, and has the same bits, as without a checkpoint.
+// The new nodes of f join the running backward pass. The pass runs these nodes next, because they are the
+// newest. Each gradient is therefore added in the same order, and has the same bits, as without a checkpoint.
 // Parameters that f captures get their gradients as usual. f must depend only on its arguments and on the
-// values that it captures, and backward() checks this.
+// values that it captures. backward() checks this rule.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 namespace tally {
 
 namespace detail {
-// The value type of the first variable in X.
+// ValueIn<X>::type is the value type of the first variable in X.
 template <class X> struct ValueIn : ValueIn<typename X::value_type> {};
 template <class T> struct ValueIn<Var<T>> { using type = T; };
 template <class First, class... Rest> struct ValueIn<std::tuple<First, Rest...>> : ValueIn<First> {};
@@ -123,9 +123,9 @@ private:
     std::size_t which_;
 };
 
-// Makes the node of a result. An enclosing checkpointed function treats the result as an operation.
+// Makes the node of a result. An enclosing checkpointed function treats the result as one operation.
 template <class T> Var<T> make_result_node(T value, const Var<T>& node_handle, std::size_t which) {
-    if (context.interceptor) {  // without operands: operations inside have noted what they captured
+    if (context.interceptor) {  // no operands: operations inside have noted the captured values
         OpInfoOf<T> info("checkpoint", true, value, {}, {}, std::nullopt);
         if (!context.interceptor->on_operation(info)) return CheckpointProxyNode<T>::of(std::move(value));
     }
@@ -177,8 +177,8 @@ void RecomputingNode<T, F, Arguments>::notify_observer(const ValueInfo& result) 
 }
 }  // namespace detail
 
-// Returns f(x...), which is a variable, or several in a vector, an array, a tuple, a pair or a Loss. Each x
-// may have any copyable type. Inside another checkpoint, each result counts as one operation.
+// Returns f(x...): one variable, or several variables in a vector, an array, a tuple, a pair or a Loss. Each
+// x may have any copyable type. Inside another checkpoint, each result counts as one operation.
 template <class F, class... X>
 requires std::is_invocable_v<F&, const X&...>
 auto checkpoint(F f, X... x) {

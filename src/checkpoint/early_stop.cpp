@@ -1,5 +1,5 @@
-// Decides how many operations a second run computes: all up to the last one whose value a backward function
-// reads. A second run does not need results that were saved. Skipping operations saves time, but no memory.
+// Decides how many operations a second run computes. The run must compute each result that a backward
+// function reads, unless the result was saved. Skipping the other operations saves time, but no memory.
 #include <algorithm>
 
 #include "tally/checkpoint/trace.hpp"

@@ -31,7 +31,7 @@ template <class X, class Visit> void each_var(X& x, Visit visit) {
     }
 }
 
-// Pairs of the index of an operation and its saved result.
+// SavedResults are pairs of the index of an operation and its saved result.
 template <class T> using SavedResults = std::vector<std::pair<std::size_t, Saved<T>>>;
 
 template <class Result> std::vector<const Node*> nodes_of(Result& y) {
@@ -53,7 +53,7 @@ template <class T, class Result> SavedResults<T> save_results(CheckpointTrace& r
     return saved_results;
 }
 
-// The second run of a checkpointed function, which restores saved results.
+// Recompute exists during the second run of a checkpointed function, and restores saved results.
 template <class T> class Recompute final : public CheckpointTrace {
 public:
     Recompute(TraceLog& log, const SavedResults<T>& saved_results)
@@ -76,8 +76,8 @@ struct EnableGrad : private ScopedValue<bool> {
     EnableGrad() : ScopedValue(context.recording, true) {}
 };
 
-// Runs a checkpointed function again. The function may throw because it read a value that was skipped. It
-// then runs once more and computes all values.
+// Runs a checkpointed function again. The function may read a skipped value and throw. In this case, the
+// function runs once more and computes all values.
 template <class Run> auto run_again(TraceLog& log, Run run) {
     const EnableGrad on;
     try {

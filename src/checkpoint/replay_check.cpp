@@ -26,8 +26,8 @@ std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
     return sum;
 }
 
-// Adds the operands from outside to `captured_`, also for enclosing functions. For an intermediate result
-// only the version counts, because Revolve may recompute the result in another buffer.
+// Adds each operand from outside to `captured_` of this trace and of enclosing traces. Of an intermediate
+// result, only the version is added, because Revolve may recompute the result in another buffer.
 void CheckpointTrace::note_captured_inputs(const OpInfo& operation) {
     for (std::size_t i = 0; i < operation.operands; ++i) {
         const Node& node = *operation.operand(i).node;

@@ -1,11 +1,11 @@
-// Computes the binomial numbers by which Revolve places its snapshots.
+// Computes the binomial numbers from which Revolve places its snapshots.
 #include "tally/checkpoint/revolve.hpp"
 
 namespace tally::detail {
 
 namespace {
 
-// Returns C(c + r, c), the longest chain that c snapshots can reverse if no step runs more than r times.
+// Returns C(c + r, c), the length of the longest chain for c snapshots if no step runs more than r times.
 std::uint64_t reach(std::uint64_t snapshots, std::uint64_t times) {
     std::uint64_t all = 1;
     for (std::uint64_t i = 1; i <= snapshots; ++i) all = all * (times + i) / i;

@@ -34,7 +34,7 @@ CheckpointTrace::~CheckpointTrace() {
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {
     if (!operation.needs_grad) {
-        // The log does not contain constants. A second run must compute them and all operations before them.
+        // The log contains no constants. A second run must compute constants and all operations before them.
         note_captured_inputs(operation);
         if (is_first_run()) need(next_index());
         return true;
@@ -51,7 +51,7 @@ bool CheckpointTrace::on_operation(OpInfo& operation) {
 void CheckpointTrace::log_op(const OpInfo& operation) {
     for (const SavedRef& value : operation.saved)
         if (value.address) note_saved_value(value, operation);
-    // If the captures have no checksum, only a recomputed result can show that they changed.
+    // If the captured numbers have no checksum, only a recomputed result can show that the numbers changed.
     if (!operation.captured_checksum) need(next_index());
     if (instrumentation::detail::observer) notify_without_node(operation.op, operation.result_info());
     note_captured_inputs(operation);
@@ -59,7 +59,7 @@ void CheckpointTrace::log_op(const OpInfo& operation) {
                                input_checksum(operation), std::exchange(captured_, {})});
 }
 
-// A value that was computed must be the same. A value that was skipped is restored or dropped.
+// Throws Error if a recomputed value differs from the first run. Restores or drops a skipped value.
 void CheckpointTrace::replay_op(OpInfo& operation) {
     note_captured_inputs(operation);
     require_same_operation(operation);

@@ -18,23 +18,23 @@ namespace detail {
 inline constinit thread_local bool verifying = true;  // false inside NoCheckpointVerification
 }  // namespace detail
 
-// During its lifetime, the first runs of checkpointed functions on this thread record no checksums of values.
-// The second runs then do not compare values.
+// During the lifetime of a NoCheckpointVerification, the first run of a checkpointed function on this thread
+// records no checksums of values. The second run then compares no values.
 struct [[nodiscard]] NoCheckpointVerification : private detail::ScopedValue<bool> {
     [[nodiscard]] NoCheckpointVerification() : ScopedValue(detail::verifying, false) {}
 };
 
-// Returns true while a checkpointed function runs again. Use it to skip effects that must happen only once.
+// Returns true while a checkpointed function runs again. The function can then skip its side effects.
 bool is_recomputing();
 
 namespace detail {
-// Identifies the values that a checkpointed function reads and that were computed outside.
+// CapturedInputs identifies the values that a checkpointed function reads from outside.
 struct CapturedInputs {
     std::uint32_t versions = 0;    // the sum of the versions of the buffers
     std::uint64_t identities = 0;  // a checksum of the buffers' addresses and of the numbers
 };
 
-// Holds a buffer, as a saved value does.
+// Keeps a buffer alive, as a saved value does.
 class HeldBuffer {
 public:
     explicit HeldBuffer(memory::detail::Storage* storage) : storage_(storage) {
@@ -53,7 +53,7 @@ private:
     memory::detail::Storage* storage_;
 };
 
-// The log of the first run, which the second run must repeat.
+// A TraceLog lists the operations of the first run, which the second run must repeat.
 struct TraceLog {
     struct Operation {
         std::string op;
@@ -64,16 +64,16 @@ struct TraceLog {
     std::vector<Operation> operations;
     std::vector<HeldBuffer> held_buffers;  // keeps the addresses of parameters and constants unique
     std::vector<std::uint64_t> results;    // the stable_id() of each result
-    // The second run computes this many operations. Of later results, backward functions read saved ones only.
+    // The second run computes the first `needed` operations. Any later result that is read has been saved.
     std::size_t needed = 0;
     bool verified = false;       // the operations have checksums of the results
     bool stopped_early = false;  // the last run did not compute all operations
 };
 
-// If not null, collects the parameters that checkpointed functions read, including captured ones.
+// If `parameters_read` is not null, the list collects all parameters that checkpointed functions read.
 inline constinit thread_local std::vector<const Node*>* parameters_read = nullptr;
 
-// One run of a checkpointed function. The trace sees each operation during its lifetime.
+// A CheckpointTrace exists during one run of a checkpointed function, and sees each operation of the run.
 class CheckpointTrace : public Interceptor {
 public:
     enum class Mode : std::uint8_t { first_run, second_run };
@@ -87,9 +87,9 @@ public:
     bool is_first_run() const { return mode_ == Mode::first_run; }
     bool is_recomputing() const { return !is_first_run() || (outer_ && outer_->is_recomputing()); }
 
-    // Ends the first run. Returns for each result the index of its operation, or nothing if it need not be
-    // saved. It must be saved if a backward function reads it and the second run would compute it only for
-    // that. `can_save` is false if the caller does not store saved results.
+    // Ends the first run. Returns the index of its operation for each result that must be saved. A result
+    // must be saved if a backward function reads the result and the second run would not compute it
+    // otherwise. `can_save` is false if the caller does not store saved results.
     std::vector<std::optional<std::size_t>> end_first_run(const std::vector<const Node*>& results,
                                                           bool can_save = true);
     void finish_replay(const std::vector<const Node*>& results) const;
@@ -98,7 +98,7 @@ private:
     bool on_operation(OpInfo& operation) final;
     void log_op(const OpInfo& operation);
     void replay_op(OpInfo& operation);
-    // Replaces the result of an operation by the saved result, and returns whether there is one.
+    // Replaces the result of an operation by the saved result, or returns false if no result was saved.
     virtual bool restore(std::size_t /*index*/, OpInfo&) const { return false; }
 
     std::size_t next_index() const { return ids_.size(); }  // the index of the next operation
