@@ -1,5 +1,5 @@
-// BackwardCheck checks that a backward function does not change dy or its saved values, and that it writes
-// gradients as into() requires. This header does not depend on the graph.
+// BackwardCheck checks that a backward function does not change dy or saved values, and that the function
+// writes gradients as into() requires. This header does not depend on the graph.
 #pragma once
 
 #include <cmath>
@@ -30,7 +30,7 @@ inline bool set_checks(bool enabled) {  // also adds checksums to saved buffers;
 }  // namespace instrumentation
 
 namespace detail {
-// Replaces context.thread_id while a backward function is only checked: using an earlier graph then throws.
+// Replaces context.thread_id in the first round of a check, so that any use of an earlier graph throws.
 inline constexpr std::uint32_t graphless_thread_id = ~std::uint32_t{0};
 class GraphUsedDuringCheck : public Error {
     using Error::Error;
@@ -54,7 +54,7 @@ concept Buffered = requires(X& x) {
     x.storage();
 };
 
-// Throws if a saved value was changed without a new version.
+// Throws Error if a saved value has changed but its version has not.
 template <class X> void require_unmodified(const char* op, const X& saved) {
     if constexpr (Buffered<const X>)
         if (saved.storage() && memory::detail::changed_since_saved(saved.storage()))
@@ -68,7 +68,7 @@ template <class X> void poison(X& x) {  // fills x with bytes 0xFF, a NaN that n
         std::memset(static_cast<void*>(&x), 0xFF, sizeof x);
 }
 
-// Returns whether no other array shares the buffer, so that x can be poisoned.
+// Returns whether only x uses the buffer, so that poison(x) changes no other array.
 template <class X> bool has_single_ref(const X& x) {
     if constexpr (Buffered<const X>)
         return x.storage() && memory::detail::ref_count(x.storage()) == 1;
@@ -95,7 +95,7 @@ template <class S> bool is_nan(const S& x) {
         return std::isnan(x);
 }
 
-// One call of a backward function.
+// BackwardCall describes one call of a backward function.
 template <class T> struct BackwardCall {
     const char* op;
     const T& dy;
@@ -103,11 +103,11 @@ template <class T> struct BackwardCall {
     std::uint32_t& thread_id;                   // context.thread_id, which the first round replaces
 };
 
-// Prepares and checks the two rounds of run_checked(). The first round adds to gradients that are NaN, which
-// must stay NaN. The second round computes the real gradients and must set each element of a new gradient.
+// Prepares and checks the two rounds of run_checked(). In the first round, all gradients are NaN and must
+// stay NaN. The second round computes the real gradients and must set each element of a new gradient.
 template <class T> class BackwardCheck {
 public:
-    // `checksums` are those of dy and the saved values before the call.
+    // `checksums` are the checksums of dy and of the saved values before the call.
     BackwardCheck(const BackwardCall<T>& call, std::vector<std::uint64_t> checksums)
         : call_(call), checksums_(std::move(checksums)), thread_id_(call.thread_id) {}
     BackwardCheck(const BackwardCheck&) = delete;
@@ -134,8 +134,8 @@ public:
         poison_unset();
         return true;
     }
-    // Call this in a catch block. Returns whether only the first round failed, because the function uses an
-    // existing graph. If so, the next run_checked() skips the first round.
+    // Call this in a catch block. Returns true if only the first round failed, because the function uses an
+    // existing graph. The next run_checked() then skips the first round.
     bool retry_without_first_round() {
         try {
             throw;
@@ -148,7 +148,7 @@ public:
     }
 
 private:
-    // The gradient of an input before the first round.
+    // SavedGradient holds the gradient of an input before the first round.
     struct SavedGradient {
         detail::GradientRef<T> grad;
         std::size_t input;
@@ -173,7 +173,7 @@ private:
         }
         if (!stashed_.empty()) call_.thread_id = detail::graphless_thread_id;
     }
-    // Restores the gradients, also after an error.
+    // Restores the gradients after the first round, even after an error.
     void restore() {
         if (!stashed_.empty()) call_.thread_id = thread_id_;
         for (SavedGradient& stashed : stashed_) {

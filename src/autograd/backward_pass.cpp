@@ -9,7 +9,7 @@ namespace tally::detail {
 
 void BackwardPass::run() {
     const ScopedValue<const Node*> restore_current_node(context.current_node, context.current_node);
-    const Hook* const hook = hook_;  // a local copy: the compiler would reload the member after each call
+    const Hook* const hook = hook_;  // a local copy; the compiler would reload a member after each call
     while (!queue_.empty()) {
         Node* node = queue_.pop();
         node->state = State::consumed;

@@ -16,8 +16,8 @@ public:
         const void* callable;
     };
 
-    // The pass visits only nodes newer than `oldest_target_id`, which is the smallest id of the targets in
-    // grad(), and 0 in backward(). In grad(), leaves that are not targets receive no gradient.
+    // The pass visits only nodes newer than `oldest_target_id`: in grad(), the smallest id of the targets,
+    // and in backward(), 0. In grad(), leaves that are not targets receive no gradient.
     explicit BackwardPass(std::uint64_t oldest_target_id = 0, const Hook* hook = nullptr)
         : oldest_target_id_(oldest_target_id), hook_(hook) {
         if (context.backward_passes++ > 0) return;
@@ -32,7 +32,7 @@ public:
             consume_queued_nodes();
     }
 
-    // Returns whether to write a gradient to this node. Queues an operation, or throws if it was consumed.
+    // Returns whether the node needs a gradient. Queues a fresh operation, and rejects a consumed operation.
     [[gnu::always_inline]] bool enqueue_if_needed(Node* node) {
         const State state = node->state;  // a switch would become a jump table, which is slower here
         if (state == State::fresh && node->id > oldest_target_id_) [[likely]] {
@@ -42,8 +42,8 @@ public:
             return true;
         }
         if (state == State::leaf) {
-            // Clears the mark of an earlier backward function, so that clear_first_writes() clears only
-            // gradients that the function about to run has written first.
+            // Clears the flag of earlier backward functions, so that clear_first_writes() clears only
+            // gradients that the next backward function has created.
             node->grad_flags &= static_cast<std::uint8_t>(~grad_flag::first_write);
             return oldest_target_id_ == 0 || node->is_grad_target;
         }

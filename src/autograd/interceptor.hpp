@@ -1,5 +1,5 @@
 // An Interceptor sees each operation of its thread before the operation becomes a node. A running
-// checkpointed function installs one. This header does not depend on the type of the values.
+// checkpointed function installs an Interceptor. This header does not depend on the type of the values.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace tally::detail {
 
-// An input of an operation and the address of its value.
+// OpInput is an input of an operation, with the address of the input's value.
 struct OpInput {
     const Node* node;
     const void* value;
@@ -24,13 +24,13 @@ struct InputIdentity {
     std::uint64_t buffer_or_checksum;  // the address of the buffer, or the checksum of a number
 };
 
-// One entry of save(): the value that the backward function will read, if any.
+// SavedRef refers to one argument of save(), which the backward function may read.
 struct SavedRef {
     const void* address;                     // null if the value is not needed
     std::uint64_t (*checksum)(const void*);  // for integer arrays (labels, indices, conditions); else null
 };
 
-// An operation whose result was computed.
+// OpInfo describes an operation whose result was computed.
 class OpInfo {
 public:
     const char* const op;

@@ -15,7 +15,7 @@ std::uint32_t assign_thread_id() {
     return context.thread_id = ++last;
 }
 
-// A destroyed backward function that owns a Var calls this again. That call only extends the running list.
+// A backward function that owns a Var calls this again when destroyed. The inner call only extends the list.
 void destroy_iteratively(Node* pending) {
     if (context.pending_destruction) {
         pending->next_to_destroy = *context.pending_destruction;

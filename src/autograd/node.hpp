@@ -62,7 +62,7 @@ public:
     // Frees this node. Inputs that no longer have a reference join the list `pending`.
     virtual void destroy(Node*& pending) = 0;
 
-    // Ids order the graph topologically: an input is created before each node that uses it.
+    // Ids order the graph topologically, because an input is created before the nodes that use the input.
     union {
         std::uint64_t id;
         Node* next_to_destroy;  // replaces the id after the last reference is dropped
@@ -86,7 +86,7 @@ protected:
 };
 
 namespace detail {
-// Destroys in a loop, because recursion would overflow the stack on a chain of a million nodes.
+// Destroys nodes in a loop, because recursion would overflow the stack on a chain of a million nodes.
 void destroy_iteratively(Node* pending);
 
 inline void unref(Node* node) {
@@ -96,7 +96,7 @@ inline void unref(Node* node) {
     }
 }
 
-// For use in destroy(): destroy_iteratively() frees the node later, so that calls do not nest.
+// Use this function in destroy(). destroy_iteratively() later frees the node, so that calls do not nest.
 inline void unref(Node* node, Node*& pending) {
     if (--node->refs == 0) {
         node->next_to_destroy = pending;

@@ -16,7 +16,7 @@ namespace detail {
 // ValueInfo describes a value to an observer.
 struct ValueInfo {
     Shape shape;
-    std::size_t bytes = 0;  // of the buffer, as memory accounting counts them; for a number its own size
+    std::size_t bytes = 0;  // the bytes of the buffer in memory accounting, or the size of the number
     const memory::detail::Storage* storage = nullptr;  // null for numbers
     Device device = Device::cpu;
 };
@@ -28,7 +28,7 @@ template <class T> ValueInfo value_info(const T& x) {
         return {Shape(), sizeof x, nullptr, Device::cpu};
 }
 
-// An operation that has just run. Its operands are not released yet, and `node` may have no inputs yet.
+// ForwardEvent describes an operation that has just run. The operands still exist. `node` may lack inputs.
 struct ForwardEvent {
     const char* op;                            // valid during the notification only
     const Node* node;                          // null if nothing was recorded
@@ -52,7 +52,7 @@ public:
 namespace detail {
 // Returns the bytes of the buffers that this operation was the first to save.
 std::size_t newly_saved_bytes(const ForwardEvent& operation);
-// Returns how many saves of the buffer of `kept`, other than those of this operation, are still alive.
+// Returns how many times other operations still save the buffer of `kept`.
 std::size_t other_save_count(const ForwardEvent& operation, const ValueInfo& kept);
 // Returns the bytes of the result's buffer, or 0 if the result shares the buffer of an operand.
 std::size_t output_bytes(const ForwardEvent& operation);

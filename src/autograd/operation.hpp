@@ -26,7 +26,7 @@ struct RuntimeName {  // only custom() uses names that are known at run time
     std::string name;
 };
 
-// Calls f for each input. A tuple or an array needs no loop, which matters for operations on single numbers.
+// Calls f for each input. A tuple or an array needs no loop, which saves time for single numbers.
 template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_input(Inputs& inputs, F f) {
     if constexpr (requires { std::tuple_size<Inputs>::value; }) {
         const auto visit = [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
@@ -38,7 +38,7 @@ template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_inp
     }
 }
 
-// Inputs of an operation. One that needs no gradient is null; inside KeepValues it is kept until backward().
+// Holds the inputs of an operation. An input that needs no gradient is null, except inside KeepValues.
 template <class T, class Nodes> class InputNodes {
 public:
     void assign(Nodes nodes) { nodes_ = std::move(nodes); }
@@ -147,8 +147,8 @@ public:
             saved_);
     }
 
-    // A custom backward function must write a gradient for each input that needs one. It writes to temporary
-    // nodes, which show a missing write. Then the inputs receive the gradients, unless `check_only`.
+    // Throws if a custom backward function leaves an input without a gradient. The function writes to empty
+    // temporary nodes. The inputs then get the gradients of these nodes, unless `check_only`.
     [[gnu::noinline]] void call_custom_backward(bool check_only = false) {
         std::vector<ValueNode<T>*> nodes = inputs_.value_nodes();
         std::vector<std::optional<ValueNode<T>>> temporaries(nodes.size());
@@ -166,7 +166,7 @@ public:
             if (!nodes[i]) continue;
             if (!nodes[i]->has_gradient()) throw_no_gradient_written(op(), i, describe(nodes[i]->value));
             if (check_only) continue;
-            const T moved = std::move(nodes[i]->gradient);  // so that the input can own the buffer
+            const T moved = std::move(nodes[i]->gradient);  // moved, so that the input can own the buffer
             inputs_.grad_inputs(false).add(i, moved);
         }
     }

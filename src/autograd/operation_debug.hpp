@@ -44,7 +44,7 @@ template <class Op>
                     try {
                         operation.call_custom_backward(true);
                     } catch (const GraphUsedDuringCheck&) {
-                        // The function uses an existing graph, which works only once: in the run below.
+                        // The function uses an existing graph, which works only once. The run below does so.
                     }
                 }
             const auto with_saved = [&](const auto& f) { return operation.with_saved(f); };

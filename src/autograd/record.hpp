@@ -16,7 +16,7 @@
 namespace tally {
 
 namespace detail {
-// Returns the nodes of the inputs. If their number is known, an array avoids an allocation.
+// Returns the nodes of the inputs. If the number of inputs is known, an array avoids an allocation.
 template <class T, class... Inputs>
 [[gnu::always_inline]] inline std::array<ValueNode<T>*, sizeof...(Inputs)> nodes_of(
     const std::tuple<Inputs...>& inputs) {
@@ -61,7 +61,7 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
     return y;
 }
 
-// Makes a node of a computed value and releases the inputs. They are a tuple of references or a vector.
+// Makes a node of a computed value and releases the inputs. `inputs` is a tuple of references or a vector.
 template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> make_node(Name&& name, T&& value, const std::tuple<Saves...>& saves,
                                                Backward&& backward, Inputs& inputs) {
@@ -96,7 +96,7 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
     return Var<T>(node);
 }
 
-// record() with a name that is known only at run time.
+// Works as record(), with a name that is known only at run time.
 template <class T, class... Saves, class Backward, class... Inputs>
 Var<T> record_as(RuntimeName name, T&& value, const std::tuple<Saves...>& saves, Backward&& f,
                  Inputs&&... inputs) {
@@ -105,7 +105,7 @@ Var<T> record_as(RuntimeName name, T&& value, const std::tuple<Saves...>& saves,
 }
 }  // namespace detail
 
-// Makes a node of a computed value. Inputs are references, moved from only after the saved values are copied.
+// Makes a node of a computed value. Inputs are references, and are moved after the saved values are copied.
 template <detail::FixedName Name, class T, class... Saves, class Backward, class... Inputs>
 [[gnu::always_inline]] inline Var<T> record(T&& value, const std::tuple<Saves...>& saves, Backward&& backward,
                                             Inputs&&... inputs) {
@@ -115,7 +115,7 @@ template <detail::FixedName Name, class T, class... Saves, class Backward, class
 }
 
 namespace detail {
-// record() with a number of inputs that is known only at run time.
+// Works as record(), with a number of inputs that is known only at run time.
 template <detail::FixedName Name, class T, class... Saves, class Backward>
 Var<T> record_many(T&& value, const std::tuple<Saves...>& saves, Backward&& f, std::vector<Var<T>> inputs) {
     return detail::make_node<T>(detail::StaticName<Name>(), std::move(value), saves, std::move(f), inputs);

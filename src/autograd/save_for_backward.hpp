@@ -14,7 +14,7 @@ template <class T> struct SaveRequest {
     using saved = Saved<T>;
     const T* value;  // null if the value is not needed
     const void* address() const { return value; }
-    // Returns the address to read from: the node moves its result, so a saved result has another address.
+    // Returns the address of the value. A result has a new address, because the node has moved the result.
     template <class Result> const T* resolve(const Result* before_move, const Result* after_move) const {
         if constexpr (std::is_same_v<T, Result> && !Number<T>)  // a number is still valid after a move
             return value == before_move ? after_move : value;
@@ -23,7 +23,7 @@ template <class T> struct SaveRequest {
     }
 };
 template <class T> inline const T unsaved_value{};
-// For a value that is never read. `Slot` makes the types in a tuple distinct, so that they take no memory.
+// Replaces a value that is never read. Types with different `Slot` take no memory in a tuple.
 template <class T, int Slot> struct NothingSaved {
     struct saved {
         explicit saved(const T*) {}
@@ -35,14 +35,14 @@ template <class T, int Slot> struct NothingSaved {
 };
 }  // namespace detail
 
-// Saves values for the backward function, which gets them after dy. save_if() saves x only if it is needed.
+// Saves values, which the backward function gets after dy. save_if() saves only if `needed` is true.
 template <class... T> std::tuple<detail::SaveRequest<T>...> save(const T&... x) {
     return {detail::SaveRequest<T>{&x}...};
 }
 template <class T> detail::SaveRequest<T> save_if(bool needed, const T& value) {
     return {needed ? &value : nullptr};
 }
-// For elementwise.hpp: `EverNeeded` is false if no gradient reads `value`; `Slot` is its index in the tuple.
+// `EverNeeded` is false if no gradient ever reads `value`. `Slot` is the index of `value` in the tuple.
 template <bool EverNeeded, int Slot, class T> auto save_if(bool needed, const T& value) {
     if constexpr (EverNeeded)
         return save_if(needed, value);

@@ -69,14 +69,14 @@ template <class T> class GradInputs {
 public:
     GradInputs(detail::ValueNode<T>* const* inputs, std::size_t count, bool can_reuse_dy)
         : inputs_(inputs), count_(static_cast<std::uint32_t>(count)), can_reuse_dy_(can_reuse_dy) {}
-    // If true, nothing else reads dy, so the backward function may overwrite dy once it no longer reads it.
+    // Returns true if nothing else reads dy. The backward function may then overwrite dy after its last read.
     bool can_reuse_dy() const { return can_reuse_dy_; }
     bool needs_grad(std::size_t input) const {
         if (input >= count_) [[unlikely]]
             detail::throw_no_such_input(input, count_);
         return inputs_[input] != nullptr;
     }
-    // Returns where to write an input's gradient, and marks it as written: write right after each call.
+    // Returns the memory for a gradient, and marks the gradient as written. Write right after each call.
     [[gnu::always_inline]] Into<T> into(std::size_t input) const {
         if (!needs_grad(input)) detail::throw_gradient_not_needed(input);
         const Into<T> gradient = inputs_[input]->into();
@@ -158,7 +158,7 @@ public:
     auto item() const { return detail::item(value()); }   // of a variable with a single element
     const Shape& shape() const& { return detail::shape_of(value()); }
     Shape shape() const&& { return detail::shape_of(checked("shape").value); }
-    // x[i] is the part at index i of the first axis. x.t() swaps the last two axes. Both need shape_ops.hpp.
+    // x[i] is the part at index i of the first axis. x.t() swaps the last two axes. Include shape_ops.hpp.
     Var operator[](std::int64_t i) const requires(!detail::Number<T>) { return at(*this, i); }
     Var t() const requires(!detail::Number<T>) { return transpose(*this); }
     Var detach() const { return Var(value(), detail::State::constant); }  // no gradient flows through it
@@ -236,7 +236,7 @@ public:
     bool is_last_handle() const {
         return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->keeps_values;
     }
-    // Drops this handle; the last one frees the value. With `keep_ref`, returns a new reference, else null.
+    // Drops this handle. The last handle frees the value. If `keep_ref`, returns a new reference, else null.
     [[gnu::always_inline]] detail::ValueNode<T>* into_node(bool keep_ref) && {
         detail::ValueNode<T>* node = std::exchange(node_, nullptr);
         if (--node->handles > 0) {
@@ -323,7 +323,7 @@ private:
                     " was given a " + (of_value ? "value of " + value : "gradient of " + gradient));
     }
 
-    // Sets a value that f left without memory to NaN, or frees such a gradient, and throws.
+    // Throws because f left `part` without memory. First sets the value to NaN or frees the gradient.
     [[noreturn, gnu::cold]] void replace_lost(const char* call, T detail::ValueNode<T>::*part) const {
         detail::ValueNode<T>& node = *node_;
         const bool of_value = part == &detail::ValueNode<T>::value;
@@ -339,7 +339,7 @@ private:
     detail::ValueNode<T>* node_ = nullptr;
 };
 
-// Not inline, so that a program uses the instantiation of core_ops.hpp and does not compile its own.
+// The function is not inline, so that a program uses the instantiation of core_ops.hpp.
 template <detail::Value T> void Var<T>::run_backward(const char* call, const T* seed,
                                                      std::uint64_t oldest_target_id,
                                                      const detail::BackwardPass::Hook* hook) const {

@@ -58,8 +58,8 @@ template <class S> Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, s
     return detail::record_conv(plan, std::move(x), std::move(weight));
 }
 
-// Returns the largest element of each window (size, size). A stride of 0 stands for `size`; then windows
-// do not overlap. If elements are equal, the first one gets the gradient.
+// Returns the largest element of each window (size, size). If stride is 0, windows move by `size` and do not
+// overlap. The first of several equal largest elements gets the gradient.
 template <class S> Var<Array<S>> max_pool2d(Var<Array<S>> x, std::int64_t size, std::int64_t stride = 0) {
     const auto plan = detail::plan_pool(x.shape(), size, stride == 0 ? size : stride);
     const Device device = x.value().device();

@@ -1,4 +1,4 @@
-// dropout() draws a mask from each item's index in the full batch, so that micro-batches do not change it.
+// dropout() draws a mask from each item's index in the full batch, so that micro-batches keep the mask.
 #pragma once
 
 #include <cmath>
@@ -13,8 +13,8 @@
 namespace tally {
 
 namespace detail {
-// Selects the masks of one layer. `first` is the index of the first item in the full batch, so that a
-// micro-batch gets the masks that its items have there.
+// Selects the masks of one layer. `first_item` is the index of the first item in the full batch, so that the
+// items of a micro-batch get the same masks as in the full batch.
 struct DropoutKey {
     std::uint64_t seed = 0, layer = 0, first_item = 0;
 };

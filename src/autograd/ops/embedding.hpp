@@ -14,7 +14,7 @@
 namespace tally {
 
 // Returns row weight[i] for each index i. weight is (entries, ...), `indices` has any shape, and the result
-// has the shape of `indices` followed by that of a row. The row `padding` gets no gradient. A negative
+// has the shape of `indices` followed by the shape of a row. The row `padding` gets no gradient. A negative
 // padding counts from the end.
 template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std::int32_t>& indices,
                                            std::optional<std::int64_t> padding = {}) {

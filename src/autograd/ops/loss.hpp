@@ -15,14 +15,14 @@
 
 namespace tally {
 
-// A loss before the division by its count.
+// A Loss holds the sum and the count of a loss before the division.
 template <class T> struct Loss {
     Var<T> sum;    // over all elements that count
     Var<T> count;  // the number of these elements, without a gradient
 
     Loss() = default;
     Loss(Var<T> total, Var<T> counted) : sum(std::move(total)), count(std::move(counted)) {}
-    // Makes a loss from one term per element. Each element counts.
+    // Makes a loss from one term per element. The count is the number of elements.
     explicit Loss(Var<T> terms) {
         using S = std::remove_cvref_t<decltype(*terms.value().data())>;
         count = Var<T>(
@@ -54,7 +54,7 @@ template <class S> Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability
 }
 
 namespace detail {
-// Which rows cross_entropy() counts, and how much it smooths the targets.
+// CrossEntropyOptions select the rows that cross_entropy() counts, and the smoothing of the targets.
 struct CrossEntropyOptions {
     std::int32_t ignore = -100;  // rows with this label do not count
     double smoothing = 0;        // the share of a row's target that is spread over all classes
@@ -89,8 +89,8 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Arra
 template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>>,  // write {.ignore = 0} or {.smoothing = 0.1}
                                                 const Array<std::int32_t>&, detail::Arithmetic auto) = delete;
 
-// A contrastive loss: each query (rows, width) should be most similar to the key of its own row. All keys of
-// the batch are compared, so micro-batches give another loss.
+// A contrastive loss: each query (rows, width) should be most similar to the key of its own row. Each query
+// is compared with all keys of the batch, so micro-batches give another loss.
 template <class S>
 Loss<Array<S>> info_nce(Var<Array<S>> queries, Var<Array<S>> keys, double temperature = 1) {
     detail::require_info_nce_args(queries.shape(), keys.shape(), temperature);

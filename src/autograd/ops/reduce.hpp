@@ -13,7 +13,7 @@
 
 namespace tally {
 
-// Sums over the given axes, or over all of them. {.keepdims = true} keeps the summed axes with extent 1.
+// Sums over the given axes, or over all axes. {.keepdims = true} keeps the summed axes with extent 1.
 template <class S>
 Var<Array<S>> sum(Var<Array<S>> x, const detail::AxesArg& along = {}, const detail::ReduceOptions& how = {}) {
     const auto r = detail::plan_reduction("sum", x.shape(), along.axes, how.keepdims);
@@ -90,7 +90,7 @@ template <class S> Var<Array<S>> var(Var<Array<S>> x, const detail::AxesArg& alo
            (count > how.unbiased ? count - how.unbiased : 0.0);
 }
 
-// Multiplies the elements. The gradient of an element is the product of all others, without a division.
+// Multiplies the elements. The gradient of an element multiplies all other elements, without a division.
 template <class S> Var<Array<S>> prod(Var<Array<S>> x, const detail::AxesArg& along = {},
                                       const detail::ReduceOptions& how = {}) {
     const auto r = detail::plan_reduction("prod", x.shape(), along.axes, how.keepdims);

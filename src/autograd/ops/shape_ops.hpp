@@ -157,7 +157,7 @@ template <class S> Var<Array<S>> stack(std::vector<Var<Array<S>>> parts, std::in
     return concat(std::move(parts), axis);
 }
 
-// Splits the rows of x into micro-batches of these sizes, or of one size, where the last may be smaller.
+// Splits the rows of x into micro-batches of these sizes, or of `size` rows each. The last may be smaller.
 template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::int64_t>& sizes) {
     detail::require_valid_split(x.shape(), sizes);
