@@ -1,4 +1,4 @@
-// The flags of a gradient record whether it has been written and who may modify it.
+// The flags of a gradient record whether the gradient has been written and who may modify the gradient.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ public:
     }
     std::vector<Node*> nodes() const { return {nodes_.begin(), nodes_.end()}; }
 
-    // Queues the inputs that need a gradient and drops the others. Returns whether any input needs one.
+    // Queues the inputs that need a gradient and drops all other inputs. Returns whether any input needs one.
     [[gnu::always_inline]] bool enqueue_inputs(BackwardPass& backward_pass) {
         bool any_needed = false;
         for_each_input(

@@ -1,4 +1,4 @@
-// Scalar, Tensor and Tensor64 are the variables that programs use. This header makes and prints them.
+// Scalar, Tensor and Tensor64 are the variables that programs use. This header makes and prints variables.
 #pragma once
 
 #include <cstdint>

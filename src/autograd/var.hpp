@@ -90,7 +90,7 @@ public:
         if (needs_grad(input) && !try_add(input, gradient))
             detail::fail_gradient_shape(detail::describe(inputs_[input]->value), detail::describe(gradient));
     }
-    // Adds a gradient only if it has the shape and device of the input. Returns whether it was added.
+    // Adds a gradient if its shape and device are those of the input. Returns whether the gradient was added.
     bool try_add(std::size_t input, const T& gradient) const {
         if (!detail::same_shape_and_device(inputs_[input]->value, gradient)) return false;
         accumulate_into(into(input), gradient);
