@@ -129,7 +129,7 @@ std::vector<Row<Trainer<double>::Options>> trainer_rows(const Folder& folder) {
          },
          "gradient_accumulation_steps {{0, 3}, {2, 2}}, here it is {{0, 3}, {2, 4}}"},
         {"num_train_epochs", [](O& o) { o.num_train_epochs = 4; }, "",
-         "the bits of a training with that number of epochs"},
+         "the same bits as a run with the new number of epochs"},
         {"seed", [](O& o) { o.seed = 6; }, "seed 5, here it is 6"},
         {"shuffle", [](O& o) { o.shuffle = false; }, "shuffle yes, here it is no"},
         {"gradient_checkpointing", [](O& o) { o.gradient_checkpointing = Checkpointing{.segments = 2}; }, ""},
@@ -155,7 +155,7 @@ std::vector<Row<Trainer<double>::Options>> trainer_rows(const Folder& folder) {
         {"save_steps", [](O& o) { o.save_steps = 2; }, ""},
         {"save_micro_batches", [](O& o) { o.save_micro_batches = 3; }, ""},
         {"resume_from_checkpoint", [](O& o) { o.resume_from_checkpoint = false; }, "",
-         "the training starts again from its beginning, and ends with the same bits"},
+         "training starts again from the beginning, and ends with the same bits"},
         {"logging_steps", [](O& o) { o.logging_steps = 2; }, ""},
         {"metrics_csv", [&](O& o) { o.metrics_csv = folder / "m.csv"; }, ""},
         {"metrics_jsonl", [&](O& o) { o.metrics_jsonl = folder / "m.jsonl"; }, ""},
@@ -244,7 +244,7 @@ std::vector<Row<Window<double>::Options>> window_rows(MovingAverage<double>* ave
         {"average", [=](W& o) { o.average = average; }, "average none, here it is given"},
         {"seed", [](W& o) { o.seed = 1; }, "seed 0, here it is 1"},
         {"noise", [](W& o) { o.noise = true; }, "",
-         "the same bits. The window in which it changes gives no estimate"}};
+         "the same bits. The window in which the option changes gives no estimate"}};
 }
 
 std::vector<Row<Sgd<double>::Options>> sgd_rows() {
@@ -382,19 +382,19 @@ TEST_CASE("docs/options.md: the file is the table of these tests") {
     const std::string path = TALLY_SOURCE_DIR "/docs/options.md";
     const Folder unused;
     const std::string table =
-        "<!-- The options that may change when a training is resumed. Written by "
+        "<!-- The options that may change when a training run is resumed. Written by "
         "tests/train/options_test.cpp. -->\n"
-        "# Options of a resumed training\n"
+        "# Options of a resumed training run\n"
         "\n"
-        "This page is for you if you resume a training. At its end you know which options you may change, "
-        "and how to change the\n"
-        "others.\n"
+        "This page is for you if you resume a training run. At its end you know which options you may "
+        "change, and how to change\n"
+        "the others.\n"
         "\n"
-        "A resumed training gives the bits of a training that was never interrupted, or it throws an "
-        "Error. An option that\n"
-        "affects the weights must have the value with which the state was saved. If it has another value, "
-        "the Error names the\n"
-        "option and both values, and loading changes nothing:\n"
+        "A resumed training run gives the same bits as an uninterrupted run, or loading throws Error. An "
+        "option that affects the\n"
+        "weights must have the value with which the state was saved. If the option has another value, the "
+        "Error names the option\n"
+        "and both values, and loading changes nothing:\n"
         "\n"
         "```text\n"
         "[trainer] 'run.state' was saved with per_device_batch_size 4, here it is 2\n"
@@ -406,21 +406,21 @@ TEST_CASE("docs/options.md: the file is the table of these tests") {
         table_of("Sgd", sgd_rows()) + table_of("Adam, AdamW", adam_rows()) +
         table_of("MovingAverage", average_rows()) +
         "\n"
-        "The number of items, the type of the optimizer, and the number and shapes of its parameters must "
-        "be equal, too. If you\n"
+        "The number of items, the type of the optimizer, and the number and shapes of its parameters must be "
+        "equal, too. If you\n"
         "pass the model, the names of its parameters must also be equal. Loading compares neither the "
         "numbers of the data set\n"
         "nor layers without a state.\n"
         "\n"
         "## Change a rejected option\n"
         "\n"
-        "- **The learning rate:** load with the saved rate, then call `set_learning_rate()`.\n"
+        "- **The learning rate:** load the state with the saved rate, then call `set_learning_rate()`.\n"
         "- **A schedule:** you may change it for later updates, but not for past updates. A schedule is a "
         "function, so loading\n"
-        "  compares its values at the updates 0, 1, 2, 4, 8, ... and the last one made. A change between "
-        "them is not noticed.\n"
-        "- **Any other option:** start again from the weights. Call `save_weights()`, then "
-        "`load_weights()` into a model with a\n"
+        "  compares its values at the updates 0, 1, 2, 4, 8, ... and at the last update. Changes between "
+        "them are not noticed.\n"
+        "- **Any other option:** start again from the weights. Call `save_weights()`, then `load_weights()` "
+        "into a model with a\n"
         "  new optimizer and a new Trainer.\n";
     const char* update = std::getenv("TALLY_UPDATE_GOLDEN");
     if (update != nullptr && std::string(update) == "1") write_file_atomically(path, table);
