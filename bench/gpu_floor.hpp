@@ -1,4 +1,5 @@
-// The GPU benchmark compares tally with floors: bare products of cuBLAS and bare copies.
+// Declares the floors of the GPU benchmark: products by direct calls of cuBLAS and direct copies, with which
+// tally is compared.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@ namespace tally::bench {
 std::string device_name();
 void finish();  // waits for all queued work
 
-// Describes a call of cublasSgemm in full float32. `a`, `b` and `c` are indices of buffers.
+// One call of cublasSgemm in full float32. Numbers select the buffers.
 struct Call {
     detail::Product product;
     std::size_t a, b, c;

@@ -1,4 +1,4 @@
-// Replaces gpu_floor.cu in programs without CUDA, such as the tests in tests/gpu.
+// Replaces the floors in programs without CUDA, such as the tests in tests/gpu.
 #include "bench/gpu_floor.hpp"
 #include "tally/base/error.hpp"
 

@@ -1,8 +1,9 @@
-// Compares the times of tally on a GPU with bare calls of cuBLAS and bare copies, and the results with the
-// CPU's. Prints one line of JSON per row. Usage: bench_gpu_steps [--small | --cpu] [--rounds N] [NAME...]
+// Compares tally on a GPU with direct calls of cuBLAS and with copies. For each row the program compares the
+// results with the CPU's results, and then prints one line of JSON.
+// Usage: bench_gpu_steps [--small | --cpu] [--rounds N] [NAME...]
 //
-// NAME selects rows by the beginning of their names. --small only checks the results, with small sizes and
-// without floors. --cpu does the same on the CPU.
+// NAME selects rows by the beginning of their names. --small checks the rows with small sizes and without
+// floors. --cpu does the same on the CPU.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -25,7 +26,7 @@ using namespace tally;
 using bench::Contestant;
 using bench::Row;
 
-constexpr double round_ns = 10e6;  // much longer than a tick of the clock or one wait for the GPU
+constexpr double round_ns = 10e6;  // much longer than a tick of the host's clock and one wait
 
 struct Settings {
     Device device = Device::cuda;
@@ -58,13 +59,14 @@ double sum_of_sizes(const Array<float>& a) {
     return total;
 }
 
-// Runs the row on both devices and compares the results. Results with NaN never agree.
+// Compares the result of one run on each device. A result with NaN never agrees.
 bool agrees_with_cpu(const Row& row, const Row& on_cpu, double tolerance = 1e-5) {
     row.run();
     on_cpu.run();
     const double apart = distance(row.seen(), on_cpu.seen());
     if (apart <= tolerance) return true;
-    std::fprintf(stderr, "%s: %g apart from the CPU's result\n", row.name.c_str(), apart);
+    std::fprintf(stderr, "%s: the relative difference from the CPU's result is %g\n", row.name.c_str(),
+                 apart);
     return false;
 }
 
@@ -80,7 +82,8 @@ std::size_t repeats(const std::function<void()>& run, const Settings& settings) 
     return static_cast<std::size_t>(std::clamp(round_ns / took.count(), 1.0, 2000.0));
 }
 
-// Times the row and its floor and prints both times. Returns false if the host waited for the GPU in a run.
+// Times the row and its floor, and prints both times. Returns false if the host waited for the GPU during the
+// runs.
 bool race(const Row& row, const char* floor_name, const std::function<void()>& floor,
           const Settings& settings) {
     row.run();
@@ -106,12 +109,12 @@ bool race(const Row& row, const char* floor_name, const std::function<void()>& f
     std::printf("]}\n");
     std::fflush(stdout);
     if (waited != 0)
-        std::fprintf(stderr, "%s: the host waited %llu times inside its groups\n", row.name.c_str(),
+        std::fprintf(stderr, "%s: the host waited %llu times during the runs\n", row.name.c_str(),
                      static_cast<unsigned long long>(waited));
     return waited == 0;
 }
 
-// Returns only the products of one update. With beta = 1, a product adds to earlier micro-batches' gradients.
+// Returns only the matrix products of one update. In later micro-batches, beta = 1 adds their gradients.
 std::function<void()> products_of(const bench::Network& network) {
     std::vector<std::size_t> buffers;
     const auto buffer = [&](std::int64_t high, std::int64_t wide) {
@@ -172,10 +175,11 @@ bool updates(const Settings& settings) {
     bool good = true;
     for (const auto& [name, network] : networks) {
         if (!settings.wants(name)) continue;
-        // Compares fewer rows with the CPU, which would take minutes for all rows.
+        // The comparison uses fewer rows, because a CPU would take minutes for all rows.
         const bench::Network fewer{network.sizes, network.micro_batches,
                                    std::min<std::int64_t>(network.rows_each, 64)};
-        // The tolerance is large, because rounding decides the sign of some of the millions of relu inputs.
+        // The tolerance is large, because a few of the millions of inputs of relu are so near 0 that rounding
+        // decides their signs.
         good = agrees_with_cpu(bench::update(name, fewer, settings.device),
                                bench::update(name, fewer, Device::cpu), 5e-3) &&
                good;

@@ -1,4 +1,5 @@
-// Times contestants alternately, so that a machine that becomes slower slows all of them by the same factor.
+// Times contestants alternately, so that a machine that becomes slower slows all of them. Computes medians
+// and paired ratios.
 #pragma once
 
 #include <algorithm>
@@ -31,14 +32,15 @@ inline double median(std::vector<double> xs) {
     return xs[xs.size() / 2];
 }
 
-// `warm_up` wakes threads up by untimed work before a measurement. `rest` is time to fall asleep afterwards.
+// Before a measurement, untimed work wakes the threads. After a measurement, the threads get time to fall
+// asleep.
 struct Turn {
     bool warm_up = false;
     std::chrono::milliseconds rest{3};
 };
 
-// Runs all contestants alternately, for one untimed round and `rounds` timed rounds. Returns the time of one
-// unit in ns for each contestant and round. `finish` waits for asynchronous work.
+// Runs all contestants alternately in `rounds` rounds, after one untimed round. Returns the time of one unit
+// in ns for each contestant and round. `finish` waits for asynchronous work.
 inline std::vector<std::vector<double>> measure(
     const std::vector<Contestant>& contestants, int rounds, const std::function<void()>& finish = [] {},
     Turn turn = {}) {
@@ -61,7 +63,7 @@ inline std::vector<std::vector<double>> measure(
     return times;
 }
 
-// Returns the median over the rounds of the time of `one` divided by the time of `other`.
+// Returns the median over all rounds of the ratio of the time of `one` to the time of `other`.
 inline double times_longer(const std::vector<double>& one, const std::vector<double>& other) {
     std::vector<double> ratios;
     for (std::size_t r = 0; r < one.size(); ++r) ratios.push_back(one[r] / other[r]);

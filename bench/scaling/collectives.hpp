@@ -6,8 +6,8 @@
 
 namespace tally::scaling {
 
-// A message of n bytes takes latency + n * seconds_per_byte. A device sends one message at a time, and
-// receives one message at a time.
+// A message of n bytes takes latency + n * seconds_per_byte. A device sends only one message at a time, and
+// receives only one.
 struct Network {
     double latency, seconds_per_byte;
 
@@ -30,7 +30,7 @@ struct Reduced {
 // Simulates an all-reduce in which device i begins at the time begin[i].
 Reduced all_reduce(AllReduce how, const std::vector<double>& begin, double bytes, const Network& network);
 
-// Returns the time by the literature's formula, which assumes that all devices begin at the same time.
+// Returns the time by the formula in the literature, if all devices begin at the same time.
 double all_reduce_seconds(AllReduce how, int devices, double bytes, const Network& network);
 
 }  // namespace tally::scaling

@@ -1,4 +1,5 @@
-// Simulates one update. Devices send nothing until the last backward pass, which sends each finished bucket.
+// Simulates a window. Devices do not communicate until the last backward pass, which sends each bucket when
+// its sum is final.
 #include "bench/scaling/update.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ Update update(const Training& training) {
     double computed = 0;
     for (std::size_t i = 0; i < devices; ++i) computed = std::max(computed, backward_begins[i] + backward[i]);
 
-    std::vector<double> free(devices, 0);  // time at which a device's network is free
+    std::vector<double> free(devices, 0);  // time at which a device's network connection is free
     for (int k = 1; k <= training.buckets; ++k) {
         for (std::size_t i = 0; i < devices; ++i)
             free[i] = std::max(free[i], backward_begins[i] + backward[i] * k / training.buckets);
@@ -70,8 +71,8 @@ double tokens_to_hide_reduction(const Chip& chip, int devices) {
     double low = 0, high = 1e7;  // tokens
     while (high - low > 1e-5 * high) {
         const double tokens = (low + high) / 2;
-        training.micro_seconds = 4 * parameters * tokens / chip.flops;  // 4 operations per parameter
-        // The last bucket cannot be hidden, because no computation is left when it is sent.
+        training.micro_seconds = 4 * parameters * tokens / chip.flops;  // of both backward products
+        // The last bucket cannot overlap with computation.
         (update(training).waiting > one_bucket * (1 + 1e-6) ? low : high) = tokens;
     }
     return high;

@@ -1,4 +1,4 @@
-// Simulates one update of a data-parallel training. Each device runs micro-batches, then all-reduce follows.
+// Simulates one update of data-parallel training: micro-batches on each device, then one all-reduce.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,19 @@ struct Update {
 };
 Update update(const Training& training);
 
-// Returns the number of updates to a target loss, relative to unlimited batches (McCandlish et al. 2018).
+// Returns the number of updates until training reaches a target, relative to training with unlimited batches
+// (McCandlish et al. 2018).
 double updates_to_target(double batch, double critical_batch);
 
-// Returns the time to a target loss with micro-batches of `items` items on each device, divided by the number
-// of updates that unlimited batches need.
+// Returns the seconds until training reaches a target, divided by the number of updates with unlimited
+// batches. Each device has micro-batches of `items` items.
 double seconds_to_target(const Training& training, double items, double critical_batch);
 
-// Returns the number of devices, from 1 to `most`, that reaches the target loss in the shortest time.
+// Returns the number of devices, from 1 to `most`, that reach a target first.
 int fastest(Training training, double items, double critical_batch, int most);
 
-// Returns how many tokens each device needs so that a training of matrices in bfloat16 hides its all-reduce
-// behind the backward pass. The simulation has ten buckets.
+// Returns the smallest number of tokens per device for which the backward pass takes long enough to hide the
+// all-reduce of matrices in bfloat16. Uses bisection, with one bucket per layer.
 struct Chip {
     double flops, bytes_per_second;
 };

@@ -1,4 +1,5 @@
-// Allocates the floors' arrays with the alignment of tally's arrays, so that the comparison is fair.
+// Provides arrays for the floors. They are aligned like tally's arrays, so that no floor is slower because of
+// its alignment.
 #pragma once
 
 #include <algorithm>

@@ -16,7 +16,7 @@ namespace tally::bench {
 namespace {
 
 [[noreturn]] void fail(const char* what) {
-    throw Error("[bench] no " + std::string(what) + ": " + std::strerror(errno));
+    throw Error("[bench] cannot create a " + std::string(what) + ": " + std::strerror(errno));
 }
 
 // Owns one end of a pipe. The destructor closes it.

@@ -32,7 +32,7 @@ private:
 };
 
 // Pinned restricts this thread, and the threads and processes that this thread starts, to a number of cores.
-// It always selects the same cores. It does nothing if there are not enough cores.
+// The cores are always the same. Does nothing if the machine has too few cores.
 class Pinned {
 public:
     explicit Pinned(int cores);

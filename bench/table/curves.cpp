@@ -32,7 +32,7 @@ Axis axis_for(double low, double high, double least, int at_from, int at_to) {
     return {from - around, to + around, at_from, at_to};
 }
 
-// Returns powers of ten, and their multiples by 2 and 5 if there are few.
+// Returns powers of ten. If the axis has only few of them, also returns their multiples by 2 and 5.
 std::vector<double> ticks(const Axis& axis) {
     std::vector<double> all;
     const bool few = axis.to - axis.from < 3;
@@ -50,8 +50,8 @@ std::string in_short(double number) {
     return detail::to_text(number, 6);
 }
 
-// In every picture tally is blue, LibTorch and PyTorch are orange, JAX is purple and floors are green. A
-// second line with the same colour is dashed.
+// In every picture tally is blue, LibTorch and PyTorch are orange, JAX is purple, and a floor is green. A
+// second curve of the same colour is dashed.
 const char* colour_of(const std::string& name) {
     if (name.starts_with("tally")) return "#0b57d0";
     if (name.starts_with("JAX")) return "#7e22ce";
@@ -61,7 +61,7 @@ const char* dashes_of(const std::string& name) {
     return name.find(',') == std::string::npos && !name.starts_with("PyTorch") ? "none" : "8,5";
 }
 
-// Titles are smaller than in other pictures, because the titles of sweeps are long.
+// The font of the title is small, because titles of sweeps are long.
 constexpr const char* styles = ".t-title{font-size:20px}\n";
 
 std::string grid(const Sweep& sweep, const Axis& x, const Axis& y) {
@@ -91,7 +91,7 @@ std::string curve(const Line& line, const Axis& x, const Axis& y) {
            "\" stroke-width=\"2\" stroke-dasharray=\"" + dashes_of(line.name) + "\"/>\n" + marks;
 }
 
-// Returns the SVG of the names at the ends of the curves. Names that would overlap are moved.
+// Returns the names at the ends of the curves, at positions where the names do not overlap.
 std::string names(const std::vector<Line>& lines, const Axis& y) {
     std::vector<std::pair<int, const Line*>> all;
     for (const Line& line : lines) all.emplace_back(y.place(line.points.back().second), &line);
@@ -113,9 +113,10 @@ std::string names(const std::vector<Line>& lines, const Axis& y) {
 std::string to_svg(const Sweep& sweep) {
     double low_x = 1e300, high_x = 0, low_y = 1e300, high_y = 0;
     for (const Line& line : sweep.lines) {
-        if (line.points.empty()) throw Error("[bench] no point of '" + line.name + "' to draw");
+        if (line.points.empty()) throw Error("[bench] the curve of '" + line.name + "' has no points");
         for (const auto& [x, y] : line.points) {
-            if (!(x > 0 && y > 0)) throw Error("[bench] a logarithmic axis has no place for 0");
+            if (!(x > 0 && y > 0))
+                throw Error("[bench] a logarithmic axis cannot show numbers that are not positive");
             low_x = std::min(low_x, x), high_x = std::max(high_x, x);
             low_y = std::min(low_y, y), high_y = std::max(high_y, y);
         }

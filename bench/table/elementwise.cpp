@@ -1,5 +1,6 @@
-// Measures operations whose speed memory limits: relu, add, bias and sums over either axis, forward and
-// backward. Compares them with plain loops and with a copy of as many bytes.
+// Makes rows of operations whose speed is limited by the memory's bandwidth: forward and backward of relu,
+// add, bias and sums over either axis. The rows are compared with plain loops and with a copy of the same
+// number of bytes.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -48,7 +49,7 @@ public:
         if (kind_ == Kind::add || kind_ == Kind::bias) return {dx_.doubles(), dother_.doubles()};
         return {dx_.doubles()};
     }
-    // Copies as many bytes as the loops write.
+    // Copies the same number of bytes as the loops write.
     void copy() {
         std::memcpy(y_, x_, std::min(x_.size(), y_.size()) * sizeof(float));
         std::memcpy(dx_, x_, x_.size() * sizeof(float));

@@ -1,4 +1,5 @@
-// Implements the protocol over pipes, and the file from which Python reads weights, pictures and labels.
+// Implements the protocol of the pipes, and writes the file with weights, pictures and labels that the
+// frameworks read.
 #include "bench/table/frameworks.hpp"
 
 #include <unistd.h>
@@ -18,7 +19,8 @@ namespace fs = std::filesystem;
 
 std::string python;  // empty: frameworks are not used
 
-// Starts a process that runs one framework on a number of cores. The process has numbered pieces of work.
+// Framework is a process that runs one framework on a number of cores. The process has several pieces of
+// work, each with a number.
 class Framework {
 public:
     Framework(std::string name, const std::string& script, int threads)
@@ -114,7 +116,7 @@ Numbers read_numbers(const fs::path& path, const std::vector<std::size_t>& sizes
     return all;
 }
 
-// Holds a piece of work of a framework. The destructor tells the framework to delete this work.
+// Represents a piece of work of a framework. The destructor tells the framework to forget the work.
 class Work {
 public:
     Work(std::shared_ptr<Framework> framework, const Description& work)

@@ -1,4 +1,5 @@
-// Measures rows with JAX and PyTorch, in processes of the Python that tools/bench-peers has installed.
+// Adds JAX and PyTorch to a row. Each framework runs in a process of the Python that tools/bench-peers has
+// installed.
 #pragma once
 
 #include <string>
@@ -16,7 +17,7 @@ void use_frameworks(const std::string& folder);  // throws if the folder has no 
 std::vector<std::pair<std::string, bool>>
 frameworks();  // names with versions, and whether they are installed
 
-// Describes a piece of work for JAX or PyTorch.
+// Describes a piece of work for a framework in Python.
 struct Description {
     std::string kind;  // one of the kinds in bench/peers
     std::int64_t rows = 0, micro = 0;
@@ -32,7 +33,8 @@ struct Description {
 Description description(const Mlp& mlp);
 Description description(const Deep& deep);  // without segments
 
-// Adds a framework to the row, on row.threads cores. with_memory adds the memory that the framework reports.
+// Adds a framework on row.threads cores to the row. If `with_memory` is set, adds the memory that the
+// framework reports, too.
 void add_framework(Row& row, const char* name, const Description& work, bool with_memory = false);
 inline void add_frameworks(Row& row, const Description& work) {
     for (const char* name : {jax, pytorch}) add_framework(row, name, work);

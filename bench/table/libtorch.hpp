@@ -1,4 +1,4 @@
-// These functions add LibTorch to the rows. If LibTorch is not installed, they add nothing.
+// Adds LibTorch to the rows. Without LibTorch these functions add nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Compares losses, softmax and layer norm with the frameworks. Cross-entropy is also compared with one fused
-// loop, whose exp the compiler vectorises.
+// Makes rows of losses, softmax and layer norm, which are compared with the frameworks. The floor of
+// cross-entropy is one fused loop whose exp the compiler vectorises.
 #include <bit>
 #include <cmath>
 #include <memory>
@@ -13,8 +13,8 @@
 namespace tally::bench {
 namespace {
 
-// Returns exp(x) within two units in the last place for x <= 0, without a branch: with x = n ln 2 + r, the
-// result is 2^n times a polynomial of r. Below -87 the result is nearly 0.
+// Returns exp(x) within two units in the last place for x <= 0, without a branch: as 2^n times a polynomial
+// of x - n ln 2. Below -87 the function returns exp(-87), which is nearly 0.
 inline float exp_of_negative(float x) {
     x = x < -87 ? -87 : x;
     const float shifted = x * 1.44269504f + 12582912.f;  // n is in the lowest bits
@@ -114,7 +114,7 @@ Description::Numbers numbers_of(std::vector<std::int64_t> shape, std::uint64_t s
     return {std::move(shape), Mlp::uniform(size, stream, 2)};
 }
 
-// Returns a row that calls forward(parameters), and then backward with the last array of `work` as gradient.
+// Calls forward(parameters), and then backward() with the last array of `work` as the gradient of the result.
 Row function_row(std::string name, std::string title, Description work, auto backward) {
     std::vector<Tensor> parameters;
     for (std::size_t i = 0; i + 1 < work.arrays.size(); ++i) {

@@ -1,4 +1,4 @@
-// Measures every row of the table and every sweep. For each of them tally, floors and peers run alternately.
+// Runs every row of the table and every sweep. In one process, tally, floors and peers run alternately.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Measures time and memory of a deep model, without the memory of parameters, gradients and data. Compares
-// the whole batch at once with micro-batches and with checkpoints.
+// Makes rows of a deep model, which measure time, and memory beyond parameters, gradients and data. The whole
+// batch at once is compared with micro-batches and with checkpoints.
 #include <memory>
 #include <string>
 
@@ -74,7 +74,7 @@ Side not_verified(const Deep& deep) {
     return side;
 }
 
-// Raises the tolerance, because in so many layers rounding changes the sign of the input of some ReLUs.
+// The model has so many layers that rounding may change the sign before a ReLU.
 Row deep_enough(Row row) {
     row.tolerance = 1e-3;
     return row;
@@ -111,7 +111,8 @@ Row micro_batches() {
     return deep_enough(std::move(row));
 }
 
-// JAX runs without checkpoints, because on a CPU XLA replaces recomputed values by the first computed ones.
+// JAX runs without checkpoints, because on a CPU XLA merges recomputed values with the values that were
+// computed first.
 Row checkpoints(std::size_t mebibytes, const char* name, double must_time, std::vector<Goal> aims) {
     Deep deep{.rows = 1024};
     const auto chosen = DeepModel(deep).fit((mebibytes << 20) + (1 << 19));
@@ -130,7 +131,7 @@ Row checkpoints(std::size_t mebibytes, const char* name, double must_time, std::
     return deep_enough(std::move(row));
 }
 
-// Returns a row with few items and wide layers. Nearly all of its memory holds weights and gradients.
+// Returns a row with few items and wide layers. Nearly all of its memory is for weights and gradients.
 Row wide() {
     const Deep whole{4, 1024, 64, 64};
     Deep micro = whole, again = whole;

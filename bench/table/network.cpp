@@ -1,5 +1,5 @@
-// Measures one update of a multilayer perceptron: the batch whole, in micro-batches or row by row, on one or
-// two threads. Also measures the epoch of lesson 16.
+// Makes rows of one update of a multilayer perceptron, and a row of the epoch of lesson 16. The update runs
+// as a whole, in micro-batches and row by row, on one thread and on two threads.
 #include <memory>
 #include <string>
 
@@ -35,7 +35,7 @@ public:
     Window<float>& window() { return window_; }
     Numbers gradients() const {
         Numbers all;
-        for (const Tensor& p : parameters_)  // after grad() the window would not defer rows
+        for (const Tensor& p : parameters_)  // not by grad(), after which the window would not defer rows
             if (p.has_grad()) all.push_back(doubles(p.node()->gradient.span()));
         return all;
     }
@@ -60,7 +60,7 @@ private:
     Window<float> window_;
 };
 
-// Makes updates that all use the same pictures.
+// Repeats the update with the same pictures.
 class Update {
 public:
     explicit Update(const Mlp& mlp)
@@ -111,8 +111,8 @@ Numbers moved(const Numbers& from, Numbers to) {
     return to;
 }
 
-// Returns the row of an epoch as in lesson 16: pictures in order, and an update for each 64 pictures and for
-// the last 32. Each further epoch begins with the weights that the previous epoch has left.
+// Runs an epoch as in lesson 16: without shuffling, one update for each 64 pictures and one update for the
+// last 32. The next epoch continues from the state after this epoch.
 Row epoch_row(std::int64_t count) {
     const Mlp mlp{.micro = 16};
     const Pictures<float> data = generated_pictures<float>(count, 1);
@@ -147,8 +147,8 @@ Row epoch_row(std::int64_t count) {
     epoch_work.labels = data.labels.to_vector();
     epoch_work.answers.resize(epoch_work.answers.size() / 2);  // only the change of the weights
     add_framework(row, jax, epoch_work);
-    row.tolerance = 1e-3;  // rounding errors of 938 updates change the sign of some ReLU's input
-    row.rounds = 11;       // a round takes seconds
+    row.tolerance = 1e-3;  // because rounding errors of 938 updates change the sign before some ReLU
+    row.rounds = 11;       // each takes seconds
     return row;
 }
 

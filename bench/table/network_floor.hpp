@@ -1,5 +1,5 @@
-// Computes an update of a multilayer perceptron without autograd, as a fast program to compare tally with: by
-// accumulating GEMMs, gemv and ger for single rows, fused loops and SGD.
+// Implements the floor of one update of a multilayer perceptron, without autograd: GEMMs that accumulate,
+// gemv and ger for single rows, fused loops and SGD.
 #pragma once
 
 #include <cblas.h>
@@ -15,7 +15,8 @@
 
 namespace tally::bench {
 
-// Holds the weights of a layer, their gradients, and for one micro-batch the output and its gradient.
+// Holds the weights and gradients of a layer, and for a micro-batch the layer's output and the output's
+// gradient.
 class FloorLayer {
 public:
     FloorLayer(std::int64_t rows, std::int64_t in, std::int64_t out, const std::vector<float>& weight,
@@ -117,7 +118,7 @@ public:
         gradients();
         step();
     }
-    // Makes an update for each `rows` pictures. The last update may have fewer micro-batches.
+    // Makes one update for every `rows` pictures. The last update may have fewer micro-batches.
     void epoch(const float* pictures, const std::int32_t* labels, std::int64_t count) {
         for (std::int64_t from = 0; from < count; from += mlp_.rows) {
             gradients(pictures + from * mlp_.sizes[0], labels + from, std::min(mlp_.rows, count - from));

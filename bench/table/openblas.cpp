@@ -48,7 +48,8 @@ std::vector<Candidate> started(const std::string& program) {
     return all;
 }
 
-// Measures all candidates alternately. If a process ends early, the processor lacks some of its instructions.
+// Measures the core types alternately. If a process ends early, it has used instructions that the processor
+// lacks.
 void measure(std::vector<Candidate>& all) {
     for (int round = 0; round < rounds; ++round)
         for (Candidate& candidate : all) {

@@ -5,8 +5,8 @@
 
 namespace tally::bench {
 
-// Measures each core type and restarts this program with the best core type. Each core type has a process of
-// its own, because OpenBLAS reads OPENBLAS_CORETYPE only when it is loaded. Does nothing if this is set.
+// Measures each core type in its own process, because OpenBLAS reads OPENBLAS_CORETYPE only when it is
+// loaded. Then restarts this program with the fastest core type. Does nothing if OPENBLAS_CORETYPE is set.
 void restart_with_best_core_type(char** argv);
 constexpr const char* measure_argument = "--measure-openblas";  // argument of the measuring processes
 int answer_measurements();                                      // main() of the measuring processes

@@ -1,4 +1,5 @@
-// Holds the problems of the rows as plain numbers, from which tally and each framework make their own arrays.
+// Describes the problems of the rows by plain numbers, from which tally, floors and peers make their own
+// arrays.
 #pragma once
 
 #include <cmath>
@@ -24,7 +25,7 @@ struct ElementwiseChain {  // repeats y = y * c + c; the result is the sum
     std::vector<float> start = {0.1f, 0.2f, 0.3f}, c = {0.9f, 1.1f, 1.0f};
 };
 
-// A network of tanh layers that computes with single numbers. Every weight and every sum is a node.
+// Describes a network of tanh layers on single numbers. Every weight and every sum is a node of the graph.
 struct ScalarNetwork {
     std::vector<int> sizes{2, 16, 16, 1};
     std::vector<double> weights;
@@ -65,7 +66,7 @@ struct ScalarNetwork {
     }
 };
 
-// Describes one update of an MLP 784-512-512-10 with 64 pictures, divided into micro-batches.
+// Describes one update of an MLP 784-512-512-10 with 64 pictures, which are divided into micro-batches.
 struct Mlp {
     std::int64_t rows = 64, micro = 64;
     std::vector<std::int64_t> sizes{784, 512, 512, 10};
@@ -107,7 +108,7 @@ struct Logits {
     }
 };
 
-// Describes an elementwise operation on a matrix or a sum over a matrix, and the gradient of its result.
+// Describes an elementwise operation or a sum over a matrix: forward, and backward with a given gradient.
 struct Elementwise {
     enum class Kind { relu, add, bias, sum_down, sum_across } kind = Kind::relu;
     std::int64_t rows = 64, columns = 512;
@@ -125,7 +126,8 @@ struct Elementwise {
     std::size_t size() const { return static_cast<std::size_t>(rows * columns); }
 };
 
-// Describes a model of `layers` times (Linear + ReLU), micro-batches of `rows`, and segments to recompute.
+// Describes a model of `layers` times (Linear + ReLU) of width `width`, in micro-batches of `rows` rows, with
+// segments that are recomputed.
 struct Deep {
     std::size_t layers = 32;
     std::int64_t width = 256, batch = 4096, rows = 4096;

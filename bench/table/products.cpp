@@ -1,4 +1,4 @@
-// Compares single matrix products with OpenBLAS.
+// Makes rows of single matrix products, which are compared with OpenBLAS.
 #include <cblas.h>
 
 #include <memory>
@@ -23,7 +23,8 @@ struct Matrices {
     Aligned a, b, ours, theirs;
 };
 
-// Calls OpenBLAS as a program would: gemv for a single row, ger for a single summand, and gemm otherwise.
+// Calls OpenBLAS as a user would: gemv for a single row, and ger, which adds to the result, for a single
+// summand.
 void by_openblas(const detail::Product& p, const Matrices& of) {
     const auto m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
     const auto how = [](bool transposed) { return transposed ? CblasTrans : CblasNoTrans; };
@@ -64,7 +65,7 @@ Planned planned(const char* name, const char* what, const detail::Product& p, do
 
 }  // namespace
 
-// Sizes are rows x columns x summands. They occur in the network of lesson 16 and in a deep network.
+// The sizes (rows x columns x summands) come from the network of lesson 16 and from a deep network.
 std::vector<Planned> product_rows() {
     const auto large = [](const char* name, const char* what, const detail::Product& p) {
         return planned(name, what, p, 0.9, 1);

@@ -87,7 +87,7 @@ std::string to_text(const Sweep& sweep) {
     return "![" + words + "](" + sweep.name + ".svg)\n\n" + words + ".\n";
 }
 
-// Returns the points of a sweep as a table with a row for each x.
+// Returns the points of a sweep as a table with one row for each x.
 std::string table(const Sweep& sweep) {
     if (!sweep.as_table) return {};
     std::string head = "\n| " + sweep.x, ruler = "\n|---", body;

@@ -1,4 +1,4 @@
-// Implements race(), which compares the results of tally, floors and peers, and then times them alternately.
+// Implements race(), which compares the results of tally, floors and peers and then times them alternately.
 #include "bench/table/row.hpp"
 
 #include <algorithm>
@@ -64,10 +64,12 @@ Contestant contestant(const Side& side, std::size_t units, double operations, bo
 }  // namespace
 
 void must_agree(const std::string& what, const Numbers& expected, const Numbers& got, double tolerance) {
-    if (expected.size() != got.size()) throw Error("[bench] " + what + ": not as many gradients as tally's");
+    if (expected.size() != got.size())
+        throw Error("[bench] " + what + ": the number of gradients differs from tally's");
     for (std::size_t i = 0; i < expected.size(); ++i) {
         if (expected[i].size() != got[i].size())
-            throw Error("[bench] " + what + ": gradient " + std::to_string(i) + " has another size");
+            throw Error("[bench] " + what + ": gradient " + std::to_string(i) +
+                        " has another size than tally's");
         double apart = 0, largest = 0;
         for (std::size_t j = 0; j < got[i].size(); ++j) {
             const double difference = std::abs(expected[i][j] - got[i][j]);

@@ -1,5 +1,5 @@
-// A row of the table compares one piece of work in several programs, its sides: tally, floors (code without
-// autograd that does the same arithmetic) and peers (other frameworks). A row has goals for tally.
+// A row of the table is one piece of work. It is done by sides: by tally, by floors (programs without
+// autograd that do the same arithmetic) and by peers (other frameworks). A row also has results and goals.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ struct Side {
     clockid_t processor_time = CLOCK_PROCESS_CPUTIME_ID;  // clock of the process that does the work
 };
 
-// A goal limits tally's time or memory: tally must be faster than a side by a factor, be slower by at most a
-// factor, or use at most so much memory.
+// A goal for tally is a factor by which tally must be faster than a side, a factor by which tally may be
+// slower, or a limit on memory.
 struct Goal {
     enum Kind { faster, at_most, at_most_mebibytes } kind;
     double number;
@@ -45,7 +45,7 @@ struct Row {
     int rounds = 1000;  // at most
 };
 
-// Makes a row just before the row runs, so that the row's arrays are freed afterwards.
+// Planned makes a row just before it runs, so that the row's arrays are freed after the run.
 struct Planned {
     std::string name;
     std::function<Row()> make;
@@ -84,10 +84,10 @@ struct Effort {
 // Compares the gradients of all sides and throws if they differ, then times the sides alternately.
 Result race(const Row& row, const Effort& effort);
 
-// Throws unless every number of `got` is equal to the number of `expected` within the tolerance.
+// Throws Error if a number in `got` differs from the number in `expected` by more than the tolerance.
 void must_agree(const std::string& what, const Numbers& expected, const Numbers& got, double tolerance);
 
-// Returns the number of calls of `run` that take this many milliseconds.
+// Returns the number of units of work that take the given time.
 std::size_t units_a_turn(const std::function<void()>& run, double milliseconds);
 
 }  // namespace tally::bench

@@ -1,4 +1,4 @@
-// Lists the rows of the table in order, and declares functions that make rows of any size.
+// Declares the rows of the table in their order, and functions that make a row of any size.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace tally::bench {
 
 std::vector<Planned> teaching_rows();
-std::vector<Planned> network_rows();  // MLP, one thread and two
+std::vector<Planned> network_rows();  // of an MLP, on one thread and on two threads
 std::vector<Planned> loss_rows();
 std::vector<Planned> elementwise_rows();
 std::vector<Planned> product_rows();

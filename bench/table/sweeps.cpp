@@ -1,4 +1,5 @@
-// Measures the sweeps. Each point of a sweep is a row of the table at another size.
+// Measures the sweeps. Each point is a row of the table at another size. The gradients are compared at every
+// point, too.
 #include "bench/table/sweeps.hpp"
 
 #include <algorithm>
@@ -22,7 +23,8 @@ Line& line(Sweep& sweep, const std::string& name) {
     return sweep.lines.emplace_back(Line{name, {}});
 }
 
-// Adds the time of each other side, divided by tally's time.
+// Adds the ratio of the time of each floor and peer to tally's time, and the x from which LibTorch is not
+// slower.
 void add_ratios(Sweep& sweep, double x, const Result& result) {
     for (std::size_t i = 1; i < result.sides.size(); ++i)
         line(sweep, result.sides[i].name).points.emplace_back(x, 1 / result.sides[i].ratio);
@@ -66,7 +68,7 @@ Sweep widths(const Effort& effort) {
     for (const std::int64_t w : {16, 32, 64, 128, 256, 512, 1024, 2048}) {
         if (effort.quick && w > 512) break;
         Row row = mlp_row({.micro = 16, .sizes = {784, w, w, 10}});
-        row.tolerance = 0.1;  // rounding decides the sign of some inputs of ReLU
+        row.tolerance = 0.1;  // some of the many sums are so near 0 that rounding decides their signs
         add_ratios(sweep, static_cast<double>(w), race(row, brief(effort)));
     }
     find_catch_up(sweep, "units");
@@ -79,7 +81,7 @@ double processor_ns(const Side& side) {
     return nanoseconds(side.processor_time) - start;
 }
 
-// Returns the ratio of the processor times of two sides, as the median over alternating updates.
+// Runs updates of two sides alternately. Returns the median of the ratios of their processor times.
 double relative_cost(const Side& it, const Side& other, int rounds) {
     const Pinned pinned(1);
     std::vector<double> ratios;
@@ -90,8 +92,8 @@ double relative_cost(const Side& it, const Side& other, int rounds) {
     return median(ratios);
 }
 
-// Compares each side with itself without micro-batches, which shows the cost of dividing the batch. Measures
-// processor time, because other programs disturb it least.
+// Compares each program with itself, so that the ratio shows only the cost of dividing the batch into
+// micro-batches. Measures processor time, which other programs disturb least.
 Sweep accumulation(const Effort& effort) {
     Sweep sweep{"accumulation",
                 "Cost of 64 rows as N micro-batches, MLP 784-512-512-10",

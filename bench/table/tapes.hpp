@@ -1,5 +1,5 @@
-// Two minimal tapes, one of numbers and one of small vectors in an arena, are floors to compare tally with.
-// The tapes check nothing and support only the operations of the rows.
+// Implements two minimal tapes as floors: one for numbers, and one for small vectors in an arena. The tapes
+// check nothing, and support only the operations of the rows.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ inline Taped tanh(Taped x) {
 
 // ---- vectors: values, gradients and nodes are in one arena, which is emptied after each step ----
 
-// Calls f for each index. Loops of three, the size of small examples, are unrolled.
+// Unrolls loops over three elements, which is the size of small examples.
 inline void each(std::size_t size, auto f) {
     if (size == 3) {
         f(std::size_t(0)), f(std::size_t(1)), f(std::size_t(2));
@@ -108,7 +108,7 @@ public:
         nodes_.push_back({Op::add, 1, x.size, 0, nullptr, y.gradient, x.gradient});
         return y;
     }
-    // Adds to the gradients of the parameters, and then empties the arena.
+    // Adds the step's gradients to the gradients of the leaves, then empties the arena.
     void backward() {
         nodes_.back().dy[0] = 1;
         for (std::size_t i = nodes_.size(); i-- > 0;) pull(nodes_[i]);

@@ -1,4 +1,4 @@
-// Measures examples as small as those of lessons: the toy, a chain of operations, and a network of numbers.
+// Makes rows of teaching sizes: the toy, a chain of operations on three numbers, and a network of numbers.
 #include <memory>
 #include <string>
 
@@ -79,7 +79,7 @@ Side toy_by_hand(const Toy& toy, std::size_t micro) {
                 }
         s->loss = loss / Toy::rows;
         for (std::size_t i = 0; i < Toy::columns; ++i) s->gradient[i] = g[i] / Toy::rows;
-        asm volatile("" : : "r"(s.get()) : "memory");  // the compiler must not omit the work
+        asm volatile("" : : "r"(s.get()) : "memory");  // prevents the compiler from removing the work
     };
     return {hand, Role::floor, run, [s, run] {
                 run();
@@ -153,7 +153,7 @@ Side scalars_by_tape(const ScalarNetwork& network) {
             }};
 }
 
-// Computes the gradients of this network by hand, as two loops over its layers.
+// Computes backpropagation by two loops, for the sizes of this network.
 class HandNetwork {
 public:
     explicit HandNetwork(const ScalarNetwork& network) : n_(network), gradients_(network.weights.size()) {
