@@ -1,4 +1,4 @@
-// Compares numbers. The check reports whether they are equal or close, and which element differs most.
+// Compares numbers. The result says whether the numbers are equal or close, and which element differs most.
 #pragma once
 
 #include <string>

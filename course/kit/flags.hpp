@@ -32,7 +32,7 @@ struct Flags {
 };
 
 void add_flags(CLI::App& app, Flags& flags);
-// Adds the flags of parameters. The help lists only the parameters in `only` with their ranges, or else all.
+// Adds the flags of parameters. The help lists the parameters in `only` with their ranges, or all parameters.
 void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>* only = nullptr);
 // Returns the flags that repeat this run, without flags at their default: " --seed 5 --dtype float64".
 std::string repeat_flags(const Flags& flags);

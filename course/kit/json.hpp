@@ -12,7 +12,7 @@ std::string json_line(const Event& event, const Lesson& lesson, int digits);
 // Returns the line that --describe prints: {"v":1,"lesson":7,"slug":"divide","event":"lesson",...}.
 std::string description(const Lesson& lesson, const std::string& status = {});
 
-// The runner reads the lines of description() and of an End. Any other line throws a std::exception.
+// The runner parses the lines of description() and of an End. An invalid line throws a std::exception.
 Lesson parse_description(const std::string& line);
 End parse_end(const std::string& line);
 

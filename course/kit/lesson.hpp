@@ -82,7 +82,7 @@ struct Cell {
 
 void show(std::string_view name, const Cell& value);
 
-// A table to which row() adds rows. The next event, step or table shows and ends this table.
+// A table to which row() adds rows. The table ends and is shown when the next event, step or table begins.
 class Table {
 public:
     template <class... Cells> void row(const Cells&... cells) { add({Cell(cells)...}); }

@@ -1,4 +1,4 @@
-// Makes a link to a file and opens the file in the viewer of the desktop.
+// Makes a link to a file and opens the file in the desktop's default program.
 #pragma once
 
 #include <string>

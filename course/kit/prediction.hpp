@@ -45,7 +45,7 @@ struct Try {
     std::string typed;
 };
 
-// Holds a question. If the learner types a number, `options` are the right number and mistakes, not shown.
+// Holds a question. If a number is typed, `options` are the right number and mistakes, which are not shown.
 struct Prediction {
     struct Known {
         char id;  // a, b, c, ... in the order of the lesson's source, before the shuffle
@@ -75,8 +75,8 @@ Prediction prediction_of(std::string_view question, const std::vector<TypedNumbe
 // Drops mistakes that equal the answer or another mistake, which may happen if the learner sets parameters.
 std::vector<TypedNumber> distinct(const std::vector<TypedNumber>& numbers);
 
-// Puts the n options in an order that depends on lesson, prediction and seed. For the n seeds from a multiple
-// of n on, each option has each position once.
+// Puts the n options in an order that depends on lesson, prediction and seed. Over n successive seeds that
+// begin at a multiple of n, each option has each position once.
 void shuffle(Prediction& prediction, std::uint64_t seed, int lesson);
 
 // Converts the typed text to a Try. Returns nothing if the text is not a number.

@@ -86,7 +86,7 @@ void StepViewer::wait(const Record& record, const char* next) {
     }
 }
 
-// Shows the line of keys below a step. Returns when a key moves to another step.
+// Shows the line of keys below a step, and waits for a key that moves to another step.
 StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
     for (bool resumed = false;;) {
         const std::size_t width = style().width;

@@ -27,7 +27,7 @@ private:
 
     static constexpr int unopened = -1;
 
-    // The step on screen. It is live if it is the last step of the record, which the lesson executes now.
+    // The step on screen. The step is live if it is the last recorded step, which the lesson is executing.
     struct Place {
         const Record& record;
         std::size_t at;

@@ -1,5 +1,5 @@
-// Draws numbers for tests of exact sums: all magnitudes, cancellation, ties, denormals, infinities, both
-// zeros.
+// Generates random numbers for tests of exact sums: all magnitudes, cancellation, ties, denormals,
+// infinities, both zeros.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@ template <class S> auto bits_of(S x) {
     return std::bit_cast<std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>>(x);
 }
 
-// Draws the numbers that one sum adds, in random order.
+// Generates the numbers that one sum adds, in random order.
 template <class S> std::vector<S> drawn_summands(Random& random) {
     using Limits = std::numeric_limits<S>;
     const int smallest = Limits::min_exponent - Limits::digits, largest = Limits::max_exponent - 1;

@@ -1,4 +1,4 @@
-// Tests sizes, text and errors of shapes, negative axes and broadcasting.
+// Tests sizes, printed forms and errors of shapes, negative axes and broadcasting.
 #include "tally/array/shape.hpp"
 
 #include <limits>

@@ -1,5 +1,5 @@
-// From its fourth use, TransposeCache keeps a transposed copy of a weight. Results are bitwise the same
-// without it.
+// TransposeCache keeps a transposed copy of a weight from the fourth use of the weight on. The copy changes
+// no bit of a result.
 #include "tally/array/transpose_cache.hpp"
 
 #include <utility>
@@ -22,7 +22,7 @@ using detail::UseTransposeCache;
 
 std::int64_t extent(std::size_t n) { return static_cast<std::int64_t>(n); }
 
-// Weights that are large enough to be cached. Both extents exceed the size of a tile.
+// Holds weights that are large enough to be cached. Both extents exceed the size of a tile.
 struct Weights {
     Random random;
     std::size_t in, out;

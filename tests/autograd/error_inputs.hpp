@@ -1,5 +1,5 @@
-// Draws valid calls of every operation. A test then changes one argument. The functions here decide whether a
-// call is valid without using the operations' own checks.
+// Generates random valid calls of every operation. A test then changes one argument. Without the operations'
+// own checks, the functions here decide whether a call is valid.
 #pragma once
 
 #include <algorithm>

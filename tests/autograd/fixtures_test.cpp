@@ -36,7 +36,7 @@ const std::set<std::string> rounding_once{
     "sub",        "mul",          "div",        "sqrt",       "add_number", "number_add",
     "sub_number", "number_minus", "mul_number", "number_mul", "div_number"};
 
-// Returns true if PyTorch and tally compute the gradient by the same exact steps, without adding numbers.
+// Returns true if PyTorch's and tally's gradients must be equal, because neither adds rounded numbers.
 bool exact_gradient(const Fixture& f) {
     const std::string& op = f.operation;
     if (summing_back.count(op) || f.tags.count("broadcast")) return false;
@@ -46,7 +46,7 @@ bool exact_gradient(const Fixture& f) {
 enum class Closeness { bits, equal, relative, scaled };
 
 // With `scaled`, the error is relative to the larger of the expected number and `scale`, because sums and
-// differences cancel. The bound for float32 is 32 roundings, and 64 for batch_norm.
+// differences cancel. For float32 the bound is 32 roundings, or 64 roundings for batch_norm.
 struct Measure {
     Closeness closeness;
     double tolerance, scale;
@@ -112,7 +112,7 @@ template <class S> Array<S> array_of(const Numbers& n) {
     return {n.shape, values, here()};
 }
 
-// Makes parameters of all inputs that have an expected gradient, or only of the input `only`.
+// Makes a parameter from each input that has an expected gradient, or only from the input `only`.
 template <class S> Inputs<Array<S>> inputs_of(const Fixture& f, const std::string& only = "") {
     Inputs<Array<S>> in{f};
     for (const auto& [name, numbers] : f.inputs) {
@@ -127,7 +127,7 @@ template <class S> std::string disagreement(const Fixture& f) {
     const auto& compute = operation<S>(f.operation);
     if (f.raises) {
         try {
-            // Reading the values reports errors of a device.
+            // A device reports its errors when the values are read.
             compute(inputs_of<S>(f)).result.value().to_vector();
         } catch (const Error&) {
             return {};
@@ -227,7 +227,7 @@ const std::map<std::string, Departure>& departures() {
     return all;
 }
 
-// Returns the fixture. Where tally differs from PyTorch on purpose, it has tally's documented values.
+// Returns the fixture. Where tally differs from PyTorch on purpose, the values are tally's documented values.
 Fixture meant(Fixture f) {
     const auto found = departures().find(f.name);
     if (found == departures().end()) return f;

@@ -43,8 +43,8 @@ template <class S> double gamma(double n) {
 template <class S>
 using Build = Var<Array<S>> (*)(const Var<Array<S>>& x, const std::vector<Var<Array<S>>>& parameters);
 
-// Compares the gradients of the mean loss over all rows with the accumulated gradients of N micro-batches,
-// each of whose losses is divided by N.
+// Compares the gradients of the mean loss over all rows with the accumulated gradients of N micro-batches.
+// The loss of each micro-batch is divided by N.
 template <class S> void expect_equal_bits(const Array<S>& data, const std::vector<Array<S>>& at,
                                           Build<S> build, std::int64_t micro_batches) {
     std::vector<Var<Array<S>>> whole, accumulated;

@@ -16,8 +16,8 @@
 
 namespace tally::test {
 
-// Holds square matrices: parameters, and results computed from them. It keeps every recorded result, either
-// here or by moving it into the operation that reads it.
+// Holds square matrices: parameters, and results computed from them. Every recorded result stays in memory,
+// either here or in the operation into which the result was moved.
 class RandomGraph {
 public:
     RandomGraph(Random& random, std::int64_t extent) : random_(random), shape_{extent, extent} {

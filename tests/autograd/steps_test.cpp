@@ -1,4 +1,4 @@
-// sgd_step changes parameters in place, and only parameters that have a gradient. A small training converges.
+// sgd_step changes in place all parameters that have a gradient, and no others. A small training converges.
 #include <cmath>
 #include <vector>
 

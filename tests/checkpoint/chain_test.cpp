@@ -303,8 +303,8 @@ TEST_CASE(
             const std::size_t predicted = detail::predicted_bytes(measured, even_segments(n, k));
             CHECK(peak <= predicted);
             CHECK(predicted <= peak + buffer + 256);  // x is in use before the measurement
-            // At the peak there are k - 1 snapshots besides x, the longest segment, and two gradients or a
-            // gradient and the loss.
+            // At the peak, memory holds k - 1 snapshots besides x, the longest segment, and two gradients or
+            // a gradient and the loss.
             const std::size_t model_of_docs = (k - 1 + (n + k - 1) / k + 1) * buffer;
             CHECK(peak <= model_of_docs + buffer);
             CHECK(peak + buffer >= model_of_docs - (k > 1 ? buffer : 0));
@@ -321,7 +321,7 @@ TEST_CASE("Revolve: holds its snapshots, the values of one step and two states")
         const Revolve<Array<float>> revolve(model.chain, c);
         const std::size_t peak = model.peak([&](const Tensor& x) { return revolve(x); });
         INFO(c << " snapshots: " << peak);
-        // At the peak there are c - 1 snapshots besides x, the values of one step, and two gradients or a
+        // At the peak, memory holds c - 1 snapshots besides x, the values of one step, and two gradients or a
         // gradient and a result.
         const std::size_t model_of_docs = (c - 1 + 1 + 2) * buffer;
         CHECK(peak <= model_of_docs + 256);
@@ -345,7 +345,7 @@ TEST_CASE("fit_into: the cut fits into the bytes and recomputes as few layers as
             layer.keeps_result = random.coin();
             layers.push_back(layer);
         }
-        // A bit is 1 if a segment ends after the layer of this index. The loop tries all possible cuts.
+        // In `bits`, bit i is 1 if a segment ends after layer i. The loop tries all possible cuts.
         std::size_t least = ~std::size_t{0};
         std::vector<std::pair<std::size_t, std::size_t>> all;  // pairs of bytes and recomputed layers
         for (std::size_t bits = 0; bits < std::size_t{1} << (n - 1); ++bits) {

@@ -1,4 +1,4 @@
-// The gradients of a program with checkpoints have the bits of the program without checkpoints.
+// A program with checkpoints computes gradients with the same bits as the program without checkpoints.
 #include <algorithm>
 #include <array>
 #include <cstdint>

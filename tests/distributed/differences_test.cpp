@@ -1,5 +1,5 @@
-// Tests differences between processes that throw an Error because the training would be wrong: in shares,
-// options of the Trainer, weights and regularizers. Also tests windows that know only one stage of a pipe.
+// If shares, options of the Trainer, weights or regularizers of processes differ, the training would be
+// wrong, so an Error is thrown. Also tests windows that know only one stage of a pipe.
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Tests Sum::exact over processes: however micro-batches are distributed, results have one process's bits.
+// Tests Sum::exact over processes. For every distribution of micro-batches, results have one process's bits.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 const std::string no_error = "no error";
 
-// Draws numbers of all magnitudes, 0, -0, denormal numbers, and the negatives of earlier numbers.
+// Generates random numbers of all magnitudes, 0, -0, denormal numbers, and the negatives of earlier numbers.
 template <class S> class NumberGenerator {
 public:
     NumberGenerator(Random& r, bool special, bool zeros = false) : r_(r), special_(special), zeros_(zeros) {}
@@ -90,7 +90,7 @@ template <class S> struct Results {
     }
 };
 
-// Draws parameters of a linear model, the micro-batches of a window, and its options.
+// Generates random parameters of a linear model, the micro-batches of a window, and the window's options.
 template <class S> struct RandomWindow {
     std::vector<Array<S>> values;
     struct Micro {
@@ -177,7 +177,7 @@ template <class S> struct RandomWindow {
     }
 };
 
-// Draws which process has which micro-batches, and returns those of this process. There may be none.
+// Distributes the micro-batches to the processes at random. Returns the micro-batches of this process.
 std::vector<std::size_t> drawn_share(Random& r, std::size_t micros) {
     const auto last = static_cast<std::int64_t>(ranks()) - 1, few = r.whole(0, last);
     std::vector<std::size_t> mine;
@@ -211,7 +211,8 @@ template <class S> void check_update(std::uint64_t seed, Outcomes& outcomes) {
         ++outcomes.rejected;
 }
 
-// Holds a rank's sums: for two parameters, the loss and the count. A sum has no, several or many numbers.
+// Holds a rank's sums: for two parameters, the loss and the count. The number of elements of a sum may be 0,
+// small or large.
 template <class S> using Sums = std::vector<detail::ExactSum<S>>;
 const std::vector<Shape> summed_shapes{{3}, {2, 7}, {}, {}};
 

@@ -5,9 +5,9 @@ and the weights must have the bits of an uninterrupted training.
     kills_test.py PROGRAM [MPIEXEC]     without MPIEXEC, tally was built without MPI, and one process is killed
     TALLY_TEST_SEED determines the times.
 
-Also stops a process by SIGSTOP, after which the run must end in time with an Error that names the process. A time is a number of events of a process
-(begin and end of a micro-batch, a file, an update) and up to two milliseconds more. A file from the middle of a window can only be resumed by as many
-processes as have saved it.
+Also stops a process by SIGSTOP, after which the run must end in time with an Error that names the process. A time is given by a number of events of a process
+(beginning and end of a micro-batch, a file, an update) plus up to two milliseconds. A file from the middle of a window requires the same number of
+processes for saving and resuming.
 """
 import os
 import random
@@ -52,7 +52,7 @@ def bits(out, ranks):
 
 
 def resume(ranks, path, timeout=8, fault=()):
-    """Resumes the training, if necessary with as many ranks as have saved the file. Returns this number, the output and the duration."""
+    """Resumes the training, if necessary with the number of ranks that saved the file. Returns this number, the output and the duration."""
     out, took = run(ranks, path, timeout, fault)
     rejected = re.search(r"was saved in the middle of a window by (\d) process(?:es)?, but this run has (\d)", out)
     if not rejected:

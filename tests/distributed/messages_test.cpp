@@ -1,4 +1,5 @@
-// Counts the messages of sums in rank order at MPI_Isend. Compares them with the scaling study and CommStats.
+// Counts the messages that sums in rank order pass to MPI_Isend. Compares the counts with the scaling study
+// and CommStats.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -16,7 +17,8 @@ namespace tally::test {
 
 namespace {
 
-// Returns how many messages and bytes all processes together send for a sum of `bytes` bytes, by the study.
+// Returns how many messages and bytes all processes together send for a sum of `bytes` bytes, according to
+// the study.
 CountedSends of_the_study(std::size_t bytes) {
     const scaling::Reduced sum =
         scaling::all_reduce(scaling::AllReduce::rank_order, std::vector<double>(ranks(), 0.0),
@@ -33,7 +35,7 @@ std::uint64_t of_all(std::uint64_t mine) {
 }
 CountedSends of_all(const CountedSends& mine) { return {of_all(mine.messages), of_all(mine.bytes)}; }
 
-// Returns what this process sends for one sum, and compares this with tally's counters.
+// Returns what this process sends for one sum, and compares the result with tally's counters.
 template <class S> CountedSends sends_of_a_sum(std::size_t size) {
     std::vector<S> numbers(size, S(1)), scratch(size + ranks());
     world().all_gather("a sum of " + std::to_string(size));

@@ -22,7 +22,7 @@ constexpr Timetable::Schedule both[] = {Timetable::Schedule::gpipe,
 
 std::string last_rank() { return "rank " + std::to_string(ranks() - 1); }
 
-// Draws a model in stages, and micro-batches of any sizes. All processes draw the same numbers.
+// Generates a model in stages, and micro-batches of any sizes. The numbers are equal in all processes.
 template <class S> struct RandomPipe {
     using V = Var<Array<S>>;
     enum Kind { dense, twice, bare, same };

@@ -1,4 +1,4 @@
-// Tests differences between processes. All processes throw an Error that names the rank and the values.
+// If processes make different calls, all processes throw an Error that names the rank and the values.
 #include <string>
 #include <vector>
 

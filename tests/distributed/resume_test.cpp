@@ -29,7 +29,8 @@ std::int64_t drawn_size(Random& r) {
     return sizes[static_cast<std::size_t>(r.whole(0, std::ssize(sizes) - 1))];
 }
 
-// Draws a linear model with numbers of many magnitudes, and micro-batches with different counts and weights.
+// Generates a random linear model with numbers of many magnitudes, and micro-batches with different counts
+// and weights.
 template <class S> struct RandomWindow {
     struct Micro {
         std::vector<Array<S>> with;  // factor of each parameter; empty: the loss does not read the parameter

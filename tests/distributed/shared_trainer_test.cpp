@@ -1,4 +1,4 @@
-// Tests a Trainer over processes: the weights have the bits of one process, also after saving and resuming.
+// Tests a Trainer on several processes. The weights have the bits of one process, also after a resume.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@ namespace tally::test {
 
 namespace {
 
-// Draws a training. Its model has dropout, so that the item numbers of each process matter.
+// Generates a random training run. The model has dropout, so that the item numbers of each process matter.
 struct Training {
     explicit Training(Random& r)
         : items(r.whole(5, 25)),

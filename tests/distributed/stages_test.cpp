@@ -20,7 +20,7 @@ using V = Var<Numbers>;
 
 bool last() { return me() + 1 == ranks(); }
 
-// Draws a chain of matrices, one per stage, and micro-batches. All processes draw the same numbers.
+// Generates a chain of matrices, one per stage, and micro-batches. The numbers are equal in all processes.
 struct Chain {
     std::vector<Numbers> values, inputs;
     std::vector<std::size_t> begin;  // index of the first stage of each process; then the number of stages

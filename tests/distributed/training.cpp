@@ -2,8 +2,8 @@
 //
 //     distributed_training FILE UPDATES ROUND [TIMEOUT [RANK EVENT WHAT MICROSECONDS]]
 //
-// An event is the begin or the end of a micro-batch, a written file, or an update. Process RANK is killed or
-// stopped MICROSECONDS after its event number EVENT. At the end each process prints the bits of its weights.
+// An event is the beginning or the end of a micro-batch, a written file, or an update. Process RANK is killed
+// or stopped MICROSECONDS after its event number EVENT. At the end each process prints its weights' bits.
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>

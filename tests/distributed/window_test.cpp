@@ -18,7 +18,7 @@ namespace {
 
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 
-// Draws the parameters of a linear model. The loss of a micro-batch is a sum over all parameters.
+// Generates random parameters of a linear model. The loss of a micro-batch is a sum over all parameters.
 template <class S> struct RandomWindow {
     std::vector<Array<S>> values;
     struct Micro {

@@ -35,7 +35,7 @@ template <class S> bool same_everywhere(const Array<S>& array) {
     return true;
 }
 
-// Returns how many bytes of numbers all processes together have sent for sums.
+// Returns how many bytes all processes together have sent to sum numbers.
 inline std::uint64_t numbers_of_all() {
     std::uint64_t sum = 0;
     for (const std::string& sent : world().all_gather("bytes sent", std::to_string(world().sent().sum_bytes)))

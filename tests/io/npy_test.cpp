@@ -46,7 +46,7 @@ std::string error_of_loading(const std::string& path) {
     return "no error";
 }
 
-// Returns the error message for a file with these bytes, without its beginning "[load_npy] '...', ".
+// Loads a file with these bytes. Returns the error message after the beginning "[load_npy] '...', ".
 std::string complaint(const Folder& folder, const std::string& bytes) {
     const std::string path = folder / "bad.npy";
     write_bytes(path, bytes);

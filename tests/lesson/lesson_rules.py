@@ -78,7 +78,7 @@ def test_a_step_is_at_most_14_lines_of_80_columns(lesson, schema):
     plain = run(lesson, "--plain")
     for line in plain.splitlines():
         assert len(line) <= 80, f"{len(line)} columns: {line}"
-    # Checks that hold are one line at a terminal. Lines of progress are not part of a step.
+    # A terminal shows all checks that hold in one line. Lines of progress are not part of a step.
     lasting = re.sub(r"\n +[^\n]*: \d+ % \(\d+ of \d+\)(?=\n)", "", plain)
     for step in re.split(r"\n\n(?= \[\d+/\d+\] )", lasting)[1:]:
         shown = re.split(r"\n\n \[(?:ok|FAIL|skip)\] lesson ", step)[0].rstrip("\n")

@@ -50,7 +50,7 @@ bool says(const Sheet& sheet, const std::string& text) {
                        [&](const auto& words) { return words.text.find(text) != std::string::npos; });
 }
 
-// Dice draws random numbers of a random scale.
+// Dice generates random numbers of a random magnitude.
 struct Dice {
     explicit Dice(unsigned seed) : bits(seed) {}
     std::mt19937 bits;
@@ -172,7 +172,7 @@ Runs runs_of(Dice& dice) {
     return runs;
 }
 
-// Returns lanes with pieces of work of one or two units and random waits between the pieces.
+// Returns the work of several workers: pieces of one or two units of time, with random waits between them.
 Lanes lanes_of(Dice& dice) {
     Lanes lanes{{"forward", "backward", "weights"}, {}};
     for (std::size_t lane = 1 + dice.below(6), pieces = 1 + dice.below(16); lane > 0; --lane) {

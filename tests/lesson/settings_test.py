@@ -1,6 +1,6 @@
 """Tests that the checks of a lesson hold for all values of its parameters. Usage: settings_test.py LESSON_PROGRAM SCHEMA [SEED]
 
-The lesson lists its parameters and their ranges (--describe). The test runs the ends of each range, then three random settings with a
+The lesson lists its parameters and their ranges (--describe). The test uses the ends of each range, then three random settings with a
 random --seed and --dtype. Every check must hold. Lines have at most 80 columns and steps at most 14 lines. Events must match the schema
 and predictions must follow their rules. A value out of range and an undeclared parameter must be rejected with an error.
 """

@@ -382,7 +382,7 @@ def test_step_requires_a_terminal(lesson):
 
 
 def pages(t):
-    """Returns the contents of the screen between clears."""
+    """Splits the output wherever the screen was cleared."""
     return t.seen.split("\x1b[H\x1b[2J")
 
 

@@ -1,4 +1,4 @@
-// Compares results of a program. A number may differ by eight times its bound on the tape (tape.hpp).
+// Compares results of a program with a tape (tape.hpp). A number may differ by eight times its error bound.
 #include "programs/check.hpp"
 
 #include <algorithm>

@@ -27,7 +27,7 @@ struct Counts {
 // Returns the first difference, which begins with the name of the check and a colon, or "". Throws Invalid.
 std::string check(const Program& program, bool with_peer, Counts& counts);
 
-// Returns a smaller program for which the check that found `difference` still finds one.
+// Returns a smaller program that still fails the check that found `difference`.
 Program shrunk(Program program, const std::string& difference);
 
 std::string summary(const Counts& counts);

@@ -16,7 +16,7 @@ struct TapeArray {  // an array on the tape
     bool recorded = false;  // depends on a parameter
 };
 
-// Expected is the gradient of step `place` after request `act`. It is empty if no gradient has arrived.
+// Expected is the gradient of step `place` after request `act`, or empty if no gradient has arrived.
 struct Expected {
     int act, place;
     std::optional<std::vector<Bounded>> gradient;

@@ -48,7 +48,7 @@ inline Extents broadcast(const Extents& a, const Extents& b) {
     return out;
 }
 
-// Returns the row-major offset in an array of `shape` for an index of the broadcast result.
+// Converts an index of the broadcast result to the row-major offset in an array of `shape`.
 inline std::size_t broadcast_place(const Index& index, const Extents& shape) {
     Index own(index.end() - static_cast<std::ptrdiff_t>(shape.size()), index.end());
     for (std::size_t axis = 0; axis < shape.size(); ++axis)

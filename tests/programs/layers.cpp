@@ -62,7 +62,7 @@ TapeArray Evaluator::product(const Step& step) {
     return y;
 }
 
-// conv2d has whole {stride, padding}. max_pool2d has whole {size, stride}, and stride 0 means size.
+// For conv2d, `whole` is {stride, padding}. For max_pool2d it is {size, stride}, where stride 0 means size.
 TapeArray Evaluator::window(const Step& step) {
     Tape& t = tape_;
     const TapeArray& x = in(step, 0);
@@ -124,7 +124,7 @@ std::vector<int> Evaluator::normal(const std::vector<int>& group, const std::vec
     return result;
 }
 
-// layer_norm and batch_norm have x, gain and bias. batch_norm_running also has numbers {means, variances}.
+// layer_norm and batch_norm have x, gain and bias. In batch_norm_running, `numbers` is {means, variances}.
 TapeArray Evaluator::normalised(const Step& step) {
     Tape& t = tape_;
     const TapeArray &x = in(step, 0), &gain = in(step, 1), &bias = in(step, 2);
@@ -169,8 +169,8 @@ TapeArray Evaluator::normalised(const Step& step) {
     return y;
 }
 
-// Returns the sum, or with step.first the mean over the counted items. cross_entropy has the labels in index,
-// whole {ignored} and numbers {smoothing}. info_nce has numbers {temperature}.
+// Returns the sum, or with step.first the mean over the counted items. For cross_entropy, `index` is the
+// labels, `whole` is {ignored} and `numbers` is {smoothing}. For info_nce, `numbers` is {temperature}.
 TapeArray Evaluator::loss(const Step& step) {
     Tape& t = tape_;
     const TapeArray& a = in(step, 0);

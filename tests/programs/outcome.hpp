@@ -31,7 +31,7 @@ inline const char* name_of(Way way) {
 
 Outcome run_engine(const Program& program, Way way);
 
-// Returns the sum of seed times result over all backward passes. Records no graph.
+// Returns the sum of seed times result over all backward passes, without recording a graph.
 double objective(const Program& program);
 
 // run_peer() runs LibTorch if peer_is_there(). An error means that LibTorch does not support the program.

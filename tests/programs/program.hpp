@@ -164,8 +164,8 @@ private:
     std::uint64_t state_;
 };
 
-// Returns 0 for each dropped element and 1 / (1 - p) for the others. The step has whole {seed, layer, first
-// item} and numbers {p}.
+// Returns 0 for each dropped element and 1 / (1 - p) for the others. In the step, `whole` is {seed, layer,
+// first item} and `numbers` is {p}.
 std::vector<double> dropout_factors(const Step& step, const Extents& shape);
 
 }  // namespace programs

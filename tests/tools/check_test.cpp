@@ -1,5 +1,5 @@
 // Tests of CheckRules. A faulty backward function throws an Error with the operation's name. All operations
-// of tally are correct.
+// of tally pass the check.
 #include "tally/tools/check_rules.hpp"
 
 #include <cstdint>
@@ -48,7 +48,7 @@ std::string gradcheck_error(const Rule& rule) {
 }
 
 // Returns the error message of a backward pass. In this pass `rule` must add to a gradient, since the newer
-// product has written to it before.
+// product has already written to this gradient.
 std::string error_when_adding(const Rule& rule, const std::function<void(const Tensor64&)>& after = {}) {
     return message_of([&] {
         const Tensor64 x = parameter({1.0, 2.0, 3.0});

@@ -34,7 +34,7 @@ public:
         return add(
             {Role::data, std::move(name), std::move(shape), std::move(value), "", lane, false, false, {}});
     }
-    // Adds an operation. If `parts` has a text for input k, it labels the edge from input k.
+    // Adds an operation. A text in `parts` for input k labels the edge from input k.
     int operation(std::string name, std::string shape, std::string value, std::string gradient,
                   std::vector<int> from, const std::vector<std::string>& parts = {}, int lane = 0) {
         detail::Diagram::Box box{Role::operation,

@@ -147,8 +147,8 @@ constexpr unsigned random_diagrams = 500;
 constexpr unsigned random_diagrams = 100;  // fewer graphs with assertions and under the sanitizers
 #endif
 
-// Returns a random graph in one or several lanes. Most operands are recent, and the graph is the same on
-// every machine.
+// Returns a random graph of one to three micro-batches. Most operands are recent, and the graph is the same
+// on every machine.
 detail::Diagram random_diagram(unsigned seed) {
     unsigned state = seed * 2654435761u + 12345u;
     const auto below = [&](int n) {

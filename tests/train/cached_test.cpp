@@ -24,7 +24,7 @@ std::vector<std::int64_t> cuts(Random& random, std::int64_t items) {
     return sizes;
 }
 
-// Random encoders for several views of the same items. Some views share an encoder.
+// Holds random encoders for several views of the same items. Some views share an encoder.
 struct Towers {
     using Encoder = std::function<Tensor64(const Items&, ForwardPass&)>;
 
@@ -187,7 +187,7 @@ TEST_CASE("add_cached: side effects of encoders happen once, and an encoder may 
         Sgd<double> sgd(model.parameters(), {.learning_rate = 0});  // a learning rate of 0 keeps the weights
         Window<double> window(sgd);
         const auto parts = split(Items::in_order(8), 3);
-        // The second update reveals side effects that the first has left.
+        // The second update reveals side effects that the first update has left.
         for (int update = 0; update < 2; ++update) {
             if (cached) {
                 add_cached<double>(

@@ -49,7 +49,7 @@ std::unique_ptr<Optimizer<S>> optimizer(std::int64_t which, std::vector<Var<Arra
     }
 }
 
-// Describes how a training is run. Every way must yield the same bits.
+// Describes a way to train. All ways must yield the same bits.
 struct Way {
     std::vector<std::vector<std::int64_t>> cuts;  // sizes of the parts of each update
     int threads = 1;

@@ -12,7 +12,7 @@
 namespace tally::test {
 namespace {
 
-// A network of random layers and its data. One of the layers is a batch norm.
+// Holds a network of random layers and its data. One of the layers is a batch norm.
 struct Drawn {
     Drawn(Random& random, std::uint64_t seed) : images(random.coin()), items(random.whole(2, 9)) {
         const std::int64_t channels = random.whole(1, 3), wide = random.whole(2, 4), classes = 3;

@@ -94,8 +94,8 @@ template <class S> typename Window<S>::Options drawn_options(Random& random, Sum
     return options;
 }
 
-// Trains with the micro-batches in another order and with checkpoints. In between it saves the window and
-// loads the file.
+// Trains with the micro-batches in another order and with checkpoints. Between two micro-batches, saves the
+// window and loads the file.
 template <class S> typename Training<S>::Bits trained_otherwise(std::uint64_t seed, Random& random,
                                                                 const typename Window<S>::Options& options,
                                                                 std::vector<Micro> micro_batches) {
@@ -116,7 +116,7 @@ template <class S> typename Training<S>::Bits trained_otherwise(std::uint64_t se
     return training->finish();
 }
 
-// Distributes the micro-batches to several models, which sum separately. Then merges the sums.
+// Distributes the micro-batches to several models, which sum separately. Then the sums are merged.
 template <class S>
 std::vector<Array<S>> distributed_sums(std::uint64_t seed, Random& random, std::vector<Micro> micro_batches) {
     shuffle(random, micro_batches);

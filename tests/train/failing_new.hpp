@@ -36,7 +36,7 @@ private:
     bool failed_ = false;
 };
 
-// Runs f with its n-th allocation failing, for n = 1, 2, 3, ... until no allocation fails. Calls prepare(n)
+// Runs f and lets its n-th allocation fail, for n = 1, 2, 3, ... until no allocation fails. Calls prepare(n)
 // before and inspect(threw) after each run. Returns the number of allocations that failed.
 template <class Prepare, class F, class Inspect>
 std::uint64_t fail_each_allocation(Scarce kind, Prepare prepare, F f, Inspect inspect) {

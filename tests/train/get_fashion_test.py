@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests tools/get-fashion-mnist with a local server: valid files get their names, and failed downloads leave nothing."""
+"""Tests tools/get-fashion-mnist with a local server: valid files are saved under their names, and failed downloads leave no file."""
 import hashlib
 import http.server
 import os

@@ -16,7 +16,7 @@
 namespace tally::test {
 namespace {
 
-// A training that is interrupted in the middle of a window. It has all parts with a state.
+// A training run that is interrupted in the middle of a window. The run uses every class that has a state.
 struct Training {
     explicit Training(std::uint64_t seed, double rate = 0.01)
         : model(Linear<double>(4, 5, {seed, 0}), BatchNorm<double>(5), Tanh<double>(),
@@ -65,7 +65,8 @@ struct Training {
     Array<double> x;
 };
 
-// Calls load(training) with each allocation failing. A call must either change nothing or load everything.
+// Calls load(training) once for each allocation, which then fails. A call must either change nothing or load
+// everything.
 template <class Load> void check_failed_loads(Load load, std::uint64_t places, bool open = false) {
     for (const bool held : {false, true}) {
         Training undisturbed(2);
@@ -135,7 +136,7 @@ namespace {
 
 using Entry = TrainingState::Entry;
 
-// Returns values for this entry that no training has, so loading must reject them.
+// Returns values that are invalid for this entry, so loading must reject these values.
 std::vector<Entry> absurd(const std::string& name, const Entry& entry) {
     const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
     std::vector<Entry> all;

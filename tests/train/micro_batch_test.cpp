@@ -1,5 +1,5 @@
-// Tests of MicroBatchSize. The update is that of the undivided window, and a failed try has no effect. If no
-// size fits, the Error explains this with numbers.
+// Tests of MicroBatchSize. The update equals the update of the undivided window, and a failed try has no
+// effect. If no size fits, the Error explains this with numbers.
 #include "tally/train/micro_batch.hpp"
 
 #include <algorithm>
@@ -239,7 +239,7 @@ TEST_CASE("MicroBatchSize::update: windows that cannot be retried throw an Error
 
 namespace {
 
-// A training that runs out of memory if a micro-batch has more than `fits` items.
+// A training run that runs out of memory if a micro-batch has more than `fits` items.
 struct Fitted {
     struct Interrupted {};
 

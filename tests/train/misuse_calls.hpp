@@ -1,4 +1,5 @@
-// calls() returns the calls that change a training. Each has its expected effect on a model without tally.
+// calls() returns the calls that change a training run. Each call also applies its effect to a model that is
+// computed without tally.
 #pragma once
 
 #include <functional>

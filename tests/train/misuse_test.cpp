@@ -1,5 +1,5 @@
-// Tests every call that changes a training in every state of a window, a graph or a checkpoint. The call must
-// be right, rejected or noticed later, but never silently wrong. rule() states the expected outcome
+// Tests every call that changes a training run in every state of a window, a graph or a checkpoint. The call
+// must be right, rejected or noticed later, but never silently wrong. rule() states the expected outcome
 // independently of the library, and docs/misuse.md shows all outcomes.
 #include <algorithm>
 #include <cmath>
@@ -32,8 +32,8 @@ const char* const state_names[] = {"fresh",  "open",     "in add()",  "full",
 // Gives the expected outcome of a call in each state by a letter: r (right), x (rejected with an Error) or n
 // (noticed later). After the call the program discards a broken window and replaces a destroyed window. Then
 // it adds micro-batches until there are two, and finishes. `graph` is for calls between forward and backward,
-// inside a backward function, after backward, and inside a checkpointed function. "-" marks calls that would
-// record other operations, which checkpoint_misuse_test.cpp tests.
+// inside a backward function, after backward, and inside a checkpointed function. "-" marks a call that would
+// record other operations. checkpoint_misuse_test.cpp tests such calls.
 struct Rule {
     std::string window, graph;
 };

@@ -1,4 +1,4 @@
-// Tests of the noise scale. Random windows give the numbers of the formula. If the noise is known, the
+// Tests of the noise scale. The estimates of random windows equal the formula. If the noise is known, the
 // estimates have the right mean and variance. Invalid calls throw an Error.
 #include "tally/train/noise.hpp"
 
@@ -24,7 +24,7 @@ namespace {
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 using Numbers = std::vector<double>;
 
-// Draws random micro-batches of a loss that is linear in its parameters. The drawn numbers are the gradients.
+// Generates micro-batches of a loss that is linear in its parameters. The gradients are random numbers.
 template <class S> struct Drawn {
     struct Micro {
         std::vector<Array<S>> gradients;  // gradients of the loss's sum, one for each parameter
@@ -237,8 +237,8 @@ struct Measured {
     std::vector<double> traces, squares;
     detail::Noise noise;
 };
-// Measures the noise of windows that consist of such items. The loss is linear, so the gradient does not
-// depend on the value of the parameter.
+// Estimates the noise of the gradient from windows of items that `known` describes. The loss is linear, so
+// the gradient does not depend on the value of the parameter.
 Measured measured(const Known& known, std::uint64_t seed, std::int64_t windows) {
     const Tensor64 w = parameter(Array<double>::zeros({known.d}, here()));
     Sgd<double> sgd({w}, {.learning_rate = 0});

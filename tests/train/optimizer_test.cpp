@@ -43,7 +43,7 @@ template <class S> std::vector<std::function<std::unique_ptr<Optimizer<S>>(Param
     };
 }
 
-// A random training. Each step gives random gradients to some of the parameters.
+// A random training run. Each step gives random gradients to some of the parameters.
 template <class S> struct Training {
     explicit Training(unsigned number) : seed(number), dice(number) {
         for (std::size_t k = 0; k < 2 + number % 4; ++k)
@@ -66,7 +66,7 @@ template <class S> struct Training {
                 to[k].backward(randn<S>(shapes[k], {.seed = seed, .stream = 100 * step + k}).value());
         }
     }
-    // Folds one more gradient, so that AdamA is in the middle of a window.
+    // Calls fold() for one more gradient, so that AdamA is in the middle of a window.
     void fold(Optimizer<S>& optimizer, std::size_t step) const {
         if (auto* const folding = dynamic_cast<AdamA<S>*>(&optimizer)) {
             set_gradients(optimizer.parameters(), step + 500);

@@ -1,5 +1,5 @@
-// Changes each option between saving and loading a training. Loading must reject the change with both values,
-// or the bits must be those of an uninterrupted training. docs/options.md shows the table.
+// Changes each option between saving and loading a training run. Loading must either throw an Error with both
+// values, or give the bits of an uninterrupted run. docs/options.md shows the table.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -274,8 +274,8 @@ std::vector<Row<MovingAverage<double>::Options>> average_rows() {
          "bias_correction 0, here it is 1"}};
 }
 
-// Saves a window that make() makes from `options`, after one update. Loads the state into a window that
-// make() makes from the changed options.
+// Makes a window from `options` by make(), and saves the window after one update. Loads the state into a
+// window that make() makes from the changed options.
 template <class Options, class Make> void require_valid_rows(const std::string& kind, const Options& options,
                                                              const std::vector<Row<Options>>& rows,
                                                              const std::vector<std::string>& names,

@@ -1,4 +1,4 @@
-// Tests that SavedValues has the bytes of the memory report, and that it gives the names of a model's layers.
+// Tests that SavedValues counts the same bytes as the memory report and names a model's layers.
 #include <set>
 #include <string>
 

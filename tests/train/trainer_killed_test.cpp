@@ -1,5 +1,5 @@
-// Tests of a training that is repeatedly killed and resumed. It ends with the same bits as an undisturbed
-// training, and the state file is always complete.
+// Tests of a training run that is repeatedly killed and resumed. The run ends with the same bits as an
+// undisturbed run, and the state file is always complete.
 #include <chrono>
 #include <filesystem>
 #include <random>
@@ -91,7 +91,7 @@ TEST_CASE("Trainer: a training killed at any file system call ends with the same
         const Folder folder;
         files(folder);
         bool ended = false;
-        // Each process runs longer, so that the training makes progress.
+        // Each process runs longer than the previous process, so that the training makes progress.
         for (std::int64_t at = n; !ended; at += 7) {
             ended = train_in_child(options, [&] { static const FileFault fault(Fault::kill, at); });
             killed += !ended;

@@ -1,5 +1,5 @@
-// Tests of Trainer. Its windows and bits are those of a hand-written loop, also after resuming. Also tests
-// its output.
+// Tests of Trainer. Windows and bits must equal those of a hand-written loop, also after a resume. Also tests
+// the printed lines.
 #include "tally/train/trainer.hpp"
 
 #include <cmath>

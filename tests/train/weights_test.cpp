@@ -1,5 +1,5 @@
-// Tests of save_weights() and load_weights(). PyTorch's files are loaded, and files with the same bytes are
-// written. An Error names the weight and leaves the model unchanged.
+// Tests of save_weights() and load_weights(). tally loads PyTorch's files, and writes files with the same
+// bytes. An Error names the weight and leaves the model unchanged.
 #include "tally/train/module.hpp"
 
 #include "autograd/support.hpp"

@@ -23,7 +23,7 @@ namespace {
 
 using lesson::Accumulate;
 
-// Draws a two-layer network, its data and a kind of loss. loss() computes this loss over some rows.
+// Generates a random two-layer network, its data and a kind of loss. loss() returns the loss of some rows.
 struct RandomProblem {
     std::vector<Tensor64> parameters;
     Array<double> x, target, weights;

@@ -1,4 +1,4 @@
-// Reads and writes WORK/answers, which has the learner's answers and tries. The runner sends them nowhere.
+// Reads and writes WORK/answers, which has the learner's answers and tries. This file is sent nowhere.
 #pragma once
 
 #include <string>

@@ -29,7 +29,7 @@ struct Optional {
     const char* package;
 };
 
-// Optional packages that this version can use.
+// Lists optional packages that this version can use.
 constexpr std::array optional_things{
     Optional{"graphviz", "dot", "your own layout and styling of the .dot pictures", "graphviz"},
     Optional{"python3", "python3", "the tests of step mode at a pseudo-terminal", "python3"},

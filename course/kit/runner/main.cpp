@@ -196,8 +196,8 @@ private:
         return report;
     }
 
-    // Records the result of a lesson. Call this only in step mode, because lessons without a learner do not
-    // count as done. If a check fails, an earlier "done" is withdrawn.
+    // Records the result of a lesson. Call this only in step mode, because only a lesson with a learner at
+    // the keyboard counts as done. If a check fails, an earlier "done" is withdrawn.
     void record(const std::string& slug, Outcome outcome) {
         const bool done = answers_.done(slug);
         std::string how;
@@ -217,7 +217,8 @@ private:
         return nullptr;
     }
 
-    // Shows the end card. It names the first lesson after this one that is not done, or else any such lesson.
+    // Shows the end card. The card names the first later lesson that is not done, or else the first lesson
+    // that is not done.
     void show_card(const Lesson& lesson, const std::vector<AnswerRecord>& answers) {
         if (flags_.json || flags_.quiet) return;
         const Lesson* next = nullptr;
