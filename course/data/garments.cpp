@@ -16,7 +16,7 @@ constexpr std::uint64_t class_stream = std::uint64_t{0x77656172} << 32;  // "wea
 constexpr std::uint64_t form_stream = class_stream + 1, noise_stream = class_stream + 2;
 constexpr double side = picture_side;
 
-// Draws the random numbers of one picture. Each picture uses at most 2^16 of them.
+// Generates the random numbers of one picture. Each picture uses at most 2^16 random numbers.
 class Dice {
 public:
     Dice(std::uint64_t seed, std::uint64_t picture) : seed_(seed), next_(picture << 16) {}

@@ -30,7 +30,7 @@ LessonParameter real_number(std::string_view name, std::string_view meaning, dou
                             double most);
 // Declares sizes of parts, such as --split 3,2,1. Each size is at least 1. Their sum is the default's sum.
 LessonParameter parts_of(std::string_view name, std::string_view meaning, const std::vector<int>& usual);
-// Declares several whole numbers, such as --values 2,-3,11. The default determines how many.
+// Declares several whole numbers, such as --values 2,-3,11. The default determines their number.
 LessonParameter several(std::string_view name, std::string_view meaning, const std::vector<int>& usual,
                         int least, int most);
 

@@ -103,7 +103,7 @@ inline bool features_fit(const Call& c) {
 
 inline bool windows_fit(const Extents& x, std::int64_t tall, std::int64_t wide, std::int64_t stride,
                         std::int64_t padding) {
-    constexpr std::int64_t some = 1 << 20;  // paddings of these tests are far below or far above this
+    constexpr std::int64_t some = 1 << 20;  // paddings of these tests are far below or above `some`
     return tall >= 1 && wide >= 1 && stride >= 1 && padding >= 0 && padding < some &&
            tall <= x[2] + 2 * padding && wide <= x[3] + 2 * padding;
 }

@@ -141,7 +141,7 @@ TEST_CASE("Array: the reference count stays correct when threads copy and drop o
             });
         for (std::thread& thread : running) thread.join();
         CHECK(memory::detail::ref_count(data.storage()) == 1);
-        data.writable()[0] = 7;  // the other owners are gone, so it writes in place
+        data.writable()[0] = 7;  // the other owners are gone, so the write is in place
         CHECK(data.storage()->version == 1);
     }
     CHECK(memory::in_use() == before);

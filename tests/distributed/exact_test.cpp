@@ -211,8 +211,7 @@ template <class S> void check_update(std::uint64_t seed, Outcomes& outcomes) {
         ++outcomes.rejected;
 }
 
-// Holds a rank's sums: for two parameters, the loss and the count. The number of elements of a sum may be 0,
-// small or large.
+// Holds a rank's sums: for two parameters, the loss and the count. A sum may have no, a few or many elements.
 template <class S> using Sums = std::vector<detail::ExactSum<S>>;
 const std::vector<Shape> summed_shapes{{3}, {2, 7}, {}, {}};
 

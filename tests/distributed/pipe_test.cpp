@@ -225,7 +225,8 @@ Pipe<float> chain(const Tensor& weight, Pipe<float>::Options options = {}) {
                        options);
 }
 
-// Calls run(true) on the last process and run(false) on the others. Returns the Error of all processes.
+// Calls run(true) on the last process and run(false) on all other processes. Returns the Error of all
+// processes.
 template <class F> std::string error_on_all(F run) {
     const std::string error = message_of([&] { run(me() + 1 == ranks()); });
     for (const std::string& other : world().all_gather("the errors", error)) CHECK(other == error);

@@ -20,7 +20,7 @@ std::vector<Tensor> two(bool swapped = false, float first = 1) {
     return swapped ? std::vector<Tensor>{b, a} : std::vector<Tensor>{a, b};
 }
 
-// The last process opens a different window than the others. Returns the Error, which all processes get.
+// Lets the last process open another window than all other processes. Returns the Error of all processes.
 template <class F> std::string error_on_all(F open) {
     const std::string error = message_of([&] { open(last()); });
     for (const std::string& other : world().all_gather("the errors", error)) CHECK(other == error);

@@ -161,7 +161,7 @@ template <class S> void check_resumed_window(std::uint64_t seed, const CommonFol
     alone.add(0);
     alone.window->flush();
 
-    // `first` processes train one window. `second` processes train the next window, and save in its middle.
+    // `first` processes train one window. `second` processes train the next window, and save in mid-window.
     const std::string between = folder / "between.state", middle = folder / "middle.state";
     const auto random_owners = [&](std::int64_t size) {  // the process of each micro-batch
         std::vector<std::int64_t> to;

@@ -1,4 +1,4 @@
-// Draws random operations with operands, requests for gradients, and checkpointed blocks.
+// Generates random operations with operands, requests for gradients, and checkpointed blocks.
 #include "programs/generator.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Draws a random program from a seed.
+// Generates a random program from a seed.
 #pragma once
 
 #include <cstdint>

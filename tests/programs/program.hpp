@@ -14,7 +14,8 @@ namespace programs {
 
 using Extents = std::vector<std::int64_t>;
 
-// The first two operations are leaves, the last four request or clear gradients, the others compute values.
+// The first two operations are leaves, the last four request or clear gradients, all other operations compute
+// values.
 enum class Op {
     parameter,
     constant,
@@ -164,8 +165,8 @@ private:
     std::uint64_t state_;
 };
 
-// Returns 0 for each dropped element and 1 / (1 - p) for the others. In the step, `whole` is {seed, layer,
-// first item} and `numbers` is {p}.
+// Returns 0 for each dropped element and 1 / (1 - p) for each kept element. In the step, `whole` is {seed,
+// layer, first item} and `numbers` is {p}.
 std::vector<double> dropout_factors(const Step& step, const Extents& shape);
 
 }  // namespace programs

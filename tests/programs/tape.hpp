@@ -60,7 +60,7 @@ public:
     int pow(int a, int b);
     int maximum(int a, int b, Number sign);  // returns the minimum if sign is -1
     int sum(const std::vector<int>& all);
-    // Returns the maximum. Equal maxima share the gradient if `shared`. Otherwise the first gets all.
+    // Returns the maximum. Equal maxima share the gradient if `shared`. Otherwise the first gets all of it.
     int largest(const std::vector<int>& all, bool shared);
 
     const Bounded& operator[](int x) const { return nodes_[static_cast<std::size_t>(x)].y; }
@@ -73,7 +73,7 @@ public:
     double closest() const { return closest_; }  // the smallest margin of all decisions
 
     // Computes the gradients of all numbers on which the seeded numbers depend. A number that is `reached`
-    // gets a gradient even if it is 0, because 0 times an infinite slope is NaN.
+    // gets a gradient even if the gradient is 0, because 0 times an infinite slope is NaN.
     void backward(const std::vector<int>& from, const std::vector<Number>& seed, std::vector<bool> reached,
                   std::vector<Bounded>& adjoint) const;
 

@@ -94,7 +94,7 @@ template <class S> typename Window<S>::Options drawn_options(Random& random, Sum
     return options;
 }
 
-// Trains with the micro-batches in another order and with checkpoints. Between two micro-batches, saves the
+// Trains with the micro-batches in another order and with checkpoints. At a random micro-batch, saves the
 // window and loads the file.
 template <class S> typename Training<S>::Bits trained_otherwise(std::uint64_t seed, Random& random,
                                                                 const typename Window<S>::Options& options,
@@ -192,8 +192,8 @@ TEST_CASE("Law: with exact sums neither order nor distribution of micro-batches 
 
 namespace {
 
-// Computes the gradient of x·w, which is the sum of x[k, i] dy[k] for w[i]. The error must be within the
-// bound (2.3) of docs/mathematics.md.
+// Computes the gradient of x·w. The gradient of w[i] is the sum of x[k, i] dy[k] over k. The error must be
+// within the bound (2.3) of docs/mathematics.md.
 template <class S> void check_bound(std::uint64_t seed) {
     Random random(seed);
     const std::int64_t items = random.whole(1, 60), width = random.whole(1, 9);
@@ -262,7 +262,7 @@ TEST_CASE("Sum::exact: gradients that are too small for a running sum count") {
         Window window(sgd, {.reduction = Reduction::sum, .sum = how});
         window.add(term(w, 0x1p24f));
         window.add(term(w, 1));
-        CHECK(w.grad().item() == (how == Sum::exact ? 1 : 0x1p24f));  // exact: only this micro-batch
+        CHECK(w.grad().item() == (how == Sum::exact ? 1 : 0x1p24f));  // Sum::exact: only of this add()
         window.add(term(w, 1));
         window.add(term(w, -0x1p24f));
         CHECK(window.finish().stepped);

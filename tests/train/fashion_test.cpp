@@ -51,7 +51,7 @@ template <class S> Pictures<S> part(const Pictures<S>& pictures, std::int64_t fr
     return {pictures.images.slice_rows(from, to), pictures.labels.slice_rows(from, to)};
 }
 
-// Classifies a picture by the class whose mean picture is closest.
+// Assigns each picture to the class whose mean picture is closest.
 class NearestMean {
 public:
     explicit NearestMean(const Pictures<double>& pictures) {

@@ -1,4 +1,4 @@
-// Defines the table of layers and operations, and the constructor of Net, which draws a network.
+// Defines the table of layers and operations, and the constructor of Net, which makes a random network.
 #include "law_nets.hpp"
 
 #include <algorithm>

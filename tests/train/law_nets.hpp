@@ -1,5 +1,5 @@
-// Net draws a random network for the tests of equal bits. It can contain every layer and operation of the
-// table in docs/architecture.md, with sizes below and above block boundaries.
+// Net is a random network for the tests of equal bits. It can contain every layer and operation of the table
+// in docs/architecture.md, with sizes below and above block boundaries.
 #pragma once
 
 #include <cstdint>

@@ -27,8 +27,8 @@ private:
     detail::Safetensors file_;
 };
 
-// Requires that all differences are at most 1e-12 times the largest number, or 1e-12 if this number is larger
-// than 1 (docs/fixtures.md). With `transposed`, `other` has the shape (out, in).
+// Requires that each difference is at most 1e-12 * min(1, largest expected magnitude) (docs/fixtures.md).
+// With `transposed`, `other` has the shape (out, in).
 inline void check_close(const std::string& what, const Array<double>& mine, const Array<double>& other,
                         bool transposed = false) {
     CAPTURE(what);

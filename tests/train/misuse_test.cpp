@@ -53,7 +53,7 @@ const Rule& rule(Kind kind) {
         {Kind::runs_backward, {"nxrxxnnr", "rrr--"}},
         {Kind::another_window, {"rxxxxrrx", ""}},
         {Kind::always_rejected, {"xxxxxxxx", ""}},
-        {Kind::adds, {"nnxxxnrx", ""}},  // the micro-batch counts, so one more than planned is added
+        {Kind::adds, {"nnxxxnrx", ""}},  // the micro-batch counts, so the window gets one more than planned
         {Kind::reports_backward, {"xxxxxxrx", ""}},  // rejected, because no backward pass has run
         {Kind::finishes, {"xrxnxxrr", ""}},          // full: the program's finish() finds an empty window
         {Kind::flushes, {"rrxnxrrr", ""}},

@@ -16,8 +16,7 @@ using lesson::AdamA;
 
 const std::vector<Shape> shapes{{3}, {2, 2}, {}};
 
-// Returns the numbers that `rule` and tools/make-trajectories compute by the same formula. All are exact in
-// float.
+// Returns an array with the numbers rule(0), rule(1), ..., which are exact in float.
 template <class S, class Rule> Array<S> by_rule(std::size_t tensor, Rule rule) {
     std::vector<S> numbers;
     for (std::int64_t e = 0; e < static_cast<std::int64_t>(shapes[tensor].size()); ++e)

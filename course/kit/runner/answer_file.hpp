@@ -28,7 +28,7 @@ public:
 
     bool done(const std::string& lesson) const;  // its questions are answered, or its exercise is solved
     bool begun(const std::string& lesson) const;
-    // Were all questions up to the last asked one answered? Returns `from_its_start` if none was asked.
+    // Returns whether all asked and earlier questions were answered, or `from_its_start` if none was asked.
     bool all_answered(const std::string& lesson, bool from_its_start) const;
 
 private:
