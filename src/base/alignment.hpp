@@ -6,14 +6,14 @@
 
 namespace tally::memory {
 
-// A line has the size of a cache line and of the widest register. Buffers are aligned to lines and consist of
-// whole lines, because kernels read to the end of a line.
+// `line` is the size in bytes of a cache line and of the widest register. Buffers are aligned to lines and
+// consist of whole lines, because kernels read to the end of a line.
 inline constexpr std::size_t line = 64;
 static_assert((line & (line - 1)) == 0, "a line is a power of two");
 
 constexpr std::size_t round_up_to_line(std::size_t bytes) { return (bytes + line - 1) & ~(line - 1); }
 
-// Total bytes of the buffers in which CPU kernels pack operands. Threads with large products have one each.
+// The total size of the packing buffers. Each thread that computes large products on the CPU has one buffer.
 inline constinit std::atomic<std::size_t> packing_buffer_bytes{0};
 
 // Allocation functions of a device.

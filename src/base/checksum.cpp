@@ -1,4 +1,4 @@
-// Computes the checksum in four vector registers. This takes only as long as reading the memory.
+// Computes the checksum in four vector registers. The computation takes only as long as reading the memory.
 #include "tally/base/checksum.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-// checksum_of() returns equal numbers for equal bytes, and different bytes hardly ever have the same number.
+// checksum_of() returns equal numbers for equal bytes, and almost always different numbers for others.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Error is the exception of the library. Its message names the call, its arguments and a remedy.
+// Error is the exception that the library throws. The message names the call, its arguments and a remedy.
 #pragma once
 
 #include <concepts>
@@ -49,7 +49,7 @@ public:
 };
 
 namespace detail {
-// Throws an Error with the call and the parts unless the condition holds. Only then are the parts formatted.
+// If the condition is false, formats the parts and throws an Error with the call and the parts.
 template <class... Parts> void require(bool condition, std::string_view call, const Parts&... parts) {
     if (!condition) [[unlikely]]
         throw Error(call, parts...);

@@ -1,4 +1,4 @@
-// NewestFirst is a queue that returns the largest id first. It sorts up to 32 entries; older go to a heap.
+// NewestFirst is a queue that returns the largest id first. Only the newest 32 entries are kept sorted.
 #pragma once
 
 #include <array>

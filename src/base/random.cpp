@@ -1,4 +1,4 @@
-// Fills arrays with random numbers. The numbers equal those of single calls, but share blocks of bits.
+// Fills arrays with the numbers that single calls return, and computes each block of random bits only once.
 #include "tally/base/random.hpp"
 
 #include <limits>
@@ -12,7 +12,7 @@
 namespace tally::random {
 namespace {
 
-// Calls put(i, words, lane) for each element i, whose number uses lane `lane` of the block `words`.
+// Calls put(i, words, lane) for each element i, which is computed from lane `lane` of the block `words`.
 template <class S, class Put> void for_each_lane(std::size_t count, std::uint64_t seed, std::uint64_t stream,
                                                  std::uint64_t first, Put put) {
     constexpr std::size_t lanes = detail::lanes<S>;

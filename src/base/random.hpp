@@ -36,7 +36,7 @@ constexpr Words philox(Words counter, std::array<std::uint32_t, 2> key) {
 constexpr std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
 constexpr std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
 
-// Returns the block of a stream that has the number `block`.
+// Returns block number `block` of a stream.
 constexpr Words words(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
     return philox({low(block), high(block), low(stream), high(stream)}, {low(seed), high(seed)});
 }
@@ -45,7 +45,7 @@ constexpr std::uint64_t join(std::uint32_t low_half, std::uint32_t high_half) {
     return std::uint64_t{high_half} << 32 | low_half;
 }
 
-// How many numbers of type S are made from one block: 4 floats or 2 doubles.
+// The count of numbers of type S that are made from one block: 4 floats or 2 doubles.
 template <class S> inline constexpr std::size_t lanes = sizeof(Words) / sizeof(S);
 
 template <class S> constexpr S uniform(const Words& words, std::size_t lane) {
@@ -82,7 +82,7 @@ struct Point {
     double x, y;
 };
 
-// Returns the point on the unit circle at turn / 2^64 turns, split exactly into quarters and a remainder.
+// Returns the point on the unit circle at turn / 2^64 turns. The angle is split exactly at quarters.
 inline Point on_circle(std::uint64_t turn) {
     const std::uint64_t quarter = (turn + (std::uint64_t{1} << 61)) >> 62;
     const auto remainder =
@@ -113,7 +113,7 @@ inline Point normal_pair(double radius, std::uint64_t turn) {
     return {length * point.x, length * point.y};
 }
 
-// Returns lanes 2 pair and 2 pair + 1 of a block. Floats are computed in double from 32 bits each.
+// Returns numbers 2 * pair and 2 * pair + 1 of a block. Floats are computed in double from 32 bits each.
 template <class S> Point normals(const Words& words, std::size_t pair) {
     if constexpr (sizeof(S) == 4)
         return normal_pair((words[2 * pair] + 0.5) * 0x1p-32, join(0, words[2 * pair + 1]));
@@ -160,13 +160,13 @@ template <class S> S normal(std::uint64_t seed, std::uint64_t stream, std::uint6
     return static_cast<S>(index % 2 == 0 ? pair.x : pair.y);
 }
 
-// Set out[i] to the number with index first + i.
+// These functions set out[i] to the number with index first + i.
 template <class S> void fill_uniform(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S lo = 0,
                                      S hi = 1, std::uint64_t first = 0);
 template <class S> void fill_normal(std::span<S> out, std::uint64_t seed, std::uint64_t stream, S mean = 0,
                                     S deviation = 1, std::uint64_t first = 0);
 
-// Returns 0 to n - 1 in random order. Each of the n! orders has the same probability (Fisher and Yates).
+// Returns the numbers 0 to n - 1 in random order. All n! orders have the same probability (Fisher and Yates).
 std::vector<std::int32_t> permutation(std::size_t n, std::uint64_t seed, std::uint64_t stream);
 }  // namespace detail
 

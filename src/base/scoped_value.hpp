@@ -1,4 +1,4 @@
-// ScopedValue sets a variable for its own lifetime and restores the old value.
+// The constructor of ScopedValue sets a variable, and the destructor restores the old value.
 #pragma once
 
 #include <utility>

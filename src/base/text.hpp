@@ -8,7 +8,7 @@
 namespace tally {
 
 namespace detail {
-std::string with_decimals(double number, int decimals);  // as printf("%.*f")
+std::string with_decimals(double number, int decimals);  // like printf("%.*f")
 // Returns valid UTF-8 without control characters. The middle of long text is replaced by "..".
 std::string clean_text(const std::string& text, int longest);
 int text_columns(const std::string& utf8);  // the width in a terminal or a monospace font
@@ -17,7 +17,7 @@ int text_columns(const std::string& utf8);  // the width in a terminal or a mono
 // digits that give the same number when read.
 std::string shortest(double number);
 std::string to_text(std::floating_point auto number) { return detail::shortest(number); }
-std::string to_text(double number, int digits);  // as printf("%.*g")
+std::string to_text(double number, int digits);  // like printf("%.*g")
 std::string short_number(double number);         // "0.5000", "1.250e-07", "nan"
 std::string format_bytes(std::size_t bytes);     // "960 B", "45.0 MiB"
 }  // namespace detail

@@ -24,7 +24,7 @@ std::string to_text(int reason) { return std::generic_category().message(reason)
     throw Error("[write_file] cannot write '" + path + "': " + to_text(reason));
 }
 
-// Owns a file descriptor and, if it has a name, the temporary file. The destructor closes and deletes them.
+// Owns a descriptor and perhaps a temporary file. The destructor closes the descriptor and deletes the file.
 class Output {
 public:
     Output(int descriptor, std::string temporary)

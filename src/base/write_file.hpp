@@ -6,8 +6,8 @@
 
 namespace tally {
 
-// Writes a temporary file PATH.tmp-NUMBER-NUMBER, syncs and renames it, and syncs the folder. On failure
-// throws Error with the path and the reason; the old file is then unchanged and the temporary file deleted.
+// Writes a temporary file PATH.tmp-NUMBER-NUMBER, syncs and renames it, and syncs the folder. A failure
+// throws Error with the path and the reason, keeps the old file and deletes the temporary file.
 // If only the folder could not be synced, the new file exists and the Error reports it. Without permission to
 // read the folder, or if the file system cannot sync folders, a power cut may restore the old file.
 //
@@ -16,10 +16,10 @@ namespace tally {
 // file at the same time, the last one determines its content.
 void write_file_atomically(const std::string& path, std::string_view text);
 
-// Throws the Error that writing would throw if the file cannot be created or opened.
+// If the file cannot be created or opened, throws the Error that writing would throw.
 void require_writable(const std::string& path);
 
-// Returns whether a file exists, also behind symbolic links. Throws Error if the path cannot be checked.
+// Follows symbolic links and returns whether the file exists. Throws Error if the path cannot be checked.
 bool file_exists(const std::string& path);
 
 }  // namespace tally

@@ -107,7 +107,7 @@ template <class S> batch<S> fused(batch<S> a, batch<S> b, batch<S> c) {
 #endif
 
 template <class To, class From> batch<To> same_bits(batch<From> x) {
-#if XSIMD_VERSION_MAJOR < 9  // its template argument is the batch
+#if XSIMD_VERSION_MAJOR < 9  // the template argument is the batch type
     return bitwise_cast<batch<To>>(x);
 #else
     return bitwise_cast<To>(x);

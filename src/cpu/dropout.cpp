@@ -1,4 +1,4 @@
-// Kernel of dropout. It draws the bits of each item in chunks, with four elements per random block.
+// Kernel of dropout. The bits of an item are drawn in chunks, and a block of bits serves four elements.
 #include <algorithm>
 
 #include "tally/base/random.hpp"

@@ -85,7 +85,7 @@ void zip(const void* functor, const StridedIndex<2>& walk, const S* a, const S* 
 
 // ---- gradients, summed over the axes along which their operand repeats ----
 
-// Prepares a destination. If several terms are added to an element, fills it for `set` and returns `add`.
+// Returns the destination of sums. If elements get several terms, stores zeros and replaces `set` by `add`.
 template <int Operands, class S>
 Into<S[]> sum_destination(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d) {
     if (d.how == Write::add || walk.size == walk.operand_size[operand]) return d;

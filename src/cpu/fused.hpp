@@ -81,7 +81,7 @@ template <class S, std::size_t wide, std::size_t half, class Lanes> Lanes interl
     (std::make_index_sequence<L>());
 }
 
-// Loads a square of as many rows as a batch has lanes, `pitch` apart, and returns its columns.
+// Loads a square matrix with a row for each lane of a batch, and returns the columns. `pitch` separates rows.
 template <class S>
 [[gnu::always_inline]] inline LaneMatrix<S> load_transposed(const S* from, std::size_t pitch) {
     constexpr std::size_t piece = 16 / sizeof(S);
@@ -107,7 +107,7 @@ template <class S>
     return columns;
 }
 
-// Returns the columns of a matrix with `height` rows and `width` columns, at most the lanes of a batch.
+// Returns the columns of a matrix of `height` rows and `width` columns. Neither exceeds the lanes of a batch.
 template <class S> [[gnu::noinline]] LaneMatrix<S> load_transposed(const S* from, std::size_t pitch,
                                                                    std::size_t height, std::size_t width) {
     constexpr std::size_t L = lanes<S>;

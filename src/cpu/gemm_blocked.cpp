@@ -11,7 +11,7 @@ namespace tally::cpu {
 
 namespace {
 
-// With these sizes, accumulators and operands fit the registers: 32 with AVX-512, 16 otherwise.
+// With these sizes, accumulators and operands fit into the registers. AVX-512 has 32, other CPUs have 16.
 #if defined(__AVX512F__)
 constexpr std::size_t tile_rows = 12, few_rows = 6, pair_vectors = 8;
 #else
@@ -141,7 +141,7 @@ template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& t
 }
 
 // Multiplies few rows by wide tiles. Few rows need few registers for sums, which leaves registers for longer,
-// faster loads of b. Requires contiguous rows of b. Returns how many columns are computed, perhaps not all.
+// faster loads of b. Requires contiguous rows of b. Returns how many columns are done; the last may be left.
 template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                                  Matrix<S> b, const Sums<S>& c) {
     if (m > few_rows || b.col_stride != 1) return 0;
@@ -155,7 +155,7 @@ template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, s
 
 // ---- a block ----
 
-// Returns a height for the fewest strips. The strips are nearly equal, because low strips add more slowly.
+// Returns the height that gives the fewest strips of nearly equal height. Low strips are slower per row.
 std::size_t strip_height(std::size_t rows, std::size_t max_height) {
     const std::size_t strips = (rows + max_height - 1) / max_height;
     return (rows + strips - 1) / strips;
@@ -255,8 +255,8 @@ Workspace::~Workspace() {
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Sums<S> c, const Workspace& workspace) {
     if (better_transposed(m, n, k, a)) return multiply_transposed(m, n, k, a, b, c, workspace);
-    // Packing b costs more than it saves if all of b fits the cache, or if `a` has few rows. If two rows of b
-    // fit a page, this holds for some more rows, too.
+    // Packing b costs more than it saves if all of b fits into the cache, or if `a` has few rows. The limit
+    // of rows is higher if two rows of b fit into a page.
     const bool few = m <= 24 || (m <= 4 * tile_rows && b.row_stride * sizeof(S) <= 2048);
     const bool b_in_place = b.col_stride == 1 && (few || n * k * sizeof(S) <= near);
     for (std::size_t j = multiply_few_rows(m, n, k, a, b, c); j < n; j += block_width<S>) {

@@ -143,7 +143,7 @@ template <class S> void multiply_by_blas(const Product& p, const S* a, const S* 
                    p.transpose_a, p.transpose_b, S(1), static_cast<S>(static_cast<int>(c.how)));
 }
 
-// Multiplies by BLAS. Does nothing and returns false for one row or summand, and without Products::blas.
+// Multiplies by BLAS. Does nothing and returns false if there is one row or summand, or no Products::blas.
 template <class S>
 [[gnu::noinline]] bool multiplied_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (products() != Products::blas || p.m == 1 || p.k == 1) return false;
@@ -188,7 +188,7 @@ template <class S>
     });
 }
 
-// Computes c (m, n) (+)= a (m, 1) · b (1, n). In a lambda, captured variables would be loaded for each row.
+// Computes c (m, n) (+)= a (m, 1) · b (1, n). A lambda would be slower: it loads its captures for each row.
 template <class S> void add_outer_rows(const S* a, const S* b, Into<S[]> c, std::size_t m, std::size_t n) {
     for (std::size_t i = 0; i < m; ++i, c.dst += n)
         if (c.how == Write::set)

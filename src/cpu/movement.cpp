@@ -1,4 +1,4 @@
-// Kernels that move elements, with at most one addition: fill, copy, gather, scatter, blocks and rows.
+// Kernels that move elements, such as `gather` and `scatter`. Each kernel adds at most once to an element.
 #include <algorithm>
 #include <cstring>
 

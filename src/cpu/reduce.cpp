@@ -1,4 +1,4 @@
-// Kernels of sum, spread and max. They reduce contiguous elements in lanes, and other elements row by row.
+// Kernels `sum`, `spread` and `max`. They reduce contiguous elements in lanes, and other elements row by row.
 #include <algorithm>
 
 #include "tally/cpu/fast_families.hpp"

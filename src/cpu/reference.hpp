@@ -364,7 +364,7 @@ template <class S> void measure(std::span<const Update<S>> list, bool squares, d
 
 // ---- batch norm and dropout ----
 
-// Calls visit(f, at) for each element of (items, features, space). f is its feature, and at its index.
+// Calls visit(f, at) for element number `at` of (items, features, space). f is the element's feature.
 template <class Visit> void each_of_feature(const detail::ReduceDims& dims, Visit visit) {
     for (std::size_t i = 0; i < dims.outer * dims.reduced * dims.inner; ++i)
         visit(i / dims.inner % dims.reduced, i);

@@ -1,7 +1,7 @@
 // SIMD loops apply a function to the elements of some sources, and write, add or sum the results.
 //
-// The same SIMD instructions compute every result, the last results in a padded batch. A result therefore
-// does not depend on the position of its element.
+// The same SIMD instructions compute every result, because the last elements are padded to a batch. A result
+// therefore does not depend on the position of its element.
 #pragma once
 
 #include <algorithm>
@@ -80,10 +80,10 @@ struct Identity {
 
 // ---- sums ----
 
-// Returns the start of a sum: -0, since -0 + x is x for every x, including -0. A sum without terms is 0.
+// Returns -0 as the start of a sum, since -0 + x is x for every x, including -0. Without terms returns 0.
 template <class S> constexpr S sum_identity(std::size_t terms) { return terms ? -S(0) : S(0); }
 
-// Sums use the lanes of a whole cache line, so that their order is the same for every width of a register.
+// Sums use the lanes of a whole cache line, so that the order of additions is the same for every CPU.
 template <class S> using Line = std::array<Batch<S>, line / sizeof(Batch<S>)>;
 template <class S> inline constexpr std::size_t in_line = line / sizeof(S);
 
@@ -120,7 +120,7 @@ template <class S> Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
                          Batch<S>(others));
 }
 
-// Combines all f(x[i]...) in the lanes of four lines, and these into one line. `others` must be neutral.
+// Combines all f(x[i]...) in the lanes of four lines, and then the four lines. `others` must be neutral.
 template <class S, class Combine, class F, class... X>
 [[gnu::always_inline]] inline Line<S> fold_lanes(std::size_t n, S others, Combine combine, F f, X... x) {
     constexpr std::size_t L = lanes<S>, W = in_line<S>;
@@ -169,8 +169,8 @@ template <class S, class F, class... X> [[gnu::noinline]] Line<S> sum_of_halves(
     return sum;
 }
 
-// Computes f(x[0]...) + f(x[1]...) + ... fast. The order of additions is fixed, so the bits are reproducible,
-// but it is not the order of the terms.
+// Computes f(x[0]...) + f(x[1]...) + ... fast. The order of additions is not the order of the terms, but is
+// fixed, so that the same call gives the same bits.
 template <class S, class F, class... X> S sum_in_lanes(std::size_t n, F f, X... x) {
     return add_lanes(n <= 2 * whole_sum ? fold_lanes(n, -S(0), Plus(), f, x...)
                                         : sum_of_halves<S>(n, f, x...));
@@ -179,7 +179,7 @@ template <class S> [[gnu::noinline]] S sum_in_lanes(const S* x, std::size_t n) {
     return sum_in_lanes<S>(n, Identity(), Contiguous<S>{x});
 }
 
-// Computes start + f(x[0]...) + f(x[1]...) + ... Adds more than `ordered` terms in lanes, fewer in order.
+// Computes start + f(x[0]...) + f(x[1]...) + ... Adds at most `ordered` terms in order, more in lanes.
 template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::size_t ordered, F f, X... x) {
     constexpr std::size_t chunk = 256;
     const bool in_order = n <= ordered;
@@ -198,7 +198,7 @@ template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::s
     return in_order ? total : start + total;
 }
 
-// Computes y (+)= f(row 0 of x) + f(row 1 of x) + ... in order. Adds four rows at a time, to write y less.
+// Computes y (+)= f(row 0 of x) + f(row 1 of x) + ... in order. Adds four rows at a time, to write y rarely.
 template <class S, class F>
 void sum_rows(const S* x, std::size_t pitch, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
     if (rows == 0 || width == 0) {

@@ -42,7 +42,7 @@ private:
     sigset_t before_;
 };
 
-// Polls for a while before it sleeps. Products follow each other within microseconds, but waking a sleeping
+// Polls for a while before sleeping. Products follow each other within microseconds, but waking a sleeping
 // thread takes tens of microseconds.
 template <class GiveWay> void wait_while(const std::atomic<unsigned>& word, unsigned seen,
                                          std::chrono::microseconds awake, GiveWay give_way) {
@@ -107,8 +107,8 @@ private:
             calls.notify_one();
         }
         // The system may wake a thread on the caller's core and leave both threads there. The thread would
-        // then start only after the caller has finished all parts. A thread that waits on this core, or that
-        // has not noticed the last call, is therefore woken on another core.
+        // then start only after the caller has finished all parts. call() therefore wakes the thread on
+        // another core if the thread waits on the caller's core, or has not yet woken up for the last call.
         void call() {
             const int here = this_core();
             if (core == here || heard != calls)

@@ -1,4 +1,4 @@
-// Kernels of the optimizers. Each updates all tensors of a list in one pass, one SIMD batch at a time.
+// Kernels of the optimizers. Each kernel updates all tensors of a list in one pass, batch by SIMD batch.
 #include <array>
 #include <cmath>
 

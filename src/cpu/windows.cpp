@@ -74,7 +74,7 @@ void col2im(const S* columns, Into<S[]> x, const SlidingWindow& w, std::size_t i
                         });
 }
 
-// Loops over windows of common sizes are unrolled, which makes them fast. Side 0 is for all other sizes.
+// Loops over windows of common sizes are fast, because they are unrolled. Side = 0 handles all other sizes.
 template <std::size_t Side, class S>
 void largest_of_plane(const S* x, S* y, std::int32_t* place, const SlidingWindow& w) {
     const std::size_t tall = Side == 0 ? w.tall : Side, wide = Side == 0 ? w.wide : Side;

@@ -28,11 +28,11 @@ namespace fs = std::filesystem;
 
 // ---- the error of the current call ----
 
-// A plain pointer, because arrays may be freed when the thread's thread_local objects are already destroyed.
+// This is a plain pointer, because arrays may be freed after the thread_local objects have been destroyed.
 constinit thread_local std::exception_ptr* failure = nullptr;
 
 void record_failure(std::exception_ptr error) {
-    if (failure == nullptr) failure = new std::exception_ptr(std::move(error));  // the first is the cause
+    if (failure == nullptr) failure = new std::exception_ptr(std::move(error));  // the first error
 }
 
 std::exception_ptr take_failure() {
@@ -172,7 +172,7 @@ const Table& table(const char* call) {
     return *found.table;
 }
 
-// ---- the module's functions, as the engine calls them: they throw the recorded error ----
+// ---- the functions that the engine calls: these call the module and throw the recorded error ----
 
 template <class Function, class... Arguments> auto through(Function function, Arguments&&... arguments) {
     if constexpr (std::is_void_v<decltype(function(arguments...))>) {

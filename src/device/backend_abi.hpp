@@ -1,7 +1,7 @@
 // The binary interface between the library and a device module: two tables of functions.
 //
-// No exception crosses the interface. Both sides record an error in the library (HostApi::failed), which
-// throws it after the call has returned.
+// No exception crosses the interface. The library and the module record an error by HostApi::failed. The
+// library throws this error after the call has returned.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ inline constexpr AbiVersion stamp{TALLY_DOTTED(TALLY_VERSION_MAJOR, TALLY_VERSIO
 #undef TALLY_DOTTED
 #undef TALLY_IN_WORDS
 
-// The two exported names of a module. `open` returns its table, or records an error and returns null.
+// A module exports these two names. `open` returns the module's table, or records an error and returns null.
 inline constexpr const char* stamp_name = "tally_module_stamp";
 inline constexpr const char* open_name = "tally_module_open";
 using Open = const Table* (*)(const HostApi*);

@@ -1,4 +1,4 @@
-// Dispatches between the CPU and the device module, and holds the choice of matrix products.
+// Calls either the CPU or the device module, and stores which implementation computes matrix products.
 #include <atomic>
 #include <cstdlib>
 #include <string>

@@ -25,7 +25,7 @@ void trim_pool();  // waits, and returns unused memory to the device
 void wait_for(cudaEvent_t event, const char* why);
 
 std::uint64_t waits();
-// For tests that read results directly from device memory. waits() does not count these waits.
+// Tests call this to read results directly from device memory. waits() does not count these waits.
 void wait_after_each_launch(bool wait);
 
 void launched(const char* kernel);  // stores the name for a later error

@@ -116,11 +116,11 @@ void sum_along(const char* name, const StridedIndex<Operands>& walk, std::size_t
     const std::size_t places = walk.operand_size[operand];
     const auto last = static_cast<std::size_t>(walk.rank - 1);
     const bool last_repeats = walk.rank > 0 && walk.stride[operand][last] == 0 && walk.extent[last] > 0;
-    // Only the other axes may count samples. The rows of samples are added in order, however many there are.
+    // The last axis does not count samples if there are others. Rows of samples are always added in order.
     const std::size_t length = last_repeats ? walk.extent[last] : reduction.repeats.size;
     const bool in_order = !last_repeats || sums_in_order(walk, length);
     const SumAlongBody<Operands, S, Term> body{reduction, length, in_order, term, d};
-    // Teams of a whole block, for long rows, are rarely useful, and each formula would be compiled once more.
+    // Teams of a whole block would rarely be useful, and each formula would have to be compiled once more.
     if (last_repeats && length > 4)
         On::template teams<warp>(name, places, body);
     else

@@ -11,7 +11,7 @@
 
 namespace tally::gpu {
 
-// The first label that is not a class. A GPU cannot throw, so the host throws the next time it waits.
+// The first label that is not a class. A GPU cannot throw, so the host throws when it next waits for the GPU.
 struct WrongLabel {
     bool found = false;
     std::int32_t label = 0;

@@ -1,4 +1,4 @@
-// Kernel bodies that move elements, with at most one addition: fill, copy, gather, scatter, blocks and rows.
+// Bodies of the kernels that move elements, such as `gather` and `scatter`. Each body adds at most once.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ template <class S> struct RowsBody {
     }
 };
 
-// Has a team per row of dy. If several rows have the same index, the first row's team adds all in order.
+// Each row of dy has a team. The first of the rows with the same index adds all these rows in order.
 template <class S> struct RowsBackBody {
     const S* dy;
     const std::int32_t* index;

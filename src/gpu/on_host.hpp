@@ -53,7 +53,7 @@ struct OnHost {
         }
     }
 
-    // multiply() replaces the BLAS library that a GPU has. It reads b along the rows, and ProductBody along
+    // multiply() replaces the BLAS library that a GPU has. It reads b along the rows, ProductBody reads along
     // the columns. Both add in the same order and therefore give the same bits.
     static Products products() { return Products::blas; }
 

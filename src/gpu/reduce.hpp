@@ -1,4 +1,4 @@
-// Kernel bodies of sum, mean, spread and max, with a thread per column or a team per contiguous row. Running
+// Bodies of `sum`, `mean`, `spread` and `max`, with a thread per column or a team per contiguous row. Running
 // sums and products use one thread for each run of elements.
 #pragma once
 

@@ -1,7 +1,7 @@
-// Team is a group of lanes that work on one row together.
+// A Team is a group of lanes (threads of a GPU) that work on one row together.
 //
 // On a GPU a team is a thread, a warp or a block. On the host a team is a loop, which adds in the same order
-// and gives the same bits. In a dims, lane l combines the elements l, l + lanes, l + 2 lanes, ... in order.
+// and gives the same bits. In a fold, lane l combines the elements l, l + lanes, l + 2 lanes, ... in order.
 // Then the upper half of the lanes is combined into the lower half, until one lane is left.
 #pragma once
 
@@ -45,7 +45,7 @@ concept Team = requires(T team, Into<double[]> place, double (*term)(std::size_t
     team.alone(once);
 };
 
-// Returns the start of a sum: -0, since -0 + x is x for every x, including -0. A sum without terms is 0.
+// Returns -0 as the start of a sum, since -0 + x is x for every x, including -0. Without terms returns 0.
 template <class S> TALLY_HOST_DEVICE constexpr S sum_identity(std::size_t terms) {
     return terms ? -S(0) : S(0);
 }
@@ -72,7 +72,7 @@ TALLY_HOST_DEVICE constexpr void add_terms(T& team, std::size_t n, bool in_order
     team.alone([&] { place.dst[0] = start_of(place, 0, n) + total; });
 }
 
-// A team with one lane. On a GPU it is one thread.
+// This team has a single lane. On a GPU the lane is one thread.
 struct SingleThread {
     static constexpr std::size_t lanes = 1;
 
@@ -101,7 +101,7 @@ struct SingleThread {
 };
 static_assert(Team<SingleThread>);
 
-// How many lanes share a row of n elements depends only on sizes, so that the same call gives the same bits.
+// The number of lanes for a row depends only on the row's length, so that the same call gives the same bits.
 inline constexpr std::size_t warp = 32, block = 256;
 
 template <class Launch> void with_lanes_for(std::size_t n, Launch launch) {

@@ -1,4 +1,4 @@
-// Index computations for GPU threads: offsets of element i, and all terms that an operand's element gets.
+// Computes indices for GPU threads: the offsets of element i, and the terms that an operand's element gets.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +44,8 @@ TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const StridedIndex<Operan
 }
 
 // ReductionWalk divides the axes of a walk. `moves` has the axes with different elements of the operand.
-// `repeats` has the axes along which the operand repeats and terms are summed. An additional operand counts
-// elements. Different indices along `moves` must lead to different elements, as after a broadcast.
+// `repeats` has the axes along which the operand repeats and terms are summed. The last operand's
+// offset is the element's index. As after a broadcast, indices along `moves` must lead to different elements.
 template <int Operands> struct ReductionWalk {
     StridedIndex<Operands + 1> moves;    // the operand's largest stride first
     StridedIndex<Operands + 1> repeats;  // in the walk's order

@@ -6,7 +6,7 @@
 
 namespace tally {
 
-// The device whose memory holds an array: the CPU, or the GPU that a device module drives.
+// Device names the device whose memory holds an array: the CPU, or the GPU that a device module drives.
 enum class Device : std::uint8_t { cpu, cuda };
 
 inline const char* to_string(Device device) {  // "cpu" or "cuda"

@@ -64,7 +64,7 @@ template <class T> constexpr auto word(std::uint32_t of_float, std::uint64_t of_
 }
 template <class T> inline constexpr int mantissa = is_float<T> ? 23 : 52;
 
-// c + x (more[0] + x (more[1] + ...))
+// Returns c + x (more[0] + x (more[1] + ...)).
 template <class T> constexpr T polynomial(T, double c) { return as<T>(c); }
 template <class T, class... More> constexpr T polynomial(T x, double c, More... more) {
     return fused(x, polynomial(x, more...), as<T>(c));
@@ -82,7 +82,7 @@ template <class T> constexpr T with_sign_of(T positive, T x) {
     return number(bits(positive) | (bits(x) & word<T>(0x80000000, 0x8000000000000000)));
 }
 
-template <class T> constexpr T not_above(T most, T x) { return select(x > most, most, x); }  // NaN stays
+template <class T> constexpr T not_above(T most, T x) { return select(x > most, most, x); }  // NaN stays NaN
 
 // ---- exp: x = n log 2 + r, and e^x = 2^n e^r ----
 
@@ -94,7 +94,7 @@ template <class T, class... Low> constexpr Reduced<T> reduced(T x, Low... low) {
     return {shifted, n, (fused(n, either<T>(-0x1.7f7d1cp-20, -0x1.cf79abc9e3b3ap-40), r) + ... + low)};
 }
 
-// e^r - 1, |r| <= log(2) / 2
+// Returns e^r - 1 for |r| <= log(2) / 2.
 template <class T> constexpr T exp_less_one(T r) {
     if constexpr (is_float<T>)
         return fused(r * r,
@@ -110,7 +110,7 @@ template <class T> constexpr T exp_less_one(T r) {
                      r);
 }
 
-// e^(x + low), where low is smaller than the last place of x.
+// Returns e^(x + low), where low is smaller than the last place of x.
 template <class T, class... Low> constexpr T exp(T x, Low... low) {
     using std::abs;
     if (all(abs(x) < either<T>(87, 708))) {
@@ -125,7 +125,7 @@ template <class T, class... Low> constexpr T exp(T x, Low... low) {
     return (exp_less_one(r) + as<T>(1)) * power_of_two(half) * power_of_two(rest + to_whole<T>());
 }
 
-// e^x - 1
+// Returns e^x - 1.
 template <class T> constexpr T expm1(T x) {
     using std::abs;
     const T inside = not_above(either<T>(89, 710), x);
@@ -149,7 +149,7 @@ template <class T> constexpr Split<T> split(T x) {  // x > 0 and not below the s
     return {k - either<T>(0x1p23 + 127, 0x1p52 + 1023), m - as<T>(1)};
 }
 
-// (2 artanh(s) - 2 s) / s, given z = s * s
+// Returns (2 artanh(s) - 2 s) / s, given z = s * s.
 template <class T> constexpr T artanh_tail(T z) {
     if constexpr (is_float<T>)
         return z * polynomial(z, 0x1.555556p-1, 0x1.9999ecp-2, 0x1.245c0ap-2, 0x1.dddae0p-3);
@@ -180,7 +180,7 @@ template <class T> constexpr T log(T x) {
     return select(x == infinity, x, y);
 }
 
-// log(1 + x), corrected for the rounding of 1 + x (Kahan).
+// Returns log(1 + x), corrected for the rounding of 1 + x (Kahan).
 template <class T> constexpr T log1p(T x) {
     const T one = as<T>(1), u = one + x, y = log(u);
     return select(u == one, x, select(u == x, y, y * (x / (u - one))));
@@ -237,7 +237,7 @@ template <class T> constexpr T erf(T x) {
 // For |x| below this number, pi / 2 as the sum of three constants is precise enough.
 template <class T> constexpr T far_turn() { return either<T>(0x1p20, 0x1p30); }
 
-// sin(x + quarter * pi / 2)
+// Returns sin(x + quarter * pi / 2).
 template <int quarter, class T> constexpr T sin_of_turn(T x) {
     const T shifted = fused(x, as<T>(0x1.45f306dc9c883p-1), to_whole<T>()), n = shifted - to_whole<T>();
     T r = fused(n, either<T>(-0x1.921fb6p+0, -0x1.921fb54442d18p+0), x);
@@ -274,7 +274,7 @@ template <std::floating_point S> constexpr S cos(S x) {
 
 // ---- pow: e^(p log x), with log x as the sum of two numbers ----
 
-// log x of a positive finite double, as the sum of two numbers.
+// Returns log x for a positive finite double, as the sum of two numbers.
 template <class T> struct LongLog { T high, low; };
 template <class T> constexpr LongLog<T> long_log(T x) {
     const auto tiny = x < as<T>(std::numeric_limits<double>::min());
@@ -306,7 +306,7 @@ template <class T> constexpr T pow_of_positive(T x, T p) {
     return exp(high, select((high < most) & (high > least), low, as<T>(0)));
 }
 
-// Returns x to the power of p for floats, converted to double. One double is then precise enough for log x.
+// Returns x to the power of p for floats as doubles. Then log x need not be the sum of two numbers.
 template <class T> constexpr T short_pow_of_positive(T x, T p) { return exp(p * log(x)); }
 
 template <std::floating_point S> constexpr S pow(S x, S p) {

@@ -1,4 +1,4 @@
-// The elementwise functions and their derivatives, for float, double, Dual, a SIMD batch and a GPU thread.
+// Defines elementwise functions and their derivatives for float, double, Dual, a SIMD batch and a GPU thread.
 //
 // A functor has value(x...) and, for each operand, a function that returns its gradient. The functor declares
 // which of its operands and output the derivative reads, so that nothing else is saved. To add a functor,
@@ -42,7 +42,7 @@ template <class T> constexpr T negated(T x) { return as<T>(-0.0) - x; }
 template <class T> constexpr T log_of_one_plus(T x) { return formula::log1p(x); }
 template <class T> constexpr T exp_less_one(T x) { return formula::expm1(x); }
 
-// 1 / (1 + exp(-x)) without overflow.
+// Returns 1 / (1 + exp(-x)) without overflow.
 template <class T> constexpr T logistic(T x) {
     const T power = exp(-abs(x));
     return select(x >= as<T>(0), as<T>(1), power) / (as<T>(1) + power);
@@ -342,7 +342,7 @@ struct BinaryCrossEntropy {  // of a probability a and a target b; logarithms ar
 }  // namespace functor
 
 namespace detail {
-// Each device instantiates its kernels from these lists. A functor's index in a list is its kernel's slot.
+// Each device instantiates its kernels from these lists. A functor and its kernel have the same index.
 using UnaryOps = std::tuple<functor::Neg, functor::Exp, functor::Log, functor::Sqrt, functor::Tanh,
                             functor::Sigmoid, functor::Relu, functor::Gelu, functor::Abs, functor::Sin,
                             functor::Cos, functor::Log1p, functor::Expm1, functor::Softplus, functor::Silu,

@@ -3,7 +3,7 @@
 
 namespace tally {
 
-// Each number is the factor of the old value, as beta in BLAS: dst = v + how * dst.
+// The number of each name is the factor of the old value, like beta in BLAS: dst = v + how * dst.
 enum class Write { set = 0, add = 1 };
 
 template <class T> struct Into {
@@ -11,8 +11,8 @@ template <class T> struct Into {
     Write how;
 };
 
-// A destination in raw memory, for kernels. With `set` the memory is uninitialised. A kernel must not read
-// this memory, and must write all of it.
+// Kernels write to this destination in raw memory. With `set` the memory is uninitialised. A kernel must then
+// read none of this memory and write all of it.
 template <class S> struct Into<S[]> {
     S* dst;
     Write how;

@@ -9,10 +9,10 @@
 //    and writes all of it, also if a summed extent is 0.
 //  - Buffers consist of whole lines (base/alignment.hpp). Kernels may read to the end of a line, but not
 //    write beyond the last element.
-//  - The order of additions is fixed: the same call gives the same bits every time.
+//  - The order of additions is fixed, so that the same call gives the same bits every time.
 //  - A sum over samples (zip_back, scatter, rows_back, sum if in_order) starts from the destination and is
-//    sequential. Two calls therefore give the same bits as one. More than `longest_sequential_row` adjacent
-//    elements of one sample are summed separately first, in an order that depends only on their number.
+//    sequential. Two calls therefore give the same bits as one call. If more than `longest_sequential_row`
+//    adjacent elements belong to a sample, these are summed first, in an order that depends on their number.
 //  - Each element of an ordered product is the chain c <- fma(a[p], b[p], c), p = 0, 1, ..., k-1. The chain
 //    starts from the destination (add) or from -0 (set; 0 if k is 0). The result has the same bits for all
 //    sizes, threads, vector widths and devices.
@@ -65,8 +65,8 @@ template <int Operands> struct StridedIndex {
     std::array<std::size_t, Operands> operand_size;  // elements of each operand's array
 };
 
-// Returns whether `length` adjacent elements are summed sequentially. If there is only one axis, they are,
-// because that axis may count samples.
+// Returns whether `length` adjacent elements are summed sequentially. A single axis is always summed
+// sequentially, because that axis may count samples.
 template <int Operands> constexpr bool sums_in_order(const StridedIndex<Operands>& walk, std::size_t length) {
     return walk.rank == 1 || length <= longest_sequential_row;
 }
@@ -117,7 +117,7 @@ template <class S> struct Kernels {
     std::array<ZipBack, std::tuple_size_v<BinaryOps>> zip_back_a, zip_back_b;
 
     // y = c ? a : b. The operands of the index are c, a, b. where_back() computes the gradient of operand
-    // number `place` (1 is a, 2 is b), dy where c selects that operand and 0 elsewhere, summed as in ZipBack.
+    // `place`: 1 is a, 2 is b. The gradient is dy where c selects the operand, else 0, summed as in ZipBack.
     void (*where)(const StridedIndex<3>&, const std::int32_t* c, const S* a, const S* b, S* y);
     void (*where_back)(const StridedIndex<3>&, const std::int32_t* c, const S* dy, int place, Into<S[]> d);
 
@@ -170,7 +170,7 @@ template <class S> struct Kernels {
     void (*linear)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n, std::size_t k);
     void (*linear_relu)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n,
                         std::size_t k);
-    // dz = dy where y > 0, else 0. In the same pass adds the rows of dz to dbias sequentially. dbias.dst may
+    // dz = dy where y > 0, else 0. The kernel also adds the rows of dz to dbias sequentially. dbias.dst may
     // be null.
     void (*relu_bias_back)(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows,
                            std::size_t width);
@@ -242,7 +242,7 @@ template <class S> const Kernels<S>& cpu_kernels();
 // The results of find_kernels(), indexed by device.
 template <class S> inline constinit std::atomic<const Kernels<S>*> found_kernels[2] = {};
 
-// While true, this thread's kernels do nothing: operations are recorded, not computed.
+// While true, this thread records operations but does not compute them, because its kernels do nothing.
 inline constinit thread_local bool skip_compute = false;
 template <class S> const Kernels<S>& noop_kernels();
 
@@ -259,7 +259,7 @@ template <class S> [[gnu::always_inline]] inline const Kernels<S>& kernels(Devic
 }
 }  // namespace detail
 
-// The namespaces that implement kernels see the names of detail.
+// These namespaces implement kernels and therefore use the names of detail.
 namespace cpu {
 using namespace detail;
 }
@@ -272,9 +272,9 @@ using namespace detail;
 
 // ---- settings of a program ----
 
-// The implementation of large matrix products: tally's kernels, with the order of additions that kernels.hpp
-// defines, or the device's BLAS library, with another order. The environment variable TALLY_PRODUCTS sets the
-// initial value. A change affects the next product, also in a graph that is already recorded.
+// Chooses the implementation of large matrix products. tally's kernels add in the order that this header
+// defines, and the device's BLAS library adds in another order. The environment variable TALLY_PRODUCTS sets
+// the initial choice. A change affects the next product, also in a graph that is already recorded.
 enum class Products { ordered, blas };
 void set_products(Products products);
 Products products();

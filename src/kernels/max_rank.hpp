@@ -1,4 +1,4 @@
-// The maximum number of axes of an array. A GPU compiler reads this header, but not Shape.
+// The maximum number of axes of an array. A GPU compiler can read this header, but not the class Shape.
 #pragma once
 
 namespace tally::detail {

@@ -1,8 +1,8 @@
 // The formulas of the optimizers, for float, double, a SIMD batch and a GPU thread.
 //
-// Each formula is a struct. Its members are numbers that the host computes, such as the learning rate, in
-// double, rounded once to the type of the parameters. Its call operator applies the formula in PyTorch's
-// order of operations.
+// Each formula is a struct. The host computes the members, such as the learning rate, in double and rounds
+// each member once to the type of the parameters. The call operator applies the formula in the order of
+// operations of PyTorch.
 #pragma once
 
 #include <cmath>
@@ -43,7 +43,7 @@ template <class S> struct SgdStep {
 template <class S> struct AdamStep {
     S beta1, one_minus_beta1, beta2, one_minus_beta2;
     S negative_rate, correction2, eps;  // -rate / (1 - beta1^t), sqrt(1 - beta2^t)
-    S weight_decay, shrink;             // times the value, added to the gradient; factor of the value (AdamW)
+    S weight_decay, shrink;             // gradient += weight_decay * value; in AdamW value *= shrink
     bool decays;
 
     template <class T> constexpr void operator()(const Update<S>& u, T& value, T gradient, T& m, T& v) const {
@@ -58,7 +58,7 @@ template <class S> struct AdamStep {
     }
 };
 
-// Updates a moving average, stored in `value`, of a parameter, stored in `gradient`.
+// Updates the moving average in `value` of the parameter in `gradient`.
 template <class S> struct AverageStep {
     S decay, one_minus_decay;
 

@@ -17,7 +17,7 @@ public:
         if (bytes > 0) add(0, bytes);
     }
 
-    // Takes the front of the smallest gap that suffices, the first of equal gaps. `bytes` must not be 0.
+    // Takes the front of the smallest sufficient gap. Of equal gaps the first is used. `bytes` must not be 0.
     std::optional<std::size_t> take(std::size_t bytes) {
         const auto best = by_size_.lower_bound({bytes, 0});
         if (best == by_size_.end()) return std::nullopt;

@@ -1,4 +1,4 @@
-// raw() returns the allocation functions of a device. They do not count the memory.
+// raw() returns the allocation functions of a device. These functions do not count the memory.
 #pragma once
 
 #include <cstddef>

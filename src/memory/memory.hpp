@@ -139,7 +139,7 @@ struct Report {
 
 Report report(Device device = Device::cpu);  // for all threads together
 
-// Return the bytes in use now, and the most bytes in use since the program began or since reset_peak().
+// in_use() returns the bytes in use now. peak() returns the most since the program began or reset_peak().
 std::size_t in_use(Device device = Device::cpu);
 std::size_t peak(Device device = Device::cpu);
 void reset_peak(Device device = Device::cpu);
@@ -153,7 +153,7 @@ void set_budget(std::size_t bytes, Device device = Device::cpu);
 void drop_cache(Device device = Device::cpu);
 
 namespace detail {
-// For tests: the n-th allocation of this thread from now on throws OutOfMemory. With 0 none does.
+// Tests make the n-th allocation of this thread from now on throw OutOfMemory. With 0 no allocation throws.
 void fail_allocation(std::uint64_t n);
 // Fills fresh buffers with NaN bytes, as debug builds do by default. Returns the previous setting.
 bool set_poison(bool on);

@@ -1,4 +1,4 @@
-// Internals of memory accounting: each thread has counters and free lists. Statistics sum over all threads.
+// Internals of memory accounting. Each thread has counters and free lists; statistics are sums over threads.
 #pragma once
 
 #include <array>

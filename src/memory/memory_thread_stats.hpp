@@ -17,7 +17,7 @@ inline constexpr int devices = 2;
 inline constexpr int all_classes = memory_classes;  // the index of the sum over all classes
 inline constexpr int rows = memory_classes + 1;
 
-// A counter that one thread writes and all threads read. It therefore needs no atomic read-modify-write.
+// Only one thread writes a counter, and all threads read it. No atomic read-modify-write is therefore needed.
 template <class Number> class Counter {
 public:
     Number get() const { return value_.load(std::memory_order_acquire); }
@@ -91,7 +91,7 @@ struct ThreadStats {
     Counter<std::int64_t> cached;
     std::int64_t min_cached = 0;  // if fewer bytes are cached, a peak may be exceeded and must be updated
     std::int64_t min_cached_for_all = 0, min_cached_for_temporary = 0;  // min_cached is the larger of these
-    // If true, every change updates the peaks. Any thread sets check_peaks; only its own thread clears it.
+    // If true, every change updates the peaks. Any thread may set the flag; only its owner clears it.
     std::atomic<bool> check_peaks{true};
     Counter<std::uint64_t> allocations, fresh;
     std::atomic<std::int64_t> cache_limit{0};

@@ -24,7 +24,7 @@ Bytes drawn(std::uint64_t seed, std::size_t count) {
 
 std::uint64_t sum_of(const Bytes& bytes) { return detail::checksum_of(bytes.data(), bytes.size()); }
 
-// Checks that two words at any distance, changed in the same way, change the checksum.
+// Checks that the checksum changes if `change` alters two words, for several distances between the words.
 template <class Change> void expect_pairs_seen(const Change& change) {
     const Bytes bytes = drawn(7, 3000);
     for (std::size_t first = 0; first < 40; ++first)
