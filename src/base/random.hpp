@@ -82,7 +82,7 @@ struct Point {
     double x, y;
 };
 
-// Returns the point on the unit circle at turn / 2^64 turns. The angle is split exactly at quarters.
+// Returns the point on the unit circle at turn / 2^64 turns. The angle is split exactly at quarter turns.
 inline Point on_circle(std::uint64_t turn) {
     const std::uint64_t quarter = (turn + (std::uint64_t{1} << 61)) >> 62;
     const auto remainder =

@@ -81,7 +81,7 @@ template <class S, std::size_t wide, std::size_t half, class Lanes> Lanes interl
     (std::make_index_sequence<L>());
 }
 
-// Loads a square matrix with a row for each lane of a batch, and returns the columns. `pitch` separates rows.
+// Loads a square matrix whose rows are `pitch` apart, with one row for each lane, and returns its columns.
 template <class S>
 [[gnu::always_inline]] inline LaneMatrix<S> load_transposed(const S* from, std::size_t pitch) {
     constexpr std::size_t piece = 16 / sizeof(S);

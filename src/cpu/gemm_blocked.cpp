@@ -11,7 +11,7 @@ namespace tally::cpu {
 
 namespace {
 
-// With these sizes, accumulators and operands fit into the registers. AVX-512 has 32, other CPUs have 16.
+// With these sizes, accumulators and operands fit into the registers: 32 with AVX-512, 16 without.
 #if defined(__AVX512F__)
 constexpr std::size_t tile_rows = 12, few_rows = 6, pair_vectors = 8;
 #else
@@ -141,7 +141,7 @@ template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& t
 }
 
 // Multiplies few rows by wide tiles. Few rows need few registers for sums, which leaves registers for longer,
-// faster loads of b. Requires contiguous rows of b. Returns how many columns are done; the last may be left.
+// faster loads of b. Requires contiguous rows of b. Returns how many columns from the first on are computed.
 template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                                  Matrix<S> b, const Sums<S>& c) {
     if (m > few_rows || b.col_stride != 1) return 0;
@@ -155,7 +155,7 @@ template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, s
 
 // ---- a block ----
 
-// Returns the height that gives the fewest strips of nearly equal height. Low strips are slower per row.
+// Returns the height that gives the fewest strips. Strips of nearly equal height are faster than a low strip.
 std::size_t strip_height(std::size_t rows, std::size_t max_height) {
     const std::size_t strips = (rows + max_height - 1) / max_height;
     return (rows + strips - 1) / strips;

@@ -17,7 +17,7 @@ template <class S> struct Matrix {
     }
 };
 
-// The destination of a product, and the rows from which the sums start: these can be the destination or null.
+// The destination of a product, and the rows from which the sums start: the destination, other rows, or null.
 template <class S> struct Sums {
     S* at;
     std::size_t pitch;  // from row to row

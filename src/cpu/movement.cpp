@@ -1,4 +1,4 @@
-// Kernels that move elements, such as `gather` and `scatter`. Each kernel adds at most once to an element.
+// Kernels that copy elements to other positions or add them there, such as `gather` and `scatter`.
 #include <algorithm>
 #include <cstring>
 

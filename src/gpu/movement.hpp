@@ -1,4 +1,4 @@
-// Bodies of the kernels that move elements, such as `gather` and `scatter`. Each body adds at most once.
+// Bodies of kernels that copy elements to other positions or add them there, such as `gather` and `scatter`.
 #pragma once
 
 #include <cstddef>

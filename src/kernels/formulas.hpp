@@ -306,7 +306,7 @@ template <class T> constexpr T pow_of_positive(T x, T p) {
     return exp(high, select((high < most) & (high > least), low, as<T>(0)));
 }
 
-// Returns x to the power of p for floats as doubles. Then log x need not be the sum of two numbers.
+// Returns x to the power of p for floats stored as doubles. log x then need not be a sum of two numbers.
 template <class T> constexpr T short_pow_of_positive(T x, T p) { return exp(p * log(x)); }
 
 template <std::floating_point S> constexpr S pow(S x, S p) {

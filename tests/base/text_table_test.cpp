@@ -1,4 +1,4 @@
-// TextTable makes a column as wide as a terminal shows its text, in any alphabet.
+// TextTable computes the width of a column that a terminal needs, for text in any alphabet.
 #include "tally/base/text_table.hpp"
 
 #include "catch.hpp"

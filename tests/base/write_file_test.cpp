@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Simulates a full disk: files that this process writes have a maximum size.
+// Simulates a full disk by a maximum size for all files that this process writes.
 class FileSizeLimit {
 public:
     explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -1,5 +1,5 @@
-// Replaces operator new and posix_memalign by functions that count. They are in a separate file so that the
-// compiler cannot inline them.
+// These functions replace operator new and posix_memalign, and count the calls. A separate file keeps the
+// compiler from inlining these functions.
 #include "count_allocations.hpp"
 
 #include <malloc.h>

@@ -10,8 +10,8 @@
 namespace tally::test {
 namespace {
 
-// Returns the interval of arguments of a functor: positive numbers for logarithms and roots, probabilities
-// for losses.
+// Returns the interval from which the arguments of a functor are drawn. Logarithms and roots get positive
+// numbers, and losses get probabilities.
 template <class F> std::pair<double, double> domain() {
     constexpr std::string_view name{F::name};
     if (name == "log" || name == "sqrt" || name == "pow" || name == "pow_number") return {0.1, 3};

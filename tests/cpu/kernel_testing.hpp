@@ -67,7 +67,7 @@ private:
     S* memory_ = nullptr;
 };
 
-// ---- random input: every property prints its seed; TALLY_TEST_SEED is added to it ----
+// ---- random input: every property prints its seed, to which TALLY_TEST_SEED is added ----
 
 class Dice {
 public:
@@ -191,7 +191,7 @@ template <class S> Into<S[]> into(const Buffer<S>& buffer, Write how) { return {
 
 inline const char* const write_names[] = {"set", "add"};
 
-// Calls `visit` for each functor of a list with the functor's index in the kernel table and an instance.
+// Calls visit(index, functor) for each functor of a list. The index is also valid in the kernel table.
 template <class List, class Visit> void each_functor(Visit visit) {
     [&]<class... F>(std::tuple<F...>*) {
         const auto make = []<class G>(G*) {

@@ -1,4 +1,4 @@
-// Compares matrix products and copies with plain loops. The number of calls and threads must change no bit.
+// Compares matrix products and copies with plain loops. The numbers of calls and threads may change no bit.
 #include "kernel_testing.hpp"
 
 namespace tally::test {
@@ -21,8 +21,8 @@ struct ByBlas {
     ByBlas(const ByBlas&) = delete;
 };
 
-// Draws sizes slightly below, at and slightly above the sizes of registers, tiles, blocks and the parts of
-// threads.
+// Draws sizes slightly below, at and slightly above the sizes of registers, tiles, blocks and the parts that
+// threads compute.
 Product any_product(Dice& dice) {
     const auto extent = [&]() -> std::size_t {
         if (dice.coin()) return dice.upto(70);
@@ -237,7 +237,7 @@ TEMPLATE_TEST_CASE("linear_relu: agrees with the plain loop in both directions",
     }
 }
 
-// Returns the same walk over memory in which only every step-th element is used.
+// Returns the same walk over memory with step - 1 unused elements after each element.
 static StridedIndex<1> stretched(StridedIndex<1> walk, std::size_t step) {
     for (auto& stride : walk.stride[0]) stride *= static_cast<std::ptrdiff_t>(step);
     walk.operand_size[0] *= step;

@@ -1,5 +1,5 @@
-// Compares reductions, softmax, losses and norms with plain loops. A sum in two calls must have
-// the bits of one call.
+// Compares reductions, softmax, losses and norms with plain loops. If two calls compute
+// a sum, the sum must have the same bits as in one call.
 #include <limits>
 
 #include "kernel_testing.hpp"

@@ -1,5 +1,5 @@
-// Runs the GPU's kernel bodies on the host. Sums of fixed order have the bits of the plain loop. Other sums
-// have the bits of the tree of additions in gpu/team.hpp.
+// Runs the GPU's kernel bodies on the host. Sums in order have the same bits as in the plain loop.
+// Other sums have the same bits as the tree of additions that gpu/team.hpp describes.
 #include "kernel_testing.hpp"
 #include "tally/gpu/on_host.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 
 const std::vector<std::size_t> edges{0, 1, 2, 31, 32, 33, 1023, 1025};
 
-// Computes independently of the kernels the sum of n numbers that a team of `lanes` threads must return.
+// Computes, without the kernels, the sum of n numbers that a team of `lanes` threads must return.
 template <class S> S tree_sum(const S* x, std::size_t n, std::size_t lanes) {
     std::vector<S> lane(lanes, -S(0));
     for (std::size_t i = 0; i < n; ++i) lane[i % lanes] += x[i];
@@ -17,7 +17,7 @@ template <class S> S tree_sum(const S* x, std::size_t n, std::size_t lanes) {
     return lane[0];
 }
 
-// Calls a kernel of both tables with separate destinations and compares the bits, where all NaN are equal.
+// Calls a kernel of both tables with separate destinations and compares the bits. All NaN count as equal.
 template <class S, class Call> std::string in_both(Dice& dice, std::size_t results, Write how, Call call) {
     const auto got = dice.destination<S>(results, how);
     const Buffer<S> want = got;

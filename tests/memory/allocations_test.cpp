@@ -59,8 +59,8 @@ struct FailAllocation {
     bool happened() const { return until_failure == 0; }
 };
 
-// Runs f with its n-th host allocation failing, for n = 1, 2, ..., until no allocation fails. Calls `look`
-// after each run.
+// Runs f for n = 1, 2, ... and makes the n-th host allocation fail, until f makes fewer than n allocations.
+// Calls `look` after each run.
 template <class F, class Look> std::uint64_t fail_each(F f, Look look) {
     for (std::uint64_t n = 1;; ++n) {
         const FailAllocation failure(n);

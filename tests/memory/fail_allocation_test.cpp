@@ -1,5 +1,5 @@
 // After memory::detail::fail_allocation(n), the n-th allocation of a buffer fails even if a cached buffer
-// would serve it. The account stays correct.
+// would suffice. The memory account stays correct.
 #include <thread>
 #include <vector>
 

@@ -26,7 +26,7 @@ struct Budget {
     ~Budget() {
         try {
             memory::set_budget(0, of);
-        } catch (const Error&) {  // after a failed assertion buffers may be left
+        } catch (const Error&) {  // after a failed assertion, buffers may be in use
         }
         memory::reset_peak(of);
     }
