@@ -25,7 +25,7 @@ void update_batch(const Step& step, const Update<S>& u, Load load, Store store) 
 template <class Step, class S> void update(std::span<const Update<S>> list, const Step& given) {
     constexpr std::size_t L = lanes<S>;
     const Step step = given;  // a local copy, which stores cannot alias
-    // Starts with the last tensor. It is still in the cache if measure() has just read the list.
+    // Starts with the last tensor. If measure() has just read the list, this tensor is in the cache.
     for (auto last = list.rbegin(); last != list.rend(); ++last) {
         const Update<S> u = *last;
         std::size_t i = 0;

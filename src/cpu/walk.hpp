@@ -46,7 +46,7 @@ template <int Operands> std::size_t places(const StridedIndex<Operands>& walk, s
     return n;
 }
 
-// Returns whether the operand is read in order, each element once.
+// Returns whether the walk reads each element of the operand once, and in order.
 template <int Operands> bool in_order(const StridedIndex<Operands>& walk, std::size_t operand) {
     std::ptrdiff_t step = 1;
     for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0;) {

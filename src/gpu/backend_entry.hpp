@@ -1,4 +1,4 @@
-// table_of() builds the backend::Table of a device module, whose functions do not throw.
+// table_of() builds the backend::Table of a device module. The functions of the table do not throw.
 #pragma once
 
 #include <array>

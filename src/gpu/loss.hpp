@@ -1,4 +1,4 @@
-// Kernel bodies of the cross-entropy, fused with softmax. Teams compute the rows, then one team adds them.
+// Kernel bodies of the cross-entropy, fused with softmax. Teams compute the rows, then one team adds up.
 #pragma once
 
 #include <cstddef>
