@@ -12,7 +12,7 @@
 //  - The order of additions is fixed, so that the same call gives the same bits every time.
 //  - A sum over samples (zip_back, scatter, rows_back, sum if in_order) starts from the destination and is
 //    sequential. Two calls therefore give the same bits as one call. If more than `longest_sequential_row`
-//    adjacent elements belong to a sample, these are added first, in an order that only their number changes.
+//    adjacent elements belong to a sample, these are added first. Only their number determines the order.
 //  - Each element of an ordered product is the chain c <- fma(a[p], b[p], c), p = 0, 1, ..., k-1. The chain
 //    starts from the destination (add) or from -0 (set; 0 if k is 0). The result has the same bits for all
 //    sizes, threads, vector widths and devices.
