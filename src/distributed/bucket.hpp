@@ -10,7 +10,7 @@
 
 namespace tally::detail {
 
-// An owner holds this by unique_ptr, and leaks it after a failed sum, because MPI may still write to it.
+// The owner holds a bucket by unique_ptr, and leaks it after a failed sum, because MPI may still write there.
 template <class T> struct Bucket {
     std::vector<T> numbers, scratch;
 
@@ -20,8 +20,8 @@ template <class T> struct Bucket {
     }
 };
 
-// add() appends an array to the bucket, whose capacity must be at least one number, and sums a full bucket.
-// finish() sums the rest over all processes and copies it back. Use this only right after an all_gather().
+// add() appends an array, and sums the bucket when it is full. The capacity is at least one number. finish()
+// sums the remaining numbers and copies the sums back. Use a bucket only right after an all_gather().
 template <class T> class BucketedAllReduce {
 public:
     // `error_already_shared` becomes true if a sum fails, because the other processes then get an error too.

@@ -16,8 +16,8 @@ namespace tally {
 
 namespace {
 
-// The head of the message that each process sends at the end of a window. It is followed by one byte per
-// parameter (1: has a gradient) and by the serialized exact sums.
+// At the end of a window each process sends a message that begins with this head. One byte per parameter (1:
+// has a gradient) and the serialized exact sums follow.
 template <class S> struct WindowMessage {
     detail::WindowTotals totals;
     std::int64_t window;  // number in the order of opening
@@ -189,7 +189,7 @@ template <class S> void DataParallel<S>::require_equal_totals(const std::vector<
     }
 }
 
-// Compares the weights again if a process wrote them outside of a step, since steps keep them equal.
+// Compares the weights again if a process changed weights outside of a step. Steps keep equal weights equal.
 template <class S> void DataParallel<S>::require_equal_written_weights(const std::vector<std::string>& all) {
     std::string writers;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -242,8 +242,8 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
     return sum;
 }
 
-// Allocates all memory before the exchange of side effects, and sums after it: a process that runs out of
-// memory can then still report this to the others.
+// Allocates the memory for the sums before the processes exchange side effects, because a process that runs
+// out of memory can then still report the error to the other processes.
 template <class S>
 void DataParallel<S>::reduce(detail::SideEffects& effects, std::span<detail::ExactSum<S>> exact) {
     if (processes_.size() == 1) return;
@@ -256,7 +256,7 @@ void DataParallel<S>::reduce(detail::SideEffects& effects, std::span<detail::Exa
 }
 
 // Adds a gradient of -0 (0 would change -0 to 0) to each parameter that has one only on other processes.
-// Allocates all memory of the sums, since an error between two sums is not reported to the others.
+// Allocates all memory now, because a process cannot report an error that occurs between two sums.
 template <class S> void DataParallel<S>::prepare_gradients() {
     for (std::size_t i = 0; i < any_rank_has_gradient_.size(); ++i) {
         const Var<Array<S>>& parameter = parameters_[i];
@@ -270,7 +270,7 @@ template <class S> void DataParallel<S>::prepare_gradients() {
     }
 }
 
-// Joins the side effects of all processes in the order of ranks. Every process takes part, even without any.
+// Merges the side effects of all processes by rank. A process without side effects takes part, too.
 template <class S> void DataParallel<S>::merge_effects(detail::SideEffects& effects) {
     TrainingState mine;
     if (options_.model)
@@ -304,7 +304,7 @@ template <class S> void DataParallel<S>::prepare_digits(std::span<detail::ExactS
     digits_->resize(std::min(digits, options_.bucket), static_cast<std::size_t>(processes_.size()));
 }
 
-// Uses the fast way, since a sum of integers does not depend on the order.
+// Uses AllReduce::fast, because a sum of integers does not depend on the order.
 template <class S> void DataParallel<S>::sum_digits(std::span<detail::ExactSum<S>> exact) {
     detail::BucketedAllReduce<std::int64_t> sums(processes_, ProcessGroup::AllReduce::fast, digits_,
                                                  error_already_shared_);

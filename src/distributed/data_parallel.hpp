@@ -1,5 +1,5 @@
 // DataParallel sums the gradients of all processes at the end of their windows (train/window.hpp), so that
-// all make the same update.
+// all processes make the same update.
 //
 //     ProcessGroup processes;
 //     DataParallel<float> ranks(processes);
@@ -32,13 +32,13 @@ namespace detail {
 // Options of DataParallel.
 template <class S> struct DataParallelOptions {
     ProcessGroup::AllReduce reduce = ProcessGroup::AllReduce::rank_order;
-    Module<S>* model = nullptr;                 // required if it has side effects, as batch norm has
+    Module<S>* model = nullptr;                 // required if the model has side effects, as batch norm has
     std::size_t bucket = std::size_t{1} << 20;  // the most numbers that are summed at once
 };
 }  // namespace detail
 
-// The GradientReducer of windows that add different micro-batches on each process. Processes communicate
-// when a window opens and when it ends, but not in its micro-batches.
+// DataParallel is the GradientReducer of windows that add different micro-batches on each process. Processes
+// communicate when a window opens and when it ends, but not between its micro-batches.
 template <class S> class DataParallel : public detail::GradientReducer<S> {
 public:
     using Options = detail::DataParallelOptions<S>;
@@ -47,12 +47,12 @@ public:
     DataParallel& operator=(const DataParallel&) = delete;
     ~DataParallel() override;
 
-    // Returns this process's consecutive share of `micro_batches`. The shares of two processes differ by at most one
-    // part. Layers then draw the same random numbers for an item as one process would. Pass all micro-batches
-    // of a window in one call. A second call starts the numbering again, so begin_micro_batch() then throws.
+    // Returns the consecutive elements of `micro_batches` for this process. Shares differ by at most one
+    // element. Layers then draw the same random numbers for an item as in a single process. Pass all
+    // micro-batches of a window in one call. After a second call begin_micro_batch() throws.
     std::vector<Items> share(const std::vector<Items>& micro_batches) override;
-    // Replaces share() if you distribute items yourself: this process's first item in each window has index
-    // `item` among all items. Without share() or begin_at(), each process draws its own random numbers.
+    // Call this instead of share() if you distribute items yourself. `item` is the index of this process's
+    // first item among all items. Without share() or begin_at(), each process draws its own random numbers.
     void begin_at(std::int64_t item) {
         first_item_ = item;
         numbered_ = true;
@@ -61,15 +61,15 @@ public:
     }
 
     // Throws on all processes if a parameter does not have the bits of rank 0, and names the first such
-    // parameter. Checks the parameters of the window that was opened or ended last. Every process calls this.
+    // parameter. Checks the parameters of the latest window. Call this on every process.
     void require_same_weights();
 
-    // Saves the windows of all processes as one file, which rank 0 writes completely or not at all. `state`,
-    // equal on all processes, holds what else the loop needs. All call this; if one fails, all throw.
+    // Saves the windows of all processes as one file, which rank 0 writes completely or not at all. `state`
+    // holds what else the loop needs, equal on all processes. All call save(); if one fails, all throw.
     void save(const std::string& path, const Window<S>& window, TrainingState state = {});
-    // Resumes from such a file on all processes or on none, and returns the rest of what was saved. A file
-    // from between two windows is for any number of processes. A file from the middle of a window is for as
-    // many as saved it; each gets back what it had added.
+    // Resumes from such a file on all processes or on none, and returns the saved `state`. Any number of
+    // processes can load a file that was saved between two windows. Only the same number of processes can
+    // load a file from the middle of a window.
     TrainingState load(const std::string& path, Window<S>& window);
 
     // ---- for the window ----
@@ -99,7 +99,7 @@ private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine = "");
     void require_equal(const std::string& call, const NamedTexts& lines,
                        const std::string& way_out = "; make them equal on all processes");
-    // If it throws, it also resets error_already_shared_, so that the next fail() reports.
+    // An error also resets error_already_shared_, so that the next fail() reports to the other processes.
     void require_equal_and_clear_error(const std::string& call, const NamedTexts& lines);
     NamedTexts checksums() const;
     void require_equal_totals(const std::vector<std::string>& all);
@@ -119,7 +119,7 @@ private:
         std::optional<std::int64_t> first_item_call = {};  // the call of share() that numbers its items
     };
     std::map<const Optimizer<S>*, WindowRecord> windows_;
-    std::int64_t files_ = 0;  // calls of save() and load(), also those that failed
+    std::int64_t files_ = 0;  // calls of save() and load(), including failed calls
     std::unique_ptr<detail::Bucket<S>> bucket_;
     std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // for exact sums
     detail::SharedSums<S> exact_sums_;

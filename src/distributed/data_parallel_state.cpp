@@ -15,7 +15,7 @@ namespace {
 
 const std::string prefix = "window", batches_entry = prefix + "/micro_batches";
 
-// Returns whether each process has its own value of this entry. "swept": after_backward() filled the window.
+// Returns whether each process has its own value of an entry. "swept" says that after_backward() was called.
 bool is_own(std::string_view name) {
     constexpr std::array own = {"window/planned", "window/micro_batches", "window/dropped",
                                 "window/items",   "window/swept",         "window/sum",
@@ -30,8 +30,8 @@ void put(TrainingState& to, const std::string& name, const TrainingState::Entry&
     std::visit([&](const auto& value) { to.put(name, value); }, entry);
 }
 
-// Throws if the file is from the middle of a window of another number of processes, because it then holds
-// separate sums for each of them. Between two windows all processes have the same values.
+// Throws if another number of processes saved the file in the middle of a window, because the file then holds
+// separate sums for each process. Between two windows all processes have the same values.
 void require_resumable(int ranks, const TrainingState& file, const std::string& path) {
     const std::int64_t saved = file.has("processes/count") ? file.get<std::int64_t>("processes/count") : 1;
     const bool has_parts = file.has(rank_prefix(0) + batches_entry);
@@ -59,7 +59,7 @@ TrainingState state_for(int rank, const TrainingState& file) {
     return all;
 }
 
-// Calls f, and reports an error to the other processes unless they get it as well.
+// Calls f, and reports an error of f to the other processes unless they already get this error.
 template <class F> void run_and_report_errors(ProcessGroup& processes, const std::string& call, F f) {
     try {
         f();

@@ -32,7 +32,7 @@ inline std::string entry_text(const TrainingState::Entry& entry) {
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-// text_of() serializes lines, and lines_of() reads them again.
+// text_of() serializes lines, and lines_of() reads them back.
 inline std::string text_of(const NamedTexts& lines) {
     TrainingState state;
     state.put("lines", static_cast<std::int64_t>(lines.size()));
@@ -56,7 +56,7 @@ inline NamedTexts lines_of(const std::string& bytes, std::size_t rank) {
     return lines;
 }
 
-// Describes the first line that differs between rank 0 and another rank, or that one of them lacks.
+// Describes the first line that differs between rank 0 and another rank, or that one of the two ranks lacks.
 inline std::string difference(const std::vector<std::string>& texts) {
     std::size_t rank = 1;
     while (rank + 1 < texts.size() && texts[rank] == texts[0]) ++rank;

@@ -37,7 +37,7 @@ int count_of(std::size_t bytes) {
 }
 
 // Calls done() until it returns true, and yields the processor in between. Returns false after the timeout
-// and 20 more calls: if this process was stopped for a while, messages may have arrived in the meantime.
+// and 20 more calls, which notice messages that arrived while this process was stopped.
 template <class F> bool poll_until(double seconds, F done) {
     using Clock = std::chrono::steady_clock;
     const auto begun = Clock::now();
@@ -83,8 +83,8 @@ struct MpiTransport::State {
             return complete != 0;
         });
     }
-    // The next message or label of a rank. A raw pointer owns the text: MPI writes to the text until the
-    // receive is complete, so no destructor may free it earlier.
+    // Incoming holds the next message or label of a rank. A raw pointer owns the text, because MPI writes to
+    // the text until the receive is complete, and a destructor would free the text earlier.
     struct Incoming {
         std::string* text = nullptr;
         MPI_Request request = MPI_REQUEST_NULL;
@@ -187,7 +187,7 @@ MpiTransport::Messages MpiTransport::all_gather(const std::string& mine, double 
     const auto size = static_cast<std::size_t>(state_->size);
     Messages messages(size);
     messages[static_cast<std::size_t>(state_->rank)] = mine;
-    // After a timeout or an error MPI may still read this copy, so it is then never freed.
+    // After a timeout or an error MPI may still read this copy, so the copy is then never freed.
     const auto* const sent = new std::string(mine);
     std::vector<MPI_Request> requests = state_->send(sent);
     const bool in_time = poll_until(seconds, [&] {

@@ -11,7 +11,7 @@
 
 namespace tally::detail {
 
-// Bytes that are sent to a rank or received from it.
+// A Piece is memory whose bytes are sent to a rank or received from a rank.
 struct Piece {
     int rank;
     void* data;
@@ -37,8 +37,8 @@ public:
     // Returns the next message of a rank without removing it, or null if none has arrived.
     const std::string* peek_message(int rank);
 
-    // Sends and receives all pieces; the other ranks pass the matching ones. Returns false after the timeout.
-    // MPI may then still use the memory of the pieces, so it must not be freed.
+    // Sends and receives all pieces; the other ranks pass the matching pieces. Returns false after the
+    // timeout. MPI may then still use the memory of the pieces, so the memory must not be freed.
     bool exchange(std::span<const Piece> to, std::span<const Piece> from, double seconds);
     // Sums over all ranks by MPI_Iallreduce. Returns false after the timeout, as exchange() does.
     template <class S> bool sum(const S* mine, S* all, std::size_t count, double seconds);
@@ -47,15 +47,15 @@ public:
 
     // Begins to send a label and a piece. `kept` owns the memory of the piece until it has been sent.
     void post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept);
-    std::size_t free_sent();  // frees the posts that have been sent, and returns the number of the others
-    // Returns the label of the next piece from a rank if it has arrived. Then receive() receives the piece.
+    std::size_t free_sent();  // frees the posts that have been sent, and returns the number of unsent posts
+    // Returns the label of the next piece from a rank if it has arrived. Call receive() for the piece.
     std::optional<std::string> poll_label(int from);
     bool receive(const Piece& piece, double seconds);  // false after the timeout, as for exchange()
     bool wait(double seconds, const std::function<bool()>& done);  // false after the timeout
 
-    // Returns whether all ranks have called this in time. Only then is it safe to call end(true).
+    // Returns whether all ranks have called this in time. If they have, a call of end(true) is safe.
     bool barrier_before_end(double seconds) noexcept;
-    // If all ranks are ready, frees the communicator, and finalizes MPI if this object started it. Acts once.
+    // If all ranks are ready, frees the communicator, and ends MPI if this object started MPI. Acts once.
     void end(bool all_ready) noexcept;
     [[noreturn]] void abort(const std::string& why);  // prints why, and ends all ranks
 

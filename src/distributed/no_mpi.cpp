@@ -1,4 +1,4 @@
-// MpiTransport has one rank, and no other to exchange messages with, if tally was built without MPI.
+// If tally was built without MPI, MpiTransport has a single rank and exchanges no messages.
 #include <cstdint>
 #include <cstdlib>
 

@@ -46,7 +46,7 @@ void send_parcel(ProcessGroup& processes, int to, const std::string& id, std::st
 }
 
 std::string receive_parcel(ProcessGroup& processes, int from, const std::string& id) {
-    // Allocated on the heap: after an error MPI may still write here, so the memory must not be freed.
+    // `bytes` owns heap memory that is not freed after an error, because MPI may still write there.
     auto bytes = std::make_unique<std::string>();
     for (std::size_t at = 0;;) {
         std::string sent_id;

@@ -7,10 +7,10 @@
 
 namespace tally::detail {
 
-// Begins to send `bytes` and returns. `id` is the same text on both sides and different in each call, so
-// that the receiver can drop the bytes that a failed call has left.
+// Begins to send `bytes` and returns. The sender and the receiver pass the same `id`. Each call has a
+// different `id`, so that the receiver can drop the bytes of a failed call.
 void send_parcel(ProcessGroup& processes, int to, const std::string& id, std::string bytes);
-// Returns the bytes that `from` sends under this text. Throws if they do not arrive within the timeout.
+// Returns the bytes that the rank `from` sends with this `id`. Throws if no bytes arrive within the timeout.
 std::string receive_parcel(ProcessGroup& processes, int from, const std::string& id);
 
 }  // namespace tally::detail

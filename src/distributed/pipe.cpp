@@ -57,7 +57,7 @@ std::vector<Timetable::Step> by_time(const Timetable& table, int first, std::siz
     return steps;
 }
 
-// Executes one run on this process.
+// A Run executes one call of Pipe::run() on this process.
 template <class S> class Run {
 public:
     using Stage = typename Pipe<S>::Stage;
@@ -94,7 +94,7 @@ public:
             }
             where_ = "its end";
             const auto all = processes_.all_gather(call_, where_, bytes_of(result_.loss));
-            result_.loss = from_bytes<double>(all.back());  // that of the last stage
+            result_.loss = from_bytes<double>(all.back());  // the loss of the last stage
             await_sent();
         } catch (const detail::SharedError&) {
             drain();
@@ -113,7 +113,7 @@ private:
     };
     using Queue = std::deque<Array<S>>;
     enum Side : std::size_t { previous = 0, next = 1 };  // the neighbours of this process
-    using Counts = std::array<int, 2>;                   // one for each side
+    using Counts = std::array<int, 2>;                   // one for each neighbour
 
     void forward(std::size_t i, int k, const Input& input, const LossFunction& loss) {
         Activations kept;
@@ -179,7 +179,7 @@ private:
         S* const at = array.raw();
         return take(side, std::move(array), at).to(device_);
     }
-    // Returns the shape of the next array from a neighbour. The label stays until take() gets the numbers.
+    // Returns the shape of the next array from a neighbour. Keeps the label for take().
     Shape next_shape(Side side) {
         auto& label = labels_[side];
         if (!label)
@@ -230,7 +230,7 @@ private:
     ProcessGroup& processes_;
     const std::vector<Stage>& own_;
     const int first_;            // number of its first stage
-    const int pipe_last_index_;  // in own_, of the pipe's last stage; own_.size() or more if it is not here
+    const int pipe_last_index_;  // index in own_ of the pipe's last stage, or at least own_.size()
     const Device device_;
     const std::string call_;
     std::string where_;

@@ -25,13 +25,13 @@ struct PipeOptions {
 struct PipeResult {
     double loss = 0;                   // sum over all micro-batches in their order, the same on all processes
     std::vector<TimetableStep> steps;  // of this process, as executed; seconds since its run began
-    std::vector<int> max_live;  // for each of its stages, the most micro-batches that it kept at a time
+    std::vector<int> max_live;  // for each stage of this process, the most micro-batches kept at a time
 };
 }  // namespace detail
 
-// Each process has one stage or several consecutive ones; rank 0 has the first. A single process has all of
-// them. The backward pass adds to the gradients of the parameters, each of which belongs to one stage. The
-// gradients have the same bits as if one process ran the whole model on one micro-batch after the other.
+// Each process has consecutive stages, at least one. Rank 0 has the first stage. A single process has all
+// stages. Each parameter belongs to one stage, and the backward pass adds to its gradient. The gradients have
+// the same bits as if one process ran the whole model on one micro-batch after the other.
 template <class S> class Pipe {
 public:
     using Result = detail::PipeResult;
@@ -44,13 +44,13 @@ public:
     // Returns the numbers, from 0, of this process's stages if `stages` stages are distributed evenly.
     static std::vector<int> own_stages(const ProcessGroup& processes, int stages);
 
-    // Takes this process's stages in their order. All processes construct the pipe together. Throws on all of
-    // them if one has no stage, or if schedules or scalar types differ.
+    // Takes this process's stages in their order. All processes construct the pipe together. Throws on all
+    // processes if one has no stage, or if schedules or scalar types differ.
     Pipe(ProcessGroup& processes, std::vector<Stage> own, Options options = {});
 
-    // Runs all micro-batches forward and backward. Every process calls run() with the same number. The first
-    // stage's process calls `input`, the last stage's process calls `loss`. An error on one process is thrown
-    // on all; the gradients are then those of only some micro-batches.
+    // Runs all micro-batches forward and backward. Every process passes the same number. The process of the
+    // first stage calls `input`, and the process of the last stage calls `loss`. If one process fails, all
+    // throw, and the gradients lack some micro-batches.
     Result run(int micro_batches, const Input& input, const LossFunction& loss);
 
     int stages() const { return stages_; }  // on all processes together

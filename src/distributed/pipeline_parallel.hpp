@@ -1,4 +1,4 @@
-// PipelineParallel joins the windows of a pipe's processes: all of them make an update, or none does.
+// PipelineParallel joins the windows of a pipe's processes, so that all of them make an update or none does.
 //
 //     PipelineParallel<float> all(processes);
 //     Window<float> window(sgd, {.max_norm = 1}, &all);
@@ -17,9 +17,9 @@
 
 namespace tally {
 
-// The GradientReducer of windows whose parameters belong to different stages. Exchanges the norm of all
-// gradients and the number of elements that are not finite. Micro-batches, options and the learning rate are
-// the same on all processes.
+// PipelineParallel is the GradientReducer of windows whose parameters belong to different stages. Processes
+// exchange the norm of all gradients and the number of elements that are not finite. Micro-batches, options
+// and the learning rate are the same on all processes.
 template <class S> class PipelineParallel : public detail::GradientReducer<S> {
 public:
     explicit PipelineParallel(ProcessGroup& processes) : processes_(processes) {}

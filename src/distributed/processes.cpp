@@ -38,7 +38,7 @@ std::string launcher_text() {
 
 }  // namespace
 
-// The message of one process in an exchange: its kind, the call, the point in that call, and the contents.
+// A Message tells the other processes its kind, the call, the point in that call, and the contents.
 struct ProcessGroup::Message {
     enum Kind : char { joins = 'j', failed = 'f', timed_out = 't', leaves = 'l' };
     Kind kind = joins;
@@ -74,8 +74,8 @@ ProcessGroup::ProcessGroup(detail::ProcessGroupOptions options)
                 detail::MpiTransport::why_only_one_rank());
 }
 
-// Reports that this process leaves, so that the others do not wait for it. If a process does not answer,
-// MPI_Finalize might wait for ever. It is then not called, and the launcher ends the other processes.
+// Reports that this process leaves, so that the other processes do not wait for it. If a process does not
+// answer, MPI_Finalize might wait for ever; it is not called, and the launcher ends the other processes.
 ProcessGroup::~ProcessGroup() {
     bool all_ready = true;
     const bool no_error = std::uncaught_exceptions() == 0 && why_broken_.empty();
@@ -97,7 +97,7 @@ void ProcessGroup::require_connected(const std::string& call) const {
                                   "; end this process, and start the run again");
 }
 
-// Returns the messages of all processes. missing_text_ then names those that did not answer in time.
+// Returns the messages of all processes. missing_text_ then names the processes that did not answer in time.
 std::vector<ProcessGroup::Message> ProcessGroup::exchange(const Message& mine, double seconds) {
     const std::string text = mine.encode();
     sent_.gathered_bytes += text.size() * static_cast<std::size_t>(size() - 1);
@@ -173,7 +173,7 @@ void ProcessGroup::fail(const std::string& call, const std::string& why) noexcep
 }
 
 // After the timeout all processes exchange messages once more. A process that does not answer even then has
-// stopped, so the error names that process, and not one that is only waiting for it.
+// stopped, so the error names that process, and not a process that is only waiting.
 void ProcessGroup::wait_or_fail(const std::string& call, const std::string& where, const std::string& missing,
                                 const std::function<bool()>& done) {
     require_connected(call);
@@ -270,7 +270,7 @@ template <class S> void ProcessGroup::sum(AllReduce how, std::span<S> numbers, s
 
 template <class S> Array<S> ProcessGroup::all_reduce(const Array<S>& mine, AllReduce how) {
     if (!mine.storage()) detail::fail_without_memory("all_reduce");
-    // Allocated on the heap: after an error MPI may still use these buffers, so they must not be freed.
+    // These buffers are on the heap and are not freed after an error, because MPI may still use them.
     struct Numbers {
         std::vector<S> numbers, scratch;
     };

@@ -14,7 +14,7 @@
 namespace tally {
 
 namespace detail {
-// An Error that the other processes get as well, or that cannot be reported to them any more.
+// A SharedError needs no report: the other processes get the error as well, or can no longer be told.
 struct SharedError : Error {
     using Error::Error;
 };
@@ -36,12 +36,12 @@ struct ProcessGroupOptions {
 };
 }  // namespace detail
 
-// The processes that mpirun, srun or another launcher has started together. Without a launcher there is one.
-// Starts MPI and ends it again, unless the program has started MPI itself. Make all calls from one thread.
+// ProcessGroup holds the processes that mpirun, srun or another launcher has started together, or only one.
+// It starts MPI and ends MPI again, unless the program itself starts MPI. Make all calls from one thread.
 class ProcessGroup {
 public:
     using Options = detail::ProcessGroupOptions;
-    // How the numbers of several processes are added. All processes get the same bits.
+    // AllReduce decides how the numbers of all processes are added. All processes get the same bits.
     enum class AllReduce {
         fast,        // by MPI_Iallreduce: the bits depend on the MPI library and the number of processes
         rank_order,  // in the order of ranks: the bits depend only on the number of processes
@@ -58,10 +58,10 @@ public:
 
     // Waits until all processes have made the same `call`, and returns what each passed as `mine`, by rank.
     // Throws on all processes if one makes another call, has failed or has left. If a process does not answer
-    // within the timeout, MPI_Abort or the launcher ends all processes, with a message that names it.
+    // within the timeout, MPI_Abort or the launcher ends all processes, and a message names that process.
     std::vector<std::string> all_gather(const std::string& call, const std::string& mine = "");
 
-    // Returns the sum of the arrays of all processes, on each process. All have the same shape and type.
+    // Returns on each process the sum of all processes' arrays, which have the same shape and type.
     template <class S> Array<S> all_reduce(const Array<S>& mine, AllReduce how = AllReduce::rank_order);
 
     // ---- for the engine ----
@@ -72,11 +72,11 @@ public:
     // Like the all_gather() above. Errors name `where` after the call, such as "after 3 micro-batches".
     std::vector<std::string> all_gather(const std::string& call, const std::string& where,
                                         const std::string& mine);
-    // Reports a failure to the others, instead of taking part in the next call.
+    // Reports a failure to the other processes, instead of taking part in the next call.
     void fail(const std::string& call, const std::string& why) noexcept;
-    // Sums `numbers` over all processes. `scratch` holds as many numbers, and one more for each process. Call
-    // this only right after all_gather(). After an error MPI may still use the memory of both, so it must not
-    // be freed.
+    // Sums `numbers` over all processes. `scratch` has the size of `numbers` plus the number of processes.
+    // Call this only right after all_gather(). After an error MPI may still use both buffers, so they must
+    // not be freed.
     template <class S> void sum(AllReduce how, std::span<S> numbers, std::span<S> scratch);
     // Waits until done() returns true, between two all_gather(). `missing` is the text of the error after
     // the timeout. Throws as all_gather() does if a process reports a failure or leaves.
@@ -84,7 +84,7 @@ public:
                       const std::function<bool()>& done);
     // Begins to send a piece to a rank that waits for the label and then calls take().
     void post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> kept);
-    // Receives a piece. After an error MPI may still write to its memory, so it must not be freed.
+    // Receives a piece. After an error MPI may still write to the memory, so do not free the memory.
     void take(const std::string& call, const detail::Piece& piece);
     detail::MpiTransport& transport() { return transport_; }
 

@@ -12,15 +12,15 @@
 
 namespace tally::detail {
 
-// `Sums` holds one sum per parameter, then the sum of losses and the sum of counts. These two are single
-// numbers, so serialize() also sends their digits.
+// `Sums` holds one sum per parameter, then the sum of losses and the sum of counts. serialize() also sends
+// the digits of these two sums, because a single number has few digits.
 template <class S> class SharedSums {
 public:
     using Sums = std::span<ExactSum<S>>;
 
-    // Returns the message to all processes, and clears what earlier messages have set.
+    // Returns the message to all processes, and forgets the messages merged before.
     std::string serialize(Sums mine, std::size_t ranks);
-    void merge(std::string_view message);  // adds the message of one process, this one included
+    void merge(std::string_view message);  // adds one message, also the one from this process
     double loss() const { return static_cast<double>(totals_[0].rounded().item()); }
     double count() const { return static_cast<double>(totals_[1].rounded().item()); }
 

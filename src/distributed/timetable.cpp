@@ -42,7 +42,7 @@ double seconds_of(const Timetable::Step& step, bool split, const StageSeconds& s
     return split ? stage.inputs : stage.inputs + stage.weights;
 }
 
-// Returns the most micro-batches that are live at a time: from the forward step to the last use of the input.
+// Returns the most micro-batches at a time that are between their forward step and the last use of the input.
 int most_live(const std::vector<Timetable::Step>& steps, bool split) {
     int live = 0, most = 0;
     for (const Timetable::Step& step : steps) {
@@ -68,7 +68,7 @@ Timetable simulate(Timetable::Schedule schedule, bool split, const std::vector<S
             auto& done = table.stages[s];
             while (done.size() < orders[s].size()) {
                 Timetable::Step step = orders[s][done.size()];
-                // A forward step waits for the previous stage, a backward step for the next one.
+                // A forward step waits for the previous stage, and a backward step for the next stage.
                 const std::vector<double>* from = nullptr;
                 if (step.what == 'F' && s > 0) from = &forward_ends[s - 1];
                 if (step.what == 'B') from = s + 1 == count ? &forward_ends[s] : &backward_ends[s + 1];

@@ -7,30 +7,30 @@
 namespace tally {
 
 namespace detail {
-// One step of one stage. 'B' computes all gradients, or only those of the inputs if there are 'W' steps.
+// One step of one stage. 'B' computes all gradients, or only the inputs' gradients if there are 'W' steps.
 struct TimetableStep {
     char what;  // 'F' forward, 'B' backward, 'W' gradients of the weights
     int micro, stage;
     double begin = 0, end = 0;
 };
 
-// Seconds of a stage for one micro-batch: forward step, gradients of its inputs, gradients of its weights.
+// Seconds of a stage for the forward step, the inputs' gradients and the weights' gradients of a micro-batch.
 struct StageSeconds {
     double forward = 1, inputs = 1, weights = 1;
 };
 }  // namespace detail
 
-// The steps of all stages with their times.
+// A Timetable holds the steps of all stages with their times.
 struct Timetable {
     using Step = detail::TimetableStep;
-    // The order in which the stages of a pipe work.
+    // Schedule is the order in which the stages of a pipe work.
     enum class Schedule {
         gpipe,                     // first the forward steps of all micro-batches, then all backward steps
-        one_forward_one_backward,  // 1F1B: after some forward steps, in turn a backward and a forward step
+        one_forward_one_backward,  // 1F1B: some forward steps, then alternately backward and forward
     };
 
     // Computes a timetable in which each step begins as soon as its stage is free and its input is available.
-    // Sending takes no time.
+    // Assumes that sending takes no time.
     static Timetable of(Schedule schedule, const std::vector<detail::StageSeconds>& stages,
                         int micro_batches);
     static Timetable of(Schedule schedule, int stages, int micro_batches,
@@ -48,7 +48,7 @@ std::string to_string(Timetable::Schedule schedule);  // "GPipe", "1F1B"
 
 namespace detail {
 // Computes the timetable of ZB-H1 (arXiv 2401.10241): 1F1B in which a stage computes gradients of weights
-// later, instead of waiting. Pipe does not run it.
+// later, instead of waiting. Pipe does not run this timetable.
 Timetable zero_bubble(const std::vector<StageSeconds>& stages, int micro_batches);
 Timetable zero_bubble(int stages, int micro_batches);
 }  // namespace detail
