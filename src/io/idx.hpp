@@ -22,7 +22,7 @@ struct Idx {
 };
 
 namespace detail {
-// Parses an IDX file in memory. Errors call the file `name`.
+// Parses an IDX file in memory. Error messages use `name` for the file.
 Idx parse_idx(std::span<const std::byte> file, const std::string& name);
 }  // namespace detail
 

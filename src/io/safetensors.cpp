@@ -20,8 +20,8 @@ constexpr const char* op = "load_safetensors";
 constexpr std::string_view metadata_key = "__metadata__";
 constexpr std::uint64_t length_size = 8, max_header = 100'000'000;  // the limit of the format
 
-// The metadata holds the checksum as 16 hexadecimal digits. It is computed with zeros as digits. A second
-// entry announces the checksum, so that damage to the key of the first entry is noticed, too.
+// The metadata holds the checksum as 16 hexadecimal digits. The checksum is computed with zeros as digits. A
+// second entry announces the checksum, so that damage to the key of the first entry is noticed, too.
 const std::string checksum_key = "tally.crc64", announcing_key = "tally.checksum";
 constexpr std::string_view no_digits = "0000000000000000";
 

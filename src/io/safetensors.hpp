@@ -34,7 +34,7 @@ void save_safetensors(const std::string& path, const std::map<std::string, AnyAr
 // Throws an Error that names the file and the byte if the file is invalid.
 Safetensors load_safetensors(const std::string& path);
 
-// Write and parse a safetensors file in memory. Errors call the file `name`.
+// Write and parse a safetensors file in memory. Error messages use `name` for the file.
 std::string safetensors_bytes(const Safetensors& content);
 Safetensors parse_safetensors(std::span<const std::byte> file, const std::string& name);
 

@@ -65,7 +65,7 @@ namespace detail {
 // allocates all memory. Therefore either all objects that are loaded together change, or none.
 using ApplyState = std::function<void()>;
 
-// Write and read the format of a file in memory. Errors call the file `name`.
+// Write and read the format of a file in memory. Error messages use `name` for the file.
 std::string state_bytes(const TrainingState& state);
 TrainingState parse_state(std::span<const std::byte> file, const std::string& name);
 }  // namespace detail

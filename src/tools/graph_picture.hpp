@@ -21,7 +21,7 @@
 
 namespace tally {
 
-// Draws one graph or several in one picture, each in its own lane. Picture(loss) draws one.
+// Picture draws graphs in one picture, each graph in its own lane. Picture(loss) draws one graph.
 class Picture {
 public:
     using KeepValues = detail::KeepValues;

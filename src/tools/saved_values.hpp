@@ -16,7 +16,7 @@
 
 namespace tally {
 
-// Lists the values that operations have saved during its lifetime. A backward function removes the entries of
+// Lists the values that operations save while the object exists. A backward function removes the entries of
 // its operation. The entries of a graph that is dropped stay until its buffers are saved again.
 class SavedValues final : Observer {
 public:

@@ -45,7 +45,7 @@ constexpr const char* dark =
     ".t-mark{fill:#e6edf3}\n"
     ".t-named{fill:#d2a8ff}\n";
 
-// One of the stacked areas: the bytes of a class, or a part of them.
+// A Layer is one of the stacked areas: the bytes of a class, or a part of these bytes.
 struct Layer {
     std::string name, style;
     std::size_t memory_class, from, most;  // shows the bytes of this class after `from`, at most `most`
@@ -55,7 +55,7 @@ struct Layer {
     }
 };
 
-// Puts the named part below the other temporary bytes, because it changes less from event to event.
+// Puts the named part below the other temporary bytes, because this part changes less from event to event.
 std::vector<Layer> layers_of(const Timeline::Share& named) {
     constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
     std::vector<Layer> layers;

@@ -10,7 +10,7 @@
 namespace tally::detail {
 
 // Maps an epoch to the number of micro-batches per update. The value 4 means 4 in every epoch, and {{0, 8},
-// {4, 2}} means 8 in epochs 0 to 3 and 2 later. Epochs before the first given epoch have 1.
+// {4, 2}} means 8 in epochs 0 to 3 and 2 later. The number is 1 in epochs before the first given epoch.
 class AccumulationSteps {
 public:
     AccumulationSteps(std::int64_t steps)

@@ -18,7 +18,7 @@ namespace detail {
 struct AverageOptions {
     double decay = 0.999;
     // If false, the average starts with the parameters after update 1, which keep the largest weight for many
-    // updates. If true, update k of t has the weight (1 - decay) decay^(t - k) / (1 - decay^t).
+    // updates. If true, the parameters after update k of t weigh (1 - decay) decay^(t - k) / (1 - decay^t).
     bool bias_correction = false;
 };
 }  // namespace detail
@@ -34,7 +34,7 @@ public:
         if (swapped_) mark_holds_average(false);
     }
 
-    // Call once after each update of the parameters. A window with Window::Options::average does this.
+    // Call this once after each update of the parameters. With Window::Options::average windows call it.
     void update();
     std::int64_t updates() const { return updates_; }
     const Array<S>& value(std::size_t i) const;  // before the first update: the initial parameter

@@ -9,7 +9,7 @@
 
 namespace tally {
 
-// Items holds the numbers of the items of an epoch, a batch or a micro-batch. Copies share one list.
+// Items holds the item numbers of an epoch, a batch or a micro-batch. Copies share one list.
 class Items {
 public:
     explicit Items(std::int64_t from, std::int64_t to);  // from, from + 1, ..., to - 1

@@ -14,9 +14,9 @@ enum class Reduction { mean, sum };  // sum: gradients are not divided
 enum class Weigh { counted, micro_batches };
 
 namespace detail {
-// Each micro-batch contributes its count and the gradient of its summed loss. If the total count is
-// announced, each summed loss is divided by the total before backward(). If the total is 0, the gradients are
-// divided at the end by the sum of the counts.
+// Each micro-batch contributes its count and the gradient of its summed loss. If the caller announces the
+// total count, each summed loss is divided by the total before backward(). If the total is 0, the sum of the
+// counts divides the gradients at the end.
 template <class S> class Denominator {
 public:
     using V = Var<Array<S>>;

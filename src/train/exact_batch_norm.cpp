@@ -108,7 +108,7 @@ template <class S> void add_with_exact_batch_norm(
     require_whole_window(window);
     window.with_own_changes([&] {
         // Pass 1 computes the statistics.
-        const ForwardPass& begun = window.begin_micro_batch(0);  // pass 2 begins the real micro-batches
+        const ForwardPass& begun = window.begin_micro_batch(0);  // pass 2 begins the counted micro-batches
         std::vector<std::int64_t> first_items;
         std::int64_t first_item = begun.first_item;
         const auto before = [&](std::size_t k) {  // drops side effects, because pass 2 adds them

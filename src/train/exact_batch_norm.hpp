@@ -15,8 +15,8 @@
 
 namespace tally {
 
-// Call this function instead of add(). It normalises all micro-batches as one batch, and updates the running
-// statistics by this batch. The window must be empty.
+// Call this function instead of add(). The function normalises all micro-batches as one batch, and updates
+// the running statistics by this batch. The window must be empty.
 //
 // y = gain * x̂ + bias with x̂ = (x - mean) / deviation, where mean and deviation depend on all N values x of
 // the window. Hence dx = gain / deviation * (dy - (Σ dy + x̂ Σ dy x̂) / N). The first part of dx depends only

@@ -3,8 +3,8 @@
 // under Memory Limited Setup", 2021.)
 //
 // First all parts are encoded without a graph, and backward() of the loss stops at the representations. Then
-// each part is encoded again with a graph, and backward() continues from the part's rows of the gradient.
-// This costs a second forward pass, and memory for all representations and their gradient.
+// each part is encoded again with a graph, and backward() continues from the part's rows of the gradient. The
+// cost is a second forward pass, and memory for all representations and their gradient.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ template <class S> using Representations = std::vector<Var<Array<S>>>;
 // the part. Encoders may share parameters, and the loss may have parameters. The rows must not depend on how
 // items are divided into parts. Both calls for a part must return the same rows (checked on the CPU).
 //
-// The result is the gradient of loss(encoder(all items)). The bits are also the same with ordered kernels if
-// an encoder uses each parameter once. Otherwise the gradients differ by rounding.
+// The result is the gradient of loss(encoder(all items)). With ordered kernels the gradient has the same bits
+// if an encoder uses each parameter once. Otherwise the gradients differ by rounding.
 template <class S>
 Var<Array<S>> cached_backward(std::size_t parts,
                               const std::vector<std::function<Var<Array<S>>(std::size_t part)>>& encoders,

@@ -1,4 +1,4 @@
-// GradientReducer lets several processes make one update. Each process has a window; gradients are summed.
+// GradientReducer sums the gradients of the windows of several processes, so that all make one update.
 //
 // Window depends only on this interface. src/distributed implements the interface by MPI.
 #pragma once
@@ -18,7 +18,7 @@
 namespace tally {
 
 namespace detail {
-// Sums for Window::noise(). Those before `squared_weights` are over the first micro-batch of each process.
+// Sums for Window::noise(). Members before `squared_weights` sum over each process's first micro-batch.
 struct NoiseParts {
     std::int64_t firsts = 0;
     double squares = 0;          // squared norms of the mean gradients
@@ -44,9 +44,9 @@ struct WindowTotals {
     NoiseParts noise = {};
 };
 
-// Calls are collective unless a comment says otherwise: every process makes them in the same order, and all
-// processes throw an error of one process. With Sum::exact, `exact` contains the sums of each gradient, of
-// the losses and of the counts. Otherwise `exact` is empty.
+// Calls are collective unless a comment says otherwise: every process makes the same calls in the same order.
+// If one process throws an error, all processes throw. With Sum::exact, `exact` contains the sums of each
+// gradient, of the losses and of the counts. Otherwise `exact` is empty.
 template <class S> class GradientReducer {
 public:
     using NamedTexts = std::vector<std::pair<std::string, std::string>>;
@@ -57,16 +57,16 @@ public:
     virtual std::vector<Items> share(const std::vector<Items>& parts) = 0;
     // Returns whether this process writes the files and the lines of progress. Not collective.
     virtual bool is_main_process() const = 0;
-    // Throws if optimizers, parameters or options differ. Called when a window is opened.
+    // A window that opens calls this. Throws if optimizers, parameters or options of processes differ.
     virtual void open(const Optimizer<S>& optimizer, const NamedTexts& options) = 0;
     // Returns the totals of all processes before a window ends. `call` and `window` must be the same in all
     // processes. The totals include the exact sums of all processes, rounded once, and `exact` does not
-    // change. Later calls use this optimizer, because several windows may use one reducer.
+    // change. Later calls use `optimizer`, because several windows may use one reducer.
     virtual WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
                                 const WindowTotals& here, std::span<ExactSum<S>> exact) = 0;
-    // Sums each gradient, or each exact sum, over all processes. Also merges the processes' side effects.
+    // Sums each gradient, or with Sum::exact each sum in `exact`, over all processes. Merges side effects.
     virtual void reduce(SideEffects& effects, std::span<ExactSum<S>> exact) = 0;
-    // Combines the measurements of all processes. By default each process has all gradients.
+    // Combines the measurements of all processes. By default each process measures all gradients.
     virtual detail::MeasuredGradients combine_norms(const detail::MeasuredGradients& mine) { return mine; }
     // Waits, just before the parameters change, until every process has the memory for the step.
     virtual void barrier_before_step() = 0;

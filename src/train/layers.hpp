@@ -17,7 +17,7 @@
 namespace tally {
 
 namespace detail {
-// Returns a parameter with uniform values in [-bound, bound): the stream's numbers from number `first` on.
+// Returns a parameter with uniform values in [-bound, bound). The stream's number `first` is the first value.
 template <class S>
 Var<Array<S>> uniform_parameter(const Shape& shape, double bound, RngStream stream, std::uint64_t first = 0) {
     Array<S> values = Array<S>::empty(shape);
@@ -33,7 +33,7 @@ struct LinearOptions {
 };
 }  // namespace detail
 
-// Linear computes x (..., in) · weight (in, out) + bias (out), both initially uniform within 1/sqrt(in).
+// Linear computes x (..., in) · weight (in, out) + bias (out), with both initially uniform within 1/sqrt(in).
 template <class S> class Linear : public Layer<S> {
 public:
     using Options = detail::LinearOptions;
@@ -123,9 +123,9 @@ private:
     double eps_;
 };
 
-// In training, Dropout sets each element to 0 with probability p and divides the others by 1 - p. The first
-// axis is the items. The dropped elements depend on the layer and on the item's number in the window, not on
-// how the window is split. Two calls of a layer in one pass drop the same elements.
+// In training, Dropout sets each element to 0 with probability p and divides the remaining elements by 1 - p.
+// The first axis counts the items. The dropped elements depend on the layer and on the item's number in the
+// window, not on how the window is split. Two calls of a layer in one pass drop the same elements.
 template <class S> class Dropout : public Layer<S> {
 public:
     explicit Dropout(double p = 0.5, std::optional<std::uint64_t> stream = {}) : p_(p), stream_(stream) {
@@ -159,8 +159,8 @@ private:
     detail::LayerRng stream_;
 };
 
-// Embedding returns a row of a table (entries, width) for each index. The table is initially normal. The row
-// `padding` is initially zero and is never updated; a negative `padding` counts from the end.
+// Embedding returns a row of a table (entries, width) for each index. The entries are initially standard
+// normal. The row `padding` is initially zero and is never updated; a negative `padding` counts from the end.
 template <class S> class Embedding : public Module<S> {
 public:
     Embedding(std::int64_t, std::int64_t, detail::RngStream,

@@ -12,7 +12,7 @@
 namespace tally {
 namespace {
 
-// Records how much memory a window's parameters, gradients and optimizer have before a try.
+// Records how much memory a window's parameters, gradients and optimizer occupy before a try.
 template <class S> class MemorySnapshot {
 public:
     explicit MemorySnapshot(const Window<S>& window)

@@ -29,7 +29,7 @@ public:
     // item does not fit, the Error names the required memory.
     //
     // The window must be empty and have no planned number of micro-batches. Dropout masks depend on the
-    // items, so each try has the same masks. Other changes that fill() makes happen in each try.
+    // items, so each try has the same masks. Each try repeats all other changes that fill() makes.
     template <class S> detail::WindowResult<S> update(Window<S>& window, std::int64_t items,
                                                       const std::function<void(std::int64_t)>& fill);
 

@@ -36,7 +36,7 @@ public:
     }
 };
 
-// SideEffects collects the side effects in a window's micro-batches. finish() commits these.
+// SideEffects collects the side effects of a window's micro-batches until Window::finish() commits them.
 class SideEffects {
 public:
     template <class Owner> void add(Owner* owner, std::unique_ptr<detail::SideEffect> effect) {
@@ -82,9 +82,9 @@ private:
     std::vector<std::pair<Key, std::unique_ptr<detail::SideEffect>>> all_;  // in the order of add()
 };
 
-// LayerRng selects the random stream of a layer. If the caller gave the layer no stream, the stream is the
-// layer's index among such layers of its model. The index depends on the structure of the largest model that
-// has listed the layer, not on the order in which models were listed.
+// LayerRng selects the random stream of a layer. By default the layers of a model that draw random numbers
+// get the streams 0, 1, 2, ... in order. The stream depends on the structure of the largest model that has
+// listed the layer, not on the order in which models were listed.
 class LayerRng {
 public:
     explicit LayerRng(std::optional<std::uint64_t> given) : given_(given) {}
@@ -109,7 +109,7 @@ private:
 };
 
 // RngUse records which layers drew random numbers in a pass, and throws if two layers share a stream. Also
-// throws if the rows per item of a layer change in a window: rows of two items could then draw the same.
+// throws if a layer's rows per item change in a window, because two items could then draw the same numbers.
 class RngUse {
 public:
     void draw(std::uint64_t stream, std::uint64_t layer, std::uint64_t seed, std::int64_t first_item,
@@ -175,7 +175,7 @@ struct ForwardPass {
 };
 
 namespace detail {
-// Name of a layer called without a pass while the graph was recorded, or null. A window resets the name.
+// Names a layer that ran without a pass while the graph was recorded, or is null. A window resets the name.
 inline constinit thread_local const char* called_without_pass = nullptr;
 void note_made_without_pass(const Node& result);
 // Throws if the graph of a node contains a result that note_made_without_pass() has noted.
@@ -226,8 +226,8 @@ public:
     void child(const std::string& name, Module<S>& module) {
         for (const auto& [above, other] : modules_)
             if (other == &module && prefix_.rfind(above, 0) == 0)
-                throw Error("[module] '" + above.substr(0, above.size() - 1) + "' lists itself again as '" +
-                            prefix_ + name + "'; list as children only the parts that it consists of");
+                throw Error("[module] '" + above.substr(0, above.size() - 1) + "' contains itself as '" +
+                            prefix_ + name + "'; list only the parts of a module as its children");
         const std::string before = std::exchange(prefix_, prefix_ + name + ".");
         modules_.emplace_back(prefix_, &module);
         module.list(*this);
@@ -254,8 +254,8 @@ private:
 };
 }  // namespace detail
 
-// Checkpointing divides each chain of layers into `segments` parts, or so that saved values fit into `bytes`.
-// Setting both is an Error. If both are 0, a chain of n layers has sqrt(n) segments.
+// Checkpointing divides each chain of layers into `segments` parts, or so that saved values need at most
+// `bytes` bytes. Setting both is an Error. If both are 0, a chain of n layers has sqrt(n) segments.
 struct Checkpointing {
     std::size_t segments = 0, bytes = 0;
 };
@@ -312,7 +312,7 @@ public:
                                                              const std::string& /*prefix*/) {
         return nullptr;
     }
-    // Turns on checkpointing if the module is a chain of layers, and returns whether it is one.
+    // Turns on checkpointing and returns true if the module is a chain of layers. Otherwise returns false.
     virtual bool checkpoint(const Checkpointing&) { return false; }
     virtual detail::LayerRng* stream() { return nullptr; }  // null for a layer that draws no random numbers
 

@@ -1,4 +1,4 @@
-// Implements Noise: collects sums of a window, and solves two equations for the two unknowns.
+// Implements Noise: collects sums of a window, and solves two equations for trace and square.
 #include "tally/train/noise.hpp"
 
 #include <cmath>

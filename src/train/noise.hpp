@@ -22,15 +22,15 @@ namespace detail {
 // variance. A ratio of such estimates is biased, so the ratio is formed of sums over many windows.
 struct Noise {
     std::int64_t windows = 0;  // number of windows with an estimate
-    // Number of windows without an estimate: the first micro-batch was the only one with a count, or its
-    // gradient was expected to have no more variance than the whole window's.
+    // Number of windows without an estimate. In such a window only the first micro-batch had a count, or its
+    // gradient was expected to have no more variance than the window's gradient.
     std::int64_t without = 0;
     double traces = 0, squares = 0;  // sums over the windows
 
     double trace() const;   // tr(Sigma): the variance of one item's gradient, summed over its elements
     double square() const;  // |G|^2, the squared norm of the expected gradient; below 0 if noise dominates
-    // Returns trace / square, the number of items whose mean gradient has as much noise as signal. Empty if
-    // the square is not above 0. More windows or larger windows are then needed.
+    // Returns trace / square, the number of items whose mean gradient has as much noise as signal. Returns
+    // nothing if the square is not above 0. The ratio then needs more or larger windows.
     std::optional<double> scale() const;
 
     Noise& operator+=(const Noise& more);
@@ -46,7 +46,7 @@ public:
     // `total` is the announced denominator, or 0. `zero` is a 0 on the parameters' device.
     NoiseScaleEstimator(const std::vector<V>& parameters, double total, V zero);
 
-    // Adds a micro-batch of count `counted` and item weight `each`. `so_far` is the count of all so far.
+    // Adds a micro-batch of count `counted` and item weight `each`. `so_far` is the count up to now.
     void add(const V& counted, double each, const V& so_far);
     void add_to(WindowTotals& here) const;
     // Sets the norm of the window's gradient before clipping. Only the first call has an effect.

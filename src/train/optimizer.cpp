@@ -26,7 +26,7 @@ Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning
 }
 
 template <class S> void Optimizer<S>::require_learning_rate(double rate) const {
-    if (!(std::isfinite(rate) && rate >= 0))  // no allocation: restores the rate if memory has run out
+    if (!(std::isfinite(rate) && rate >= 0))  // allocates nothing: restores the rate after memory has run out
         require(false, name_, "the learning rate must be a finite number from 0 on", rate);
 }
 

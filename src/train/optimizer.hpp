@@ -32,7 +32,7 @@ public:
     void step();
     void zero_grad() const;  // throws while a window is open
 
-    // Bytes is the size of the state: `now`, and `whole` after every parameter has had a gradient.
+    // Bytes is the size of the state: `now` at present, and `whole` after every parameter has had a gradient.
     struct Bytes {
         std::size_t now = 0, whole = 0;
     };
@@ -42,9 +42,9 @@ public:
     const Parameters& parameters() const { return parameters_; }
     double learning_rate() const { return learning_rate_; }
     void set_learning_rate(double rate);
-    // These save and load the state and the learning rate under names like "optimizer/momentum/0". load()
-    // throws and changes nothing if the kind, the options or the shapes differ. To resume with another
-    // learning rate, make the optimizer with the previous rate, call load(), then set_learning_rate().
+    // save() and load() give the state and the learning rate names like "optimizer/momentum/0". load() throws
+    // and changes nothing if the optimizer's kind, options or shapes differ. To resume with another learning
+    // rate, make the optimizer with the previous rate, call load(), then set_learning_rate().
     void save(TrainingState& state, const std::string& prefix) const;
     void load(const TrainingState& state, const std::string& prefix) { validate_state(state, prefix)(); }
 
@@ -57,8 +57,8 @@ public:
     // The next step or window then throws.
     void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
     void require_finished() const;
-    // Throws if only the optimizer and `also` still refer to a parameter, because a new parameter has
-    // replaced it in the model. Also throws if MovingAverage::swap() has put an average into a parameter.
+    // Throws if only the optimizer and `also` still refer to a parameter, because the model then has a new
+    // parameter instead. Also throws if MovingAverage::swap() has put an average into a parameter.
     void require_current(const Parameters& also = {}) const;
     void note_variables(const Parameters& also) const;  // records the parameters that a variable refers to
     // A window calls this after its updates have changed buffers. Window::save() then requires the model.

@@ -1,4 +1,4 @@
-// Formats options as text, so that a resumed training can be compared with the saved one.
+// Formats options as text, so that a resumed training run can be compared with the saved run.
 #pragma once
 
 #include <optional>

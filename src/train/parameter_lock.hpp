@@ -30,8 +30,8 @@ public:
     void release();
 
     void snapshot();                                  // records address and version of values and gradients
-    void require_unchanged(const char* doing) const;  // throws if a value or gradient has changed since then
-    bool is_dirty() const;                            // whether backward() has reached a parameter since then
+    void require_unchanged(const char* doing) const;  // throws if any differs from the snapshot
+    bool is_dirty() const;  // whether backward() reached a parameter after snapshot()
 
     void note_values() noexcept;  // records address and version of the values
     bool written() const;         // whether a value has changed since note_values()

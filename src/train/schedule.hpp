@@ -1,5 +1,5 @@
-// Schedule computes the learning rate as a pure function of the number of the update, from 0. A schedule has
-// no state, so it needs no saving and cannot count a step twice.
+// Schedule computes the learning rate as a pure function of the update's number, from 0. A schedule has no
+// state, so it needs no saving and cannot count a step twice.
 //
 //     optimizer.set_learning_rate(schedule.at(update));
 #pragma once
@@ -21,7 +21,7 @@ public:
     static Schedule step(double rate, std::int64_t every, double factor = 0.1);
     // Follows half a cosine from `rate` to `lowest` in `updates`, then rises again (CosineAnnealingLR).
     static Schedule cosine(double rate, std::int64_t updates, double lowest = 0);
-    // Goes linearly from `start` times the first rate of `then` to that rate (LinearLR), then follows `then`.
+    // Rises linearly from `start` times the first rate of `then` (LinearLR), and then follows `then`.
     static Schedule warm_up(std::int64_t updates, Schedule then, double start = 1.0 / 3);
 
     double at(std::int64_t update) const;

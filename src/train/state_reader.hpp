@@ -48,7 +48,7 @@ void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>
 }
 
 // StateReader reads the entries of a state that begin with `prefix`/ and rejects values out of range. In the
-// end require_all_read() rejects entries that were not read, because these belong to another training.
+// end require_all_read() rejects unread entries, because they belong to another training run.
 class StateReader {
 public:
     StateReader(std::string who, const TrainingState& state, std::string prefix)

@@ -85,8 +85,8 @@ template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(M
     return stepped;
 }
 
-// Returns the options that affect the result of a training. A resumed training must have the same values. The
-// binding names every option, so that a new option does not compile before it is considered here.
+// Returns the options that affect the result of a training run. A resumed run must have the same values. The
+// structured binding names every option, so a new option does not compile until it is considered here.
 template <class S>
 NamedOptions training_options(const detail::TrainerOptions<S>& options, std::int64_t items) {
     [[maybe_unused]] const auto& [per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
@@ -211,9 +211,9 @@ template <class S> bool Trainer<S>::train_epoch() {
         std::any_of(records_.begin(), records_.end(), [](const auto& r) { return std::isfinite(r.loss()); });
     if (!options_.loss_curve.empty() && drawable)
         write_file_atomically(options_.loss_curve, detail::loss_curve_svg(records_));
-    // Saves the checkpoint after the other files, so that a resumed training finds these complete.
+    // Saves the checkpoint after the other files, so that a resumed run finds the other files complete.
     if (!options_.checkpoint.empty()) save(options_.checkpoint);
-    // Logs after the checkpoint, because a training that resumes for more epochs logs these updates itself.
+    // Logs after the checkpoint, because a run that resumes for more epochs logs these updates itself.
     if (epoch_ >= options_.num_train_epochs && current_record_.count > 0) log();
     if (options_.progress && options_.terminal && shown_ > 0) {
         *options_.progress << "\n" << std::flush;
@@ -424,9 +424,9 @@ template <class S> void Trainer<S>::load(const std::string& path) {
     const MicroBatchSize size(found, retries);
     if (in_whole_windows() && state.get<std::int64_t>("window/micro_batches") > 0)
         throw Error("[trainer] '" + path + "' was saved in the middle of a window, which " +
-                    (across_ ? "processes cannot share; go on in one of them"
-                             : "auto_find_batch_size cannot try again; go on without it") +
-                    " to the next checkpoint");
+                    (across_ ? "several processes cannot share; resume in a single process"
+                             : "auto_find_batch_size cannot repeat; resume without this option") +
+                    " until the next checkpoint");
     if (since.size() != 1 || position > items_)
         throw Error("[trainer] '" + path + "' has no valid position in this training: " +
                     std::to_string(position) + " of " + std::to_string(items_) + " items");

@@ -48,25 +48,25 @@ template <class S> struct TrainerOptions {
     NonFinite non_finite = NonFinite::raise;
     bool noise = false;  // estimate window().noise()
 
-    // The file with the state that a resumed training needs to continue with the same bits. Written after
-    // every epoch, every save_steps updates and every save_micro_batches micro-batches (0: never), even in
-    // the middle of a window.
+    // The file for the state that a resumed run needs to continue with the same bits. The Trainer writes it
+    // after every epoch, every save_steps updates and every save_micro_batches micro-batches (0: never), even
+    // in the middle of a window.
     std::string checkpoint = {};
     std::int64_t save_steps = 0, save_micro_batches = 0;
     bool resume_from_checkpoint = true;  // if the file exists; otherwise training starts from scratch
 
     // The Trainer writes a line to each named file and to `progress` every logging_steps updates and after
-    // the last update. A resumed training appends. The loss curve is drawn at the end of every epoch.
+    // the last update. A resumed run appends. The Trainer draws the loss curve after every epoch.
     std::int64_t logging_steps = 1;
     std::string metrics_csv = {}, metrics_jsonl = {}, loss_curve = {};
     std::ostream* progress = nullptr;
     bool terminal = false;  // each line of progress overwrites the previous one
 
-    // Allows an optimizer that steps only some parameters. If false, the constructor throws for this.
+    // Allows an optimizer that steps only some parameters. If false, the constructor rejects it.
     bool frozen = false;
 };
 
-// Result of evaluating a model on a data set. It does not depend on the batch size.
+// Result of evaluating a model on a data set. The result does not depend on the batch size.
 struct Evaluation {
     double loss = 0, accuracy = 0;
     std::int64_t count = 0;  // the number of terms in the mean loss
@@ -146,7 +146,7 @@ private:
     Window<S> window_;
     MicroBatchSize size_;
     std::int64_t epoch_ = 0, position_ = 0;  // position_ counts the processed items of this epoch
-    std::int64_t micro_batches_ = 0;         // of the whole training
+    std::int64_t micro_batches_ = 0;         // of the whole training run
     std::vector<Record> records_;
     Record current_record_;        // updates since the last line of the log
     bool checked_listed_ = false;  // require_listed() has run in this epoch

@@ -1,4 +1,4 @@
-// Formats records of a training as lines of CSV and JSON, a loss curve, a line of progress and a summary.
+// Formats records of a training run as lines of CSV and JSON, a loss curve, a line of progress and a summary.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace tally {
 namespace detail {
 // TrainingRecord is the record of all updates since the previous line of the log.
 struct TrainingRecord {
-    std::int64_t update = 0;  // its number, from 1
+    std::int64_t update = 0;  // number of the last update, from 1
     double epoch = 0;         // number of epochs since the start, such as 1.25
     double sum = 0, count = 0;
     std::optional<double> norm = {};  // of the gradient before clipping; only with max_norm
@@ -40,14 +40,14 @@ struct Progress {
 // Returns a line such as "epoch 2/3 [####......] update 40, loss 0.4297 = 27.5/64, 1234/s, 1:12 left".
 std::string progress_line(const Progress& progress);
 
-// Time, counts and memory of a training.
+// Time, counts and memory of a training run.
 struct TrainingTotals {
     double seconds = 0;
-    std::int64_t epochs = 0, updates = 0;    // of the whole training
+    std::int64_t epochs = 0, updates = 0;    // of the whole run
     std::int64_t samples = 0;                // of this process, like the following counts
     std::int64_t dropped_micro_batches = 0;  // dropped alone or with their window
     std::int64_t micro_batch_size = 0;       // largest number of items
-    std::int64_t retries = 0;                // windows repeated after memory ran out, in the whole training
+    std::int64_t retries = 0;                // windows repeated after memory ran out, in the whole run
     std::size_t peak = 0;                    // largest number of bytes in use, including a data set in Arrays
     std::size_t peak_without_model = 0;      // the peak without parameters and gradients
     std::size_t saved = 0;                   // largest number of bytes saved for backward

@@ -11,7 +11,7 @@
 namespace tally {
 namespace {
 
-// The metadata contains the order, because a square matrix does not show its order. PyTorch writes "pt".
+// The metadata names the order, which the shape of a square matrix does not show. PyTorch writes "pt".
 const std::string order_key = "format";
 std::string word_for(WeightOrder order) { return order == WeightOrder::pytorch ? "pt" : "tally"; }
 

@@ -175,7 +175,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, const detail:
     });
 }
 
-// Throws if the loss of another model was added, which would count without any effect.
+// Throws if the added loss is of another model, because its count would change the mean without a gradient.
 template <class S> void Window<S>::require_loss_reached_parameter(const char* call) const {
     if (unreached_)
         throw Error(std::string("[window] ") + call + ": the loss of micro-batch " +
@@ -499,7 +499,7 @@ template <class S> detail::WindowResult<S> Window<S>::try_end_window(const char*
     return result;
 }
 
-// Combines gradients and effects of all processes.
+// Combines gradients and side effects of all processes.
 template <class S> void Window<S>::reduce() {
     if (!lock_.on())
         lock_.lock(detail::ParameterLock<S>::Mode::internal);  // this process added no micro-batch

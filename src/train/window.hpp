@@ -45,8 +45,8 @@ enum class Tail {
 // NonFinite decides what finish() does with gradients that are infinite or NaN.
 enum class NonFinite {
     raise,  // throw an Error and update nothing; call discard() to continue
-    // Ignore only the micro-batch with such gradients. The window checks each micro-batch, so the host waits
-    // for a GPU. If only the sum of the micro-batches is infinite or NaN, drop the window.
+    // Ignore only the micro-batch with such gradients. To check each micro-batch, the host waits until a GPU
+    // has computed its gradients. If only the sum of the micro-batches is infinite or NaN, drop the window.
     drop_micro,
     drop_window,  // make no update
 };
@@ -63,7 +63,7 @@ namespace detail {
 // Options of Window.
 template <class S> struct WindowOptions {
     std::int64_t micro_batches = 0;  // the window is full after this many; 0: the caller decides
-    // The denominator, if the caller knows it before the first add(). Each loss is then divided before
+    // The denominator, if known before the first add(). Each loss is then divided by this number before
     // backward(). With 0, finish() divides the gradients once by the count of all losses.
     double total = 0;
     Reduction reduction = Reduction::mean;
@@ -106,14 +106,14 @@ public:
     using V = Var<Array<S>>;
 
     // Throws if a parameter already has a gradient. With a reducer, the results of finish() are over all
-    // processes. Each plans its own micro-batches; other options and `extra_options` must be equal on all.
+    // processes. Each process plans its own micro-batches; other options and `extra_options` must be equal.
     Window(Optimizer<S>& optimizer, Options options = {}, detail::GradientReducer<S>* reducer = nullptr,
            typename detail::GradientReducer<S>::NamedTexts extra_options = {});
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
     ~Window();
 
-    // Returns the micro-batches that this process computes. Without a reducer these are all of them.
+    // Returns the micro-batches that this process computes. Without a reducer, this process computes all.
     std::vector<Items> share(const std::vector<Items>& micro_batches) {
         return reducer_ ? reducer_->share(micro_batches) : micro_batches;
     }
@@ -134,8 +134,8 @@ public:
     void after_backward(double counted, std::int64_t items = 0);
 
     // Runs f, which may call add() and then several backward() of this window. The window looks for changes
-    // by other code before f and in add(), and accepts the state after f. Nothing is undone if f throws: the
-    // window then accepts only discard().
+    // by other code before f and in add(), and accepts the state after f. If f throws, nothing is undone, and
+    // the window accepts only discard().
     template <class F> void with_own_changes(F f) {
         lock_.require_unchanged("with_own_changes");
         mark_broken_on_error(f);
@@ -150,9 +150,9 @@ public:
         if (exact_) mark_broken_on_error([&] { exact_->add_gradients(); });
     }
 
-    // Returns the context for the forward pass of the next micro-batch. Layers store effects in the context,
-    // such as new running statistics, and finish() applies them. A second call before add() starts the same
-    // micro-batch again, and add() then rejects a loss that was recorded before that call.
+    // Returns the context for the forward pass of the next micro-batch. Layers store side effects in the
+    // context, such as new running statistics, and finish() applies them. A second call before add() starts
+    // the same micro-batch again, and add() then rejects a loss that was recorded before that call.
     [[nodiscard]] ForwardPass& begin_micro_batch(std::int64_t items);
     // Returns the context for a further part of the same micro-batch.
     [[nodiscard]] ForwardPass& begin_part(std::int64_t items);
@@ -185,7 +185,7 @@ public:
     void discard();  // opens the next window without an update
 
     // Saves all that a resumed run needs to continue with the same bits, even in mid-window: parameters,
-    // gradients, optimizer, average and counts. With a model, also saves its buffers and pending effects.
+    // gradients, optimizer, average and counts. With a model, also saves buffers and side effects.
     void save(TrainingState& state, const std::string& prefix, Module<S>* model = nullptr) const;
     // Throws and changes nothing if an option differs, a number is out of range, an entry is missing or
     // unknown, or memory runs out. A schedule is compared by its rates at updates already made.
@@ -194,7 +194,7 @@ public:
     }
     // ---- for the engine ----
     // Validates like load(), and returns the function that applies the state. If `planned` is set, the saved
-    // window must have planned as many micro-batches.
+    // window must have planned `planned` micro-batches.
     detail::ApplyState validate_state(const TrainingState& state, const std::string& prefix, Module<S>* model,
                                       std::optional<std::int64_t> planned);
 
@@ -249,7 +249,7 @@ private:
     void require_countable(double counted, std::int64_t items) const;  // throws for a wrong number or option
     void require_after_backward_called(const char* call) const;
     void require_a_gradient(const char* call) const;              // throws if no parameter has a gradient
-    void require_loss_reached_parameter(const char* call) const;  // throws if the last loss did not
+    void require_loss_reached_parameter(const char* call) const;  // throws if the last loss reached none
     std::uint64_t window_seed() const;
     void update(const char* call, Result& result, const detail::WindowTotals& all);
     void step(Result& result, const detail::WindowTotals& all);
@@ -282,7 +282,7 @@ private:
     std::vector<bool> had_gradient_;
     bool broken_ = false;         // an error left the gradients unfinished
     mutable bool saved_ = false;  // save() ran after the last micro-batch
-    // If there are more exceptions in ~Window(), an error is unwinding the stack.
+    // If ~Window() counts more exceptions than this, an error is unwinding the stack.
     int exceptions_at_open_ = std::uncaught_exceptions();
 };
 

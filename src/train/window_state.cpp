@@ -152,10 +152,10 @@ void read_model(StateReader& saved, const TrainingState& state, Module<S>& model
 
 }  // namespace
 
-// Returns the options that affect the result of a training, as text for comparison with a saved window. The
-// binding names every option, so that a new option does not compile before it is considered here. The planned
-// number of micro-batches is compared separately. `noise` does not affect the bits, but must be the same in
-// all processes that share a window.
+// Returns the options that affect the result of a training run, as text for comparison with a saved window.
+// The structured binding names every option, so a new option does not compile until it is considered here.
+// The planned number of micro-batches is compared separately. `noise` does not affect the bits, but must be
+// the same in all processes that share a window.
 template <class S>
 typename detail::GradientReducer<S>::NamedTexts Window<S>::options_as_text(bool with_noise) const {
     [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
@@ -225,7 +225,7 @@ template <class S> detail::ApplyState Window<S>::validate_state(const TrainingSt
                                                                 const std::string& prefix, Module<S>* model,
                                                                 std::optional<std::int64_t> planned) {
     if (detail::context.backward_passes) detail::throw_during_backward("load");
-    // This window may change its own parameters, but not the ones that another window has locked.
+    // This window may change its own parameters, but no parameter that another window has locked.
     const detail::UnlockScope own(lock_.on() ? grad_flag::locked : std::uint8_t{0});
     StateReader saved("window", state, prefix);
     const std::int64_t planned_before = saved.count("planned");

@@ -18,14 +18,14 @@ TEST_CASE("Module: a module that lists itself, directly or through another, thro
     Part self;
     self.part = &self;
     CHECK_THROWS_WITH(self.parameters(),
-                      "[module] 'part' lists itself again as 'part.part'; list as children "
-                      "only the parts that it consists of");
+                      "[module] 'part' contains itself as 'part.part'; list only the parts of "
+                      "a module as its children");
     Part outer, inner;
     outer.part = &inner;
     inner.part = &outer;
     CHECK_THROWS_WITH(outer.parameters(),
-                      "[module] 'part' lists itself again as 'part.part.part'; list as "
-                      "children only the parts that it consists of");
+                      "[module] 'part' contains itself as 'part.part.part'; list only the "
+                      "parts of a module as its children");
 }
 
 TEST_CASE("Module: a module that two others share is listed under both") {
