@@ -11,7 +11,7 @@
 
 namespace tally {
 
-// The content of an IDX file.
+// Idx is the content of an IDX file.
 struct Idx {
     Shape shape;
     std::vector<std::uint8_t> values;  // row-major

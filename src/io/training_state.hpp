@@ -61,8 +61,8 @@ private:
 };
 
 namespace detail {
-// The second step of loading, which applies the changes and cannot fail. The first step checks everything and
-// allocates all memory. Therefore either all objects that are loaded together change, or none.
+// ApplyState is the second step of loading: it applies the changes and cannot fail. The first step checks
+// everything and allocates all memory. Therefore either all objects that are loaded together change, or none.
 using ApplyState = std::function<void()>;
 
 // Write and read the format of a file in memory. Error messages use `name` for the file.

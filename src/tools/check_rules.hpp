@@ -13,7 +13,7 @@
 namespace tally {
 
 // While a CheckRules exists, each backward function must leave its operands unchanged, and set or add each
-// gradient as requested. Saved values must stay unchanged, and new memory is filled with NaN.
+// gradient as requested. Saved values must stay unchanged. New memory is filled with NaN.
 class CheckRules {
 public:
     [[nodiscard]] CheckRules() : before_(instrumentation::set_checks(true)) {

@@ -123,7 +123,7 @@ void Heights::tighten(const std::vector<int>& cells) {
 
 void choose_heights(Grid& grid) { Heights{grid}; }
 
-// Moves lanes, which were laid out separately, below each other.
+// Moves the separately laid out lanes below each other.
 std::vector<Extent> stack_lanes(Grid& grid) {
     std::vector<Extent> lanes;
     int top = 0;

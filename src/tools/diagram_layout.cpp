@@ -20,7 +20,7 @@ constexpr int wire_room = 2 * strand + 4;
 constexpr int return_pitch = 18;  // between the lines that run back to the next line of columns
 constexpr int widest = 2000;      // width at which the columns wrap if the diagram sets none
 
-// A line of columns. Most pictures have one line.
+// A Line holds consecutive columns. Most pictures have one line.
 struct Line {
     int first = 0, last = 0;             // columns
     int left = 0, right = 0;             // of its columns
@@ -136,7 +136,7 @@ void Arranger::place_tracks(const std::vector<int>& bent) {
     }
 }
 
-// Moves a wire that ends at the height where another one starts to a later track, so that they do not
+// If a wire ends at the height where another wire starts, moves the first to a later track to avoid an
 // overlap. If each of two wires needs a later track than the other, returns a cell where one ends, else -1.
 int Arranger::part_collinear(const std::vector<int>& bent) {
     for (int round = 0; round <= count(bent); ++round) {

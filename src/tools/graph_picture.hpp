@@ -69,7 +69,7 @@ public:
         int current = -1;
         const auto arrived = [&] {  // labels the gradients that the last backward function sent to leaves
             for (std::size_t i = 0; current >= 0 && i < leaves.size(); ++i) {
-                // If the operation reads the leaf several times, this is the last edge.
+                // If the operation reads the leaf several times, this edge is the last one.
                 detail::Diagram::Input* edge = nullptr;
                 int edges = 0;
                 for (detail::Diagram::Input& input :

@@ -20,9 +20,9 @@
 namespace tally {
 
 // Observes the operations of this thread for its lifetime. The engine reports only the end of an operation,
-// so the time of an operation begins at the previous event. It includes other work of the program, unless
-// mark() separates that work. The time of a backward function excludes operations and backward passes inside
-// it, which have rows of their own. With a GPU all times are times of the host, which launches kernels.
+// so the time of an operation begins at the previous event. This time includes other work, unless mark()
+// separates that work. The time of a backward function excludes operations and backward passes inside it,
+// which have rows of their own. With a GPU all times are times of the host, which launches kernels.
 class Profile final : Observer {
 public:
     using Clock = std::function<std::uint64_t()>;  // in nanoseconds

@@ -11,7 +11,7 @@
 namespace tally {
 
 namespace detail {
-// A place in a program.
+// A SourceLine is a place in a program.
 struct SourceLine {
     const char* file = nullptr;
     int line = 0;
@@ -24,7 +24,7 @@ struct SourceLine {
 inline constexpr SourceLine no_location;
 }  // namespace detail
 
-// Names a place on this thread for its lifetime. Scopes can be nested.
+// A ScopeName names a place on this thread while the object exists. Scopes can be nested.
 class [[nodiscard]] ScopeName {
 public:
     [[nodiscard]] explicit ScopeName(detail::SourceLine at = detail::SourceLine::current())
