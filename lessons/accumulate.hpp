@@ -80,7 +80,8 @@ public:
     // Returns whether the parameters were updated.
     bool step(std::int64_t items) {
         const auto refuse = [&](const std::string& why) {  // backward() has already added the gradient
-            window_.with_own_changes([&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
+            window_.with_own_changes(
+                [&] { throw Error("[accumulate] " + why + ". Now discard() the window"); });
         };
         if (const std::int64_t calls = calls_.restart(); calls > 1)
             refuse(std::to_string(calls) +
