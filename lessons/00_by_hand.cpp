@@ -2,7 +2,7 @@
 //
 //     c++ -std=c++20 lessons/00_by_hand.cpp -o by_hand && ./by_hand
 // A gradient says how fast a result changes if one number changes. Begin to read at main(), at the bottom.
-// tally's engine does the same with arrays, on a CPU or a GPU, and counts the bytes of the arrays.
+// tally's engine also computes gradients, but of arrays on a CPU or GPU, and counts the bytes of the arrays.
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace by_hand {
 
-// A gradient is a sum, because a number may change the result in several ways. Into writes a part of the sum:
-// with `set` it writes the first part, and with `add` it adds a later part.
+// A gradient is a sum, because a number may change the result in several ways. An Into writes one summand:
+// with `set` the Into writes the first summand, and with `add` it adds a later summand.
 enum class Write { set, add };
 struct Into {
     double& place;
@@ -23,13 +23,13 @@ struct Into {
     void operator()(double part) const { place = how == Write::set ? part : place + part; }
 };
 
-// A number and the operation that made it.
+// Holds a number and the operation that computed the number.
 struct Node {
-    double value, gradient = 0;                 // undefined before the first part arrives
+    double value, gradient = 0;                 // the gradient is undefined before its first summand arrives
     std::vector<std::shared_ptr<Node>> inputs;  // the operation's inputs
     std::function<void(const Node&)> rule;      // backward: adds gradient times slope to each input
     int id = ++last_id;                         // newer nodes have larger ids
-    bool arrived = false;                       // whether the gradient has its first part
+    bool arrived = false;                       // whether the gradient has its first summand
 
     Into into() { return {gradient, std::exchange(arrived, true) ? Write::add : Write::set}; }
     static inline int last_id = 0;
@@ -38,7 +38,7 @@ using Number = std::shared_ptr<Node>;
 
 Number number(double value) { return Number(new Node{.value = value, .inputs = {}, .rule = {}}); }
 
-// Each operation computes a result. Its `rule` passes the gradient of the result on to the inputs.
+// Each operation computes a result. The `rule` of the result passes the result's gradient on to the inputs.
 Number operator+(Number a, Number b) {
     return Number(new Node{.value = a->value + b->value, .inputs = {a, b}, .rule = [](const Node& y) {
                                y.inputs[0]->into()(y.gradient);
@@ -75,7 +75,7 @@ void backward(Number y) {
 
 }  // namespace by_hand
 
-// Prints the gradient of the mean of w x: of six rows at once, and of three micro-batches of two rows each.
+// Prints the gradient of the mean of w x twice: for six rows at once, and for three micro-batches of 2 rows.
 int main() {
     using namespace by_hand;
     const double rows[] = {0.375, -1.125, 0.625, -0.25, -1.5, -0.2466};

@@ -1,4 +1,4 @@
-// Lesson 1: one expression of three numbers, forward and backward, by the engine and by hand.
+// Lesson 1: computes an expression of three numbers and its gradients, by the engine and by hand.
 #include "course/kit/talk.hpp"
 
 using namespace tally;
@@ -120,7 +120,7 @@ struct OneNumber {
                 (plain(a_is, b_is, c_is + h) - plain(a_is, b_is, c_is - h)) / (2 * h)};
     }
 
-    // The parabola differs from its tangent by b^2 times the square of the step.
+    // At a distance h from the point of contact, the parabola is b^2 h^2 above its tangent.
     void check_raised(double up) const {
         check_close(say("y {} by {} times {}", slope < 0 ? "falls" : "rises", std::abs(slope), up),
                     plain(a_is + up, b_is, c_is), y_is + slope * up, (b_is * b_is + 1) * up * up);

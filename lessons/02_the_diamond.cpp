@@ -1,4 +1,4 @@
-// Lesson 2: the gradient of a value used twice is a sum of two, so backward visits the newest node first.
+// Lesson 2: the gradient of a value used twice has two summands, so backward visits the newest node first.
 #include "course/kit/talk.hpp"
 
 using namespace tally;

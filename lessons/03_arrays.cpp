@@ -1,4 +1,4 @@
-// Lesson 3: arrays. The gradient of a repeated array is a sum, and a product has two gradients.
+// Lesson 3: the gradient of a repeated array is a sum, and a product of arrays has one gradient per factor.
 #include <numeric>
 
 #include "course/kit/talk.hpp"

@@ -8,7 +8,7 @@ using namespace tally::lesson;
 namespace {
 
 struct WhyALargeBatch {
-    // Number of items in the large batch, in a micro-batch, and in the smaller batches of the comparison.
+    // These are the sizes of the large batch, of a micro-batch, and of the smaller batches of the comparison.
     const int b = setting("items"), micro = b / 4, few = b / 16;
     const double rate = setting("rate");
     Tensor w = parameter(Array<real>({2}, {3, -1}, options().device));
@@ -153,7 +153,7 @@ struct WhyALargeBatch {
 
     // For R draws of two components, the sum of squares divided by sigma^2/b is chi-square with 2R degrees of
     // freedom, so a ratio measured / true has the mean 1 and the standard deviation sqrt(2 / 2R). For fewer
-    // than one seed in a million, any of the five ratios exceeds five standard deviations.
+    // than one seed in a million, any of the five ratios differs from 1 by more than five deviations.
     const double allowed = 5 * std::sqrt(2.0 / (2 * draws));
 
     void check_updates(const Table& left) const {

@@ -87,7 +87,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
         check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
         std::vector<double> means(3);
         for (std::size_t i = 0; i < 18; ++i) means[i % 3] += values(x)[i] / 6;
-        // A row is rounded twice in its weight, once in its product, 5 times in sums, and once as a decimal.
+        // The term of a row is rounded twice in its weight, once in its product, 5 times in sums, once in x.
         check_close("the mean of each column", w.grad(), means, mean_columns(roundings(9)));
         check_close("in exact decimals", w.grad(), exact, mean_columns(roundings(9)));
     }
@@ -106,7 +106,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
         for (std::size_t i = 0; i < 18; ++i) sum += std::abs(values(x)[i] * values(w)[i % 3]) / 6;
         return sum;
     }
-    // A dot product has at most 3 + 2 roundings and the mean 5 + 1. One more is for the rounding of x itself.
+    // A dot product has at most 3 + 2 roundings, and the mean has 5 + 1. The rounding of x itself adds one.
     const double loss_bound = roundings(12) * magnitude();
     const std::vector<double> exact = exact_means();
 };

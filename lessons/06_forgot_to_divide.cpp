@@ -7,7 +7,7 @@ using namespace tally::lesson;
 namespace {
 
 struct ForgotToDivide : Toy {  // six rows x, three weights w
-    // Number of micro-batches, and number of rows in each of them.
+    // These are the number of micro-batches and the number of rows in a micro-batch.
     const int n = setting("micro"), b = 6 / n;
     const double rate = setting("rate");
 
@@ -130,7 +130,7 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
         for (std::size_t i = 0; i < 3; ++i) {
             ratios.push_back(way(wrong)[i] / way(right)[i]);
             expected.push_back(n * way(right)[i]);
-            // 17 roundings for the two steps, and one for each w + step.
+            // There are 17 roundings in the two steps, and one in each w + step.
             const double ends = std::abs(values(wrong)[i]) + n * std::abs(values(right)[i]);
             step_bound.push_back(rate * bound[i] * roundings(17) / roundings(8) + roundings(1) * ends);
         }
@@ -141,8 +141,8 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
         check_close(say("-{} x g", n * rate), way(wrong), column_sums(-n * rate / 6), step_bound);
     }
 
-    // n x full has at most 8 roundings: weight, product, 5 additions, times n. If rows weigh 1 or 1/2, only
-    // the sum's last addition rounds, and later rows have fewer than 8. Weights of 1/3 and 1/6 add 7.
+    // n x full has at most 8 roundings: weight, product, 5 additions, times n. If rows have weight 1 or 1/2,
+    // only the sum's last addition rounds, and later rows have fewer than 8. Weights of 1/3 and 1/6 add 7.
     const std::vector<double> bound = mean_columns(n * roundings(n > 2 ? 8 : 15));
 };
 

@@ -1,4 +1,4 @@
-// Lesson 7: with each micro-loss divided by N, the gradient has the full batch's bits.
+// Lesson 7: if each micro-loss is divided by N, the gradient is equal to the full batch's in every bit.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,7 +14,7 @@ using namespace tally::lesson;
 namespace {
 
 struct Divide : Toy {  // six rows x, three weights w
-    // Number of micro-batches, and number of rows in each of them.
+    // These are the number of micro-batches and the number of rows in a micro-batch.
     const int n = setting("micro"), b = 6 / n;
 
     void talk() {
@@ -49,7 +49,7 @@ struct Divide : Toy {  // six rows x, three weights w
         shared.divided = values(w.grad());
         graph("divide", "What a row counts, nothing divided and divided", shared);
 
-        const int now = n == 6 ? 3 : 6, rows_now = 6 / now;  // another split
+        const int now = n == 6 ? 3 : 6, rows_now = 6 / now;  // a different split
         predict(
             say("And {} at a time: each micro-loss is divided by", many_in_words(rows_now, "rows")),
             {right(now),
@@ -98,7 +98,7 @@ struct Divide : Toy {  // six rows x, three weights w
         note("By BLAS the bits may differ, and need not. The times are this machine's.");
     }
 
-    // Returns the gradients of the rows at once and in four parts, by one kind of product. Adds a table row.
+    // Returns the gradient of all rows at once and the gradient of four parts. Adds a row to the table.
     static std::pair<Array<real>, Array<real>> both_ways(Table& kinds, Products by, const Tensor& rows,
                                                          const Tensor& to) {
         const Products chosen = products();
@@ -120,8 +120,8 @@ struct Divide : Toy {  // six rows x, three weights w
         return {whole, parts};
     }
 
-    // Returns the gradient of a batch in `parts` parts, with each micro-loss divided by `parts`. This is a
-    // template, because the table has results of both types.
+    // Returns the gradient of a batch in `parts` parts, with each micro-loss divided by `parts`. The function
+    // is a template, because the table has results in float and in double.
     template <class S>
     static Array<S> accumulated(const Var<Array<S>>& rows, const Var<Array<S>>& to, std::int64_t parts) {
         to.zero_grad();
@@ -130,7 +130,7 @@ struct Divide : Toy {  // six rows x, three weights w
         return to.grad().clone();
     }
 
-    // Returns true if the gradient in `count` parts has the bits of the full batch's gradient.
+    // Returns true if the gradient of `count` parts is equal to the full batch's gradient in every bit.
     template <class S> static bool same_bits(const Var<Array<S>>& rows, int count) {
         const auto to = weights<S>();
         const auto full = accumulated(rows, to, 1).to_vector(),

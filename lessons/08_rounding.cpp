@@ -1,4 +1,4 @@
-// Lesson 8: three kinds of "equal": the same mathematics, the same within a bound, the same bits.
+// Lesson 8: two results can be equal in mathematics, equal within a bound, or equal in every bit.
 #include <algorithm>
 #include <bit>
 #include <iomanip>
@@ -14,7 +14,7 @@ using namespace tally::lesson;
 namespace {
 
 struct Rounding {
-    // How many numbers a sum has, and into how many parts it is divided.
+    // These are the number of summands and the number of parts into which the sum is divided.
     const int items = setting("items"), parts = setting("micro");
 
     void talk() {
@@ -178,7 +178,7 @@ struct Rounding {
     static void check_ratio(double one, double three) {
         check("0.0207, 0.0620 and 0.0621",
               rounded(one) == 0.0207 && rounded(three) == 0.062 && rounded(3 * rounded(one)) == 0.0621);
-        // The sum of the magnitudes is 4.376. Each magnitude weighs 1/2.
+        // The sum of the magnitudes is 4.376. Each magnitude has the weight 1/2.
         check_close("the ratio of unrounded values is 3", three, 3 * one, roundings(8) * 4.376 / 2);
     }
 
@@ -190,7 +190,7 @@ struct Rounding {
     }
 
     // Returns the largest error of these means, divided by its bound. All values are multiples of
-    // 2^-(bits - 1) and their number is a power of two, so integers give the exact mean.
+    // 2^-(bits - 1) and the number of values is a power of two, so integers give the exact mean.
     double of_the_bound(const Array<real>& numbers, std::initializer_list<real> means) const {
         constexpr int bits = std::numeric_limits<real>::digits;
         std::int64_t exact = 0, magnitude = 0;

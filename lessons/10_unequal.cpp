@@ -1,4 +1,4 @@
-// Lesson 10: micro-batches of unequal sizes must weigh b_k / B. The mean of their means is wrong.
+// Lesson 10: micro-batches of unequal sizes must have the weights b_k / B. The mean of their means is wrong.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
@@ -118,7 +118,7 @@ struct Unequal : Toy {
         check_close("4 + 0 + 2", by_window(x, {4, 0, 2}), exact_means(), bound);
     }
 
-    // Returns the gradient of a window over micro-batches of these sizes. A linear loss has a constant slope,
+    // Returns the gradient of an update by micro-batches of these sizes. A linear loss has a constant slope,
     // so one step of length 1 from w = 0 ends at minus the gradient, without a rounding.
     static std::vector<real> by_window(const Tensor& rows, const Sizes& cut) {
         const auto v = zeros();
@@ -214,7 +214,7 @@ struct Unequal : Toy {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // Returns the sum of the means of all micro-batches, in units of 1/60 of a toy's unit (1/10000).
+    // Returns the sum of the means of all micro-batches, in sixtieths of the toy's unit, which is 1/10000.
     std::int64_t of_means(std::size_t j) const {
         std::int64_t sum = 0;
         std::size_t from = 0;
@@ -224,7 +224,7 @@ struct Unequal : Toy {
         }
         return sum;
     }
-    std::int64_t of_rows(std::size_t j) const { return units(0, 6, j); }  // in sixths
+    std::int64_t of_rows(std::size_t j) const { return units(0, 6, j); }  // the sum of six rows
 
     void check_own(const Table& own) const {
         const std::vector<double> g = values(own.column("g, the gradient of its mean"));
@@ -269,7 +269,7 @@ struct Unequal : Toy {
         check_close("all 32", windows, truths, bound);
     }
 
-    // No row weighs more than 1 / (n small) in the mean of means, or in the mean.
+    // In the mean of means and in the mean, the weight of a row is at most 1 / (n small).
     const double bound = roundings(12) * largest_column() / double(n * small);
 
     void check_weighed() const {

@@ -1,4 +1,4 @@
-// Lesson 11: the last window of an epoch, its tail, and the last test batch may not be full.
+// Lesson 11: the last window of an epoch (its tail) and the last test batch may be smaller than the others.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
@@ -154,7 +154,7 @@ struct TheTail : Toy {
         note("Compare test losses only if both are sums over counts.");
     }
 
-    // A linear problem: each item has three numbers x and a target, x (1, -2, 3) plus noise.
+    // Describes a linear problem. An item has three numbers x and the target x (1, -2, 3) plus noise.
     struct Problem {
         explicit Problem(int count) : items(count) {}
 
@@ -170,8 +170,8 @@ struct TheTail : Toy {
         }
     };
 
-    // How to divide the gradient: the published listing divides by a fixed number of micro-batches. A Window
-    // divides by the number that has arrived, and its policy says what a window that is not full does.
+    // The published listing divides the gradient by a fixed number of micro-batches. A Window divides by the
+    // number of added micro-batches, and its policy says what happens to a window that is not full.
     enum class Rule { listing, scale, drop, carry };
 
     struct Trained {
@@ -228,7 +228,7 @@ struct TheTail : Toy {
     // Divides `things` into groups of n, and returns how many are in the last group.
     int left_over(int things) const { return things % n == 0 ? n : things % n; }
 
-    // A wrong answer has this numerator: the number of missing micro-batches, or 1.
+    // The numerator of a wrong answer is the number of missing micro-batches, or 1.
     const int other = 2 * last == n ? 1 : n - last;
     std::string part(int of_n) const {
         return 2 * of_n == n   ? "half of the right one"
@@ -321,7 +321,7 @@ struct TheTail : Toy {
         same("Tail::carry", 4, carried);
     }
 
-    // Trains on batches of the same size with plain loops in double.
+    // Trains on batches of equal size with plain loops in double.
     static std::vector<double> by_hand(const Problem& problem, std::size_t size, int epochs, double rate) {
         const auto items = std::size_t(problem.items);
         const Array<real>&X = problem.X, &y = problem.y;
@@ -367,7 +367,7 @@ struct TheTail : Toy {
         check("means, 64: another number", std::abs(of_means[0] - truth) > 1e-3);
         double hard = 0;
         for (std::size_t i = 9984; i < 10000; ++i) hard += double(losses[i]) / 16;
-        // (1.2) of docs/mathematics.md with 156 sizes of 64 and one of 16.
+        // The bound is (1.2) of docs/mathematics.md for 156 batches of 64 items and one batch of 16.
         check_close("formula", of_means[0] - truth, (hard - truth) * 0.75 / 157, 2 * roundings(66));
     }
 };

@@ -1,4 +1,4 @@
-// Lesson 12: a sum needs no division, and a mean over tokens is divided by the tokens of the whole window.
+// Lesson 12: sums need no division, but the sum over tokens is divided by the number of tokens of the update.
 #include <numeric>
 
 #include "course/kit/toy.hpp"
@@ -10,7 +10,7 @@ using namespace tally::lesson;
 namespace {
 
 struct MeanSumToken : Toy {
-    const int n = setting("micro"), b = 6 / n;  // micro-batches, and the rows or sentences of one
+    const int n = setting("micro"), b = 6 / n;  // number of micro-batches, and of rows or sentences in one
 
     void talk() {
         step(say("The loss is a sum now, not a mean. {} of {}:", capital(many_in_words(n, "micro-batches")),
@@ -173,7 +173,7 @@ struct MeanSumToken : Toy {
         return grad(loss, {of}).front().to_vector();
     }
 
-    // Returns a window's gradient, which one step of length 1 subtracts from v. If v is 0, the subtraction
+    // Returns the gradient of an update, which a step of length 1 subtracts from v. If v is 0, subtracting
     // does not round. The slope of a linear loss is constant.
     template <class Fill> static std::vector<real> gradient_by_window(const Tensor& v, Fill fill) {
         std::vector<real> gradient = v.value().to_vector();
@@ -196,7 +196,7 @@ struct MeanSumToken : Toy {
         return w.grad().to_vector();
     }
 
-    // Adds a penalty to each micro-batch's sum, or once to the window, and returns the gradient.
+    // Adds a penalty to each micro-batch's sum, or once to the whole update, and returns the gradient.
     std::vector<real> in_window(double in_each, double once) const {
         const auto p = weights();
         return gradient_by_window(p, [&](Window<real>& window) {
@@ -217,7 +217,7 @@ struct MeanSumToken : Toy {
         return all;
     }
 
-    // Returns a word's weights in `means` means, "1/9 or 1/12", or the numbers of words, "3, 4 and 9".
+    // Returns a text such as "1/9 or 1/12", the weights of a word in `means` means, or "3, 4 and 9".
     std::string counted_words(int means, std::string_view last) const {
         std::vector<std::string> all;
         for (const std::int64_t in_it : words_in_each())
@@ -295,7 +295,7 @@ struct MeanSumToken : Toy {
     }
 
     void check_penalty(const Table& penalised) const {
-        // Each of two gradients has at most 12 roundings of a sum of at most 0.77 n, and is divided by 0.05.
+        // Both gradients are sums of at most 0.77 n with at most 12 roundings, and are divided by 0.05.
         check_close(say("{}, 1, {}/6, 1", n, n), penalised.column("it counts"), {1.0 * n, 1.0, n / 6.0, 1.0},
                     2 * roundings(12) * 0.77 * n / 0.05);
         check_close("once", in_window(0, 1), {-2.1216 / 6 + 0.05, 0.1240 / 6 - 0.125, -3.6750 / 6 + 0.075},

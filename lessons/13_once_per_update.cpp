@@ -1,4 +1,4 @@
-// Lesson 13: clip, decay, momentum, Adam's t, schedule and average act once per window, after the division.
+// Lesson 13: clipping, decay, momentum, Adam's t, schedule and average act once per update, after dividing.
 #include "course/kit/pictures.hpp"
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
@@ -9,7 +9,7 @@ using namespace tally::lesson;
 namespace {
 
 struct OncePerUpdate {
-    const int n = setting("micro");  // micro-batches of a window, except where gradients are clipped
+    const int n = setting("micro");  // micro-batches of an update, except where gradients are clipped
     const double rate = setting("rate");
 
     void talk() {
@@ -92,7 +92,7 @@ struct OncePerUpdate {
                               zeros_in_between(momentum_zeros, w_zeros)};
         speaks = false;
 
-        // The first gradient is in the buffer for 2 or n + 1 calls, and the second gradient for one call.
+        // The momentum buffer has the first gradient for 2 or n + 1 calls, and the second gradient for one.
         const Vector lengths{(1 - std::pow(0.9, 2)) / 0.1 + 1, (1 - std::pow(0.9, n + 1)) / 0.1 + 1};
         predict(
             say("Momentum 0.9, rate {}, g = 1: two updates move w from 0 to {}. By that wrapper, to", rate,
@@ -163,7 +163,7 @@ struct OncePerUpdate {
 
     // ---- three ways to clip ----
 
-    // Micro-batches with linear losses. The gradient of each mean loss is the mean of its rows, for every w.
+    // A Micros holds micro-batches with linear losses. The gradient of a mean loss is the mean of its rows.
     using Micros = std::vector<Tensor>;
 
     static Micros two_directions() {
@@ -204,7 +204,7 @@ struct OncePerUpdate {
 
     // ---- optimizers that are called between updates ----
 
-    // Imitates a wrapper that calls step() after each micro-batch, with zero gradients except after the last.
+    // Imitates a wrapper that calls step() after each micro-batch, but with zero gradients until the last.
     double zeros_in_between(Optimizer<real>& optimizer, const Tensor& w) const {
         for (int call = 1; call <= 2 * n; ++call) {
             if (speaks && call == 1) code(2);
@@ -224,7 +224,7 @@ struct OncePerUpdate {
         return double(w.item());
     }
 
-    // Computes Adam in a wrapper that counts windows in t but changes the moments at each call.
+    // Computes Adam in a wrapper whose t counts updates, but whose moments change at each call.
     double adam_with_t_of_windows() const {
         real w = 0, m = 0, v = 0;
         for (int call = 1; call <= 2 * n; ++call) {
@@ -278,7 +278,7 @@ struct OncePerUpdate {
               lane);
     }
 
-    // Rounds w to a tenth of the rate, as a person would write it.
+    // Rounds w to a tenth of the rate, which gives w as a person would write it.
     double in_hundredths(double w) const { return std::round(w / rate * 10) / 10 * rate; }
 
     std::string last_one() const {
@@ -339,7 +339,7 @@ struct OncePerUpdate {
         return {w, average};
     }
 
-    // Gradients are below 2. A sum, a norm in double and a factor have fewer than 16 roundings.
+    // Gradients are below 2. A sum, a norm in double and a factor together have fewer than 16 roundings.
     static constexpr double rounded = 2 * roundings(16);
 
     static void check_ways(const Array<real>& once, const Array<real>& running, const Array<real>& mean) {

@@ -12,7 +12,7 @@ using namespace tally::lesson;
 namespace {
 
 struct AdamHidesIt {
-    const int n = setting("micro");  // micro-batches of the toy; with 6, the sum's SGD exceeds float32
+    const int n = setting("micro");  // micro-batches of the toy; if n is 6, SGD by sums exceeds float32
 
     void talk() {
         step(say("The toy in {} micro-batches, divided or forgotten; one step of SGD.", to_text(n)));
@@ -158,7 +158,7 @@ struct AdamHidesIt {
     static constexpr double rate = 0.1;
     inline static bool speaks = false;  // whether the next run shows its code
 
-    // Makes one update of the toy's w by the mean or the sum of n micro-batches. Returns the change of w.
+    // Runs one update, which averages or sums the gradients of n micro-batches. Returns the change of w.
     template <class Optimizer, class Options>
     std::vector<double> moved(Reduction reduction, Options with) const {
         auto w = Toy::weights();
@@ -174,7 +174,7 @@ struct AdamHidesIt {
         return move;
     }
 
-    // Fits X w to X (1, 1, 1) in 50 updates of n micro-batches. Returns the loss at first and after each.
+    // Fits X w to X (1, 1, 1) in 50 updates of n micro-batches. Returns the loss before and after each one.
     template <class Optimizer, class Options>
     std::vector<double> losses_of_50(Reduction reduction, Options with) const {
         auto w = Toy::weights();

@@ -1,4 +1,4 @@
-// Lesson 15: if items interact in the loss, accumulation computes another gradient. Each case has a repair.
+// Lesson 15: if items interact in the loss, accumulation computes a different gradient. Each case has a fix.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 #include "tally/train.hpp"
@@ -9,7 +9,7 @@ using namespace tally::lesson;
 namespace {
 
 struct WhenItLies {
-    const std::size_t n = setting("micro"), items = 2 * n;  // micro-batches of two
+    const std::size_t n = setting("micro"), items = 2 * n;  // n micro-batches of two items
 
     void talk() {
         step(say("Batch norm in {} micro-batches of two: each is normalised by its own mean and spread.",
@@ -76,7 +76,7 @@ struct WhenItLies {
         show("pooled", std::vector<real>{of_all.mean.item(), of_all.variance.item()});
         show("d gain", gain.grad());
         check_pooled(of_all, gain.grad().item());
-        // A factor s before the layer does not change the full batch, because mean and deviation scale too.
+        // A factor s before the layer does not change the full batch: s scales mean and deviation too.
         auto s = weight(1);
         const auto to_s = [&](const Tensor& y) { return std::abs(grad(mean(t * y), {s}).front().item()); };
         const double in_one = to_s(batch_norm(x * s, gain, bias, 0.0).y),
@@ -209,7 +209,7 @@ struct WhenItLies {
             "still within the window; what is random belongs to the item.");
     }
 
-    // These are the first `items` of the numbers. Each micro-batch has two of them.
+    // These are the first `items` of eight numbers. Each micro-batch has two numbers.
     const Vector some_values = first({0, 2, 4, 6, 8, 10, 12, 14}),
                  some_targets = first({1, -2, 0.5, 3, 2, -1, -0.5, 1.5});
     const Vector some_xs = first({0.5, -1, 2, 0.25, -0.75, 1.25, -1.5, 0.75}),

@@ -1,4 +1,4 @@
-// Lesson 16: a real training by batches of 64 and by four micro-batches of 16 ends at the same weights.
+// Lesson 16: a real training run by batches of 64 or by four micro-batches of 16 ends at the same weights.
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
@@ -14,13 +14,13 @@ namespace {
 
 struct ARealTraining {
     const std::int64_t n = setting("micro"),
-                       micro_batch = batch / n;  // micro-batches of an update, images in each
+                       micro_batch = batch / n;  // micro-batches of an update, images in each micro-batch
 
     void talk() {
         const Fashion<real> data = images();
         const std::int64_t train_images = data.train.count();
         const bool whole = train_images == all_images;
-        const double rate = whole ? 1e-3 : 0.1;  // a short training has too few updates for a small rate
+        const double rate = whole ? 1e-3 : 0.1;  // a short training run has too few updates for a small rate
 
         step("Pictures of garments, 28 x 28, in ten classes.");
         show("these are", data.real ? "FashionMNIST by Zalando Research" : "drawn by tally in their place");
@@ -133,10 +133,10 @@ struct ARealTraining {
 
     static constexpr std::int64_t batch = 64, all_images = 60000;
 
-    // Records the decisions of the ReLUs of both hidden layers: for each image, which units are not 0.
+    // Records for each image which units of both hidden layers are not 0 after ReLU.
     using Passed = std::array<std::vector<bool>, 2>;
 
-    // A network with two hidden layers: 784-512-512-10.
+    // Implements a network with two hidden layers: 784-512-512-10.
     class Network : public Layer<real> {
     public:
         explicit Network(std::uint64_t seed)
@@ -207,7 +207,7 @@ struct ARealTraining {
         Passed passed;
     };
 
-    // Counts over the first `images` images and all units how often two trainings decided differently.
+    // Counts in the first `images` images the units that are 0 after ReLU in only one of two training runs.
     static std::int64_t decided_otherwise(const Passed& a, const Passed& b, std::int64_t images) {
         std::int64_t found = 0;
         for (std::size_t layer = 0; layer < a.size(); ++layer)
@@ -282,7 +282,7 @@ struct ARealTraining {
         return found;
     }
 
-    // Prints the results as the listing of a tutorial does.
+    // Prints the results in the format of a tutorial's listing.
     static void print(const std::vector<std::string>& losses, const Tested& tested) {
         note("Epoch 1");
         note("-------------------");
@@ -315,12 +315,12 @@ struct ARealTraining {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // An update rounds each weight by at most half of its last digit, u |w|. If the roundings of two
-    // trainings were independent and symmetric, the difference of two weights after n updates would have the
-    // standard deviation sqrt(2 n / 3) u |w|. Six standard deviations cover all 669 706 weights. (The
-    // gradients' own roundings, times the rate, are smaller.) If the input of a ReLU is very close to 0,
-    // rounding decides its sign, and an image then counts for the unit in one training only. For such cases
-    // the bound allows an eighth of an update, which is the share of 8 images.
+    // An update rounds each weight by at most half of the weight's last digit, u |w|. If the roundings of two
+    // runs were independent and symmetric, the difference of two weights after n updates would have the
+    // standard deviation sqrt(2 n / 3) u |w|. Six standard deviations cover all 669 706 weights. (Roundings
+    // of gradients, times the rate, are smaller.) If the input of a ReLU is very close to 0, rounding decides
+    // the sign of the input, and the image then changes the unit's weights in only one run. For such cases
+    // the bound allows an eighth of an update, to which 8 of 64 images contribute.
     static double rounded(std::int64_t updates, double largest_weight) {
         const double u = double(std::numeric_limits<real>::epsilon()) / 2;
         return 6 * std::sqrt(2.0 / 3 * double(updates)) * u * largest_weight;
@@ -344,9 +344,9 @@ struct ARealTraining {
     static void check_tested(const Tested& untrained, const Tested& after_64, const Tested& tested_in_parts,
                              std::int64_t images) {
         check("the loss has fallen", after_64.loss < untrained.loss);
-        // The share a of `images` images has the standard deviation sqrt(a (1 - a) / images). By chance two
-        // shares may differ by three standard deviations of their difference. This matters only for short
-        // trainings with 64 to a few hundred images.
+        // The fraction a of `images` images has the standard deviation sqrt(a (1 - a) / images). By chance, two
+        // fractions may differ by three standard deviations of their difference. This matters only in short
+        // training runs with 64 to a few hundred images.
         const double a = untrained.accuracy, luck = 3 * std::sqrt(2 * a * (1 - a) / double(images));
         const bool many = images >= 1000;
         check(many ? "the accuracy has risen, by more than luck"

@@ -17,7 +17,7 @@ namespace {
 
 struct WrapperAndSchedule {
     const std::int64_t n = setting("micro"),
-                       b = 8 / n;  // micro-batches of the eight items, items in each
+                       b = 8 / n;  // micro-batches of the eight items, items in each micro-batch
 
     void talk() {
         step(say("An optimizer of rate 0.02, wrapped: step() updates every {} time.", n == 2   ? "second"
@@ -191,7 +191,7 @@ struct WrapperAndSchedule {
         return line.w.item();
     }
 
-    // Results of an epoch with N = 3 and eight micro-batches of one item. `later` is w after a second epoch.
+    // Holds results of an epoch with N = 3 and micro-batches of one item. `later` is w after a second epoch.
     struct AfterTail {
         std::int64_t updates, left_open;
         double w, later;
@@ -216,8 +216,8 @@ struct WrapperAndSchedule {
 
     inline static bool speaks = false;  // whether the next run shows its code
 
-    // Trains with momentum over three epochs of 8 micro-batches. N = 3 does not divide 8, so windows carry
-    // tails over. The training can stop before any micro-batch and continue from a file.
+    // Trains with momentum over three epochs of 8 micro-batches. N = 3 does not divide 8, so the rest of an
+    // epoch counts for the next epoch. The run can stop before any micro-batch and continue from a file.
     struct Run {
         Line line;
         Sgd<real> sgd{{line.w}, {.learning_rate = 0.002, .momentum = 0.9}};
@@ -259,8 +259,8 @@ struct WrapperAndSchedule {
     // ---- independent checks ---------------------------------------------------------------------------------
 
     static void check_first(const Tensor& w) {
-        // The mean of -2 x (2x - 0) is -4 * 204 / 8 = -102, times 0.02. Roundings are eight products, seven
-        // additions, and two for the rate. All summands have the same sign.
+        // The mean of -2 x (2x - 0) is -4 * 204 / 8 = -102, and the rate is 0.02. There are eight products,
+        // seven additions, and two roundings for the rate. All summands have the same sign.
         check_close("w is 0.02 * 102", w, 2.04, roundings(20) * 2.04);
     }
 

@@ -1,4 +1,4 @@
-// Lesson 18: accumulated gradient normalisation changes weights within a window, and accumulation does not.
+// Lesson 18: accumulated gradient normalisation changes weights within an update, and accumulation does not.
 #include <array>
 #include <set>
 
@@ -164,7 +164,7 @@ struct Agn {
         return item.a * 0.5 * away * away;
     }
 
-    // Returns w after plain accumulation: one update, for which all items use the same w.
+    // Accumulates the gradients of all items for the same w, makes one update, and returns the new w.
     real accumulated(const Items& items, double start) const {
         auto w = weight(start);
         Sgd optimizer({w}, {.learning_rate = rate});
@@ -244,7 +244,7 @@ struct Agn {
     }
     static double four_digits(double w) { return std::round(w * 1e4) / 1e4; }
 
-    // One pass over the items changes w to slope * w + from_0. This struct holds both numbers.
+    // The local steps of all items change w to slope * w + from_0. This struct holds both numbers.
     struct PathEnd {
         double slope = 1, from_0 = 0;
     };

@@ -1,4 +1,4 @@
-// Lesson 19: memory is a fixed part plus A bytes per item. Accumulation reduces only the bytes of the items.
+// Lesson 19: an update needs fixed memory and A bytes per item. Accumulation reduces only the bytes of items.
 #include <chrono>
 
 #include "course/kit/talk.hpp"
@@ -315,7 +315,7 @@ struct WhereMemoryGoes {
     const std::int64_t n = setting("micro");     // micro-batches, in each step that splits a batch
     const std::int64_t fits = setting("items");  // so many items at a time fit into a step's budget
 
-    // Layers tanh(h W), trained by Adam to map every input to zero.
+    // A Net has layers tanh(h W), which Adam trains to map every input to zero.
     struct Net {
         using V = Tensor;
 
@@ -364,7 +364,7 @@ struct WhereMemoryGoes {
                x.value().storage()->bytes;
     }
 
-    // Runs f and returns the memory report. Its peak excludes the bytes that were in use before.
+    // Runs f and returns the memory report. The peak excludes the bytes that were in use before f.
     template <class F> static memory::Report peak_of(F f) {
         const Device device = options().device;
         const memory::Report before = memory::report(device);
@@ -409,7 +409,7 @@ struct WhereMemoryGoes {
         return "nothing was refused";
     }
 
-    // Formats the memory report in the words of the framework that an article quotes.
+    // Formats the memory report like the error message of the framework that an article quotes.
     static std::string in_their_words(std::size_t asked) {
         const memory::Report now = memory::report(options().device);
         return "Tried to allocate " + format_bytes(asked) + " (" + format_bytes(now.budget) +
@@ -417,7 +417,7 @@ struct WhereMemoryGoes {
                format_bytes(now.budget - now.in_use - now.cached) + " free)";
     }
 
-    // Draws the memory of one update by class of memory. In the DOT version, each node is an event.
+    // Draws the memory of one update by class of memory. As DOT, the drawing has a node for each event.
     static void drawn_timeline(const Timeline& timeline, std::size_t adam) {
         std::string dot = "digraph bytes {\n  rankdir=LR; node [shape=box];\n";
         for (const auto& sample : timeline.samples())

@@ -1,4 +1,4 @@
-// Lesson 20: checkpointing keeps a few values and recomputes the others. The gradient has the same bits.
+// Lesson 20: checkpointing keeps a few values and recomputes the others. No bit of the gradient changes.
 #include <chrono>
 #include <map>
 #include <numeric>
@@ -254,17 +254,17 @@ struct Checkpointing {
         check_remainder(uneven, too_many);
     }
 
-    // Holds measurements of one forward and backward pass.
+    // Holds measurements of one forward and backward run.
     struct Taken {
         std::vector<Array<real>> gradients;
         std::vector<int> times_begun = {};  // runs of each layer
         int begun = 0;                      // runs of all layers
         std::size_t buffers = 0;            // the most buffers, each of the size of x, saved for backward
-        std::size_t peak = 0;               // bytes, without those that were in use before
+        std::size_t peak = 0;               // peak of the bytes, without the bytes in use before
         double seconds = 0;
     };
 
-    // A network of layers tanh(h W), which counts how often each layer runs.
+    // A Tower is a network of layers tanh(h W), and counts how often each layer runs.
     struct Tower {
         Tensor x;
         std::vector<Tensor> weights;
@@ -354,7 +354,7 @@ struct Checkpointing {
         return all;
     }
 
-    // Draws a lane for each segment. Saved values are filled, and recomputed values are hatched.
+    // Draws a row for each segment. The picture fills saved values and hatches recomputed values.
     void drawn_beside(const std::vector<int>& times_begun) const {
         Diagram diagram;
         diagram.title = say("{} layers in {} segments: the input of each is kept, and all of the last", depth,
@@ -399,7 +399,7 @@ struct Checkpointing {
         return "nothing was refused";
     }
 
-    // Returns an ordinal such as "third", for all numbers that the root may be.
+    // Returns the ordinal of a number that the root may be, such as "third".
     static std::string ordinal(std::size_t number) {
         return number == 3   ? "third"
                : number == 5 ? "fifth"

@@ -1,4 +1,4 @@
-// Lesson 21: Revolve recomputes the fewest steps if c values may be kept. It also works with micro-batches.
+// Lesson 21: Revolve recomputes the fewest steps for c snapshots. Revolve also works with micro-batches.
 #include <functional>
 
 #include "course/kit/pictures.hpp"
@@ -141,7 +141,7 @@ struct TheBestSchedule {
         check_equal("both: the same", gradients[3], gradients[0]);
     }
 
-    // A chain of l steps from x, which lists the steps in the order of their runs. It always runs on the CPU,
+    // A Walk runs l steps from x, and lists the steps in the order of their runs. It always uses the CPU,
     // because the counts are the same on every device.
     struct Walk {
         Tensor x = parameter(Array<real>({2}, {0.5, -0.25}));
@@ -185,7 +185,7 @@ struct TheBestSchedule {
         }
     };
 
-    // Returns a text such as "one step never, 3 once, 6 twice": how often steps are run without recording.
+    // Returns a text that says how often steps are run without recording: "one step never, 3 once, 6 twice".
     static std::string how_often(const Walk& walk) {
         std::vector<std::string> words;
         const std::vector<std::size_t> runs = walk.only_run();
@@ -213,7 +213,7 @@ struct TheBestSchedule {
                 again == plain};
     }
 
-    // A network that counts the runs of its layers. A layer computes tanh(h W) `deep` times.
+    // A Tower is a network that counts the runs of its layers. A layer computes tanh(h W) `deep` times.
     struct Tower {
         Tensor x;
         std::vector<Tensor> weights;
@@ -240,7 +240,7 @@ struct TheBestSchedule {
         }
         Tower(const Tower&) = delete;
 
-        // Trains and returns the peak of memory, without bytes in use before. way(x) runs the forward pass.
+        // Trains, and returns how far memory rises above its level at the call. way(x) runs the forward pass.
         template <class Way> std::size_t peak(Way way, std::size_t micro_batches = 1) {
             for (const Tensor& W : weights) W.zero_grad();
             begun = 0;
@@ -276,7 +276,7 @@ struct TheBestSchedule {
         return n == 2 ? "a half" : n == 4 ? "a quarter" : n == 8 ? "an eighth" : "a sixteenth";
     }
 
-    // Draws the runs of a walk as a picture, as a graph in which arrows connect runs, and as text.
+    // Draws all runs of steps as a picture, as a graph in which arrows connect runs, and as text.
     static void drawn(const std::vector<std::size_t>& begun, const std::vector<bool>& recorded,
                       std::size_t steps) {
         const auto at = [](std::size_t number) { return std::to_string(number); };
@@ -340,7 +340,7 @@ struct TheBestSchedule {
     static void check_memory(Tower& thin, Tower& thick, const std::vector<Row>& rows) {
         Row least = rows[0];  // the least memory over all numbers of segments
         for (std::size_t k = 2; k <= 64; ++k) {
-            const NoCheckpointVerification off;  // these 126 trainings only measure bytes
+            const NoCheckpointVerification off;  // these 126 training runs only measure bytes
             least.thin = std::min(least.thin, thin.peak(in_segments(thin, k)));
             least.thick = std::min(least.thick, thick.peak(in_segments(thick, k)));
         }

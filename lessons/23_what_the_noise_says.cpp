@@ -1,4 +1,4 @@
-// Lesson 23: two norms, which a window computes anyway, measure the noise and the useful size of a batch.
+// Lesson 23: two norms, which accumulation computes anyway, measure the noise and the useful size of a batch.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 #include "tally/train.hpp"
@@ -9,7 +9,7 @@ using namespace tally::lesson;
 namespace {
 
 struct WhatTheNoiseSays {
-    const int scale = setting("items"), n = setting("micro");  // noise scale; micro-batches of a window
+    const int scale = setting("items"), n = setting("micro");  // noise scale; micro-batches of an update
     const int b = scale / 10;
     const double G2 = double(d) / scale;  // |G|^2 at the beginning
 
@@ -203,11 +203,11 @@ struct WhatTheNoiseSays {
     struct Run {
         Window<real>::Noise sum;
         std::vector<double> tens, trace,
-            square;  // number of windows / 10; estimates of each window, relative to the truth
+            square;  // number of updates / 10; estimates of each update, relative to the truth
         int below_0 = 0;
         double ratios = 0, largest = 0;
     };
-    // Measures the noise in windows of `items` items.
+    // Measures the noise in updates of `items` items.
     Run after(int windows, int items) {
         Window<real> window(sgd, {.noise = true});
         Run run;
@@ -254,7 +254,7 @@ struct WhatTheNoiseSays {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // Returns the relative standard deviation of one window's estimate, (8.5) in docs/mathematics.md.
+    // Returns the relative standard deviation of one update's estimate, (8.5) in docs/mathematics.md.
     double spread_of_trace(double items) const {
         return std::sqrt((2 * (n + 1) + 4 * items / scale) / ((n - 1.0) * d));
     }
@@ -272,7 +272,7 @@ struct WhatTheNoiseSays {
                     bound);
     }
 
-    // Computes the estimates of a window directly from its gradients.
+    // Computes the estimates of an update directly from the gradients of its micro-batches.
     void check_by_hand(const Window<real>::Noise& one) const {
         std::vector<real> whole(d);
         for (int micro = 0; micro < n; ++micro) {
@@ -285,7 +285,7 @@ struct WhatTheNoiseSays {
                     roundings(16 * n) * first * n * b);
     }
 
-    // The mean of 100 windows has a tenth of one window's standard deviation. The bound is five times that.
+    // The mean of 100 estimates has a tenth of one estimate's standard deviation. The bound is five tenths.
     void check_windows(const Table& windows) const {
         const auto sizes = values(windows.column("items"));
         std::vector<double> trace, square;
@@ -312,7 +312,7 @@ struct WhatTheNoiseSays {
     }
 
     void check_law(const Table& batches) const {
-        // Steps have a finite length, and descents differ: in 240 other descents the error was at most 0.08.
+        // Steps have a finite length, and descents differ. In 240 other descents the error was at most 0.08.
         check_close("the law", batches.column("product"), {1.0, 1.0, 1.0, 1.0, 1.0}, 0.2);
         check_close("twice and twice",
                     {values(batches.column("S / S_min"))[2], values(batches.column("E / E_min"))[2]},

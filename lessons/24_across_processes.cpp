@@ -1,4 +1,4 @@
-// Lesson 24: processes share the micro-batches of one update. Shows what they add, divide and send.
+// Lesson 24: processes share the micro-batches of one update. Shows what processes add, divide and send.
 #include <numeric>
 #include <set>
 
@@ -210,7 +210,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         check_failure(words);
     }
 
-    // Holds a rank's copy of the weights, and the rank's part of a window over all ranks.
+    // Holds a rank's copy of the weights, and a Window that all ranks share.
     struct Shared {
         Tensor v = zeros();
         Sgd<real> sgd{{v}, {.learning_rate = 1}};  // one step from 0 ends at minus the gradient
@@ -225,7 +225,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         }
     };
 
-    // Returns the change of w by the first step with this gradient.
+    // Returns by how much the first step with the gradient g changes w.
     template <class Optimizer, class Options>
     std::vector<double> moved(const std::vector<double>& g, Options options) const {
         const Tensor v = weights();
@@ -259,7 +259,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
     }
     static double loss_of_rank_0(double v) { return ((v - 1) * (v - 1) + (v - 2) * (v - 2)) / 2; }
 
-    // Returns the error that a new window throws because the ranks' copies of the weights differ.
+    // Returns the error that a new Window throws because the ranks' copies of the weights differ.
     static std::string refusal(ProcessGroup& here, const std::vector<std::vector<double>>& courses) {
         const Tensor w = parameter(Array<real>::full({}, real(courses[at(here.rank())].back())));
         Sgd<real> sgd({w}, {.learning_rate = 1});
@@ -286,7 +286,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         return double(here.sent().sum_bytes - before);
     }
 
-    // Selects some of 24 micro-batches, and returns the step of a window in one process or over all ranks.
+    // Adds some of 24 micro-batches, steps in one process or over all ranks, and returns the new weights.
     template <class F>
     static std::vector<real> window_of(F belongs, Sum how, DataParallel<real>* ranks = nullptr) {
         const Tensor v = parameter(Array<real>::zeros({1000}, options().device));
@@ -310,7 +310,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         return all;
     }
 
-    // The last rank throws within a window. Returns the error of this rank and its weights afterwards.
+    // The last rank throws in the middle of an update. Returns the error and the weights of this process.
     std::string told_of_failure(int rank) const {
         const Tensor v = zeros();
         std::string said;
@@ -340,7 +340,7 @@ struct AcrossProcesses : Toy {                             // six rows x, three 
         return b == 1 ? say("{}", rank) : say("{}-{}", rank * b, rank * b + b - 1);
     }
 
-    // Returns the number of rows of each rank, six in total. The last of several ranks has none.
+    // Returns the number of rows of each rank, six in total. If there are several ranks, the last has none.
     std::vector<std::int64_t> unequal_sizes() const {
         static const std::vector<std::vector<std::int64_t>> sizes{
             {6}, {6, 0}, {4, 2, 0}, {3, 2, 1, 0}, {3, 1, 1, 1, 0}, {2, 1, 1, 1, 1, 0}};

@@ -1,4 +1,4 @@
-// Lesson 25: a model in stages, one per process. Shows how long stages wait, and what they keep in memory.
+// Lesson 25: each process computes one stage of a model. Shows how long stages wait, and what stages save.
 #include <array>
 #include <set>
 #include <sstream>
@@ -168,13 +168,13 @@ struct ThePipe {
             check_equal(say("stage {}: the same bits", s), ours[s], one[s]);
     }
 
-    // Returns a stage of one layer. The struct Ran holds the results of a run in one process.
+    // Returns a stage of one layer. A Ran holds the results of a run in one process.
     Pipe<real>::Stage stage_of(int rank) const {
         return [W = layers[std::size_t(rank)]](const Tensor& h, int) { return tanh(matmul(h, W)); };
     }
     struct Ran {
         Weights gradient;
-        int max_live;        // the most micro-batches kept at a time
+        int max_live;        // the largest number of micro-batches kept at a time
         double saved, loss;  // peak of the KiB saved for backward
     };
     std::vector<Ran> ran(Timetable::Schedule schedule) const {
@@ -327,7 +327,7 @@ struct ThePipe {
         for (std::size_t s = 0; s < layers.size(); ++s) so = so && did[s] == order_of(table.stages[s]);
         check("each process did what its lane says", so);
     }
-    // W is a third of the work. Without W to fill the gaps, stages wait longer.
+    // W is a third of the work. Without W, nothing fills the gaps, so stages wait longer.
     void require_valid_split(const Timetable& table) const {
         const double waits = p - 1 + std::max(0, p - m);
         check_close("counted in the picture", dots(table.drawing(1)), waits / (3 * m + waits), 1e-12);

@@ -1,5 +1,5 @@
-// Accumulate wraps an optimizer: only every N-th call of step() makes a step, and N may depend on the epoch.
-// A Window does the work, and an Observer counts the backward() calls.
+// The class Accumulate wraps an optimizer so that only every N-th call of step() makes a step.
+// N may depend on the epoch. A Window does the work, and an Observer counts the backward() calls.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ public:
 
     void before_backward(const Node& node) override {
         if (std::exchange(call_, detail::backward_calls) != detail::backward_calls)
-            ignored_ = for_grad(node);  // the first node of a new call is its result
+            ignored_ = for_grad(node);  // the first node of a new backward() call is the call's result
         if (ignored_ || !reads_one(node)) return;
         ignored_ = true;  // counts each call only once, even if it uses several parameters
         if (std::ranges::none_of(parameters_, &Var<Array<S>>::has_grad)) calls_ = 0;
@@ -39,7 +39,7 @@ private:
             return std::ranges::find(inputs, parameter.node()) != inputs.end();
         });
     }
-    // grad() returns gradients and adds to no parameter, so its calls are ignored.
+    // The function grad() returns gradients and adds to no parameter, so grad() is not counted.
     static bool for_grad(const Node& result) {
         std::vector<const Node*> open{&result};
         std::unordered_set<const Node*> seen;
@@ -59,10 +59,10 @@ private:
     std::int64_t calls_ = 0;
 };
 
-// Call step() after each backward(), as without accumulation. The caller must choose how to treat a tail, and
-// whether an update has a mean or a sum as gradient, because other wrappers differ in this. A mean of means
-// is the mean over all items only for equal sizes, so step() throws Error if the number of items changes. A
-// second backward() before step() is also an error.
+// Call step() after each backward(), like without accumulation. The caller must say what happens to a tail,
+// and whether the gradient is a mean or a sum, because wrappers differ in both points. A mean of means is the
+// mean over all items only for equal sizes, so step() throws Error if the number of items changes. A second
+// backward() before step() is also an error.
 template <class S> class Accumulate {
 public:
     Accumulate(Optimizer<S>& optimizer, typename Trainer<S>::AccumulationSteps steps, Reduction reduction,

@@ -1,4 +1,4 @@
-// AdamA is an optimizer outside the library. It is derived from Adam and has the same options and moments.
+// AdamA is an optimizer outside the library. AdamA is derived from Adam, with the same options and moments.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace tally::lesson {
 
-// AdamA adds each micro-batch's gradient to Adam's moments at once, so no gradient is kept. To v it adds the
-// squares of these gradients, where Adam adds the square of their sum. (Zhang and others, "Adam Accumulation
+// AdamA adds each micro-batch's gradient to Adam's moments at once, so no gradient is kept. AdamA adds the
+// gradients' squares to v, but Adam adds the square of their sum. (Zhang and others, "Adam Accumulation
 // to Reduce Memory Footprints of both Activations and Gradients", 2023.) With one micro-batch per update,
 // AdamA is equal to AdamW.
 template <class S> class AdamA : public Adam<S> {
@@ -21,8 +21,8 @@ public:
     AdamA(std::vector<Var<Array<S>>> parameters, Adam<double>::Options options = {})
         : Adam<S>("AdamA", std::move(parameters), options, {"updates", "folds"}) {}
 
-    // Call this after the backward() of each micro-batch. The loss must have its weight in the update. Adds
-    // the gradients to the moments, and clears the gradients.
+    // Call this after the backward() of each micro-batch, whose loss must be multiplied by its weight in the
+    // update. Adds the gradients to the moments, and clears the gradients.
     void fold() {
         this->require_unlocked("fold");
         const auto& parameters = this->parameters();
