@@ -1,4 +1,4 @@
-// Implements the floors of the GPU benchmark by direct calls of cuBLAS and the CUDA runtime.
+// Implements the direct calls of the GPU benchmark with cuBLAS and the CUDA runtime.
 #include "bench/gpu_floor.hpp"
 
 #include <cublas_v2.h>
@@ -74,7 +74,7 @@ std::function<void()> products(const std::vector<std::size_t>& buffers, const st
             const detail::Product& p = call.product;
             const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
             const float alpha = 1, beta = call.how == Write::add ? 1 : 0;
-            // The row-major product C = A · B has the same memory as the column-major product Cᵀ = Bᵀ · Aᵀ.
+            // In memory, the row-major product C = A · B is equal to the column-major product Cᵀ = Bᵀ · Aᵀ.
             check(cublasSgemm(cublas(), p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
                               p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, n, m, k, &alpha, at(call.b),
                               p.transpose_b ? k : n, at(call.a), p.transpose_a ? m : k, &beta, at(call.c), n),

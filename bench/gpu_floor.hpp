@@ -1,5 +1,5 @@
-// Declares the floors of the GPU benchmark: products by direct calls of cuBLAS and direct copies, with which
-// tally is compared.
+// Declares direct calls of cuBLAS and direct copies. The GPU benchmark compares tally's time with the time of
+// these calls.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace tally::bench {
 std::string device_name();
 void finish();  // waits for all queued work
 
-// One call of cublasSgemm in full float32. Numbers select the buffers.
+// Describes one call of cublasSgemm in full float32. Numbers select the buffers.
 struct Call {
     detail::Product product;
     std::size_t a, b, c;

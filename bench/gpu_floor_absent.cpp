@@ -1,4 +1,4 @@
-// Replaces the floors in programs without CUDA, such as the tests in tests/gpu.
+// Replaces the direct calls of cuBLAS in programs without CUDA, such as the tests in tests/gpu.
 #include "bench/gpu_floor.hpp"
 #include "tally/base/error.hpp"
 

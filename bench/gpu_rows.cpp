@@ -1,5 +1,5 @@
-// Implements the rows of the GPU benchmark: updates of a network, and kernels on arrays larger than every
-// cache.
+// Implements the rows of the GPU benchmark. The rows are updates of a network, and kernels on arrays that are
+// larger than every cache.
 #include "bench/gpu_rows.hpp"
 
 #include <cmath>
@@ -26,8 +26,8 @@ Array<float> concatenated(const std::vector<Array<float>>& arrays) {
 
 }  // namespace
 
-// Runs an update of a network with relu between the layers, with cross-entropy divided by the batch size, and
-// with sgd_step.
+// Runs an update of a network with relu between the layers. The update divides cross-entropy by the batch
+// size, and calls sgd_step.
 Row update(const std::string& name, const Network& network, Device device) {
     struct Layer {
         Tensor w, bias;

@@ -1,4 +1,4 @@
-// Declares the rows of the GPU benchmark, which tally computes on any device.
+// Declares the rows of the GPU benchmark. tally computes the rows on any device.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ inline float number(std::uint64_t i, std::uint64_t stream) {
 }
 
 struct Network {
-    std::vector<std::int64_t> sizes;  // of the layers, the input first
+    std::vector<std::int64_t> sizes;  // sizes of the layers, the input first
     std::int64_t micro_batches, rows_each;
 };
 

@@ -2,8 +2,8 @@
 // results with the CPU's results, and then prints one line of JSON.
 // Usage: bench_gpu_steps [--small | --cpu] [--rounds N] [NAME...]
 //
-// NAME selects rows by the beginning of their names. --small checks the rows with small sizes and without
-// floors. --cpu does the same on the CPU.
+// NAME selects rows by the beginning of their names. --small checks the rows with small sizes, and without
+// direct calls of cuBLAS and copies. --cpu does the same on the CPU.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -26,7 +26,7 @@ using namespace tally;
 using bench::Contestant;
 using bench::Row;
 
-constexpr double round_ns = 10e6;  // much longer than a tick of the host's clock and one wait
+constexpr double round_ns = 10e6;  // much longer than a tick of the host's clock plus a wait
 
 struct Settings {
     Device device = Device::cuda;
@@ -59,7 +59,7 @@ double sum_of_sizes(const Array<float>& a) {
     return total;
 }
 
-// Compares the result of one run on each device. A result with NaN never agrees.
+// Compares the result of one run on the GPU with the CPU's result. A result with NaN never agrees.
 bool agrees_with_cpu(const Row& row, const Row& on_cpu, double tolerance = 1e-5) {
     row.run();
     on_cpu.run();
@@ -82,8 +82,8 @@ std::size_t repeats(const std::function<void()>& run, const Settings& settings) 
     return static_cast<std::size_t>(std::clamp(round_ns / took.count(), 1.0, 2000.0));
 }
 
-// Times the row and its floor, and prints both times. Returns false if the host waited for the GPU during the
-// runs.
+// Times the row and the direct calls, and prints both times. Returns false if the host waited for the GPU
+// during the runs.
 bool race(const Row& row, const char* floor_name, const std::function<void()>& floor,
           const Settings& settings) {
     row.run();
@@ -114,7 +114,7 @@ bool race(const Row& row, const char* floor_name, const std::function<void()>& f
     return waited == 0;
 }
 
-// Returns only the matrix products of one update. In later micro-batches, beta = 1 adds their gradients.
+// Returns only the matrix products of one update. In later micro-batches, beta = 1 adds gradients.
 std::function<void()> products_of(const bench::Network& network) {
     std::vector<std::size_t> buffers;
     const auto buffer = [&](std::int64_t high, std::int64_t wide) {
@@ -175,7 +175,7 @@ bool updates(const Settings& settings) {
     bool good = true;
     for (const auto& [name, network] : networks) {
         if (!settings.wants(name)) continue;
-        // The comparison uses fewer rows, because a CPU would take minutes for all rows.
+        // The comparison uses fewer rows, because a CPU would take minutes for all of the rows.
         const bench::Network fewer{network.sizes, network.micro_batches,
                                    std::min<std::int64_t>(network.rows_each, 64)};
         // The tolerance is large, because a few of the millions of inputs of relu are so near 0 that rounding
@@ -207,7 +207,7 @@ bool bandwidth(const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    set_products(Products::blas);  // cuBLAS, like the floors
+    set_products(Products::blas);  // cuBLAS, like the direct calls
     Settings settings;
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];

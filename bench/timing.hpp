@@ -1,5 +1,5 @@
-// Times contestants alternately, so that a machine that becomes slower slows all of them. Computes medians
-// and paired ratios.
+// Times programs alternately, so that a machine that becomes slower slows all programs. Computes medians and
+// paired ratios.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,8 @@ struct Turn {
     std::chrono::milliseconds rest{3};
 };
 
-// Runs all contestants alternately in `rounds` rounds, after one untimed round. Returns the time of one unit
-// in ns for each contestant and round. `finish` waits for asynchronous work.
+// Runs all contestants alternately in `rounds` rounds, after one untimed round. Returns the time in ns of one
+// unit, for each contestant and round. `finish` waits for asynchronous work.
 inline std::vector<std::vector<double>> measure(
     const std::vector<Contestant>& contestants, int rounds, const std::function<void()>& finish = [] {},
     Turn turn = {}) {
@@ -63,7 +63,7 @@ inline std::vector<std::vector<double>> measure(
     return times;
 }
 
-// Returns the median over all rounds of the ratio of the time of `one` to the time of `other`.
+// Returns the median, over all rounds, of the time of `one` divided by the time of `other`.
 inline double times_longer(const std::vector<double>& one, const std::vector<double>& other) {
     std::vector<double> ratios;
     for (std::size_t r = 0; r < one.size(); ++r) ratios.push_back(one[r] / other[r]);

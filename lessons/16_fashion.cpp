@@ -344,8 +344,8 @@ struct ARealTraining {
     static void check_tested(const Tested& untrained, const Tested& after_64, const Tested& tested_in_parts,
                              std::int64_t images) {
         check("the loss has fallen", after_64.loss < untrained.loss);
-        // The fraction a of `images` images has the standard deviation sqrt(a (1 - a) / images). By chance, two
-        // fractions may differ by three standard deviations of their difference. This matters only in short
+        // The fraction a of `images` images has the standard deviation sqrt(a (1 - a) / images). By chance
+        // two fractions may differ by three standard deviations of the difference. This matters only in short
         // training runs with 64 to a few hundred images.
         const double a = untrained.accuracy, luck = 3 * std::sqrt(2 * a * (1 - a) / double(images));
         const bool many = images >= 1000;

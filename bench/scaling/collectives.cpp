@@ -1,4 +1,4 @@
-// Simulates each algorithm as a series of rounds. In a round, pairs of devices exchange messages.
+// Simulates each algorithm as a series of rounds, in which pairs of devices exchange messages.
 #include "bench/scaling/collectives.hpp"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 namespace tally::scaling {
 
 // A message of n bytes takes latency + n * seconds_per_byte. A device sends only one message at a time, and
-// receives only one.
+// receives only one message at a time.
 struct Network {
     double latency, seconds_per_byte;
 
@@ -18,7 +18,7 @@ enum class AllReduce {
     ring,       // pieces of the array go around a ring twice: first to be added, then to be distributed
     tree,       // the whole array goes up a binomial tree to be added, and down again
     halving,    // Rabenseifner: exchanges halves, quarters, ..., and gathers them in reverse order
-    rank_order  // as in tally: each device adds one piece of all devices and sends the sum to all
+    rank_order  // as in tally: device i adds piece i of all arrays, and sends the sum to all devices
 };
 
 struct Reduced {
@@ -30,7 +30,7 @@ struct Reduced {
 // Simulates an all-reduce in which device i begins at the time begin[i].
 Reduced all_reduce(AllReduce how, const std::vector<double>& begin, double bytes, const Network& network);
 
-// Returns the time by the formula in the literature, if all devices begin at the same time.
+// Returns the time of an all-reduce by the formula in the literature, if all devices begin at the same time.
 double all_reduce_seconds(AllReduce how, int devices, double bytes, const Network& network);
 
 }  // namespace tally::scaling

@@ -1,5 +1,5 @@
-// Simulates a window. Devices do not communicate until the last backward pass, which sends each bucket when
-// its sum is final.
+// Simulates an update. Devices do not communicate until the last backward call, which sends each bucket when
+// the sum in the bucket is final.
 #include "bench/scaling/update.hpp"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ double tokens_to_hide_reduction(const Chip& chip, int devices) {
     double low = 0, high = 1e7;  // tokens
     while (high - low > 1e-5 * high) {
         const double tokens = (low + high) / 2;
-        training.micro_seconds = 4 * parameters * tokens / chip.flops;  // of both backward products
+        training.micro_seconds = 4 * parameters * tokens / chip.flops;  // time of both backward products
         // The last bucket cannot overlap with computation.
         (update(training).waiting > one_bucket * (1 + 1e-6) ? low : high) = tokens;
     }

@@ -1,5 +1,5 @@
-// Provides arrays for the floors. They are aligned like tally's arrays, so that no floor is slower because of
-// its alignment.
+// Provides arrays for the programs without autograd. The arrays are aligned like tally's arrays, so that the
+// alignment does not make these programs slower.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Implements Child by two pipes and a process, and Pinned by the last cores that this process may use.
+// Implements Child with two pipes and a process, and Pinned with the last cores that this process may use.
 #include "bench/table/child.hpp"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ namespace {
     throw Error("[bench] cannot create a " + std::string(what) + ": " + std::strerror(errno));
 }
 
-// Owns one end of a pipe. The destructor closes it.
+// Owns one end of a pipe. The destructor closes the end.
 class End {
 public:
     End() = default;
@@ -34,7 +34,7 @@ public:
         descriptor_ = descriptor;
         ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
     }
-    std::FILE* file(const char* mode) {  // the file owns the descriptor from here on
+    std::FILE* file(const char* mode) {  // the FILE owns the descriptor from here on
         std::FILE* const opened = ::fdopen(descriptor_, mode);
         if (opened == nullptr) fail("pipe");
         descriptor_ = -1;
@@ -57,7 +57,7 @@ struct Pipe {
 }  // namespace
 
 Child::Child(const std::vector<std::string>& words) {
-    std::signal(SIGPIPE, SIG_IGN);  // no signal if the process has ended, as answer() reports this
+    std::signal(SIGPIPE, SIG_IGN);  // no signal if the process has ended, because answer() reports this end
     Pipe down, up;
     to_.reset(down.write.file("w"));
     from_.reset(up.read.file("r"));

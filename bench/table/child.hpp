@@ -1,4 +1,4 @@
-// Child starts a process that reads lines and answers each line with a line.
+// The class Child starts a process that reads lines and answers each line with a line.
 #pragma once
 
 #include <sys/types.h>
@@ -31,8 +31,8 @@ private:
     pid_t process_ = -1;
 };
 
-// Pinned restricts this thread, and the threads and processes that this thread starts, to a number of cores.
-// The cores are always the same. Does nothing if the machine has too few cores.
+// A Pinned restricts this thread, and the threads and processes that this thread starts, to `cores` cores.
+// The cores are always the same. A Pinned does nothing if the machine has too few cores.
 class Pinned {
 public:
     explicit Pinned(int cores);

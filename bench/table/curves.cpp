@@ -1,4 +1,4 @@
-// Draws sweeps as curves over two logarithmic axes. The name of a curve is at its end.
+// Draws sweeps as curves over two logarithmic axes, and writes the name of each curve at the curve's end.
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +23,7 @@ struct Axis {
     }
 };
 
-// Returns an axis that contains `low` and `high`, and whose end is at least `least` times its beginning.
+// Returns an axis that contains `low` and `high`. The axis ends at `least` times its beginning, or later.
 Axis axis_for(double low, double high, double least, int at_from, int at_to) {
     double from = std::log10(low), to = std::log10(high);
     const double missing = std::log10(least) - (to - from);
@@ -32,7 +32,7 @@ Axis axis_for(double low, double high, double least, int at_from, int at_to) {
     return {from - around, to + around, at_from, at_to};
 }
 
-// Returns powers of ten. If the axis has only few of them, also returns their multiples by 2 and 5.
+// Returns powers of ten. If the axis has only few powers of ten, also returns their multiples by 2 and 5.
 std::vector<double> ticks(const Axis& axis) {
     std::vector<double> all;
     const bool few = axis.to - axis.from < 3;
@@ -50,8 +50,8 @@ std::string in_short(double number) {
     return detail::to_text(number, 6);
 }
 
-// In every picture tally is blue, LibTorch and PyTorch are orange, JAX is purple, and a floor is green. A
-// second curve of the same colour is dashed.
+// In every picture tally is blue, LibTorch and PyTorch are orange, JAX is purple, and a program without
+// autograd is green. A second curve of the same colour is dashed.
 const char* colour_of(const std::string& name) {
     if (name.starts_with("tally")) return "#0b57d0";
     if (name.starts_with("JAX")) return "#7e22ce";

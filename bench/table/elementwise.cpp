@@ -1,6 +1,6 @@
-// Makes rows of operations whose speed is limited by the memory's bandwidth: forward and backward of relu,
-// add, bias and sums over either axis. The rows are compared with plain loops and with a copy of the same
-// number of bytes.
+// Makes rows of operations whose speed the memory's bandwidth limits: forward and backward of relu, add, bias
+// and sums over either axis. tally is compared with plain loops, and with a copy of the same number of
+// bytes.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ namespace {
 using Kind = Elementwise::Kind;
 constexpr const char* loop_name = "plain loops";
 
-// Computes the operations by plain loops. Each gradient has its own buffer, like gradients of parameters.
+// Computes the operations with plain loops. Each gradient has its own buffer, like parameters' gradients.
 class Loops {
 public:
     explicit Loops(const Elementwise& work)
@@ -49,7 +49,7 @@ public:
         if (kind_ == Kind::add || kind_ == Kind::bias) return {dx_.doubles(), dother_.doubles()};
         return {dx_.doubles()};
     }
-    // Copies the same number of bytes as the loops write.
+    // Copies as many bytes as the loops write.
     void copy() {
         std::memcpy(y_, x_, std::min(x_.size(), y_.size()) * sizeof(float));
         std::memcpy(dx_, x_, x_.size() * sizeof(float));

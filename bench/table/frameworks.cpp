@@ -1,5 +1,5 @@
-// Implements the protocol of the pipes, and writes the file with weights, pictures and labels that the
-// frameworks read.
+// Implements the protocol of the pipes. Writes the file with weights, pictures and labels that the frameworks
+// read.
 #include "bench/table/frameworks.hpp"
 
 #include <unistd.h>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 std::string python;  // empty: frameworks are not used
 
-// Framework is a process that runs one framework on a number of cores. The process has several pieces of
+// A Framework is a process that runs one framework on a number of cores. The process has several pieces of
 // work, each with a number.
 class Framework {
 public:
@@ -116,7 +116,7 @@ Numbers read_numbers(const fs::path& path, const std::vector<std::size_t>& sizes
     return all;
 }
 
-// Represents a piece of work of a framework. The destructor tells the framework to forget the work.
+// Represents a piece of work of a framework. The destructor tells the framework to free the work.
 class Work {
 public:
     Work(std::shared_ptr<Framework> framework, const Description& work)

@@ -1,5 +1,5 @@
-// Adds JAX and PyTorch to a row. Each framework runs in a process of the Python that tools/bench-peers has
-// installed.
+// Adds JAX and PyTorch to a row. Each framework runs in its own process, with the Python that
+// tools/bench-peers has installed.
 #pragma once
 
 #include <string>
@@ -33,8 +33,8 @@ struct Description {
 Description description(const Mlp& mlp);
 Description description(const Deep& deep);  // without segments
 
-// Adds a framework on row.threads cores to the row. If `with_memory` is set, adds the memory that the
-// framework reports, too.
+// Adds a framework on row.threads cores to the row. If `with_memory` is set, also adds the memory that the
+// framework reports.
 void add_framework(Row& row, const char* name, const Description& work, bool with_memory = false);
 inline void add_frameworks(Row& row, const Description& work) {
     for (const char* name : {jax, pytorch}) add_framework(row, name, work);

@@ -1,4 +1,4 @@
-// Adds LibTorch to the rows, with programs in the shortest usual style.
+// Adds LibTorch to the rows. The programs for LibTorch have the shortest usual style.
 #include "bench/table/libtorch.hpp"
 
 #include <torch/torch.h>
@@ -24,7 +24,7 @@ std::vector<double> numbers_of(const Tensor& t) {
     return {wide.data_ptr<double>(), wide.data_ptr<double>() + wide.numel()};
 }
 
-// Adds LibTorch to the row. The gradients of `parameters` after a run are compared with tally's.
+// Adds LibTorch to the row, and compares LibTorch's gradients of `parameters` after a run with tally's.
 void add(Row& row, std::vector<Tensor> parameters, std::function<void()> run) {
     row.sides.push_back({libtorch, Role::peer, run, [parameters, run] {
                              run();

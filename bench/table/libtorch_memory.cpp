@@ -1,4 +1,4 @@
-// Adds LibTorch to the memory rows, with an allocator that counts bytes and a Function for checkpoints.
+// Adds LibTorch to the memory rows, with an allocator that counts bytes and a Function that checkpoints.
 #include <c10/core/CPUAllocator.h>
 #include <torch/torch.h>
 
@@ -89,7 +89,7 @@ private:
     }
 
     // Works like torch.utils.checkpoint with reentrant backward. The last argument is a parameter of the
-    // model: without a gradient to compute, LibTorch would not record the Function.
+    // model, because without a gradient to compute LibTorch would not record the Function.
     struct Checkpoint : torch::autograd::Function<Checkpoint> {
         static torch::Tensor forward(torch::autograd::AutogradContext* context, torch::Tensor x,
                                      DeepModel* model, std::int64_t from, std::int64_t to, torch::Tensor) {

@@ -1,5 +1,5 @@
-// Makes rows of losses, softmax and layer norm, which are compared with the frameworks. The floor of
-// cross-entropy is one fused loop whose exp the compiler vectorises.
+// Makes rows of losses, softmax and layer norm, and compares tally with the frameworks. Cross-entropy is also
+// compared with one fused loop without autograd, whose exp the compiler vectorises.
 #include <bit>
 #include <cmath>
 #include <memory>
@@ -13,8 +13,8 @@
 namespace tally::bench {
 namespace {
 
-// Returns exp(x) within two units in the last place for x <= 0, without a branch: as 2^n times a polynomial
-// of x - n ln 2. Below -87 the function returns exp(-87), which is nearly 0.
+// Returns exp(x) for x <= 0 within two units in the last place, without a branch: 2^n times a polynomial in
+// x - n ln 2. Below -87 the function returns exp(-87), which is nearly 0.
 inline float exp_of_negative(float x) {
     x = x < -87 ? -87 : x;
     const float shifted = x * 1.44269504f + 12582912.f;  // n is in the lowest bits

@@ -1,4 +1,4 @@
-// Runs every row of the table and every sweep. In one process, tally, floors and peers run alternately.
+// Runs every row of the table and every sweep. tally and the programs compared with tally run alternately.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Makes rows of a deep model, which measure time, and memory beyond parameters, gradients and data. The whole
-// batch at once is compared with micro-batches and with checkpoints.
+// Makes rows of a deep model. The rows measure time, and memory beyond parameters, gradients and data. The
+// update of the whole batch at once is compared with micro-batches and with checkpoints.
 #include <memory>
 #include <string>
 
@@ -74,13 +74,13 @@ Side not_verified(const Deep& deep) {
     return side;
 }
 
-// The model has so many layers that rounding may change the sign before a ReLU.
+// The model has so many layers that rounding may change the sign of an input of a ReLU.
 Row deep_enough(Row row) {
     row.tolerance = 1e-3;
     return row;
 }
 
-// Returns two goals: a limit on the memory, and a limit on the time relative to that of the whole batch.
+// Returns two goals: a limit on the memory, and a limit on the time relative to the time of the whole batch.
 std::vector<Goal> goals(double mebibytes, double times) {
     return {{Goal::at_most_mebibytes, mebibytes, "tally"}, {Goal::at_most, times, "1 x 4096"}};
 }
@@ -111,7 +111,7 @@ Row micro_batches() {
     return deep_enough(std::move(row));
 }
 
-// JAX runs without checkpoints, because on a CPU XLA merges recomputed values with the values that were
+// JAX runs without checkpoints, because XLA on a CPU merges recomputed values with the values that were
 // computed first.
 Row checkpoints(std::size_t mebibytes, const char* name, double must_time, std::vector<Goal> aims) {
     Deep deep{.rows = 1024};

@@ -1,5 +1,5 @@
-// Makes rows of one update of a multilayer perceptron, and a row of the epoch of lesson 16. The update runs
-// as a whole, in micro-batches and row by row, on one thread and on two threads.
+// Makes rows of one update of a multilayer perceptron, and a row of the epoch of lesson 16. The update uses
+// the whole batch, micro-batches or single rows, on one thread or on two threads.
 #include <memory>
 #include <string>
 
@@ -35,7 +35,7 @@ public:
     Window<float>& window() { return window_; }
     Numbers gradients() const {
         Numbers all;
-        for (const Tensor& p : parameters_)  // not by grad(), after which the window would not defer rows
+        for (const Tensor& p : parameters_)  // without grad(), after which the window would not defer rows
             if (p.has_grad()) all.push_back(doubles(p.node()->gradient.span()));
         return all;
     }
@@ -104,15 +104,15 @@ auto with_blas(Update& update, auto(Update::*what)()) {
     return (update.*what)();
 }
 
-// Returns the change of the weights in an epoch.
+// Returns by how much an epoch changes the weights.
 Numbers moved(const Numbers& from, Numbers to) {
     for (std::size_t i = 0; i < to.size(); ++i)
         for (std::size_t j = 0; j < to[i].size(); ++j) to[i][j] -= from[i][j];
     return to;
 }
 
-// Runs an epoch as in lesson 16: without shuffling, one update for each 64 pictures and one update for the
-// last 32. The next epoch continues from the state after this epoch.
+// Runs an epoch as in lesson 16, without shuffling. Makes one update for each 64 pictures, and one update for
+// the last 32 pictures. The next epoch continues from the state after this epoch.
 Row epoch_row(std::int64_t count) {
     const Mlp mlp{.micro = 16};
     const Pictures<float> data = generated_pictures<float>(count, 1);
@@ -147,8 +147,8 @@ Row epoch_row(std::int64_t count) {
     epoch_work.labels = data.labels.to_vector();
     epoch_work.answers.resize(epoch_work.answers.size() / 2);  // only the change of the weights
     add_framework(row, jax, epoch_work);
-    row.tolerance = 1e-3;  // because rounding errors of 938 updates change the sign before some ReLU
-    row.rounds = 11;       // each takes seconds
+    row.tolerance = 1e-3;  // because rounding errors of 938 updates change the sign of some inputs of a ReLU
+    row.rounds = 11;       // each round takes seconds
     return row;
 }
 

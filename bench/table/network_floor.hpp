@@ -1,5 +1,5 @@
-// Implements the floor of one update of a multilayer perceptron, without autograd: GEMMs that accumulate,
-// gemv and ger for single rows, fused loops and SGD.
+// Computes one update of a multilayer perceptron without autograd, with GEMMs that accumulate, with gemv and
+// ger for single rows, with fused loops and with SGD.
 #pragma once
 
 #include <cblas.h>
@@ -15,8 +15,8 @@
 
 namespace tally::bench {
 
-// Holds the weights and gradients of a layer, and for a micro-batch the layer's output and the output's
-// gradient.
+// Holds the weights and gradients of a layer. For a micro-batch, also holds the layer's output and the
+// gradient of the output.
 class FloorLayer {
 public:
     FloorLayer(std::int64_t rows, std::int64_t in, std::int64_t out, const std::vector<float>& weight,
@@ -41,7 +41,7 @@ public:
                         out_);
         add_bias(relu);
     }
-    // Computes the gradient of the bias. If `relu`, first sets dy to 0 where ReLU's output is 0.
+    // Computes the gradient of the bias. If `relu` is set, first sets dy to 0 where ReLU's output is 0.
     void mask_and_bias(bool relu, bool first) {
         float* __restrict sum = db;
         if (first) std::fill_n(sum, out_, 0.f);

@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char *wanted = "OPENBLAS_CORETYPE", *told = "TALLY_BENCH_OPENBLAS";
 constexpr int rounds = 9;
-constexpr double worth = 0.97;  // a relative time counts as faster if it is at most this
+constexpr double worth = 0.97;  // a core type counts as faster if its relative time is at most this number
 
 struct Candidate {
     std::string core_type;  // value of OPENBLAS_CORETYPE; empty: the default
@@ -48,8 +48,8 @@ std::vector<Candidate> started(const std::string& program) {
     return all;
 }
 
-// Measures the core types alternately. If a process ends early, it has used instructions that the processor
-// lacks.
+// Measures the core types alternately. If a process ends early, then the process has used instructions that
+// the processor lacks.
 void measure(std::vector<Candidate>& all) {
     for (int round = 0; round < rounds; ++round)
         for (Candidate& candidate : all) {

@@ -5,7 +5,7 @@
 
 namespace tally::bench {
 
-// Measures each core type in its own process, because OpenBLAS reads OPENBLAS_CORETYPE only when it is
+// Measures each core type in its own process, because OpenBLAS reads OPENBLAS_CORETYPE only when OpenBLAS is
 // loaded. Then restarts this program with the fastest core type. Does nothing if OPENBLAS_CORETYPE is set.
 void restart_with_best_core_type(char** argv);
 constexpr const char* measure_argument = "--measure-openblas";  // argument of the measuring processes

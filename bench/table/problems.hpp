@@ -1,5 +1,5 @@
-// Describes the problems of the rows by plain numbers, from which tally, floors and peers make their own
-// arrays.
+// Describes the problems of the rows by plain numbers. tally and each program compared with tally make their
+// own arrays from these numbers.
 #pragma once
 
 #include <cmath>
@@ -108,7 +108,7 @@ struct Logits {
     }
 };
 
-// Describes an elementwise operation or a sum over a matrix: forward, and backward with a given gradient.
+// Describes the forward and backward run of an elementwise operation on a matrix, or of a sum over a matrix.
 struct Elementwise {
     enum class Kind { relu, add, bias, sum_down, sum_across } kind = Kind::relu;
     std::int64_t rows = 64, columns = 512;
@@ -126,8 +126,8 @@ struct Elementwise {
     std::size_t size() const { return static_cast<std::size_t>(rows * columns); }
 };
 
-// Describes a model of `layers` times (Linear + ReLU) of width `width`, in micro-batches of `rows` rows, with
-// segments that are recomputed.
+// Describes a model that repeats Linear + ReLU `layers` times. Layers have the width `width`, micro-batches
+// have `rows` rows, and backward recomputes the layers of each segment.
 struct Deep {
     std::size_t layers = 32;
     std::int64_t width = 256, batch = 4096, rows = 4096;

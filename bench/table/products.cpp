@@ -1,4 +1,4 @@
-// Makes rows of single matrix products, which are compared with OpenBLAS.
+// Makes rows of single matrix products, and compares tally with OpenBLAS.
 #include <cblas.h>
 
 #include <memory>
@@ -23,8 +23,8 @@ struct Matrices {
     Aligned a, b, ours, theirs;
 };
 
-// Calls OpenBLAS as a user would: gemv for a single row, and ger, which adds to the result, for a single
-// summand.
+// Calls OpenBLAS as a user would. Calls gemv for a single row. Calls ger, which adds to the result, for a
+// single summand.
 void by_openblas(const detail::Product& p, const Matrices& of) {
     const auto m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
     const auto how = [](bool transposed) { return transposed ? CblasTrans : CblasNoTrans; };

@@ -27,7 +27,7 @@ struct Report {
 
 std::string text(const Result& row);  // a few lines
 std::string won_and_lost(
-    const std::vector<Result>& rows);  // one line for each peer: the rows in which tally is faster or slower
+    const std::vector<Result>& rows);  // one line for each peer: rows in which tally is faster or slower
 std::string markdown(const Report& report);
 // {"v": 1, "machine": {date, processor, cores, load, compiler, flags, commit, openblas, processor_time,
 //  peers: {name: here}},

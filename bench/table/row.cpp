@@ -1,4 +1,4 @@
-// Implements race(), which compares the results of tally, floors and peers and then times them alternately.
+// Implements race(), which compares the results of tally and other programs, and then times all alternately.
 #include "bench/table/row.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A row of the table is one piece of work. It is done by sides: by tally, by floors (programs without
-// autograd that do the same arithmetic) and by peers (other frameworks). A row also has results and goals.
+// A row of the table is one piece of work, with results and goals. The sides of a row, which do this work,
+// are tally, programs without autograd that do the same arithmetic (floors), and other frameworks (peers).
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct Side {
     clockid_t processor_time = CLOCK_PROCESS_CPUTIME_ID;  // clock of the process that does the work
 };
 
-// A goal for tally is a factor by which tally must be faster than a side, a factor by which tally may be
+// A goal for tally is a factor by which tally must be faster than another side, a factor by which it may be
 // slower, or a limit on memory.
 struct Goal {
     enum Kind { faster, at_most, at_most_mebibytes } kind;
@@ -42,10 +42,10 @@ struct Row {
     double tolerance = 1e-5;  // relative to the largest number in a vector
     int threads = 1;
     std::string note = {};
-    int rounds = 1000;  // at most
+    int rounds = 1000;  // the largest number of rounds
 };
 
-// Planned makes a row just before it runs, so that the row's arrays are freed after the run.
+// A Planned makes a row just before the row runs, so that the row's arrays are freed after the run.
 struct Planned {
     std::string name;
     std::function<Row()> make;
@@ -55,7 +55,7 @@ struct Planned {
 struct Timed {
     std::string name;
     Role role;
-    double median, minimum;  // ns for one unit
+    double median, minimum;  // ns for one unit of work
     double ratio;            // tally's time / this side's time, median over the rounds
     std::optional<double> mebibytes;
 };
@@ -74,14 +74,14 @@ struct Result {
 };
 
 struct Effort {
-    int rounds = 21;           // after an untimed one
+    int rounds = 21;           // number of rounds after an untimed round
     double milliseconds = 10;  // least time of a side in a round
     bool quick = false;        // sweeps stop at smaller sizes
     bool processor =
         false;  // for rows of one thread, measure processor time, which other programs disturb less
 };
 
-// Compares the gradients of all sides and throws if they differ, then times the sides alternately.
+// Compares the gradients of all sides, and throws if gradients differ. Then times the sides alternately.
 Result race(const Row& row, const Effort& effort);
 
 // Throws Error if a number in `got` differs from the number in `expected` by more than the tolerance.

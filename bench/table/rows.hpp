@@ -1,4 +1,4 @@
-// Declares the rows of the table in their order, and functions that make a row of any size.
+// Declares the rows of the table in the order of the table, and functions that make a row of any size.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace tally::bench {
 
 std::vector<Planned> teaching_rows();
-std::vector<Planned> network_rows();  // of an MLP, on one thread and on two threads
+std::vector<Planned> network_rows();  // updates of an MLP, on one thread and on two threads
 std::vector<Planned> loss_rows();
 std::vector<Planned> elementwise_rows();
 std::vector<Planned> product_rows();

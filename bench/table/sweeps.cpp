@@ -1,5 +1,5 @@
-// Measures the sweeps. Each point is a row of the table at another size. The gradients are compared at every
-// point, too.
+// Measures the sweeps. Each point of a sweep is a row of the table at a different size. Gradients are
+// compared at every point, too.
 #include "bench/table/sweeps.hpp"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ Line& line(Sweep& sweep, const std::string& name) {
     return sweep.lines.emplace_back(Line{name, {}});
 }
 
-// Adds the ratio of the time of each floor and peer to tally's time, and the x from which LibTorch is not
-// slower.
+// add_ratios() adds the time of each other side divided by tally's time. find_catch_up() finds the x from
+// which LibTorch is not slower.
 void add_ratios(Sweep& sweep, double x, const Result& result) {
     for (std::size_t i = 1; i < result.sides.size(); ++i)
         line(sweep, result.sides[i].name).points.emplace_back(x, 1 / result.sides[i].ratio);
@@ -40,7 +40,7 @@ void find_catch_up(Sweep& sweep, const char* what) {
     }
 }
 
-// Returns a chain y = y * c + c with c = -1, so that values and gradients neither grow nor vanish.
+// Returns the operations y = y * c + c with c = -1, so that values and gradients neither grow nor vanish.
 ElementwiseChain steady(int operations, std::size_t size) {
     return {operations, std::vector<float>(size, 0.25f), std::vector<float>(size, -1)};
 }
@@ -81,7 +81,7 @@ double processor_ns(const Side& side) {
     return nanoseconds(side.processor_time) - start;
 }
 
-// Runs updates of two sides alternately. Returns the median of the ratios of their processor times.
+// Runs updates of two sides alternately. Returns the median of the ratios of the sides' processor times.
 double relative_cost(const Side& it, const Side& other, int rounds) {
     const Pinned pinned(1);
     std::vector<double> ratios;
@@ -92,8 +92,8 @@ double relative_cost(const Side& it, const Side& other, int rounds) {
     return median(ratios);
 }
 
-// Compares each program with itself, so that the ratio shows only the cost of dividing the batch into
-// micro-batches. Measures processor time, which other programs disturb least.
+// Compares each program with the same program on a whole batch, so that the ratio shows only the cost of
+// dividing the batch into micro-batches. Measures processor time, which other programs disturb least.
 Sweep accumulation(const Effort& effort) {
     Sweep sweep{"accumulation",
                 "Cost of 64 rows as N micro-batches, MLP 784-512-512-10",

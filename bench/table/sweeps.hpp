@@ -1,4 +1,4 @@
-// Sweeps measure how time and memory grow with the work, and from which size LibTorch is as fast as tally.
+// Declares sweeps, which measure how time and memory grow, and from which size LibTorch is as fast as tally.
 #pragma once
 
 #include <functional>

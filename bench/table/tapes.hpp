@@ -1,5 +1,5 @@
-// Implements two minimal tapes as floors: one for numbers, and one for small vectors in an arena. The tapes
-// check nothing, and support only the operations of the rows.
+// Implements two minimal tapes for comparison with tally: one for numbers, one for small vectors in an arena.
+// The tapes check nothing, and support only the operations of the rows.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct NumberTape {
         int a, b;
         double da, db;
     };
-    int leaves, end;  // leaves have the first indices and no node
+    int leaves, end;  // leaves have the first indices, but no Node
     std::vector<Node> nodes;
     std::vector<double> gradients;
     static inline NumberTape* current = nullptr;
@@ -56,9 +56,9 @@ inline Taped tanh(Taped x) {
     return {y, NumberTape::current->push(x.node, 1 - y * y, x.node, 0)};
 }
 
-// ---- vectors: values, gradients and nodes are in one arena, which is emptied after each step ----
+// ---- vectors: values, gradients and nodes are in one arena, which backward() empties ----
 
-// Unrolls loops over three elements, which is the size of small examples.
+// Unrolls loops over three elements, because small examples have this size.
 inline void each(std::size_t size, auto f) {
     if (size == 3) {
         f(std::size_t(0)), f(std::size_t(1)), f(std::size_t(2));

@@ -1,4 +1,4 @@
-// Makes rows of teaching sizes: the toy, a chain of operations on three numbers, and a network of numbers.
+// Makes rows of teaching sizes: the toy, a series of operations on three numbers, and a network of numbers.
 #include <memory>
 #include <string>
 

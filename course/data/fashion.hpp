@@ -1,4 +1,4 @@
-// Loads FashionMNIST, small pictures of garments in ten classes, or generates similar pictures.
+// Loads FashionMNIST, which has small pictures of garments in ten classes, or generates similar pictures.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ bool has_fashion(const std::string& folder);
 // Loads the four files, packed (.gz) or not. Throws Error if a file is missing or if the files do not match.
 template <class S> Fashion<S> load_fashion(const std::string& folder);
 
-// Generates pictures. Picture i depends only on i and the seed. It has the same bits on every machine.
+// Generates pictures. Picture i depends only on i and the seed, and is equal in every bit on all machines.
 template <class S>
 Pictures<S> generated_pictures(std::int64_t count, std::uint64_t seed, std::int64_t first = 0);
 

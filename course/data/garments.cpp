@@ -11,7 +11,7 @@
 namespace tally::garments {
 namespace {
 
-// This file calls no libm. IEEE 754 defines the result of each operation, so all machines get the same bits.
+// This file calls no libm, because IEEE 754 defines the result of each operation. All machines agree.
 constexpr std::uint64_t class_stream = std::uint64_t{0x77656172} << 32;  // "wear"
 constexpr std::uint64_t form_stream = class_stream + 1, noise_stream = class_stream + 2;
 constexpr double side = picture_side;
@@ -119,7 +119,7 @@ double wave(double x) {
     return 4 * std::abs(phase - 0.5) - 1;
 }
 
-// Computes the brightness of each pixel of the fabric from its colour, light from one side and stripes.
+// Computes the brightness of each pixel of a fabric from the colour, light from one side and stripes.
 struct FabricPattern {
     explicit FabricPattern(Dice& dice)
         : brightness(dice(0.35, 1)), light_x(dice(-0.3, 0.3)), light_y(dice(-0.2, 0.2)) {

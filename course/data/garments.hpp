@@ -1,4 +1,4 @@
-// Draws the generated pictures, which replace FashionMNIST, from polygons.
+// Draws pictures from polygons. The pictures replace FashionMNIST.
 #pragma once
 
 #include <array>

@@ -7,7 +7,7 @@ namespace {
 
 using enum Outline;
 
-// One polygon per line.
+// Each line defines one polygon.
 // clang-format off
 
 // ---- parts of several garments ----

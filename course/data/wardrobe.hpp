@@ -19,13 +19,13 @@ enum class Outline {
 struct Patch {
     Outline outline;
     double shade;        // factor of the fabric's brightness; 0 is a hole
-    double probability;  // that a picture of the garment has the patch
+    double probability;  // the probability that a picture of the garment has the patch
     std::vector<Point> corners;
 };
 
 using Garment = std::vector<Patch>;  // later patches cover earlier ones
 
-// Returns the kinds of garment for each of fashion_classes. All kinds of a class are equally frequent.
+// Returns the kinds of garments in each of fashion_classes. All kinds of a class are equally frequent.
 const std::array<std::vector<Garment>, 10>& wardrobe();
 
 }  // namespace tally::garments

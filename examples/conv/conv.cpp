@@ -1,4 +1,4 @@
-// A small convolutional network learns to classify garments; each update accumulates 24 + 24 + 16 pictures.
+// A small convolutional network learns to classify garments. Each update accumulates 24 + 24 + 16 pictures.
 //
 //     example_conv [UPDATES [FOLDER [float|double [running|exact]]]]
 //
@@ -25,7 +25,7 @@ constexpr std::int64_t batch = 64;
 const std::vector<std::int64_t> micro_batches = {24, 24, 16};
 
 // The network has two convolutions of 5 x 5, each followed by pooling to half the size, and a linear layer.
-// These have 11 274 parameters.
+// The network has 11 274 parameters.
 template <class S> struct Network : Module<S> {
     using V = Var<Array<S>>;
 
@@ -53,7 +53,7 @@ template <class S> struct Network : Module<S> {
     }
 };
 
-// Returns the real pictures if tools/get-fashion-mnist has downloaded them, and else generated pictures.
+// Returns the real pictures if tools/get-fashion-mnist has downloaded them. Otherwise generates pictures.
 template <class S> Pictures<S> find_pictures() {
     if (has_fashion(fashion_folder)) return load_fashion<S>(fashion_folder).train;
     return generated_pictures<S>(4096, seed);
@@ -65,7 +65,7 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
     const Pictures<S> pictures = find_pictures<S>();
     Network<S> network;
     Sgd<S> optimizer(network.parameters(), {.learning_rate = 0.01, .momentum = 0.9});
-    // Every update is the mean over 64 pictures, however they are split. The total is known beforehand, so
+    // Every update uses the mean over 64 pictures, however they are split. The total is known beforehand, so
     // the window divides each micro-batch's gradient by 64 at once. Each picture has the same weight.
     DataParallel<S> ranks(processes);
     Window<S> window(optimizer, {.total = batch, .sum = sum}, &ranks);  // without &ranks: one process

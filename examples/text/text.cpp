@@ -21,10 +21,10 @@ namespace {
 
 constexpr std::uint64_t seed = 7;
 constexpr std::int64_t width = 32, heads = 4, ascii = 128, places = 66, batch = 28;
-constexpr std::int32_t no_letter = -100;  // the label of padding, which is not counted
+constexpr std::int32_t no_letter = -100;  // the label of padding, which cross_entropy does not count
 const std::vector<std::int64_t> micro_batches = {16, 8, 4};
 
-// Each line is a row of letters, and a row of the letters that follow them. The rest of a row is padding.
+// Each line becomes a row of letters and a row of next letters. The rest of a row is padding.
 struct Poem {
     Array<std::int32_t> letters, next;
 };
@@ -83,7 +83,7 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
     AdamW<S> optimizer(model.parameters(), {.learning_rate = 5e-3, .weight_decay = 0.01});
     // The number of letters in 28 lines is not known beforehand. The window adds up sums and counts, and
     // divides once at the end. A mean of the three means would give the micro-batch of 4 lines the weight of
-    // the one of 16.
+    // the micro-batch of 16 lines.
     DataParallel<S> ranks(processes);
     Window<S> window(optimizer, {.sum = sum}, &ranks);  // without &ranks: one process
 
