@@ -1,4 +1,4 @@
-// Shows a chain of layers. The user chooses the inputs that are kept, and the other layers are recomputed.
+// Shows a sequence of layers. The user chooses whose inputs are kept, and the other layers are recomputed.
 
 const every = (n) => (layers) => Array.from({ length: layers }, (_, i) => i % n === 0);
 

@@ -36,7 +36,7 @@ function filled(table, rows, head) {
   return table;
 }
 
-// Makes a group of buttons, of which exactly one is chosen. The arrow keys change the choice.
+// Makes a group of buttons and marks exactly one button as chosen. The arrow keys change the choice.
 function choices(into, names, chosen, choose) {
   into.setAttribute("role", "radiogroup");
   into.replaceChildren(...names.map((name, i) => make("button", {

@@ -2,7 +2,7 @@
 
 const LIVE = { 4: "part=noise", 5: "part=toy&cuts=6&divide=1", 6: "part=toy&cuts=2,2,2&divide=0", 7: "part=toy&cuts=2,2,2&divide=1", 10: "part=toy&cuts=4,2&divide=1",
   19: "part=chain", 20: "part=chain", 21: "part=chain" };  // the experiment of the page that a lesson links to
-const answered = new Set();  // the predictions answered in this visit, as "lesson/number"
+const answered = new Set();  // the predictions that the learner answered in this visit, as "lesson/number"
 const hands = new Map();     // for each option of a prediction, the number of learners who raised a hand
 
 function showLesson() {

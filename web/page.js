@@ -1,4 +1,4 @@
-// Calls the engine and shows its answers. The page itself only compares gradients and computes the mean distance of points.
+// Calls the engine and shows the engine's answers. The page itself only compares gradients and computes the mean distance of points.
 
 const PARTS = ["toy", "lessons", "chain", "noise"];
 let engine = null;    // the WebAssembly module; null until it runs
@@ -166,7 +166,7 @@ function listen() {
 }
 
 async function begin() {
-  $("trouble").hidden = true;  // the browser has read the whole file
+  $("trouble").hidden = true;  // hides the warning, because the browser has read the whole file
   if (typeof DecompressionStream === "undefined") return tell("This browser cannot unpack the page (DecompressionStream). Chrome 80, Firefox 113 or Safari 16.4 can.");
   try {
     recorded = JSON.parse(new TextDecoder().decode(await unpacked("recorded")));
