@@ -60,13 +60,13 @@ Number tanh(Number x) {
 }
 
 // Visits the newest node first. Each operation that reads a number is newer than the number, so the gradient
-// of a number is complete when backward() visits it.
+// of a number is complete when backward() visits the number.
 void backward(Number y) {
     std::map<int, Node*> waiting{{y->id, y.get()}};
     y->into()(1);
     while (!waiting.empty()) {
         Node* newest = waiting.extract(std::prev(waiting.end())).mapped();
-        if (!newest->rule) continue;  // a leaf keeps its gradient, and the next backward adds to it
+        if (!newest->rule) continue;  // a leaf keeps its gradient, and the next backward adds to the gradient
         newest->rule(*newest);
         newest->arrived = false;
         for (const Number& input : newest->inputs) waiting.emplace(input->id, input.get());

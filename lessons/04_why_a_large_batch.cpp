@@ -125,7 +125,7 @@ struct WhyALargeBatch {
 
     // ---- tools: the picture ----------------------------------------------------------------------------
 
-    // Draws the estimates, and two circles around the true gradient, with radius sigma / root(b).
+    // Draws the estimates, and two circles with radius sigma / root(b) around the true gradient.
     void drawn(const std::vector<Series>& cloud) const {
         Plane plane;
         plane.across = "first component of the gradient", plane.up = "second component";

@@ -47,7 +47,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
                 hint("How much of the mean is one product of six?", "0.375, and what mean() does to it."),
                 "0.375 / 6. Each row brings a sixth of itself, and w.grad is the sum of six such arrows.");
         auto arrows = table({"row", "brings", "sum so far"});
-        const Tensor so_far = parameter(w.value().clone());  // its gradient is the gradient so far
+        const Tensor so_far = parameter(w.value().clone());  // collects the gradient so far
         for (int i = 0; i < 6; ++i) {
             const Tensor row = slice(x, 0, i, i + 1);
             const Tensor brought = grad(matmul(row, w) / 6, {w}).front();

@@ -144,7 +144,7 @@ struct Rounding {
             "for; the same bits, where they are promised.");
     }
 
-    // Returns the weight of one of b items in a mean over N micro-batches, rounded as the engine rounds it.
+    // Returns the weight of one of b items in a mean over N micro-batches, with the engine's roundings.
     static real weight(int micro_batches, int items) {
         auto x = parameter(Array<real>::full({items}, real(1), options().device));
         (mean(x) / micro_batches).backward();

@@ -137,7 +137,7 @@ struct Unequal : Toy {
         return to.grad().to_vector();
     }
 
-    // Returns all 32 ways to split six rows into non-empty parts. Each of five gaps may be a cut.
+    // Returns all 32 ways to split six rows into non-empty parts. Any of the five gaps may be a cut.
     static std::vector<Sizes> all_cuts() {
         std::vector<Sizes> cuts;
         for (unsigned after = 0; after < 32; ++after) {

@@ -345,7 +345,7 @@ struct TheTail : Toy {
 
     // An update rounds w, which is about 3, by at most 2e-7. Later updates reduce this error.
     void check_ends(const Problem& problem, const Trained& large, const Trained& scaled,
-                    const std::vector<double>& off) const {  // of the four rules, after 5 epochs
+                    const std::vector<double>& off) const {  // errors of the four rules after 5 epochs
         std::vector<real> scale, batches_of_8;               // after every epoch
         for (std::size_t e = 0; e < 5; ++e) {
             scale.insert(scale.end(), scaled.after[e].begin(), scaled.after[e].end());

@@ -197,7 +197,7 @@ struct AdamHidesIt {
     // Returns how far w is below 0, in units of the learning rate.
     static double steps_down(const Tensor& w) { return (0 - double(w.item())) / rate; }
 
-    // Returns Adam's first step from 0 for a gradient g, in units of the rate.
+    // Returns Adam's first step from 0 for a gradient g, in units of the learning rate.
     static double first_step(double g, double eps) {
         auto w = number(0);
         if (std::exchange(speaks, false)) code(3);
@@ -234,12 +234,12 @@ struct AdamHidesIt {
         return vector;
     }
 
-    // |w| is below 2. Each new w is rounded once, and the roundings of the two steps are smaller than this.
+    // |w| is below 2. Each new w is rounded once, and the two steps have smaller roundings than w.
     static constexpr double rounded = 8 * roundings(1);
 
     void check_fits(double sgd_loss, double sgd_sum_loss, double adam_loss, double adam_sum_loss) const {
         // The loss is quadratic. It begins at 2.5, and its largest curvature is 2.76. Plain descent converges
-        // only for rates below 2/2.76 = 0.72. So 0.3 and 2 x 0.3 converge, and 3 x 0.3 does not.
+        // only for rates below 2/2.76 = 0.72. So the rates 0.3 and 2 x 0.3 converge, and 3 x 0.3 does not.
         check("SGD arrives, or explodes",
               sgd_loss < 0.01 && (n * 0.3 > 0.72 ? sgd_sum_loss > 1e10 : sgd_sum_loss < 0.01));
         check_close("Adam: one curve", adam_sum_loss, adam_loss, 1e-4);

@@ -267,7 +267,7 @@ struct WhenItLies {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // Computes mean, variance and gradient of the gain of batch norm from their definitions, in double.
+    // Computes by definition, in double, what batch norm computes: mean, variance and the gain's gradient.
     struct Normed {
         double mean = 0, variance = 0, to_gain = 0;  // to_gain: the sum of t (x - mean) / deviation
     };

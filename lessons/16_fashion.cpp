@@ -216,7 +216,7 @@ struct ARealTraining {
         return found;
     }
 
-    // Trains one epoch in order, with an update for each 64 images, in micro-batches of `size`.
+    // Trains one epoch with the images in order. Each 64 images make an update, in parts of `size` images.
     static Epoch train(Network& network, const Pictures<real>& pictures, std::int64_t size, double rate) {
         Epoch seen;
         network.passed = &seen.passed;
@@ -257,7 +257,7 @@ struct ARealTraining {
         return text;
     }
 
-    // Returns the number of images to train on. TALLY_IMAGES sets the number, and 1312 images take a second.
+    // Returns the number of training images, which TALLY_IMAGES sets. A run with 1312 images takes a second.
     static std::int64_t images_wanted() {
         const char* wanted = std::getenv("TALLY_IMAGES");
         const std::int64_t images = wanted ? std::atoll(wanted) : all_images;
@@ -354,7 +354,7 @@ struct ARealTraining {
               after_64.accuracy > untrained.accuracy + (many ? luck : -luck),
               written("luck is up to %.1f%%", 100 * luck));
         // Each sum has at most 64 additions of real, and then continues in double. The same tolerance allows
-        // that the loss of an image depends on the size of the product.
+        // that the loss of an image depends on the size of the matrix product.
         check_close("loss of an image: the same in parts", tested_in_parts.loss, after_64.loss,
                     2 * roundings(64) * after_64.loss);
     }

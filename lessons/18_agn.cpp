@@ -174,7 +174,7 @@ struct Agn {
         return w.item();
     }
 
-    // Makes a step after each item. Returns the w of each step.
+    // Makes a step after each item, and returns w after each step.
     std::vector<real> local_steps(const Items& items, double start) const {
         return local_steps(items, start, rate);
     }
@@ -205,7 +205,7 @@ struct Agn {
         return parameter(Array<real>({1}, {static_cast<real>(w)}, options().device));
     }
 
-    // Draws four steps from w = 0, and four steps that each begin at the end of the previous one.
+    // Draws four steps from w = 0, and four steps that each begin at the end of the previous step.
     void drawn(const Numbers& slopes_at_0, const std::vector<real>& path, real plain, real committed) const {
         Walks all{"w",
                   {{"accumulated: all slopes at w = 0",
@@ -263,7 +263,7 @@ struct Agn {
     void check_rests(double at_rest, const std::vector<double>& rests, double slowly) const {
         const PathEnd pass = closed_form(four, rate), slow = closed_form(four, rate / 10);
         // An update multiplies errors by a factor, so the sum of all roundings is at most one rounding times
-        // 1 / (1 - factor). In plain accumulation the mean of a is 2. AGN makes a quarter of the step.
+        // 1 / (1 - factor). For accumulation 1 - factor is 2 rate, and for AGN it is (1 - slope) / 4.
         const double exact = pass.from_0 / (1 - pass.slope);
         check_close("4/8", at_rest, 4.0 / 8, 1 / (2 * rate) * bound(4));
         check_close("where the path is closed", rests, {exact, exact}, 4 / (1 - pass.slope) * bound(5));

@@ -358,7 +358,7 @@ struct WhereMemoryGoes {
         }
     };
 
-    // Returns the bytes of Adam's averages. Between updates only they and x are temporary memory.
+    // Returns the bytes of Adam's averages. Between updates, only the averages and x are temporary memory.
     static std::size_t averages_beside(const Tensor& x) {
         return memory::report(options().device).in_use_by[int(MemoryClass::temporary)] -
                x.value().storage()->bytes;

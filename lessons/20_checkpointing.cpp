@@ -313,7 +313,7 @@ struct Checkpointing {
         }
     };
 
-    // Shows the values that are saved when backward begins, and for each value the operation that reads it.
+    // Shows all values that are saved when backward begins, and the operations that read these values.
     static void show_kept(const SavedValues& kept) {
         std::vector<const void*> in_order;
         std::map<const void*, std::string> readers;

@@ -263,7 +263,7 @@ struct WhatTheNoiseSays {
         return std::sqrt(4 * n * (r * r + r) / ((n - 1.0) * d));
     }
 
-    // For a normal gradient |g|^2 has the variance 2 d / b^2 + 4 |G|^2 / b. The bound is five deviations.
+    // |g|^2 has the variance 2 d / b^2 + 4 |G|^2 / b. The bound is five standard deviations.
     void check_squares(const Table& sizes) const {
         std::vector<double> bound;
         for (const double items : values(sizes.column("items")))

@@ -20,7 +20,7 @@ template <class S> class CallsReaching final : public Observer {
 public:
     explicit CallsReaching(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {}
 
-    // Returns the calls since the last restart() or since all gradients were cleared.
+    // Returns the number of calls since the last restart() or since all gradients were cleared.
     std::int64_t restart() { return std::exchange(calls_, 0); }
 
     void before_backward(const Node& node) override {

@@ -159,7 +159,7 @@ std::string chain(const std::vector<bool>& keep) {
     }
     const Taken plain = take([&](const auto& steps) { return checkpoint_sequential(steps, 1, x); });
     const Taken cut = take([&](const auto& steps) { return checkpoint_sequential(steps, sizes, x); });
-    // Finds the segments that recompute the fewest layers and need at most as much memory as the user's choice.
+    // Finds the segments that recompute the fewest layers with at most the memory of the user's segments.
     // Runs Revolve with as many snapshots. Predicted memory is slightly more than measured memory.
     const Chain<Array<float>> quiet(layers, [&](Tensor h) { return tanh(matmul(std::move(h), matrix)); });
     const std::vector<detail::LayerBytes> measured = detail::measure_layers(quiet, x);
