@@ -82,8 +82,8 @@ std::size_t repeats(const std::function<void()>& run, const Settings& settings) 
     return static_cast<std::size_t>(std::clamp(round_ns / took.count(), 1.0, 2000.0));
 }
 
-// Times the row and the direct calls, and prints both times. Returns false if the host waited for the GPU
-// during the runs.
+// Measures and prints the times of the row and of the direct calls. Returns false if the host waited for the
+// GPU during the runs.
 bool race(const Row& row, const char* floor_name, const std::function<void()>& floor,
           const Settings& settings) {
     row.run();

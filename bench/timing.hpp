@@ -1,5 +1,5 @@
-// Times programs alternately, so that a machine that becomes slower slows all programs. Computes medians and
-// paired ratios.
+// Runs programs alternately, so that a machine that becomes slower slows all programs. Computes medians and
+// paired ratios of the times.
 #pragma once
 
 #include <algorithm>

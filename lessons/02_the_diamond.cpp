@@ -157,8 +157,7 @@ struct TheDiamond {
 
     void check_slope(real slope) const {
         check_equal("by hand: d = 2 a^3, so 6 a^2", slope, 6 * a_is * a_is);
-        const double h =
-            1.0 / 1024;  // the chord of 2 a^3 over a width of 2 h is steeper than the tangent by 2 h^2
+        const double h = 1.0 / 1024;  // the chord from a - h to a + h is steeper than the tangent by 2 h^2
         const double chord = (2 * std::pow(a_is + h, 3) - 2 * std::pow(a_is - h, 3)) / (2 * h);
         check_close("by nudging a", slope, chord, 2.1 * h * h);
     }

@@ -121,7 +121,7 @@ struct WhyALargeBatch {
         return squares / (2 * draws);
     }
     static constexpr int draws = 2000;
-    static constexpr double sigma = 2;  // along each axis
+    static constexpr double sigma = 2;  // standard deviation along each axis
 
     // ---- tools: the picture ----------------------------------------------------------------------------
 

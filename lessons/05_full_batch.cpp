@@ -1,4 +1,4 @@
-// Lesson 5: the gradient of a batch is the mean of the gradients of its items.
+// Lesson 5: the gradient of a batch is the mean of the items' gradients.
 #include "course/kit/toy.hpp"
 
 using namespace tally;

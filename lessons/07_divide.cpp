@@ -1,4 +1,4 @@
-// Lesson 7: if each micro-loss is divided by N, the gradient is equal to the full batch's in every bit.
+// Lesson 7: if each micro-loss is divided by N, the gradient equals the full batch's gradient in every bit.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -159,8 +159,8 @@ struct Divide : Toy {  // six rows x, three weights w
         check("its twin, N = 1, 2, 3, 6, float64", cuts.all("twin, float64", "yes"));
     }
 
-    // Both errors are at most gamma(B + 2) times the mean magnitude of the column (docs/mathematics.md, 2.2).
-    // The mean divides each of the 16 outputs by 16.
+    // The errors of both gradients are at most gamma(B + 2) times the mean magnitude of the column
+    // (docs/mathematics.md, 2.2). The mean divides each of the 16 outputs by 16.
     static void check_product(const Tensor& rows, const Array<real>& whole, const Array<real>& parts) {
         std::vector<double> bound(32 * 16);
         const std::vector<double> numbers = values(rows);

@@ -189,7 +189,7 @@ struct Rounding {
         check_equal("the engine divides twice, as written", engine_differs, 0);
     }
 
-    // Returns the largest error of these means, divided by its bound. All values are multiples of
+    // Returns the largest error of these means, divided by the error's bound. All values are multiples of
     // 2^-(bits - 1) and the number of values is a power of two, so integers give the exact mean.
     double of_the_bound(const Array<real>& numbers, std::initializer_list<real> means) const {
         constexpr int bits = std::numeric_limits<real>::digits;

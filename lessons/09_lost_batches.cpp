@@ -8,7 +8,7 @@ using namespace tally::lesson;
 namespace {
 
 struct LostBatches : Toy {
-    const int pieces = setting("micro"), b = 6 / pieces;  // micro-batches, and the rows of one
+    const int pieces = setting("micro"), b = 6 / pieces;  // the number of micro-batches, and of rows in one
 
     void talk() {
         step(say("{} of {}, each alone, and the gradient we want.",

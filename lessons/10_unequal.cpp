@@ -1,4 +1,4 @@
-// Lesson 10: micro-batches of unequal sizes must have the weights b_k / B. The mean of their means is wrong.
+// Lesson 10: micro-batches of unequal sizes need the weights b_k / B. The mean of their means is wrong.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 

@@ -1,4 +1,4 @@
-// Lesson 11: the last window of an epoch (its tail) and the last test batch may be smaller than the others.
+// Lesson 11: the last window of an epoch (the tail) and the last test batch may be smaller than the others.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
@@ -171,7 +171,7 @@ struct TheTail : Toy {
     };
 
     // The published listing divides the gradient by a fixed number of micro-batches. A Window divides by the
-    // number of added micro-batches, and its policy says what happens to a window that is not full.
+    // number of added micro-batches, and the option tail says what happens to a window that is not full.
     enum class Rule { listing, scale, drop, carry };
 
     struct Trained {
@@ -246,7 +246,7 @@ struct TheTail : Toy {
         }
     }
 
-    // Returns losses of 10 000 images. They are multiples of 2^-24 from 0 to 1. The last 16 images are hard.
+    // Returns losses of 10 000 images as multiples of 2^-24 from 0 to 1. The last 16 images are hard.
     static std::vector<real> test_losses() {
         std::vector<real> losses;
         for (const float drawn :

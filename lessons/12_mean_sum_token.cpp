@@ -225,7 +225,7 @@ struct MeanSumToken : Toy {
         return list_of(all, last);
     }
 
-    // Each sentence has a row of x. Returns this row once for each word of the sentence.
+    // Returns the row of x for each sentence, repeated for each word of the sentence.
     Tensor rows_of_words() const {
         std::vector<std::int32_t> row_of_word;
         for (std::size_t sentence = 0; sentence < words.size(); ++sentence)

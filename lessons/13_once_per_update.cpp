@@ -92,7 +92,7 @@ struct OncePerUpdate {
                               zeros_in_between(momentum_zeros, w_zeros)};
         speaks = false;
 
-        // The momentum buffer has the first gradient for 2 or n + 1 calls, and the second gradient for one.
+        // The buffer has the first gradient for 2 or n + 1 calls of step(), and the second for one call.
         const Vector lengths{(1 - std::pow(0.9, 2)) / 0.1 + 1, (1 - std::pow(0.9, n + 1)) / 0.1 + 1};
         predict(
             say("Momentum 0.9, rate {}, g = 1: two updates move w from 0 to {}. By that wrapper, to", rate,
@@ -343,7 +343,7 @@ struct OncePerUpdate {
     static constexpr double rounded = 2 * roundings(16);
 
     static void check_ways(const Array<real>& once, const Array<real>& running, const Array<real>& mean) {
-        // PyTorch's factor is limit / (norm + 1e-6), so it is not exactly limit / norm.
+        // PyTorch's factor is limit / (norm + 1e-6), so the factor is not exactly limit / norm.
         const double root2 = std::sqrt(2), root5 = std::sqrt(5);
         check_close("1/root 2", once, {1 / root2, 1 / root2}, 1e-6 + rounded);
         check_close("1/root 5", running, {1 / root5, 2 / root5}, 1e-6 + rounded);

@@ -174,7 +174,7 @@ struct AdamHidesIt {
         return move;
     }
 
-    // Fits X w to X (1, 1, 1) in 50 updates of n micro-batches. Returns the loss before and after each one.
+    // Fits X w to X (1, 1, 1) in 50 updates of n micro-batches. Returns losses before and after each update.
     template <class Optimizer, class Options>
     std::vector<double> losses_of_50(Reduction reduction, Options with) const {
         auto w = Toy::weights();
@@ -238,7 +238,7 @@ struct AdamHidesIt {
     static constexpr double rounded = 8 * roundings(1);
 
     void check_fits(double sgd_loss, double sgd_sum_loss, double adam_loss, double adam_sum_loss) const {
-        // The loss is quadratic. It begins at 2.5, and its largest curvature is 2.76. Plain descent converges
+        // The loss is quadratic, begins at 2.5 and has a largest curvature of 2.76. Plain descent converges
         // only for rates below 2/2.76 = 0.72. So the rates 0.3 and 2 x 0.3 converge, and 3 x 0.3 does not.
         check("SGD arrives, or explodes",
               sgd_loss < 0.01 && (n * 0.3 > 0.72 ? sgd_sum_loss > 1e10 : sgd_sum_loss < 0.01));

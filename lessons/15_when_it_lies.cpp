@@ -76,7 +76,7 @@ struct WhenItLies {
         show("pooled", std::vector<real>{of_all.mean.item(), of_all.variance.item()});
         show("d gain", gain.grad());
         check_pooled(of_all, gain.grad().item());
-        // A factor s before the layer does not change the full batch: s scales mean and deviation too.
+        // A factor s before the layer does not change the full batch, as s scales mean and deviation too.
         auto s = weight(1);
         const auto to_s = [&](const Tensor& y) { return std::abs(grad(mean(t * y), {s}).front().item()); };
         const double in_one = to_s(batch_norm(x * s, gain, bias, 0.0).y),
@@ -296,7 +296,7 @@ struct WhenItLies {
         Contrasted c;
         const auto count = double(to - from);
         for (std::size_t i = from; i < to; ++i) {
-            double total = 0, along = 0;  // of exp(logit), and of exp(logit) x y
+            double total = 0, along = 0;  // sums of exp(logit), and of exp(logit) x y
             for (std::size_t j = from; j < to; ++j) {
                 const double weight = std::exp(a * some_xs[i] * b * some_ys[j]);
                 total += weight;

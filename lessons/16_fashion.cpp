@@ -353,7 +353,7 @@ struct ARealTraining {
                    : "the accuracy has not fallen by more than luck",
               after_64.accuracy > untrained.accuracy + (many ? luck : -luck),
               written("luck is up to %.1f%%", 100 * luck));
-        // Each sum has at most 64 additions of real, and then continues in double. The same tolerance allows
+        // Each sum has at most 64 additions in real, and then continues in double. The same tolerance allows
         // that the loss of an image depends on the size of the matrix product.
         check_close("loss of an image: the same in parts", tested_in_parts.loss, after_64.loss,
                     2 * roundings(64) * after_64.loss);

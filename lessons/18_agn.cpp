@@ -1,4 +1,4 @@
-// Lesson 18: accumulated gradient normalisation changes weights within an update, and accumulation does not.
+// Lesson 18: accumulated gradient normalisation changes weights within an update, but accumulation does not.
 #include <array>
 #include <set>
 
@@ -263,7 +263,7 @@ struct Agn {
     void check_rests(double at_rest, const std::vector<double>& rests, double slowly) const {
         const PathEnd pass = closed_form(four, rate), slow = closed_form(four, rate / 10);
         // An update multiplies errors by a factor, so the sum of all roundings is at most one rounding times
-        // 1 / (1 - factor). For accumulation 1 - factor is 2 rate, and for AGN it is (1 - slope) / 4.
+        // 1 / (1 - factor). For accumulation 1 - factor is 2 rate. For AGN 1 - factor is (1 - slope) / 4.
         const double exact = pass.from_0 / (1 - pass.slope);
         check_close("4/8", at_rest, 4.0 / 8, 1 / (2 * rate) * bound(4));
         check_close("where the path is closed", rests, {exact, exact}, 4 / (1 - pass.slope) * bound(5));

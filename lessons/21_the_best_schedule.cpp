@@ -141,7 +141,7 @@ struct TheBestSchedule {
         check_equal("both: the same", gradients[3], gradients[0]);
     }
 
-    // A Walk runs l steps from x, and lists the steps in the order of their runs. It always uses the CPU,
+    // A Walk runs l steps from x, and lists the steps in the order of their runs. A Walk uses only the CPU,
     // because the counts are the same on every device.
     struct Walk {
         Tensor x = parameter(Array<real>({2}, {0.5, -0.25}));

@@ -202,8 +202,8 @@ struct OnTheGpu {
         double handed_over, done;
     };
 
-    // Times forward and backward of mean(X W) with equal extents, until the CPU is free again and until the
-    // program can read the loss, which waits for all work. Returns the best times of five runs.
+    // Measures forward and backward of mean(X W) with equal extents: the time until the CPU is free again,
+    // and the time until the loss can be read, as reading waits for all work. Returns the best of five runs.
     static Microseconds time_on(Device device, int extent) {
         const auto X = constant(
             uniform<real>({extent, extent}, -1, 1, {.seed = options().seed, .stream = 1}).value().to(device));

@@ -285,7 +285,7 @@ struct WhatTheNoiseSays {
                     roundings(16 * n) * first * n * b);
     }
 
-    // The mean of 100 estimates has a tenth of one estimate's standard deviation. The bound is five tenths.
+    // The bound is half of one estimate's standard deviation, or five deviations of a mean of 100 estimates.
     void check_windows(const Table& windows) const {
         const auto sizes = values(windows.column("items"));
         std::vector<double> trace, square;

@@ -27,7 +27,7 @@ public:
         if (std::exchange(call_, detail::backward_calls) != detail::backward_calls)
             ignored_ = for_grad(node);  // the first node of a new backward() call is the call's result
         if (ignored_ || !reads_one(node)) return;
-        ignored_ = true;  // counts each call only once, even if it uses several parameters
+        ignored_ = true;  // counts a call only once, even if the call uses several parameters
         if (std::ranges::none_of(parameters_, &Var<Array<S>>::has_grad)) calls_ = 0;
         ++calls_;
     }

@@ -51,7 +51,7 @@ function showLesson() {
 const folded = (checks) => checks.length === 0 ? [] : [make("details", { class: "quiet" },
   make("summary", {}, checks.length === 1 ? "1 check holds" : `${checks.length} checks hold`), ...checks.flatMap(told))];
 
-// Returns a sheet: the text before the first question without pictures, all questions with space for answers, and then all events.
+// Returns a sheet: first the text before the first question without pictures, then all questions with space for answers, then all events.
 function handout(lesson) {
   const sheet = [make("h2", {}, `Lesson ${lesson.number}: ${lesson.events[0].title ?? "needs a GPU"}`)], answers = [];
   let number = 0;

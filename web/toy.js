@@ -1,4 +1,4 @@
-// Shows the small example of the course, the toy: six rows, divided into micro-batches.
+// Shows the toy, the small example of the course. The toy has six rows, which are divided into micro-batches.
 
 const CUTS = [["6", [6]], ["3 + 3", [3, 3]], ["2 + 2 + 2", [2, 2, 2]], ["4 + 2", [4, 2]], ["six of 1", [1, 1, 1, 1, 1, 1]]];
 const DIVIDE = ["as it is", "divided by N", "times its rows / 6"];

@@ -1,4 +1,4 @@
-// Prints the tables of docs/scaling.md and draws its curves.   usage: bench_scaling [FOLDER for the pictures]
+// Prints the tables of docs/scaling.md, and draws curves.   usage: bench_scaling [FOLDER for the pictures]
 #include <cstdio>
 #include <fstream>
 #include <iostream>

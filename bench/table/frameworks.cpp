@@ -54,7 +54,7 @@ private:
     std::unique_ptr<Child> child_;
 };
 
-// Returns the process for a number of threads, and starts the process at the first call.
+// Returns the framework's process for a number of threads, and starts the process at the first call.
 const std::shared_ptr<Framework>& framework(const std::string& name, int threads) {
     static std::map<std::pair<std::string, int>, std::shared_ptr<Framework>> started;
     auto& here = started[{name, threads}];

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* floor_name = "GEMMs and loops";
 constexpr const char* by_blas = "tally, OpenBLAS";  // with Products::blas
 
-// Holds the network, its optimizer and its window.
+// Holds the network, the network's optimizer and a Window.
 class Network {
 public:
     explicit Network(const Mlp& mlp)

@@ -40,7 +40,7 @@ std::vector<Candidate> started(const std::string& program) {
         candidate.process = std::make_unique<Child>(std::vector<std::string>{program, measure_argument});
         ::unsetenv(wanted);
         const auto kernels = candidate.process->answer();
-        // If OpenBLAS does not know the core type, it uses the default, which is measured already.
+        // If OpenBLAS does not know the core type, OpenBLAS uses the default, which is measured already.
         if (!kernels || (*core_type && *kernels != core_type)) continue;
         candidate.kernels = *kernels;
         all.push_back(std::move(candidate));

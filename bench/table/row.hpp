@@ -26,8 +26,8 @@ struct Side {
     clockid_t processor_time = CLOCK_PROCESS_CPUTIME_ID;  // clock of the process that does the work
 };
 
-// A goal for tally is a factor by which tally must be faster than another side, a factor by which it may be
-// slower, or a limit on memory.
+// A goal for tally is a factor by which tally must be faster than another side, a factor by which tally
+// may be slower, or a limit on memory.
 struct Goal {
     enum Kind { faster, at_most, at_most_mebibytes } kind;
     double number;

@@ -11,7 +11,7 @@
 namespace tally::garments {
 namespace {
 
-// This file calls no libm, because IEEE 754 defines the result of each operation. All machines agree.
+// This file calls no libm, so IEEE 754 defines the result of each operation, and all machines get equal bits.
 constexpr std::uint64_t class_stream = std::uint64_t{0x77656172} << 32;  // "wear"
 constexpr std::uint64_t form_stream = class_stream + 1, noise_stream = class_stream + 2;
 constexpr double side = picture_side;

@@ -65,8 +65,8 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
     const Pictures<S> pictures = find_pictures<S>();
     Network<S> network;
     Sgd<S> optimizer(network.parameters(), {.learning_rate = 0.01, .momentum = 0.9});
-    // Every update uses the mean over 64 pictures, however they are split. The total is known beforehand, so
-    // the window divides each micro-batch's gradient by 64 at once. Each picture has the same weight.
+    // Every update uses the mean over 64 pictures, for every split. The total is known beforehand, so the
+    // Window divides each micro-batch's gradient by 64 at once. Each picture has the same weight.
     DataParallel<S> ranks(processes);
     Window<S> window(optimizer, {.total = batch, .sum = sum}, &ranks);  // without &ranks: one process
 

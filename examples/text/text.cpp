@@ -1,5 +1,5 @@
 // A transformer block learns to predict the next letter of a poem. Lines differ in length, so micro-batches
-// differ in their number of letters, but each letter has the same weight.
+// differ in the number of letters, but each letter has the same weight.
 //
 //     example_text [UPDATES [FOLDER [float|double [running|exact]]]]
 //
@@ -81,7 +81,7 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
     const Poem poem = read(TALLY_TEXT);
     Transformer<S> model;
     AdamW<S> optimizer(model.parameters(), {.learning_rate = 5e-3, .weight_decay = 0.01});
-    // The number of letters in 28 lines is not known beforehand. The window adds up sums and counts, and
+    // The number of letters in 28 lines is not known beforehand. The Window adds up sums and counts, and
     // divides once at the end. A mean of the three means would give the micro-batch of 4 lines the weight of
     // the micro-batch of 16 lines.
     DataParallel<S> ranks(processes);
