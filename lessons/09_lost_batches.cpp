@@ -154,7 +154,7 @@ struct LostBatches : Toy {
 
     Tensor loss_of(const Tensor& some) const { return mean(matmul(some, w)); }
 
-    // Runs the published listing. Each batch has its own number in w. An update changes its batches' numbers.
+    // Runs the published listing. Each batch has its own number in w, which changes if the batch is used.
     enum class Listing { published, mended, window };
     static std::int64_t batches_used(Listing listing, std::int64_t batches, std::int64_t every) {
         const auto w = parameter(Array<real>::zeros({batches}, options().device));

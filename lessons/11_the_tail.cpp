@@ -367,7 +367,7 @@ struct TheTail : Toy {
         check("means, 64: another number", std::abs(of_means[0] - truth) > 1e-3);
         double hard = 0;
         for (std::size_t i = 9984; i < 10000; ++i) hard += double(losses[i]) / 16;
-        // The bound is (1.2) of docs/mathematics.md for 156 batches of 64 items and one batch of 16.
+        // The formula is (1.2) of docs/mathematics.md for 156 batches of 64 items and one batch of 16 items.
         check_close("formula", of_means[0] - truth, (hard - truth) * 0.75 / 157, 2 * roundings(66));
     }
 };
