@@ -1,4 +1,4 @@
-// BucketedAllReduce sums many arrays over all processes through a buffer of limited size.
+// A BucketedAllReduce sums many arrays over all processes by means of a buffer of limited size.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace tally::detail {
 
-// The owner holds a bucket by unique_ptr, and leaks it after a failed sum, because MPI may still write there.
+// The owner of a bucket never frees it after a failed sum, because MPI may still write to the bucket.
 template <class T> struct Bucket {
     std::vector<T> numbers, scratch;
 
@@ -24,7 +24,7 @@ template <class T> struct Bucket {
 // sums the remaining numbers and copies the sums back. Use a bucket only right after an all_gather().
 template <class T> class BucketedAllReduce {
 public:
-    // `error_already_shared` becomes true if a sum fails, because the other processes then get an error too.
+    // `error_already_shared` becomes true if a sum fails, because all processes then get an error.
     BucketedAllReduce(ProcessGroup& processes, ProcessGroup::AllReduce how,
                       std::unique_ptr<Bucket<T>>& bucket, bool& error_already_shared)
         : processes_(processes), how_(how), bucket_(bucket), error_already_shared_(error_already_shared) {}
@@ -49,7 +49,7 @@ public:
             processes_.sum<T>(how_, {numbers, filled_}, bucket_->scratch);
         } catch (...) {
             error_already_shared_ = true;
-            (void)bucket_.release();  // MPI may still write there
+            (void)bucket_.release();  // MPI may still write to the bucket
             throw;
         }
         for (const Part& part : parts_)
@@ -63,7 +63,7 @@ private:
     struct Part {
         T* data;
         Device device;
-        std::size_t offset, size;  // of its numbers in the bucket
+        std::size_t offset, size;  // of the array's numbers in the bucket
     };
 
     ProcessGroup& processes_;

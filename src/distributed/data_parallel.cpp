@@ -1,4 +1,4 @@
-// DataParallel compares the windows of all processes, and sums their totals, gradients and side effects.
+// DataParallel compares the updates of all processes, sums totals and gradients, and merges side effects.
 #include "tally/distributed/data_parallel.hpp"
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace tally {
 
 namespace {
 
-// At the end of a window each process sends a message that begins with this head. One byte per parameter (1:
-// has a gradient) and the serialized exact sums follow.
+// At the end of a window each process sends a message that begins with this head. Then the message has a byte
+// per parameter (1 if the parameter has a gradient), and the serialized exact sums.
 template <class S> struct WindowMessage {
     detail::WindowTotals totals;
-    std::int64_t window;  // number in the order of opening
+    std::int64_t window;  // index in the order in which windows were opened
     typename DataParallel<S>::MicroBatchesSummary batches;
 };
 
@@ -92,7 +92,7 @@ std::vector<std::string> DataParallel<S>::all_gather(const std::string& what, co
 
 // ---- before the first micro-batch ----
 
-// Compares one checksum of all lines, and the lines themselves only if the checksums differ.
+// Compares one checksum of all lines. If the checksums differ, compares the lines themselves.
 template <class S> void DataParallel<S>::require_equal(const std::string& call, const NamedTexts& lines,
                                                        const std::string& way_out) {
     const std::string text = detail::text_of(lines);
@@ -189,7 +189,7 @@ template <class S> void DataParallel<S>::require_equal_totals(const std::vector<
     }
 }
 
-// Compares the weights again if a process changed weights outside of a step. Steps keep equal weights equal.
+// Compares the weights again if a process changed weights outside of a step. Steps change all copies alike.
 template <class S> void DataParallel<S>::require_equal_written_weights(const std::vector<std::string>& all) {
     std::string writers;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -255,7 +255,7 @@ void DataParallel<S>::reduce(detail::SideEffects& effects, std::span<detail::Exa
     exact.empty() ? sum_gradients() : sum_digits(exact);
 }
 
-// Adds a gradient of -0 (0 would change -0 to 0) to each parameter that has one only on other processes.
+// Makes a gradient of -0, which changes no sum, for each parameter with a gradient only on other processes.
 // Allocates all memory now, because a process cannot report an error that occurs between two sums.
 template <class S> void DataParallel<S>::prepare_gradients() {
     for (std::size_t i = 0; i < any_rank_has_gradient_.size(); ++i) {
@@ -270,7 +270,7 @@ template <class S> void DataParallel<S>::prepare_gradients() {
     }
 }
 
-// Merges the side effects of all processes by rank. A process without side effects takes part, too.
+// Merges the side effects of all processes in the order of ranks, including processes without side effects.
 template <class S> void DataParallel<S>::merge_effects(detail::SideEffects& effects) {
     TrainingState mine;
     if (options_.model)
@@ -278,7 +278,7 @@ template <class S> void DataParallel<S>::merge_effects(detail::SideEffects& effe
             if (const detail::SideEffect* const effect = effects.of(module))
                 effect->save(mine, "effects/" + name);
     const std::vector<std::string> all = all_gather("effects, ", detail::state_bytes(mine));
-    if (!options_.model) return;  // then no process has side effects
+    if (!options_.model) return;  // without a model, no process has side effects
     detail::SideEffects merged;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         const TrainingState state = detail::state_of(all[rank], rank);

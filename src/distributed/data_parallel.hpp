@@ -1,12 +1,12 @@
-// DataParallel sums the gradients of all processes at the end of their windows (train/window.hpp), so that
-// all processes make the same update.
+// DataParallel sums the gradients of all processes at the end of each Window (train/window.hpp), so that all
+// processes make the same update.
 //
 //     ProcessGroup processes;
 //     DataParallel<float> ranks(processes);
 //     Window<float> window(optimizer, {.total = 64}, &ranks);
 //     for (const Items& micro : ranks.share(split(batch, 8)))
 //         window.add(mse(model(rows(x, micro)), rows(y, micro)));
-//     window.finish();   // sums counts, losses and gradients of all, and makes the same update on each
+//     window.finish();   // sums the counts, losses and gradients of all processes, then updates
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ template <class S> struct DataParallelOptions {
 };
 }  // namespace detail
 
-// DataParallel is the GradientReducer of windows that add different micro-batches on each process. Processes
-// communicate when a window opens and when it ends, but not between its micro-batches.
+// DataParallel is the GradientReducer for processes that add different micro-batches to one update. Processes
+// communicate when a Window opens and when an update ends, but not between micro-batches.
 template <class S> class DataParallel : public detail::GradientReducer<S> {
 public:
     using Options = detail::DataParallelOptions<S>;
@@ -47,9 +47,9 @@ public:
     DataParallel& operator=(const DataParallel&) = delete;
     ~DataParallel() override;
 
-    // Returns the consecutive elements of `micro_batches` for this process. Shares differ by at most one
-    // element. Layers then draw the same random numbers for an item as in a single process. Pass all
-    // micro-batches of a window in one call. After a second call begin_micro_batch() throws.
+    // Returns the consecutive elements of `micro_batches` for this process. The counts of two processes
+    // differ by at most 1. Layers then draw the same random numbers for an item as in a single process. Pass
+    // all micro-batches of an update in one call. After a second call begin_micro_batch() throws.
     std::vector<Items> share(const std::vector<Items>& micro_batches) override;
     // Call this instead of share() if you distribute items yourself. `item` is the index of this process's
     // first item among all items. Without share() or begin_at(), each process draws its own random numbers.
@@ -61,13 +61,13 @@ public:
     }
 
     // Throws on all processes if a parameter does not have the bits of rank 0, and names the first such
-    // parameter. Checks the parameters of the latest window. Call this on every process.
+    // parameter. Checks the parameters of the latest window. Every process must call this.
     void require_same_weights();
 
-    // Saves the windows of all processes as one file, which rank 0 writes completely or not at all. `state`
-    // holds what else the loop needs, equal on all processes. All call save(); if one fails, all throw.
+    // Saves the windows of all processes as one file, which rank 0 writes completely or not at all. All
+    // processes pass an equal `state` with further values of the loop. If one process fails, all throw.
     void save(const std::string& path, const Window<S>& window, TrainingState state = {});
-    // Resumes from such a file on all processes or on none, and returns the saved `state`. Any number of
+    // Loads a file of save() on all processes or on none, and returns the saved `state`. Any number of
     // processes can load a file that was saved between two windows. Only the same number of processes can
     // load a file from the middle of a window.
     TrainingState load(const std::string& path, Window<S>& window);
@@ -112,14 +112,14 @@ private:
 
     ProcessGroup& processes_;
     Options options_;
-    std::vector<Var<Array<S>>> parameters_;  // of the window that was opened or ended last
+    std::vector<Var<Array<S>>> parameters_;  // of the Window that was opened or ended last
     struct WindowRecord {
         std::int64_t number = 0;              // in the order of opening
         std::int64_t first_item_window = -1;  // the window that called first_item() last; -1: none
         std::optional<std::int64_t> first_item_call = {};  // the call of share() that numbers its items
     };
     std::map<const Optimizer<S>*, WindowRecord> windows_;
-    std::int64_t files_ = 0;  // calls of save() and load(), including failed calls
+    std::int64_t files_ = 0;  // number of calls of save() and load(), including failed calls
     std::unique_ptr<detail::Bucket<S>> bucket_;
     std::unique_ptr<detail::Bucket<std::int64_t>> digits_;  // for exact sums
     detail::SharedSums<S> exact_sums_;
@@ -129,7 +129,7 @@ private:
     std::optional<std::int64_t> latest_share_call_;  // the call that set first_item_; none after begin_at()
     std::string call_, where_;                 // of the current collective call, for its name and for errors
     std::vector<bool> any_rank_has_gradient_;  // for each parameter, whether any process has a gradient
-    bool error_already_shared_ = false;        // others get the current error too, so fail() skips it
+    bool error_already_shared_ = false;        // all processes get the current error, so fail() is silent
 };
 
 extern template class DataParallel<float>;

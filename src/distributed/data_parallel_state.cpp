@@ -1,5 +1,5 @@
-// DataParallel saves the windows of all processes as one file, and loads it.
-// In the middle of a window the file holds a separate part for each process. All other entries are shared.
+// Implements DataParallel::save() and load(), which keep the windows of all processes in one file. In the
+// middle of a window the file holds a separate part for each process. All other entries are shared.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -30,8 +30,8 @@ void put(TrainingState& to, const std::string& name, const TrainingState::Entry&
     std::visit([&](const auto& value) { to.put(name, value); }, entry);
 }
 
-// Throws if another number of processes saved the file in the middle of a window, because the file then holds
-// separate sums for each process. Between two windows all processes have the same values.
+// Throws if a different number of processes saved the file in the middle of a window, because such a file
+// holds separate sums for each process. Between two windows all processes have the same values.
 void require_resumable(int ranks, const TrainingState& file, const std::string& path) {
     const std::int64_t saved = file.has("processes/count") ? file.get<std::int64_t>("processes/count") : 1;
     const bool has_parts = file.has(rank_prefix(0) + batches_entry);
@@ -59,7 +59,7 @@ TrainingState state_for(int rank, const TrainingState& file) {
     return all;
 }
 
-// Calls f, and reports an error of f to the other processes unless they already get this error.
+// Calls f, and reports an error of f to the other processes unless all processes already get this error.
 template <class F> void run_and_report_errors(ProcessGroup& processes, const std::string& call, F f) {
     try {
         f();
@@ -88,7 +88,7 @@ TrainingState receive_part(int rank, ProcessGroup& processes, const std::string&
     return detail::parse_state(std::as_bytes(std::span(bytes)), "the part of rank " + std::to_string(rank));
 }
 
-// Receives the parts of all other processes on rank 0, and joins them with the shared entries.
+// Receives the parts of all other processes on rank 0, and joins the parts with the shared entries.
 TrainingState joined_file(TrainingState first, TrainingState shared, ProcessGroup& processes,
                           const std::string& call) {
     std::vector<TrainingState> parts{std::move(first)};

@@ -32,7 +32,7 @@ inline std::string entry_text(const TrainingState::Entry& entry) {
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-// text_of() serializes lines, and lines_of() reads them back.
+// text_of() converts lines to one text, and lines_of() converts the text back to lines.
 inline std::string text_of(const NamedTexts& lines) {
     TrainingState state;
     state.put("lines", static_cast<std::int64_t>(lines.size()));

@@ -67,7 +67,7 @@ struct MpiTransport::State {
     };
     std::unique_ptr<std::deque<Post>> posts = std::make_unique<std::deque<Post>>();
 
-    // Prevents calls after MPI_Finalize, because MPI aborts a program that makes one.
+    // Prevents calls after MPI_Finalize, because MPI then aborts the program.
     void require_running() const {
         int finalized = 0;
         require_ok(MPI_Finalized(&finalized), "MPI_Finalized");
@@ -283,7 +283,7 @@ void MpiTransport::end(bool all_ready) noexcept {
 void MpiTransport::abort(const std::string& why) {
     std::cout << std::flush;
     std::cerr << why + "\n" << std::flush;
-#ifdef MPICH_VERSION  // after MPI_Abort MPICH's launcher would wait for ever for a stopped process
+#ifdef MPICH_VERSION  // MPICH's launcher would wait for ever for a stopped process
     std::_Exit(1);
 #endif
     MPI_Abort(state_->comm, 1);

@@ -1,4 +1,4 @@
-// MpiTransport makes all calls to MPI. A wait for other processes has a timeout, except at the start and end.
+// MpiTransport makes all calls to MPI. Except at the start and end, each wait for processes has a timeout.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ public:
     int rank() const;
     int size() const;
 
-    // Sends a message to every other rank, and returns the next message of each. The entry of a rank whose
-    // message does not arrive in time is empty.
+    // Sends a message to every other rank, and returns the next message of each rank. The entry of a rank
+    // whose message does not arrive in time is empty.
     using Messages = std::vector<std::optional<std::string>>;
     Messages all_gather(const std::string& mine, double seconds);
     // Returns the next message of a rank without removing it, or null if none has arrived.
@@ -48,16 +48,16 @@ public:
     // Begins to send a label and a piece. `kept` owns the memory of the piece until it has been sent.
     void post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept);
     std::size_t free_sent();  // frees the posts that have been sent, and returns the number of unsent posts
-    // Returns the label of the next piece from a rank if it has arrived. Call receive() for the piece.
+    // Returns the label of the next piece from a rank if the label has arrived. Then call receive().
     std::optional<std::string> poll_label(int from);
     bool receive(const Piece& piece, double seconds);  // false after the timeout, as for exchange()
     bool wait(double seconds, const std::function<bool()>& done);  // false after the timeout
 
-    // Returns whether all ranks have called this in time. If they have, a call of end(true) is safe.
+    // Returns whether all ranks have called this function in time. If so, a call of end(true) is safe.
     bool barrier_before_end(double seconds) noexcept;
     // If all ranks are ready, frees the communicator, and ends MPI if this object started MPI. Acts once.
     void end(bool all_ready) noexcept;
-    [[noreturn]] void abort(const std::string& why);  // prints why, and ends all ranks
+    [[noreturn]] void abort(const std::string& why);  // prints the reason, and ends all ranks
 
 private:
     struct State;

@@ -46,7 +46,7 @@ void send_parcel(ProcessGroup& processes, int to, const std::string& id, std::st
 }
 
 std::string receive_parcel(ProcessGroup& processes, int from, const std::string& id) {
-    // `bytes` owns heap memory that is not freed after an error, because MPI may still write there.
+    // `bytes` owns heap memory that is not freed after an error, because MPI may still write to it.
     auto bytes = std::make_unique<std::string>();
     for (std::size_t at = 0;;) {
         std::string sent_id;

@@ -196,7 +196,7 @@ private:
         try {
             processes_.take(call_, {rank(side), at, next_shape(side).size() * sizeof(S)});
         } catch (...) {
-            (void)kept.release();  // MPI may still write there
+            (void)kept.release();  // MPI may still write to it
             throw;
         }
         labels_[side].reset();

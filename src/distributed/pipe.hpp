@@ -1,4 +1,4 @@
-// Pipe runs a model in stages on several processes, which work on different micro-batches at the same time.
+// A Pipe runs a model in stages on several processes, which work on different micro-batches at a time.
 //
 //     Pipe<float> pipe(processes, {[&](const Tensor& x, int) { return tanh(layer(x)); }});
 //     pipe.run(8, input, loss);   // runs 8 micro-batches forward and backward, and adds their gradients
@@ -18,7 +18,7 @@ namespace detail {
 // Options of Pipe.
 struct PipeOptions {
     Timetable::Schedule schedule = Timetable::Schedule::one_forward_one_backward;
-    Device device = Device::cpu;  // for arrays that this process receives from another one
+    Device device = Device::cpu;  // for arrays that this process receives
 };
 
 // Result of Pipe::run().
@@ -44,13 +44,13 @@ public:
     // Returns the numbers, from 0, of this process's stages if `stages` stages are distributed evenly.
     static std::vector<int> own_stages(const ProcessGroup& processes, int stages);
 
-    // Takes this process's stages in their order. All processes construct the pipe together. Throws on all
-    // processes if one has no stage, or if schedules or scalar types differ.
+    // Takes the stages of this process in their order. All processes construct the pipe together. All throw
+    // if a process has no stage, or if schedules or scalar types differ.
     Pipe(ProcessGroup& processes, std::vector<Stage> own, Options options = {});
 
-    // Runs all micro-batches forward and backward. Every process passes the same number. The process of the
-    // first stage calls `input`, and the process of the last stage calls `loss`. If one process fails, all
-    // throw, and the gradients lack some micro-batches.
+    // Runs all micro-batches forward and backward. Every process passes the same `micro_batches`. The process
+    // of the first stage calls `input`, and the process of the last stage calls `loss`. If one process fails,
+    // all processes throw, and the gradients lack some micro-batches.
     Result run(int micro_batches, const Input& input, const LossFunction& loss);
 
     int stages() const { return stages_; }  // on all processes together

@@ -1,4 +1,4 @@
-// PipelineParallel compares the windows of a pipe's processes, and computes the norm of all their gradients.
+// PipelineParallel compares the updates of a pipe's processes, and computes the norm of all gradients.
 #include "tally/distributed/pipeline_parallel.hpp"
 
 #include <algorithm>

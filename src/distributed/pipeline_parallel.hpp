@@ -1,4 +1,4 @@
-// PipelineParallel joins the windows of a pipe's processes, so that all of them make an update or none does.
+// PipelineParallel joins the updates of a pipe's processes, so that all processes update or none does.
 //
 //     PipelineParallel<float> all(processes);
 //     Window<float> window(sgd, {.max_norm = 1}, &all);
@@ -43,8 +43,8 @@ private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine);
 
     ProcessGroup& processes_;
-    std::string call_;                   // of the window's end, for errors
-    bool error_already_shared_ = false;  // others get the current error too, so fail() skips it
+    std::string call_;                   // name of the call that ends the window, for errors
+    bool error_already_shared_ = false;  // all processes get the current error, so fail() is silent
 };
 
 extern template class PipelineParallel<float>;

@@ -1,4 +1,4 @@
-// ProcessGroup checks in each collective call that all processes make the same one, and sums their numbers.
+// ProcessGroup checks that all processes make the same collective calls, and sums the processes' numbers.
 #include "tally/distributed/processes.hpp"
 
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace tally {
 
 namespace {
 
-constexpr double grace_seconds = 1;  // in which the other processes can still report what has happened
+constexpr double grace_seconds = 1;  // time in which the other processes can still report an error
 
 std::string rank_text(std::size_t rank) { return "rank " + std::to_string(rank); }
 
 std::string seconds_text(double seconds) { return detail::to_text(seconds) + " s"; }
 
-// Checks the options before MPI is started, since a constructor that throws later would have to end MPI.
+// Checks the options before MPI is started, because after that an error would have to end MPI.
 const detail::ProcessGroupOptions& valid_options(const detail::ProcessGroupOptions& options) {
     if (!(options.timeout > 0))
         throw Error("processes", "the timeout is ", seconds_text(options.timeout),
@@ -74,8 +74,8 @@ ProcessGroup::ProcessGroup(detail::ProcessGroupOptions options)
                 detail::MpiTransport::why_only_one_rank());
 }
 
-// Reports that this process leaves, so that the other processes do not wait for it. If a process does not
-// answer, MPI_Finalize might wait for ever; it is not called, and the launcher ends the other processes.
+// Reports that this process leaves, so that the other processes do not wait. If a process does not answer,
+// MPI_Finalize might wait for ever, so the launcher ends the processes without MPI_Finalize.
 ProcessGroup::~ProcessGroup() {
     bool all_ready = true;
     const bool no_error = std::uncaught_exceptions() == 0 && why_broken_.empty();
@@ -134,7 +134,7 @@ std::vector<std::string> ProcessGroup::all_gather(const std::string& call, const
     return gather({Message::joins, call, where, mine}, options_.timeout);
 }
 
-// Returns what all processes passed if all made the same call. Otherwise throws, or ends the run.
+// Returns the contents of all messages if all processes made the same call. Else throws, or ends the run.
 std::vector<std::string> ProcessGroup::gather(const Message& mine, double seconds) {
     std::vector<Message> messages = exchange(mine, seconds);
     const auto prefix = [&](std::size_t rank) { return mine.full_call() + ": " + rank_text(rank); };
@@ -168,7 +168,7 @@ void ProcessGroup::fail(const std::string& call, const std::string& why) noexcep
     if (size() == 1 || !why_broken_.empty()) return;
     try {
         exchange({Message::failed, call, "", why}, options_.timeout);
-    } catch (...) {  // the caller throws the error that it reports here
+    } catch (...) {  // the caller throws the error that is reported here
     }
 }
 
@@ -206,8 +206,8 @@ void ProcessGroup::take(const std::string& call, const detail::Piece& piece) {
                 " began to send did not arrive within " + seconds_text(options_.timeout));
 }
 
-// Sums one share of the numbers on each process in the order of ranks (reduce-scatter), and then sends each
-// share to all other processes (all-gather). All P processes together send each number 2 (P - 1) times.
+// Each process sums one part of the numbers in the order of ranks (reduce-scatter), and then sends the part
+// to all other processes (all-gather). All P processes together send each number 2 (P - 1) times.
 template <class S> bool ProcessGroup::sum_in_order(std::span<S> numbers, std::span<S> scratch) {
     const auto ranks = static_cast<std::size_t>(size()), me = static_cast<std::size_t>(rank());
     const std::size_t n = numbers.size();

@@ -1,4 +1,4 @@
-// ProcessGroup lets the processes of one run exchange data by calls that all of them make in the same order.
+// In a ProcessGroup the processes of one run exchange data by calls that all make in the same order.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 namespace tally {
 
 namespace detail {
-// A SharedError needs no report: the other processes get the error as well, or can no longer be told.
+// A SharedError is not reported, because the other processes get the error as well or cannot be reached.
 struct SharedError : Error {
     using Error::Error;
 };
 
-// Counts what one process has sent.
+// Counts the bytes and the messages that one process has sent.
 struct CommStats {
     std::uint64_t sum_bytes = 0;  // of summed numbers (with ProcessGroup::AllReduce::fast: passed to MPI)
     std::uint64_t messages = 0;   // messages with such numbers; ProcessGroup::AllReduce::fast counts none
@@ -36,8 +36,8 @@ struct ProcessGroupOptions {
 };
 }  // namespace detail
 
-// ProcessGroup holds the processes that mpirun, srun or another launcher has started together, or only one.
-// It starts MPI and ends MPI again, unless the program itself starts MPI. Make all calls from one thread.
+// A ProcessGroup represents the processes that a launcher such as mpirun or srun has started together, or one
+// process. The group starts and ends MPI, unless the program starts MPI. Make all calls from one thread.
 class ProcessGroup {
 public:
     using Options = detail::ProcessGroupOptions;
@@ -56,8 +56,8 @@ public:
     int size() const { return transport_.size(); }
     const detail::CommStats& sent() const { return sent_; }
 
-    // Waits until all processes have made the same `call`, and returns what each passed as `mine`, by rank.
-    // Throws on all processes if one makes another call, has failed or has left. If a process does not answer
+    // Waits until all processes have made the same `call`, and returns each process's `mine`, by rank. Throws
+    // on all processes if one makes a different call, has failed or has left. If a process does not answer
     // within the timeout, MPI_Abort or the launcher ends all processes, and a message names that process.
     std::vector<std::string> all_gather(const std::string& call, const std::string& mine = "");
 
@@ -69,14 +69,14 @@ public:
     std::int64_t new_pipe() { return pipes_++; }      // numbers the pipes in the order of construction
     std::int64_t new_window() { return windows_++; }  // numbers the windows in the order of opening
 
-    // Like the all_gather() above. Errors name `where` after the call, such as "after 3 micro-batches".
+    // Works like the all_gather() above. Errors name `where` after the call, such as "after 3 micro-batches".
     std::vector<std::string> all_gather(const std::string& call, const std::string& where,
                                         const std::string& mine);
     // Reports a failure to the other processes, instead of taking part in the next call.
     void fail(const std::string& call, const std::string& why) noexcept;
     // Sums `numbers` over all processes. `scratch` has the size of `numbers` plus the number of processes.
-    // Call this only right after all_gather(). After an error MPI may still use both buffers, so they must
-    // not be freed.
+    // Call this only right after all_gather(). After an error do not free the buffers, because MPI may still
+    // use them.
     template <class S> void sum(AllReduce how, std::span<S> numbers, std::span<S> scratch);
     // Waits until done() returns true, between two all_gather(). `missing` is the text of the error after
     // the timeout. Throws as all_gather() does if a process reports a failure or leaves.

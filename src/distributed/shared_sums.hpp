@@ -18,19 +18,19 @@ template <class S> class SharedSums {
 public:
     using Sums = std::span<ExactSum<S>>;
 
-    // Returns the message to all processes, and forgets the messages merged before.
+    // Returns the message to all processes, and drops all merged messages.
     std::string serialize(Sums mine, std::size_t ranks);
-    void merge(std::string_view message);  // adds one message, also the one from this process
+    void merge(std::string_view message);  // merges a message, also that of this process
     double loss() const { return static_cast<double>(totals_[0].rounded().item()); }
     double count() const { return static_cast<double>(totals_[1].rounded().item()); }
 
-    // Widens this process's sums to the ranges of all processes, and returns the number of their digits.
+    // Widens the sums of this process to the ranges of all processes, and returns the number of digits.
     std::size_t widen(Sums mine) const;
     // Sets the number of additions, once the digits of all processes have been added.
     void set_additions(Sums mine) const;
 
 private:
-    // The digits that a sum has, and the number of its additions.
+    // Holds the range of a sum's digits, and the number of additions to the sum.
     struct SumRange {
         ExactRange range;
         std::int64_t additions = 0;

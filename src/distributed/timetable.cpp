@@ -42,7 +42,7 @@ double seconds_of(const Timetable::Step& step, bool split, const StageSeconds& s
     return split ? stage.inputs : stage.inputs + stage.weights;
 }
 
-// Returns the most micro-batches at a time that are between their forward step and the last use of the input.
+// Returns how many micro-batches are at most between forward step and last use of the input at a time.
 int most_live(const std::vector<Timetable::Step>& steps, bool split) {
     int live = 0, most = 0;
     for (const Timetable::Step& step : steps) {

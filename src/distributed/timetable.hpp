@@ -7,20 +7,20 @@
 namespace tally {
 
 namespace detail {
-// One step of one stage. 'B' computes all gradients, or only the inputs' gradients if there are 'W' steps.
+// Describes a step of a stage. 'B' computes all gradients, or only the inputs' gradients if 'W' steps exist.
 struct TimetableStep {
     char what;  // 'F' forward, 'B' backward, 'W' gradients of the weights
     int micro, stage;
     double begin = 0, end = 0;
 };
 
-// Seconds of a stage for the forward step, the inputs' gradients and the weights' gradients of a micro-batch.
+// Holds how long a stage takes for forward step, inputs' gradients and weights' gradients of a micro-batch.
 struct StageSeconds {
     double forward = 1, inputs = 1, weights = 1;
 };
 }  // namespace detail
 
-// A Timetable holds the steps of all stages with their times.
+// A Timetable holds the steps of all stages with the times of the steps.
 struct Timetable {
     using Step = detail::TimetableStep;
     // Schedule is the order in which the stages of a pipe work.
@@ -48,7 +48,7 @@ std::string to_string(Timetable::Schedule schedule);  // "GPipe", "1F1B"
 
 namespace detail {
 // Computes the timetable of ZB-H1 (arXiv 2401.10241): 1F1B in which a stage computes gradients of weights
-// later, instead of waiting. Pipe does not run this timetable.
+// when it would have to wait. Pipe does not run ZB-H1.
 Timetable zero_bubble(const std::vector<StageSeconds>& stages, int micro_batches);
 Timetable zero_bubble(int stages, int micro_batches);
 }  // namespace detail

@@ -1,4 +1,4 @@
-// AccumulationSteps is the number of micro-batches per update, which may change with the epoch.
+// AccumulationSteps gives the number of micro-batches per update, which may differ between epochs.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace tally::detail {
 
 // Maps an epoch to the number of micro-batches per update. The value 4 means 4 in every epoch, and {{0, 8},
-// {4, 2}} means 8 in epochs 0 to 3 and 2 later. The number is 1 in epochs before the first given epoch.
+// {4, 2}} means 8 in epochs 0 to 3 and 2 later. Epochs before the first given epoch have 1.
 class AccumulationSteps {
 public:
     AccumulationSteps(std::int64_t steps)

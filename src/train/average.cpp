@@ -1,4 +1,4 @@
-// Implements MovingAverage: updates all averages in one launch, and exchanges them with the parameters.
+// Implements MovingAverage: updates all averages in one launch, and exchanges averages and parameters.
 #include "tally/train/average.hpp"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ template <class S> void MovingAverage<S>::move_to_parameter_device() {
 template <class S> detail::AverageStep<S> MovingAverage<S>::numbers() const {
     require_not_swapped("update");
     double decay = options_.decay;
-    if (options_.bias_correction)  // weight of the average after t - 1 updates in the average after t
+    if (options_.bias_correction)  // weight of the previous average in the average after t updates
         decay *= (1 - formula::pow(decay, static_cast<double>(updates_))) /
                  (1 - formula::pow(decay, static_cast<double>(updates_ + 1)));
     return {static_cast<S>(decay), static_cast<S>(1 - decay)};

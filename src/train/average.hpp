@@ -1,4 +1,4 @@
-// MovingAverage is an exponential moving average of the parameters, which can be swapped into the model.
+// MovingAverage holds exponential moving averages of parameters, and can swap the averages into the model.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace detail {
 // Options of MovingAverage.
 struct AverageOptions {
     double decay = 0.999;
-    // If false, the average starts with the parameters after update 1, which keep the largest weight for many
+    // If false, the average starts with the parameters after update 1, which have the largest weight for many
     // updates. If true, the parameters after update k of t weigh (1 - decay) decay^(t - k) / (1 - decay^t).
     bool bias_correction = false;
 };
@@ -34,12 +34,12 @@ public:
         if (swapped_) mark_holds_average(false);
     }
 
-    // Call this once after each update of the parameters. With Window::Options::average windows call it.
+    // Call update() after each step of the optimizer. A Window with Options::average does this itself.
     void update();
     std::int64_t updates() const { return updates_; }
     const Array<S>& value(std::size_t i) const;  // before the first update: the initial parameter
 
-    // Exchanges averages and parameters, so that the model computes with the averages until the next call.
+    // Exchanges averages and parameters, so that the model computes with the averages until the next swap().
     void swap();
     bool swapped() const { return swapped_; }
 
@@ -54,14 +54,14 @@ public:
 private:
     template <class> friend class Window;
 
-    // Returns a token for the window that steps `stepped`. While this token exists, update() throws.
+    // Returns a token for the window that steps `stepped`. While the token exists, update() throws.
     std::shared_ptr<const void> use(const std::vector<Var<Array<S>>>& stepped) const;
 
     detail::AverageStep<S> numbers() const;  // factors of the next update
     void move_to_parameter_device();
     void follow_update();
     void require_not_swapped(const char* doing) const;
-    void mark_holds_average(bool lent) noexcept;  // so that optimizers refuse to step averages
+    void mark_holds_average(bool lent) noexcept;  // so that optimizers do not step averages
 
     std::vector<Var<Array<S>>> parameters_;
     Options options_;

@@ -1,4 +1,4 @@
-// Items is an ordered list of items of a data set. split() divides it into batches and micro-batches.
+// The class Items is an ordered list of items of a data set. split() divides a list into smaller lists.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tally {
 
-// Items holds the item numbers of an epoch, a batch or a micro-batch. Copies share one list.
+// The class Items holds the item numbers of an epoch, a batch or a micro-batch. Copies share one list.
 class Items {
 public:
     explicit Items(std::int64_t from, std::int64_t to);  // from, from + 1, ..., to - 1
@@ -34,8 +34,8 @@ private:
 std::vector<Items> split(const Items& items, std::int64_t size);
 std::vector<Items> split(const Items& items, const std::vector<std::int64_t>& sizes);
 
-// Returns the rows of `array` that belong to `items`. Consecutive rows share the memory of `array`. Other
-// rows are copied on the CPU.
+// Returns the rows of `array` that belong to `items`. Consecutive rows share the memory of `array`. Rows that
+// are not consecutive are copied on the CPU.
 template <class S> Array<S> rows(const Array<S>& array, const Items& items);
 
 template <class T> void rows(const std::vector<T>&, const Items&) {

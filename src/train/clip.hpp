@@ -1,4 +1,4 @@
-// Functions that measure and clip the gradients of all parameters together.
+// These functions compute the norm of the gradients of all parameters together, and clip the gradients.
 //
 // Each call reads all gradients in one launch and makes the host wait once. Parameters without a gradient are
 // skipped. Sums are computed in double, always in the same order.
@@ -13,13 +13,13 @@
 namespace tally {
 
 namespace detail {
-// Returns the root of the sum of the squares of all elements, or 0 if no parameter has a gradient.
+// Returns the Euclidean norm of all gradients together, or 0 if no parameter has a gradient.
 template <class S> double grad_norm(const std::vector<Var<Array<S>>>& parameters);
 
-// Returns the number of elements of the gradients that are infinite or NaN.
+// Returns how many elements of the gradients are infinite or NaN.
 template <class S> std::int64_t count_non_finite(const std::vector<Var<Array<S>>>& parameters);
 
-// Results of one pass over the gradients: their norm, and the number of their non-finite elements.
+// Holds the norm of the gradients, and the number of gradient elements that are infinite or NaN.
 struct MeasuredGradients {
     double norm = 0;
     std::int64_t non_finite = 0;
@@ -35,7 +35,7 @@ void clip_measured(const std::vector<Var<Array<S>>>& parameters, double norm, do
 // clipping. As in PyTorch, gradients with an infinite or NaN norm become 0 or NaN.
 template <class S> double clip_grad_norm(const std::vector<Var<Array<S>>>& parameters, double max_norm);
 
-// Clamps every element to [-limit, limit]; NaN stays NaN.
+// Clamps every element of the gradients to [-limit, limit]. NaN stays NaN.
 template <class S> void clip_grad_value(const std::vector<Var<Array<S>>>& parameters, double limit);
 
 }  // namespace tally

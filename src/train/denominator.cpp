@@ -68,7 +68,7 @@ void detail::Denominator<S>::divide(const std::vector<V>& parameters, double cou
     if (reduction_ == Reduction::sum) return;
     if (!announced())
         change_all(parameters, functor::DivNumber{counted});
-    else if (!reached(counted))  // the window is incomplete, at the end of an epoch
+    else if (!reached(counted))  // the window is incomplete because the epoch has ended
         change_all(parameters, functor::MulNumber{total_ / counted});
 }
 

@@ -1,4 +1,4 @@
-// Denominator counts the terms of a window's losses, and divides the gradients by the count.
+// The class Denominator counts the terms of a window's losses. divide() divides the gradients by this count.
 #pragma once
 
 #include <vector>
@@ -10,13 +10,13 @@ namespace tally {
 
 enum class Reduction { mean, sum };  // sum: gradients are not divided
 
-// Weigh says what has equal weight: each counted term of a loss (an item, a token), or each micro-batch.
+// The option Weigh gives equal weights to the counted terms (items, tokens) of losses, or to micro-batches.
 enum class Weigh { counted, micro_batches };
 
 namespace detail {
 // Each micro-batch contributes its count and the gradient of its summed loss. If the caller announces the
-// total count, each summed loss is divided by the total before backward(). If the total is 0, the sum of the
-// counts divides the gradients at the end.
+// total count, each summed loss is divided by the total before backward(). If the total is 0, divide()
+// divides the gradients by the sum of the counts at the end.
 template <class S> class Denominator {
 public:
     using V = Var<Array<S>>;
@@ -33,7 +33,7 @@ public:
     void restart(V counted) { counted_ = std::move(counted); }
 
     bool announced() const { return total_ > 0; }
-    bool reached(double counted) const;  // whether the count is the total, within the tolerance
+    bool reached(double counted) const;  // whether the count equals the total within the tolerance
     double tolerance() const;            // permitted rounding error of the count
     void divide(const std::vector<V>& parameters, double counted) const;
 

@@ -1,4 +1,4 @@
-// Implements exact batch norm in three passes: statistics, gradient at fixed statistics, and the rest.
+// Implements exact batch norm in three forward passes (exact_batch_norm.hpp).
 #include "tally/train/exact_batch_norm.hpp"
 
 #include <string>
@@ -67,14 +67,14 @@ template <class S> RunningStatistics<S> fixed_at(const detail::BatchStatistics<S
     return fixed;
 }
 
-// Calls the layers `from` to `to` - 1.
+// Calls the layers with the indices `from` to `to` - 1.
 template <class S> Var<Array<S>> through(Sequential<S>& model, std::size_t from, std::size_t to,
                                          Var<Array<S>> x, ForwardPass& pass) {
     for (std::size_t i = from; i < to; ++i) x = model.layer(i)(std::move(x), pass);
     return x;
 }
 
-// Records checksums of the batch norm's input in the first pass, and compares them in the other two.
+// Records checksums of the batch norm's input in forward pass 1, and compares the checksums in the others.
 template <class S> class InputChecksums {
 public:
     Var<Array<S>> note(Var<Array<S>> x) {
@@ -89,7 +89,7 @@ public:
     }
 
 private:
-    static std::uint64_t sum(const Array<S>& x) {  // 0 on a GPU, because the host would wait
+    static std::uint64_t sum(const Array<S>& x) {  // 0 on a GPU, because the host would have to wait
         return x.device() == Device::cpu ? detail::checksum(x) : 0;
     }
 
@@ -107,7 +107,7 @@ template <class S> void add_with_exact_batch_norm(
     auto& norm = static_cast<BatchNorm<S>&>(model.layer(at));
     require_whole_window(window);
     window.with_own_changes([&] {
-        // Pass 1 computes the statistics.
+        // Forward pass 1 computes the statistics.
         const ForwardPass& begun = window.begin_micro_batch(0);  // pass 2 begins the counted micro-batches
         std::vector<std::int64_t> first_items;
         std::int64_t first_item = begun.first_item;
@@ -126,7 +126,8 @@ template <class S> void add_with_exact_batch_norm(
         }
         RunningStatistics<S> fixed = fixed_at(all);
 
-        // Pass 2 treats the statistics as constants. Both sums are gradients of new leaves for gain and bias.
+        // Forward pass 2 treats the statistics as constants. The gradients of the new leaves `gain` and
+        // `bias` are Σ dy x̂ and Σ dy.
         const V gain(norm.weight.value(), detail::State::leaf), bias(norm.bias.value(), detail::State::leaf);
         for (std::size_t k = 0; k < micro_batches.size(); ++k) {
             ForwardPass& pass = window.begin_micro_batch(micro_batches[k].count());
@@ -142,8 +143,8 @@ template <class S> void add_with_exact_batch_norm(
             add_gradient(norm.bias, bias.grad());
         });
 
-        // Pass 3 adds the gradient through the statistics. Its value -gain / deviation * (Σ dy + x̂ Σ dy x̂)
-        // / N is a batch norm of x with another gain and bias.
+        // Forward pass 3 adds the gradient through the statistics. This gradient, -gain / deviation * (Σ dy +
+        // x̂ Σ dy x̂) / N, is a batch norm of x with a different gain and bias.
         const Array<S> deviation = map(functor::Sqrt{}, map(functor::AddNumber{norm.eps()}, all.variance)),
                        factor = map(functor::MulNumber{-1 / all.count},
                                     zip(functor::Div{}, gain.value(), deviation));

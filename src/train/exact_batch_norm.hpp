@@ -15,17 +15,17 @@
 
 namespace tally {
 
-// Call this function instead of add(). The function normalises all micro-batches as one batch, and updates
-// the running statistics by this batch. The window must be empty.
+// Call add_with_exact_batch_norm() instead of Window::add(). It normalises all micro-batches as one batch,
+// and updates the running statistics once. The window must be empty.
 //
 // y = gain * x̂ + bias with x̂ = (x - mean) / deviation, where mean and deviation depend on all N values x of
-// the window. Hence dx = gain / deviation * (dy - (Σ dy + x̂ Σ dy x̂) / N). The first part of dx depends only
-// on its own micro-batch. The second part depends on the sums over all micro-batches, which are also the
+// the window. Hence dx = gain / deviation * (dy - (Σ dy + x̂ Σ dy x̂) / N). The first term of dx depends only
+// on its own micro-batch. The second term depends on the sums over all micro-batches, which are also the
 // gradients of bias and gain. The layers before the batch norm therefore run forward three times: for the
-// statistics, for the first part and for the second part. The layers after the batch norm run once.
+// statistics, for the first term and for the second term. The layers after the batch norm run once.
 //
-// Throws for a model with several batch norms, because a later one could begin only after the earlier one has
-// the statistics of the whole window. Also throws if the batch norm is inside another module.
+// Throws for a model with several batch norms, because a later batch norm could begin only after the
+// statistics of the earlier batch norm are complete. Also throws if the batch norm is inside another module.
 template <class S> void add_with_exact_batch_norm(
     Window<S>& window, Sequential<S>& model, const std::vector<Items>& micro_batches,
     const std::function<Var<Array<S>>(const Items&)>& input,

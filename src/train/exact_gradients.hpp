@@ -16,8 +16,8 @@ class StateReader;
 
 namespace detail {
 // ExactGradients has a sum for each parameter's gradient, a sum for the losses and a sum for their counts.
-// Each backward() overwrites the gradients with those of one micro-batch. The sums are in host memory, so the
-// host waits for gradients on a device and copies them.
+// Each backward() overwrites the gradients with the gradients of one micro-batch. The sums are in host
+// memory, so the host waits for gradients on a device and copies them.
 template <class S> class ExactGradients {
 public:
     using V = Var<Array<S>>;
@@ -37,7 +37,7 @@ public:
     Sums& sums() { return sums_; }
 
     void save(TrainingState& state, const std::string& prefix) const;
-    // Reads the sums of a window with `micro_batches` micro-batches; the caller assigns them to sums().
+    // Returns the saved sums of `micro_batches` micro-batches. The caller assigns the result to sums().
     Sums read(StateReader& saved, std::int64_t micro_batches) const;
 
 private:

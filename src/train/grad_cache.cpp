@@ -40,8 +40,8 @@ public:
 
     const detail::Representations<S>& all() const { return all_; }
 
-    // Encodes each part again, and calls run_backward(y, gradient). Call this after backward() of the loss.
-    // The last encoder runs first, as in backward() of a single graph.
+    // Encodes each part again, and calls run_backward() with the output and its gradient. Call this function
+    // after backward() of the loss. The last encoder runs first, as in backward() of a single graph.
     template <class RunBackward> void backward(RunBackward run_backward) const {
         for (std::size_t encoder = all_.size(); encoder-- > 0;) {
             if (!all_[encoder].has_grad()) continue;
@@ -71,7 +71,7 @@ private:
     }
 
     Encode encode_;
-    std::vector<std::vector<std::int64_t>> rows_;  // numbers of rows: [encoder][part]
+    std::vector<std::vector<std::int64_t>> rows_;  // the number of rows of each [encoder][part]
     detail::Representations<S> all_;
 };
 
@@ -108,7 +108,7 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
         throw Error(
             "[cached] items that are compared with each other are not independent draws, which noise() "
             "assumes; leave it off");
-    ForwardPass* pass = nullptr;  // whole micro-batch; parts number their items consecutively
+    ForwardPass* pass = nullptr;  // of the whole micro-batch; each part continues the numbers of items
     std::vector<std::int64_t> first_items;
     const Cache<S> cache(
         encoders.size(), parts.size(), [&](std::size_t encoder, std::size_t part, bool second) {

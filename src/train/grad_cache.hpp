@@ -19,23 +19,23 @@
 namespace tally {
 
 namespace detail {
-// The output of each encoder for all items, in order.
+// Holds the output of each encoder for all items, in the order of the encoders.
 template <class S> using Representations = std::vector<Var<Array<S>>>;
 }  // namespace detail
 
 // Runs backward() of loss(representations) and returns the loss. encoder(part) returns a row for each item of
-// the part. Encoders may share parameters, and the loss may have parameters. The rows must not depend on how
-// items are divided into parts. Both calls for a part must return the same rows (checked on the CPU).
+// the part. Encoders may share parameters, and the loss may have parameters. The rows must not depend on the
+// division into parts. Both calls for a part must return the same rows (checked on the CPU).
 //
-// The result is the gradient of loss(encoder(all items)). With ordered kernels the gradient has the same bits
-// if an encoder uses each parameter once. Otherwise the gradients differ by rounding.
+// The result is the gradient of loss(encoder(all items)). If the kernels are ordered and an encoder uses each
+// parameter once, both gradients have the same bits. Otherwise the gradients differ by rounding.
 template <class S>
 Var<Array<S>> cached_backward(std::size_t parts,
                               const std::vector<std::function<Var<Array<S>>(std::size_t part)>>& encoders,
                               const std::function<Var<Array<S>>(const detail::Representations<S>&)>& loss);
 
-// Adds all parts to the window as one micro-batch, with the count of the loss. Both calls for a part draw the
-// same dropout masks. Side effects, such as new running statistics, happen once.
+// Adds all parts to the window as one micro-batch, with the count of the loss. Both calls of an encoder for a
+// part draw the same dropout masks. Side effects, such as new running statistics, happen once.
 template <class S>
 void add_cached(Window<S>& window, const std::vector<Items>& parts,
                 const std::vector<std::function<Var<Array<S>>(const Items&, ForwardPass&)>>& encoders,

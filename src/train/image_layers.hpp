@@ -1,4 +1,4 @@
-// Layers of convolutional networks and batch norm, with PyTorch's names, formulas and initial distributions.
+// Defines layers of convolutional networks with PyTorch's names, formulas and initial distributions.
 #pragma once
 
 #include <cmath>
@@ -20,8 +20,8 @@ struct Conv2dOptions {
 };
 }  // namespace detail
 
-// Conv2d convolves x (items, in, height, width) with kernels of (size, size). Both parameters are initially
-// uniform within 1/sqrt(in * size * size).
+// Conv2d convolves x (items, in, height, width) with kernels of (size, size). Initially both parameters are
+// uniform between -r and r with r = 1/sqrt(in * size * size).
 template <class S> class Conv2d : public Layer<S> {
 public:
     using Options = detail::Conv2dOptions;
@@ -51,7 +51,7 @@ private:
     Options options_;
 };
 
-// MaxPool2d returns the largest element of each window of (size, size). The default stride is the size.
+// MaxPool2d returns the largest element of each square of (size, size). The default stride is the size.
 template <class S> class MaxPool2d : public Layer<S> {
 public:
     explicit MaxPool2d(std::int64_t size, std::int64_t stride = 0) : size_(size), stride_(stride) {}
@@ -67,8 +67,8 @@ private:
 };
 
 // BatchNorm normalises x (items, features) or (items, features, height, width). In training each micro-batch
-// is normalised by its own statistics, so the result depends on how a window is split. The window pools the
-// statistics of its micro-batches as if they were one batch. finish() updates the running statistics once.
+// is normalised by its own statistics, so the result depends on the sizes of the micro-batches. A Window
+// combines the statistics of all micro-batches, and finish() then updates the running statistics.
 template <class S> class BatchNorm : public Layer<S> {
 public:
     explicit BatchNorm(std::int64_t features, double eps = 1e-5, double momentum = 0.1)
@@ -105,7 +105,7 @@ public:
         return std::make_unique<Seen>(*this, std::move(seen));
     }
 
-    // Adds the statistics of a batch to the pass. finish() updates the running statistics by this batch.
+    // Adds the statistics of a batch to `pass`. finish() updates the running statistics by this batch.
     void leave(ForwardPass& pass, detail::BatchStatistics<S> batch) {
         by_hand_ = by_hand_ || !pass.items;
         pass.effects.add(this, std::make_unique<Seen>(*this, std::move(batch)));
@@ -165,7 +165,7 @@ private:
     }
 
     double eps_, momentum_;
-    bool by_hand_ = false;  // the layer has trained in a pass that no window made
+    bool by_hand_ = false;  // the layer has trained in a ForwardPass that no Window made
 };
 
 extern template class Conv2d<float>;

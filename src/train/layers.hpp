@@ -1,4 +1,4 @@
-// The layers of a model, with PyTorch's names, formulas and initial distributions.
+// Defines the layers of a model, with PyTorch's names, formulas and initial distributions.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace tally {
 
 namespace detail {
-// Returns a parameter with uniform values in [-bound, bound). The stream's number `first` is the first value.
+// Returns a parameter with uniform values in [-bound, bound). The first value is the stream's number `first`.
 template <class S>
 Var<Array<S>> uniform_parameter(const Shape& shape, double bound, RngStream stream, std::uint64_t first = 0) {
     Array<S> values = Array<S>::empty(shape);
@@ -33,7 +33,7 @@ struct LinearOptions {
 };
 }  // namespace detail
 
-// Linear computes x (..., in) · weight (in, out) + bias (out), with both initially uniform within 1/sqrt(in).
+// Linear computes x (..., in) · weight (in, out) + bias (out). Both are initially uniform in ±1/sqrt(in).
 template <class S> class Linear : public Layer<S> {
 public:
     using Options = detail::LinearOptions;
@@ -124,8 +124,8 @@ private:
 };
 
 // In training, Dropout sets each element to 0 with probability p and divides the remaining elements by 1 - p.
-// The first axis counts the items. The dropped elements depend on the layer and on the item's number in the
-// window, not on how the window is split. Two calls of a layer in one pass drop the same elements.
+// The first axis of x counts the items. The dropped elements depend on the layer and on the item's number in
+// the window, not on the micro-batch. Two calls of a layer in one forward pass drop the same elements.
 template <class S> class Dropout : public Layer<S> {
 public:
     explicit Dropout(double p = 0.5, std::optional<std::uint64_t> stream = {}) : p_(p), stream_(stream) {
@@ -146,7 +146,7 @@ protected:
     }
 
 private:
-    // An item may have several rows, as after reshape(x, {items * places, width}).
+    // Returns a number above 1 if each item has several rows, as after reshape(x, {items * places, width}).
     static std::int64_t rows_per_item(const Shape& shape, const ForwardPass& pass) {
         if (!pass.items || shape.rank() == 0 || shape[0] == *pass.items) return 1;
         if (*pass.items > 0 && shape[0] % *pass.items == 0) return shape[0] / *pass.items;
@@ -159,8 +159,8 @@ private:
     detail::LayerRng stream_;
 };
 
-// Embedding returns a row of a table (entries, width) for each index. The entries are initially standard
-// normal. The row `padding` is initially zero and is never updated; a negative `padding` counts from the end.
+// Embedding returns a row of a table (entries, width) for each index. Initially the entries are standard
+// normal, and the row `padding` is zero. This row is never updated. A negative `padding` counts from the end.
 template <class S> class Embedding : public Module<S> {
 public:
     Embedding(std::int64_t, std::int64_t, detail::RngStream,
@@ -302,8 +302,8 @@ public:
             });
         return functions;
     }
-    // Makes forward() save only the input of each segment. The backward pass recomputes all segments but the
-    // last with the same bits. If `how` has a limit in bytes, the next forward() measures the layers.
+    // Makes forward() save only the input of each segment. The backward pass recomputes every segment but the
+    // last one, with equal bits. With a limit in bytes, the next forward() measures the layers.
     bool checkpoint(const Checkpointing& how) override {
         if (how.segments > 0 && how.bytes > 0)
             throw Error("[checkpoint] .segments = " + std::to_string(how.segments) + " and .bytes = " +
@@ -353,11 +353,11 @@ private:
     }
 
     std::vector<std::shared_ptr<Layer<S>>>
-        layers_;                      // shared with the functions of chain(), which may live longer
+        layers_;                      // the functions of chain() share these layers, and may live longer
     std::vector<std::size_t> sizes_;  // of the segments; empty without checkpointing
     std::size_t bytes_ = 0;           // limit; 0 after measure() has chosen segments
     std::optional<detail::Segmentation> segmentation_;
-    std::optional<Checkpointing> how_;  // add() applies these options to the longer chain
+    std::optional<Checkpointing> how_;  // add() applies these options to the longer sequence
 };
 
 extern template class Linear<float>;

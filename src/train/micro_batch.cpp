@@ -12,7 +12,7 @@
 namespace tally {
 namespace {
 
-// Records how much memory a window's parameters, gradients and optimizer occupy before a try.
+// Records the memory of a window's parameters, gradients and optimizer before fill() is called.
 template <class S> class MemorySnapshot {
 public:
     explicit MemorySnapshot(const Window<S>& window)
@@ -23,7 +23,7 @@ public:
             had_gradient_.push_back(detail::has_memory(gradient(parameter)));
     }
 
-    // Formats the error. Call this before restore(), because the text counts the gradients that the try made.
+    // Returns the error message. Call to_text() before restore(), because the text counts the new gradients.
     std::string to_text(const OutOfMemory& failure, bool filled) const {
         std::size_t values = 0, gradients_before = 0, gradients_made = 0;
         for (std::size_t i = 0; i < had_gradient_.size(); ++i) {

@@ -1,4 +1,4 @@
-// Module is the base of layers and models: it lists named members, and runs forward with a ForwardPass.
+// Module is the base class of layers and models. A Module lists its members, and runs with a ForwardPass.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace tally {
 
 namespace detail {
-// SideEffect is a change that finish() makes once per update, such as new running statistics of batch norm.
+// A SideEffect is a change that Window::finish() makes once per update, such as new running statistics.
 class SideEffect {
 public:
     virtual ~SideEffect() = default;
@@ -36,7 +36,7 @@ public:
     }
 };
 
-// SideEffects collects the side effects of a window's micro-batches until Window::finish() commits them.
+// The class SideEffects collects the side effects of micro-batches until Window::finish() commits them.
 class SideEffects {
 public:
     template <class Owner> void add(Owner* owner, std::unique_ptr<detail::SideEffect> effect) {
@@ -103,13 +103,13 @@ private:
         return layers++;
     }
     std::optional<std::uint64_t> given_;
-    std::size_t depth_ = 0;  // of the layer, below the largest model that listed it
+    std::size_t depth_ = 0;  // depth of the layer in the largest model that listed the layer
     std::uint64_t number_ = 0;
     std::uint64_t layer_ = next();  // only identifies the layer
 };
 
-// RngUse records which layers drew random numbers in a pass, and throws if two layers share a stream. Also
-// throws if a layer's rows per item change in a window, because two items could then draw the same numbers.
+// RngUse records which layers drew random numbers in a forward pass. Throws if two layers share a stream, or
+// if a layer's rows per item change in a window, because two items could then draw the same numbers.
 class RngUse {
 public:
     void draw(std::uint64_t stream, std::uint64_t layer, std::uint64_t seed, std::int64_t first_item,
@@ -135,29 +135,29 @@ public:
             for (const std::int64_t rows : later.rows_.at(stream).second)
                 draw(stream, layer, later.for_.first, later.for_.second, rows);
     }
-    void begin_pass() { by_stream_.clear(); }  // starts another pass of the same window
+    void begin_pass() { by_stream_.clear(); }  // begins the window's next forward pass
 
 private:
     std::pair<std::uint64_t, std::int64_t> for_;
     std::map<std::uint64_t, std::uint64_t> by_stream_;
     using Rows = std::pair<std::int64_t, std::set<std::int64_t>>;
-    std::map<std::uint64_t, Rows> rows_;  // by stream: first item that drew, and its rows per item
+    std::map<std::uint64_t, Rows> rows_;  // for each stream: the first item that drew, and the rows per item
 };
 }  // namespace detail
 
-// ForwardPass is the context of one forward pass through a model. Each random number of the pass is a
-// function of (seed, stream of the layer, item).
+// ForwardPass is the context of one forward pass through a model. Each random number depends only on the
+// seed, the layer's stream and the item.
 struct ForwardPass {
     bool training = false;
     std::uint64_t seed = 0;       // seed of this window
     std::int64_t first_item = 0;  // number of this micro-batch's first item in its window
     detail::SideEffects effects{};
     detail::RngUse draws{};
-    std::optional<std::int64_t> items = {};  // number of items, if a window made the pass
-    bool over = false;                       // the window of this pass is finished or discarded
-    bool implied = false;                    // the layer was called without a pass
+    std::optional<std::int64_t> items = {};  // number of items, if a Window made this object
+    bool over = false;                       // the window is finished or discarded
+    bool implied = false;                    // the layer was called without a ForwardPass
 
-    // Returns a pass with the same items and random numbers, for a second run or another part of the model.
+    // Returns a copy with the same items and random numbers, for a second run or a further part of the model.
     // The copy has no side effects and no records of random draws.
     ForwardPass again() const {
         ForwardPass same{training, seed, first_item};
@@ -175,13 +175,13 @@ struct ForwardPass {
 };
 
 namespace detail {
-// Names a layer that ran without a pass while the graph was recorded, or is null. A window resets the name.
+// Names a layer that recorded a graph without a ForwardPass, or is null. A Window resets the name to null.
 inline constinit thread_local const char* called_without_pass = nullptr;
 void note_made_without_pass(const Node& result);
 // Throws if the graph of a node contains a result that note_made_without_pass() has noted.
 void require_made_in_pass(const std::string& what, const Node& graph);
 
-// Returns whether the pass is a training pass. Layers that behave differently in training call this.
+// Returns whether `pass` is for training. Layers that behave differently in training call trains().
 bool trains(const char* layer, const ForwardPass& pass);
 }  // namespace detail
 
@@ -197,7 +197,7 @@ struct RngStream {
 template <class S> class Module;
 
 namespace detail {
-// Member is a parameter, buffer or counter of a model, with a name.
+// A Member is a named parameter, buffer or counter of a model.
 template <class S> struct Member {
     std::string name;
     Var<Array<S>> parameter;                 // empty for a buffer
@@ -208,7 +208,7 @@ template <class S> struct Member {
 }  // namespace detail
 
 namespace detail {
-// Members collects the parameters, buffers and child modules that Module::list() passes to it.
+// The class Members collects the parameters, buffers and child modules that Module::list() adds.
 template <class S> class Members {
 public:
     // Skips an empty parameter, such as the bias of a layer without one.
@@ -254,16 +254,16 @@ private:
 };
 }  // namespace detail
 
-// Checkpointing divides each chain of layers into `segments` parts, or so that saved values need at most
-// `bytes` bytes. Setting both is an Error. If both are 0, a chain of n layers has sqrt(n) segments.
+// Checkpointing divides each sequence of n layers into `segments` segments, or into segments whose saved
+// values need at most `bytes` bytes. Setting both is an Error. If both are 0, there are sqrt(n) segments.
 struct Checkpointing {
     std::size_t segments = 0, bytes = 0;
 };
 
-// WeightOrder is the layout of matrices in a file. tally's matrices are (in, out), PyTorch's are (out, in).
+// WeightOrder is the layout of matrices in a file. tally's matrices are (in, out); PyTorch's are (out, in).
 enum class WeightOrder { tally, pytorch };
 
-// Module is a model or a part of a model.
+// A Module is a model or a part of a model.
 template <class S> class Module {
 public:
     using Members = detail::Members<S>;
@@ -296,8 +296,8 @@ public:
     // the order of its matrices and a checksum of all its bytes.
     void save_weights(const std::string& path, WeightOrder order = WeightOrder::tally);
     // Loads all weights, or throws and does not change the model. The Error lists all missing and unknown
-    // tensors and all tensors of another shape or type. If a file does not declare tally's order of matrices,
-    // the caller must name `order`. Throws if the file declares another order.
+    // tensors and all tensors with a wrong shape or type. If a file does not declare tally's order of
+    // matrices, the caller must name `order`. Throws if the file declares a different order.
     void load_weights(const std::string& path, std::optional<WeightOrder> order = {});
 
     // ---- for authors of layers ----
@@ -349,7 +349,7 @@ template <class S> void detail::Members<S>::assign_rng_streams(Module<S>& model)
     }
 }
 
-// Layer is a module with one input and one output.
+// A Layer is a Module with one input and one output.
 template <class S> class Layer : public Module<S> {
 public:
     Var<Array<S>> operator()(Var<Array<S>> x, ForwardPass& pass) { return forward(std::move(x), pass); }
@@ -451,7 +451,7 @@ private:
     void swap_in() noexcept {
         Array<S>& held = parameter_.node()->value;
         std::swap(held, numbers_);
-        // Raises the version, so that code which saved the value or noted the version detects the change.
+        // Raises the version counter, so that code that saved the value or the counter detects the change.
         if (memory::detail::Storage* const before = numbers_.storage()) {
             memory::detail::raise_version(before);
             if (held.storage()) held.storage()->version.store(before->version.load());

@@ -75,7 +75,7 @@ template <class S> void NoiseScaleEstimator<S>::add(const V& counted, double eac
     const auto count = static_cast<double>(so_far.item());
     if (!(count > 0)) return;
     const double length = detail::grad_norm(parameters_) * (total_ > 0 ? total_ : 1) / count;
-    if (!std::isfinite(length * length)) return;  // such a window cannot step, but may be saved
+    if (!std::isfinite(length * length)) return;  // a window with such a norm cannot step, but can be saved
     first_ = {.firsts = 1,
               .squares = length * length,
               .shares = static_cast<double>(squares_.item()) / (count * count)};

@@ -1,4 +1,4 @@
-// Noise estimates the variance of single items' gradients from the norms of two gradients of each window.
+// The class Noise estimates the variance of single items' gradients from two norms of each window.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ class StateReader;
 namespace detail {
 // The mean gradient of b items has the expected squared norm |G|^2 + tr(Sigma)/b. These norms for two values
 // of b determine both terms (docs/mathematics.md, 8). One window's estimate is unbiased but has a large
-// variance. A ratio of such estimates is biased, so the ratio is formed of sums over many windows.
+// variance. A ratio of single estimates is biased, so the class Noise divides sums over many windows.
 struct Noise {
     std::int64_t windows = 0;  // number of windows with an estimate
-    // Number of windows without an estimate. In such a window only the first micro-batch had a count, or its
-    // gradient was expected to have no more variance than the window's gradient.
+    // Number of windows without an estimate. In such a window only the first micro-batch had a count, or this
+    // micro-batch's gradient was expected to have no more variance than the window's gradient.
     std::int64_t without = 0;
     double traces = 0, squares = 0;  // sums over the windows
 
     double trace() const;   // tr(Sigma): the variance of one item's gradient, summed over its elements
     double square() const;  // |G|^2, the squared norm of the expected gradient; below 0 if noise dominates
     // Returns trace / square, the number of items whose mean gradient has as much noise as signal. Returns
-    // nothing if the square is not above 0. The ratio then needs more or larger windows.
+    // nothing if the square is not above 0. More or larger windows are then necessary.
     std::optional<double> scale() const;
 
     Noise& operator+=(const Noise& more);
@@ -38,7 +38,7 @@ struct Noise {
 
 [[noreturn]] void throw_noise_not_estimated();  // Window::Options::noise is false
 
-// NoiseScaleEstimator collects the sums of a window. With weights w, sum(w^2) / sum(w)^2 replaces 1/b.
+// NoiseScaleEstimator collects the sums of a window. For weights w, sum(w^2) / sum(w)^2 replaces 1/b.
 template <class S> class NoiseScaleEstimator {
 public:
     using V = Var<Array<S>>;
@@ -55,7 +55,7 @@ public:
     Noise estimate(const WindowTotals& all, bool divided);
     const Noise& noise() const { return noise_; }
     void restart();                            // begins the next window
-    [[noreturn]] void throw_measured() const;  // for another part of a measured micro-batch
+    [[noreturn]] void throw_measured() const;  // for a further part of a measured micro-batch
 
     void save(TrainingState& state, const std::string& prefix) const;
     struct Saved {
@@ -63,7 +63,7 @@ public:
         NoiseParts first;
         V squares;
     };
-    // Reads the state of a window with `micro_batches` micro-batches. The state may contain no estimate.
+    // Reads the state of a window with `micro_batches` micro-batches. The state may lack an estimate.
     Saved read(StateReader& saved, std::int64_t micro_batches) const;
     void take(Saved saved);
 

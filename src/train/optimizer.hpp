@@ -18,7 +18,7 @@
 
 namespace tally {
 
-// Optimizer is the base of all optimizers; docs/optimizers.md lists their formulas.
+// Optimizer is the base class of all optimizers; docs/optimizers.md lists their formulas.
 template <class S> class Optimizer {
 public:
     using Parameters = std::vector<Var<Array<S>>>;
@@ -32,7 +32,7 @@ public:
     void step();
     void zero_grad() const;  // throws while a window is open
 
-    // Bytes is the size of the state: `now` at present, and `whole` after every parameter has had a gradient.
+    // `now` is the present size of the state, and `whole` the size after every parameter has had a gradient.
     struct Bytes {
         std::size_t now = 0, whole = 0;
     };
@@ -53,12 +53,12 @@ public:
     void prepare();            // allocates all memory that the next step needs
     void drop_unused_state();  // frees state that no step has written, after a step that failed
     void schedule_learning_rate(double rate);  // called for a schedule; load() may overwrite this rate
-    // A window calls this if it is destroyed with micro-batches that were not finished, discarded or saved.
-    // The next step or window then throws.
+    // ~Window() calls this for a window with micro-batches that were not finished, discarded or saved. The
+    // next step or window then throws.
     void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
     void require_finished() const;
-    // Throws if only the optimizer and `also` still refer to a parameter, because the model then has a new
-    // parameter instead. Also throws if MovingAverage::swap() has put an average into a parameter.
+    // Throws if the model has replaced a parameter, so that only the optimizer and `also` still refer to the
+    // old parameter. Also throws if MovingAverage::swap() has put an average into a parameter.
     void require_current(const Parameters& also = {}) const;
     void note_variables(const Parameters& also) const;  // records the parameters that a variable refers to
     // A window calls this after its updates have changed buffers. Window::save() then requires the model.
@@ -78,7 +78,7 @@ protected:
     const detail::Kernels<S>& kernel() const { return detail::kernels<S>(parameters_[0].value().device()); }
     Counts& count(std::size_t which) { return counts_[which].second; }
 
-    // Returns an update of parameter i with the first `arrays` arrays of its state, allocated and writable.
+    // Returns the arguments for an update of parameter i. Allocates the first `arrays` arrays of its state.
     detail::Update<S> state_of(std::size_t i, std::size_t arrays);
 
     virtual void update() = 0;
@@ -97,7 +97,7 @@ private:
     std::string name_;
     Parameters parameters_;
     double learning_rate_ = 0;
-    mutable std::int64_t unfinished_ = 0;  // lost micro-batches; require_finished() throws once and resets
+    mutable std::int64_t unfinished_ = 0;  // lost micro-batches; require_finished() throws once and sets 0
     bool rate_was_set_ = false;            // since the last step or load
     bool had_effects_ = false;
     mutable std::vector<bool> had_variable_;  // whether a variable has referred to parameter i

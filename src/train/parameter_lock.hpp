@@ -10,10 +10,10 @@
 namespace tally::detail {
 
 // Other operations on a locked parameter throw at the call (var.hpp). A write that bypasses the lock raises
-// the version of the memory, and the window's next call compares versions.
+// the version counter of the buffer, so the next call of the Window notices the write.
 template <class S> class ParameterLock {
 public:
-    // With `external` the caller runs backward() and calls after_backward(). With `internal` the window does.
+    // With `internal` the window runs backward(), and with `external` the caller, before after_backward().
     enum class Mode { external, internal };
 
     explicit ParameterLock(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {
@@ -30,7 +30,7 @@ public:
     void release();
 
     void snapshot();                                  // records address and version of values and gradients
-    void require_unchanged(const char* doing) const;  // throws if any differs from the snapshot
+    void require_unchanged(const char* doing) const;  // throws if an address or version differs
     bool is_dirty() const;  // whether backward() reached a parameter after snapshot()
 
     void note_values() noexcept;  // records address and version of the values

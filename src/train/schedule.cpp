@@ -1,4 +1,4 @@
-// Implements the schedules by PyTorch's closed forms.
+// Implements the schedules by PyTorch's closed formulas.
 #include "tally/train/schedule.hpp"
 
 #include <cmath>

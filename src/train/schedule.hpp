@@ -1,5 +1,5 @@
-// Schedule computes the learning rate as a pure function of the update's number, from 0. A schedule has no
-// state, so it needs no saving and cannot count a step twice.
+// A Schedule computes the learning rate from the update's number only; the first update has the number 0. A
+// schedule has no state, so a schedule needs no saving and cannot count a step twice.
 //
 //     optimizer.set_learning_rate(schedule.at(update));
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace tally {
 
-// Schedule maps the number of an update to a learning rate.
+// A Schedule maps the number of an update to a learning rate.
 class Schedule {
 public:
     using Function = std::function<double(std::int64_t update)>;
@@ -19,7 +19,7 @@ public:
     static Schedule constant(double rate);
     // Multiplies the rate by `factor` after each `every` updates (PyTorch's StepLR).
     static Schedule step(double rate, std::int64_t every, double factor = 0.1);
-    // Follows half a cosine from `rate` to `lowest` in `updates`, then rises again (CosineAnnealingLR).
+    // Follows a cosine from `rate` to `lowest` in `updates` updates, then rises again (CosineAnnealingLR).
     static Schedule cosine(double rate, std::int64_t updates, double lowest = 0);
     // Rises linearly from `start` times the first rate of `then` (LinearLR), and then follows `then`.
     static Schedule warm_up(std::int64_t updates, Schedule then, double start = 1.0 / 3);

@@ -1,4 +1,4 @@
-// StateReader reads and validates a saved state, and require() checks options. Only .cpp files include this.
+// StateReader reads and validates a saved state, and require() checks options. For .cpp files only.
 #pragma once
 
 #include <algorithm>
@@ -47,8 +47,8 @@ void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>
                 " is listed twice, so it would be updated twice; list it once");
 }
 
-// StateReader reads the entries of a state that begin with `prefix`/ and rejects values out of range. In the
-// end require_all_read() rejects unread entries, because they belong to another training run.
+// StateReader reads the entries of a state that begin with `prefix`/ and rejects values out of range. At the
+// end require_all_read() rejects unread entries, because such entries belong to a different training run.
 class StateReader {
 public:
     StateReader(std::string who, const TrainingState& state, std::string prefix)

@@ -61,7 +61,7 @@ template <class S> void require_files(const detail::TrainerOptions<S>& o) {
     }
 }
 
-// Returns name and node of the model's parameters that the optimizer steps.
+// Returns the name and the node of each parameter of the model that the optimizer steps.
 template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(Module<S>& model,
                                                                                const Optimizer<S>& optimizer,
                                                                                bool frozen) {
@@ -86,7 +86,7 @@ template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(M
 }
 
 // Returns the options that affect the result of a training run. A resumed run must have the same values. The
-// structured binding names every option, so a new option does not compile until it is considered here.
+// structured binding names all options, so the code does not compile until a new option is added.
 template <class S>
 NamedOptions training_options(const detail::TrainerOptions<S>& options, std::int64_t items) {
     [[maybe_unused]] const auto& [per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,
@@ -224,7 +224,7 @@ template <class S> bool Trainer<S>::train_epoch() {
     return true;
 }
 
-// Throws if a parameter of the model was replaced, because the optimizer would still step the previous one.
+// Throws if a parameter of the model was replaced, because the optimizer would step the old parameter.
 template <class S> void Trainer<S>::require_same_parameters() {
     std::map<std::string, const void*> now;
     for (const auto& [name, parameter] : model_.named_parameters()) now[name] = parameter.node();

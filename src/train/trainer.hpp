@@ -1,4 +1,4 @@
-// Trainer runs epochs of windows over a data set, with checkpoints, metrics and a line of progress.
+// A Trainer trains a model on a data set for several epochs, with checkpoints, logs and a line of progress.
 //
 //     Trainer<float> trainer(model, optimizer, data.count(), [&](const Items& items, ForwardPass& pass) {
 //         return cross_entropy(model(constant(rows(data.images, items)), pass), rows(data.labels, items));
@@ -27,7 +27,7 @@ namespace detail {
 // Options of Trainer, with Hugging Face's names.
 template <class S> struct TrainerOptions {
     std::int64_t per_device_batch_size = 8;  // items per micro-batch; the last one of an epoch may have fewer
-    // If memory runs out, repeat the window with micro-batches of half the size, and keep that size. An
+    // If memory runs out, repeat the update with micro-batches of half the size, and keep this size. An
     // update still has per_device_batch_size * gradient_accumulation_steps items. Checkpoints are then
     // written only between windows.
     bool auto_find_batch_size = false;
@@ -36,7 +36,7 @@ template <class S> struct TrainerOptions {
     std::uint64_t seed = 0;  // for the order of the items and the random numbers of the model
     bool shuffle = true;
 
-    // Checkpoints the model's chains of layers (module.hpp). {} divides n layers into sqrt(n) segments.
+    // Turns on checkpointing of layers (module.hpp). The value {} divides n layers into sqrt(n) segments.
     std::optional<Checkpointing> gradient_checkpointing = {};
 
     std::optional<double> max_grad_norm = {}, max_grad_value = {};
@@ -48,25 +48,25 @@ template <class S> struct TrainerOptions {
     NonFinite non_finite = NonFinite::raise;
     bool noise = false;  // estimate window().noise()
 
-    // The file for the state that a resumed run needs to continue with the same bits. The Trainer writes it
-    // after every epoch, every save_steps updates and every save_micro_batches micro-batches (0: never), even
-    // in the middle of a window.
+    // Names the file for the state from which a resumed run computes the same bits. The Trainer writes the
+    // file after every epoch, every save_steps updates and every save_micro_batches micro-batches (0: never),
+    // even in the middle of a window.
     std::string checkpoint = {};
     std::int64_t save_steps = 0, save_micro_batches = 0;
     bool resume_from_checkpoint = true;  // if the file exists; otherwise training starts from scratch
 
     // The Trainer writes a line to each named file and to `progress` every logging_steps updates and after
-    // the last update. A resumed run appends. The Trainer draws the loss curve after every epoch.
+    // the last update. A resumed run appends lines. The Trainer draws the loss curve after every epoch.
     std::int64_t logging_steps = 1;
     std::string metrics_csv = {}, metrics_jsonl = {}, loss_curve = {};
     std::ostream* progress = nullptr;
     bool terminal = false;  // each line of progress overwrites the previous one
 
-    // Allows an optimizer that steps only some parameters. If false, the constructor rejects it.
+    // Allows an optimizer that steps only some parameters. If `frozen` is false, the constructor throws.
     bool frozen = false;
 };
 
-// Result of evaluating a model on a data set. The result does not depend on the batch size.
+// Holds the result of evaluating a model on a data set. The result does not depend on the batch size.
 struct Evaluation {
     double loss = 0, accuracy = 0;
     std::int64_t count = 0;  // the number of terms in the mean loss
@@ -88,8 +88,8 @@ public:
     // file was saved with other options (docs/options.md lists the options that may differ), or if a file
     // cannot be written. Resets the memory peak of the summary.
     //
-    // With a reducer `across`, each process computes a part of the micro-batches, and all make the update
-    // that a single process would make. The first process writes all files. Checkpoints are then written only
+    // With a reducer `across`, each process computes a part of the micro-batches, and all processes make the
+    // same update as a single process. The first process writes all files. Checkpoints are then written only
     // between windows, and any number of processes can resume from a checkpoint.
     Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossFunction loss,
             Options options = {}, detail::GradientReducer<S>* across = nullptr);

@@ -10,7 +10,7 @@
 namespace tally {
 
 namespace detail {
-// TrainingRecord is the record of all updates since the previous line of the log.
+// A TrainingRecord describes all updates since the previous line of the log.
 struct TrainingRecord {
     std::int64_t update = 0;  // number of the last update, from 1
     double epoch = 0;         // number of epochs since the start, such as 1.25
@@ -30,17 +30,17 @@ std::string json_line(const TrainingRecord& record);
 // Draws the loss over the updates as a complete SVG file. Throws if no loss is finite.
 std::string loss_curve_svg(std::span<const TrainingRecord> records, const std::string& title = "Loss");
 
-// Progress is the content of a line of progress.
+// The struct Progress holds the content of a line of progress.
 struct Progress {
     std::int64_t epoch = 0, epochs = 0;  // number of the current epoch, from 1, and number of all epochs
-    double done = 0;                     // completed part of the training, from 0 to 1
+    double done = 0;                     // completed part of the run, from 0 to 1
     TrainingRecord last;
     double samples_per_second = 0, seconds_left = 0;
 };
 // Returns a line such as "epoch 2/3 [####......] update 40, loss 0.4297 = 27.5/64, 1234/s, 1:12 left".
 std::string progress_line(const Progress& progress);
 
-// Time, counts and memory of a training run.
+// Holds the time, the counts and the memory of a training run.
 struct TrainingTotals {
     double seconds = 0;
     std::int64_t epochs = 0, updates = 0;    // of the whole run

@@ -11,11 +11,11 @@
 namespace tally {
 namespace {
 
-// The metadata names the order, which the shape of a square matrix does not show. PyTorch writes "pt".
+// The metadata names the order, because a square matrix does not show its order. PyTorch writes "pt".
 const std::string order_key = "format";
 std::string word_for(WeightOrder order) { return order == WeightOrder::pytorch ? "pt" : "tally"; }
 
-// Returns the order of the file. Throws if the file declares another order than `named`, or if `named` is
+// Returns the order of the file. Throws if the file declares a different order than `named`, or if `named` is
 // empty and the file does not declare tally's order.
 WeightOrder agreed_order(const std::string& path, const detail::Safetensors& file,
                          std::optional<WeightOrder> named) {

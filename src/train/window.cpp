@@ -21,7 +21,7 @@ template <class S> Device device_of(const Optimizer<S>& optimizer) {
     return optimizer.parameters()[0].value().device();
 }
 
-// Copies without the thread check of the copy constructor, because another thread may discard a window.
+// Copies a variable without checking the thread, because a different thread may discard a window.
 template <class S> Var<Array<S>> shared(const Var<Array<S>>& constant) {
     ++constant.node()->handles;
     return Var<Array<S>>(constant.node());
@@ -175,7 +175,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, const detail:
     });
 }
 
-// Throws if the added loss is of another model, because its count would change the mean without a gradient.
+// Throws if the loss belongs to a different model, because the count would change without a gradient.
 template <class S> void Window<S>::require_loss_reached_parameter(const char* call) const {
     if (unreached_)
         throw Error(std::string("[window] ") + call + ": the loss of micro-batch " +
@@ -375,7 +375,7 @@ template <class S> detail::WindowTotals Window<S>::totals(const char* call) {
     return reducer_->gather(optimizer_, call, window_index_, here, exact_sums());
 }
 
-// Returns whether the planned micro-batches, or the announced total, were reached.
+// Returns whether the window has all planned micro-batches, or the announced total count.
 template <class S> bool Window<S>::is_ready_for_update(const char* call, const detail::WindowTotals& all,
                                                        bool end_of_epoch) const {
     if (!denominator_.announced()) return all.full;
@@ -559,7 +559,7 @@ template <class S> void Window<S>::step(detail::WindowResult<S>& result, const d
 template <class S> void Window<S>::discard() {
     if (detail::context.backward_passes) detail::throw_during_backward("discard");
     lock_.clear_gradients();
-    if (broken_)  // a backward function that threw may have left a gradient with another memory class
+    if (broken_)  // after an error in backward(), a gradient may have a different memory class
         allow_changes([&] {
             for (const V& parameter : parameters()) {
                 const memory::detail::Storage* const storage = parameter.node()->gradient.storage();

@@ -1,10 +1,10 @@
-// A Window collects the gradients of the micro-batches of an update. finish() divides their sum, changes the
-// parameters, and begins the next window of the same object.
+// A Window collects the gradients of the micro-batches that make one update. Window::finish() divides the
+// summed gradients, updates the parameters once, and begins the next accumulation window.
 //
 //     Window<float> window(optimizer, {.micro_batches = 3, .total = 6});
 //     for (const Items& micro : split(Items::in_order(6), 2))
 //         window.add(mse(model(rows(x, micro), window.begin_micro_batch(2)), rows(target, micro)));
-//     window.finish();   // normalise, clip, set the rate, step, average, effects: each once
+//     window.finish();   // divides, clips, sets the rate, steps, averages and applies side effects
 #pragma once
 
 #include <cstdint>
@@ -35,36 +35,36 @@
 
 namespace tally {
 
-// Tail decides what happens to a window that is not full at the end of an epoch.
+// The option Tail decides what happens to an accumulation window that is not full at the end of an epoch.
 enum class Tail {
     scale,  // update with the mean over the micro-batches that were added
     drop,   // make no update
-    carry,  // keep the window open, so that the next epoch completes it
+    carry,  // keep the window open, so that the next epoch completes the window
 };
 
-// NonFinite decides what finish() does with gradients that are infinite or NaN.
+// The option NonFinite decides what Window::finish() does with gradients that are infinite or NaN.
 enum class NonFinite {
     raise,  // throw an Error and update nothing; call discard() to continue
-    // Ignore only the micro-batch with such gradients. To check each micro-batch, the host waits until a GPU
-    // has computed its gradients. If only the sum of the micro-batches is infinite or NaN, drop the window.
+    // Ignore only a micro-batch with such gradients. To check a micro-batch, the host waits until a GPU has
+    // computed the gradients. If only the sum of all gradients is infinite or NaN, make no update.
     drop_micro,
     drop_window,  // make no update
 };
 
-// Sum decides how the gradients of micro-batches are added.
+// The option Sum decides how the gradients of micro-batches are added.
 enum class Sum {
     running,  // round after each micro-batch, so that the result depends on the order
     // Round once after the last micro-batch, so that the result has the same bits for each order and each
-    // number of processes. This costs memory and time on the host (training.md).
+    // number of processes. Exact sums cost memory and time on the host (training.md).
     exact,
 };
 
 namespace detail {
 // Options of Window.
 template <class S> struct WindowOptions {
-    std::int64_t micro_batches = 0;  // the window is full after this many; 0: the caller decides
-    // The denominator, if known before the first add(). Each loss is then divided by this number before
-    // backward(). With 0, finish() divides the gradients once by the count of all losses.
+    std::int64_t micro_batches = 0;  // the window is full after this number; with 0 the caller decides
+    // `total` is the denominator if known before the first add(); backward() then starts from loss / total.
+    // If `total` is 0, finish() divides the gradients once by the count of all losses.
     double total = 0;
     Reduction reduction = Reduction::mean;
     Weigh weigh = Weigh::counted;  // whether items or micro-batches have equal weight
@@ -105,23 +105,23 @@ public:
     using Noise = detail::Noise;
     using V = Var<Array<S>>;
 
-    // Throws if a parameter already has a gradient. With a reducer, the results of finish() are over all
-    // processes. Each process plans its own micro-batches; other options and `extra_options` must be equal.
+    // Throws if a parameter already has a gradient. With a reducer, finish() returns sums over all processes.
+    // All options except `micro_batches`, and all `extra_options`, must be equal on all processes.
     Window(Optimizer<S>& optimizer, Options options = {}, detail::GradientReducer<S>* reducer = nullptr,
            typename detail::GradientReducer<S>::NamedTexts extra_options = {});
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
     ~Window();
 
-    // Returns the micro-batches that this process computes. Without a reducer, this process computes all.
+    // Returns the micro-batches that this process computes: without a reducer all of them.
     std::vector<Items> share(const std::vector<Items>& micro_batches) {
         return reducer_ ? reducer_->share(micro_batches) : micro_batches;
     }
-    // Runs backward() at once, so that the graph is freed before the next forward pass. The first add() locks
-    // the parameters and their gradients: until finish() or discard(), other attempts to change them throw.
+    // Runs backward() at once, so that the graph is freed before the next forward pass. From the first add()
+    // to finish() or discard(), other attempts to change the parameters or their gradients throw.
     void add(const Loss<Array<S>>& loss, const AddOptions& options = {});
     void add(const Loss<Array<S>>& loss, detail::Arithmetic auto) = delete;  // write {.weight = 2}
-    // Rejects a mean, because the window needs the count of the loss.
+    // Rejects the mean of a loss, because the window needs the sum and the count.
     template <class NotALoss> void add(const Var<NotALoss>&, double = 1) {
         static_assert(!sizeof(NotALoss),
                       "window.add() requires a Loss, which contains its count: write "
@@ -130,12 +130,12 @@ public:
     // Adds a term that belongs to the update and not to its items, such as a penalty on the weights. finish()
     // adds the gradient of the term once, after the division.
     void add_regularizer(V term);
-    // Counts a micro-batch for which the caller ran backward(). A window uses either this function or add().
+    // Counts a micro-batch for which the caller ran backward(). Use after_backward() or add(), not both.
     void after_backward(double counted, std::int64_t items = 0);
 
-    // Runs f, which may call add() and then several backward() of this window. The window looks for changes
-    // by other code before f and in add(), and accepts the state after f. If f throws, nothing is undone, and
-    // the window accepts only discard().
+    // Runs f, which may call add() and then Window::backward() several times. The window checks for changes
+    // by other code before f and in add(), and accepts the gradients that f leaves behind. If f throws,
+    // nothing is undone, and the window accepts only discard().
     template <class F> void with_own_changes(F f) {
         lock_.require_unchanged("with_own_changes");
         mark_broken_on_error(f);
@@ -151,10 +151,10 @@ public:
     }
 
     // Returns the context for the forward pass of the next micro-batch. Layers store side effects in the
-    // context, such as new running statistics, and finish() applies them. A second call before add() starts
-    // the same micro-batch again, and add() then rejects a loss that was recorded before that call.
+    // context, such as new running statistics, and finish() applies them. A second call before add() begins
+    // the same micro-batch again, and add() then rejects a loss that was recorded before the second call.
     [[nodiscard]] ForwardPass& begin_micro_batch(std::int64_t items);
-    // Returns the context for a further part of the same micro-batch.
+    // Returns the context for a further part of the current micro-batch.
     [[nodiscard]] ForwardPass& begin_part(std::int64_t items);
 
     bool empty() const { return micro_batches_ == 0 && regularizers_.empty(); }
@@ -166,35 +166,35 @@ public:
     std::int64_t updates() const { return updates_; }
     Optimizer<S>& optimizer() const { return optimizer_; }
     const Options& options() const { return options_; }
-    // Estimates how much the gradients of single items vary, from all updates so far, including updates
-    // before load(). Each window compares the norm of the first micro-batch's gradient with the norm of the
-    // whole gradient. Throws without Window::Options::noise.
+    // Returns an estimate of how much the gradients of single items vary. The estimate uses all updates so
+    // far, including updates before load(). Each window compares the norm of the first micro-batch's gradient
+    // with the norm of the whole gradient. Throws without Window::Options::noise.
     const Noise& noise() const {
         if (!noise_estimator_) detail::throw_noise_not_estimated();
         return noise_estimator_->noise();
     }
 
-    // Updates the parameters and opens the next window. If the window is not full, options().tail decides.
-    // Allocates all memory before the first parameter changes, so that an OutOfMemory leaves all parameters
-    // unchanged. Throws if the counts of the losses do not add up to Options::total.
+    // Updates the parameters and opens the next window. If the window is not full, options().tail decides
+    // what happens. Allocates all memory before the first parameter changes, so that an OutOfMemory leaves
+    // all parameters unchanged. Throws if the counts of the losses do not add up to Options::total.
     Result finish() { return end_window("finish", false); }
-    // Call this at the end of an epoch. Does nothing if the window is empty(), or if it has a reducer and
-    // no process added a micro-batch. Otherwise works like finish(), except that counts below Options::total
-    // are not an error: options().tail decides.
+    // Call this at the end of an epoch. Does nothing if the window is empty() on every process. Otherwise
+    // flush() works like finish(), but accepts counts below Options::total, for which options().tail decides
+    // what happens.
     Result flush() { return !empty() || broken_ || reducer_ ? end_window("flush", true) : Result(); }
     void discard();  // opens the next window without an update
 
-    // Saves all that a resumed run needs to continue with the same bits, even in mid-window: parameters,
-    // gradients, optimizer, average and counts. With a model, also saves buffers and side effects.
+    // Saves parameters, gradients, optimizer, average and counts, from which a resumed run computes the same
+    // bits, even in the middle of a window. With a model, also saves buffers and side effects.
     void save(TrainingState& state, const std::string& prefix, Module<S>* model = nullptr) const;
     // Throws and changes nothing if an option differs, a number is out of range, an entry is missing or
-    // unknown, or memory runs out. A schedule is compared by its rates at updates already made.
+    // unknown, or memory runs out. Schedules are equal if their rates at past updates are equal.
     void load(const TrainingState& state, const std::string& prefix, Module<S>* model = nullptr) {
         validate_state(state, prefix, model, options_.micro_batches)();
     }
     // ---- for the engine ----
-    // Validates like load(), and returns the function that applies the state. If `planned` is set, the saved
-    // window must have planned `planned` micro-batches.
+    // Validates like load(), and returns the function that applies the state. If `planned` has a value, the
+    // saved window must have this planned number of micro-batches.
     detail::ApplyState validate_state(const TrainingState& state, const std::string& prefix, Module<S>* model,
                                       std::optional<std::int64_t> planned);
 
@@ -267,7 +267,7 @@ private:
     detail::Denominator<S> denominator_;
     std::optional<detail::ExactGradients<S>> exact_;                 // only with Sum::exact
     std::optional<detail::NoiseScaleEstimator<S>> noise_estimator_;  // only with Options::noise
-    std::shared_ptr<const void> average_in_use_;  // tells options.average that a window updates it
+    std::shared_ptr<const void> average_in_use_;  // tells options.average that a window updates the average
     std::vector<V> regularizers_;
     detail::ParameterLock<S> lock_;
     detail::TransposeCache<S> transpose_cache_;  // valid until the weights change
@@ -282,7 +282,7 @@ private:
     std::vector<bool> had_gradient_;
     bool broken_ = false;         // an error left the gradients unfinished
     mutable bool saved_ = false;  // save() ran after the last micro-batch
-    // If ~Window() counts more exceptions than this, an error is unwinding the stack.
+    // If ~Window() counts more exceptions than this number, an error is unwinding the stack.
     int exceptions_at_open_ = std::uncaught_exceptions();
 };
 
