@@ -47,9 +47,9 @@ public:
     DataParallel& operator=(const DataParallel&) = delete;
     ~DataParallel() override;
 
-    // Returns the consecutive elements of `micro_batches` for this process. The counts of two processes
-    // differ by at most 1. Layers then draw the same random numbers for an item as in a single process. Pass
-    // all micro-batches of an update in one call. After a second call begin_micro_batch() throws.
+    // Returns the consecutive elements of `micro_batches` for this process. The lengths of these lists differ
+    // by at most 1. Layers then draw the same random numbers for an item as in a single process. Pass all
+    // micro-batches of an update in one call. After a second call begin_micro_batch() throws.
     std::vector<Items> share(const std::vector<Items>& micro_batches) override;
     // Call this instead of share() if you distribute items yourself. `item` is the index of this process's
     // first item among all items. Without share() or begin_at(), each process draws its own random numbers.
@@ -65,11 +65,11 @@ public:
     void require_same_weights();
 
     // Saves the windows of all processes as one file, which rank 0 writes completely or not at all. All
-    // processes pass an equal `state` with further values of the loop. If one process fails, all throw.
+    // processes pass an equal `state` with further values of the loop. If one fails, all processes throw.
     void save(const std::string& path, const Window<S>& window, TrainingState state = {});
     // Loads a file of save() on all processes or on none, and returns the saved `state`. Any number of
-    // processes can load a file that was saved between two windows. Only the same number of processes can
-    // load a file from the middle of a window.
+    // processes can load a file that was saved between two windows. A file from the middle of a window
+    // requires the number of processes that saved it.
     TrainingState load(const std::string& path, Window<S>& window);
 
     // ---- for the window ----

@@ -1,4 +1,4 @@
-// send_parcel() sends bytes of any size from one process to another, between two all_gather().
+// send_parcel() sends bytes of any size from one process to another, between two calls of all_gather().
 #pragma once
 
 #include <string>

@@ -41,7 +41,7 @@ public:
     using Input = std::function<Array<S>(int micro_batch)>;
     using LossFunction = std::function<V(const V& y, int micro_batch)>;
 
-    // Returns the numbers, from 0, of this process's stages if `stages` stages are distributed evenly.
+    // Returns the indices of this process's stages if `stages` stages are distributed evenly.
     static std::vector<int> own_stages(const ProcessGroup& processes, int stages);
 
     // Takes the stages of this process in their order. All processes construct the pipe together. All throw

@@ -38,7 +38,7 @@ std::string launcher_text() {
 
 }  // namespace
 
-// A Message tells the other processes its kind, the call, the point in that call, and the contents.
+// A Message contains its kind, the name of the call, the point in the call, and the contents.
 struct ProcessGroup::Message {
     enum Kind : char { joins = 'j', failed = 'f', timed_out = 't', leaves = 'l' };
     Kind kind = joins;

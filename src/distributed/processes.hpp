@@ -1,4 +1,4 @@
-// In a ProcessGroup the processes of one run exchange data by calls that all make in the same order.
+// In a ProcessGroup, processes exchange data by calls that all processes make in the same order.
 #pragma once
 
 #include <cstdint>
@@ -78,8 +78,8 @@ public:
     // Call this only right after all_gather(). After an error do not free the buffers, because MPI may still
     // use them.
     template <class S> void sum(AllReduce how, std::span<S> numbers, std::span<S> scratch);
-    // Waits until done() returns true, between two all_gather(). `missing` is the text of the error after
-    // the timeout. Throws as all_gather() does if a process reports a failure or leaves.
+    // Waits until done() returns true, between two calls of all_gather(). `missing` is the text of the error
+    // after the timeout. Throws as all_gather() does if a process reports a failure or leaves.
     void wait_or_fail(const std::string& call, const std::string& where, const std::string& missing,
                       const std::function<bool()>& done);
     // Begins to send a piece to a rank that waits for the label and then calls take().

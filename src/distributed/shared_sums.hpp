@@ -13,7 +13,7 @@
 namespace tally::detail {
 
 // `Sums` holds one sum per parameter, then the sum of losses and the sum of counts. serialize() also sends
-// the digits of these two sums, because a single number has few digits.
+// the digits of these two sums, because each of the two is a single number.
 template <class S> class SharedSums {
 public:
     using Sums = std::span<ExactSum<S>>;

@@ -19,7 +19,7 @@ constexpr auto crc64_bytes = [] {
 }();
 
 // Returns the CRC-64 of the bytes. Texts that differ only within 64 consecutive bits have different CRCs. To
-// process a text in pieces, pass the result of the previous pieces as `before`.
+// process a text in pieces, pass the CRC of the previous pieces as `before`.
 inline std::uint64_t crc64(std::span<const std::byte> bytes, std::uint64_t before = 0) {
     std::uint64_t crc = ~before;
     for (const std::byte byte : bytes)

@@ -1,4 +1,4 @@
-// ByteReader reads numbers and texts from the bytes of a file, and never reads beyond their end.
+// A ByteReader reads numbers and texts from the bytes of a file, and never reads beyond the last byte.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ template <class S> Array<S> array_of(const Shape& shape, std::span<const std::by
     return array;
 }
 
-// Converts 64-bit integers to int32. Calls throw_too_wide(integer, index) for the first that is too large.
+// Converts 64-bit integers to int32. Calls throw_too_wide(integer, index) for the first that does not fit.
 template <class ThrowTooWide> Array<std::int32_t> narrowed(const Shape& shape,
                                                            std::span<const std::byte> numbers,
                                                            ThrowTooWide throw_too_wide) {
@@ -79,7 +79,7 @@ public:
         const auto taken = take(length, what);
         return {reinterpret_cast<const char*>(taken.data()), taken.size()};
     }
-    // Returns a shape, or throws an error at the byte `at` if the extents are invalid.
+    // Returns a shape, or throws an Error that names the byte `at` if the extents are invalid.
     Shape shape(std::span<const std::int64_t> extents, std::uint64_t at) const {
         try {
             return Shape(extents);

@@ -1,4 +1,4 @@
-// Parses IDX files and unpacks those that are compressed by gzip.
+// Parses IDX files, which may be compressed by gzip.
 //
 // An IDX file holds two zeros, the type of its elements, the number of axes, each extent in four bytes, and
 // the elements. All numbers are big-endian.
@@ -76,7 +76,7 @@ private:
         while (count < to.size() && !between_members_or_at_the_end()) {
             const auto in = static_cast<uInt>(std::min(piece, file_.size() - at_));
             const auto out = static_cast<uInt>(std::min(piece, to.size() - count));
-            // zlib only reads the input, but takes a pointer to non-const unless ZLIB_CONST is defined
+            // zlib only reads the input, but requires a pointer to non-const unless ZLIB_CONST is defined
             stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(file_.data() + at_));
             stream_.avail_in = in;
             stream_.next_out = to.data() + count;
@@ -94,7 +94,7 @@ private:
         return count;
     }
 
-    // Continues with the next gzip member. As in gzip, concatenated files unpack to concatenated contents.
+    // Continues with the next gzip member. Like gzip, unpacks concatenated files to concatenated contents.
     bool between_members_or_at_the_end() {
         if (!member_ended_) return false;
         if (at_ == file_.size()) return true;
@@ -152,7 +152,7 @@ Idx detail::parse_idx(std::span<const std::byte> file, const std::string& name) 
             content.throw_at(content.given(), "truncated: ", idx.shape, " needs ", size,
                              " bytes, but there are ", before + present);
     }
-    std::array<std::uint8_t, 1> more{};  // reading further also checks the checksum of gzip
+    std::array<std::uint8_t, 1> more{};  // reading beyond the end also checks gzip's checksum
     const std::uint64_t end = content.given();
     if (content.read(more) > 0) content.throw_at(end, "bytes too many after ", idx.shape);
     return idx;

@@ -1,4 +1,4 @@
-// Idx::load() reads IDX files, the format of MNIST, plain or compressed by gzip.
+// Idx::load() reads IDX files (the format of MNIST), which may be compressed by gzip.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tally {
 
-// Idx is the content of an IDX file.
+// An Idx holds the content of an IDX file.
 struct Idx {
     Shape shape;
     std::vector<std::uint8_t> values;  // row-major

@@ -1,4 +1,4 @@
-// JsonReader parses safetensors headers: objects, strings and lists of integers in JSON, without recursion.
+// JsonReader parses the JSON of safetensors headers (objects, strings, lists of integers) without recursion.
 #pragma once
 
 #include <cstdint>
@@ -114,7 +114,7 @@ private:
         text += meanings[which];
         at_ += 2;
     }
-    std::uint32_t escaped_character() {  // characters beyond U+FFFF need two escapes, as \uD83D\uDE00
+    std::uint32_t escaped_character() {  // characters beyond U+FFFF need two escapes, like \uD83D\uDE00
         const std::size_t first_at = at_;
         const std::uint32_t first = four_digits();
         if (first < 0xD800 || first > 0xDFFF) return first;

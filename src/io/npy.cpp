@@ -1,6 +1,6 @@
 // save_npy() and load_npy() write and parse the .npy format of NumPy.
 //
-// A file holds a magic word, a version, a Python dict with type, order and shape as text, and the numbers.
+// A file holds a magic word, a version, the text of a Python dict (type, order, shape), and the numbers.
 #include "tally/io/npy.hpp"
 
 #include <bit>
@@ -169,7 +169,7 @@ template <class S> void save_npy(const std::string& path, const Array<S>& array)
     const Array<S> here = array.to(Device::cpu);
     std::string header = "{'descr': '" + std::string(type_name<S>) + "', 'fortran_order': False, 'shape': (";
     for (const std::int64_t extent : here.shape())
-        header += std::to_string(extent) + ",";  // as Python writes a tuple of one number: (4,)
+        header += std::to_string(extent) + ",";  // Python writes a tuple of one number as (4,)
     header += "), }";
     header.append(63 - (magic.size() + 4 + header.size()) % 64,
                   ' ');  // the numbers begin at a multiple of 64

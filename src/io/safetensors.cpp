@@ -1,4 +1,4 @@
-// save_safetensors() and load_safetensors() write safetensors files, and check everything that they read.
+// save_safetensors() and load_safetensors() write safetensors files, and check all bytes of a file.
 #include "tally/io/safetensors.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr const char* op = "load_safetensors";
 constexpr std::string_view metadata_key = "__metadata__";
 constexpr std::uint64_t length_size = 8, max_header = 100'000'000;  // the limit of the format
 
-// The metadata holds the checksum as 16 hexadecimal digits. The checksum is computed with zeros as digits. A
+// The metadata holds the checksum as 16 hexadecimal digits, which the checksum itself counts as zeros. A
 // second entry announces the checksum, so that damage to the key of the first entry is noticed, too.
 const std::string checksum_key = "tally.crc64", announcing_key = "tally.checksum";
 constexpr std::string_view no_digits = "0000000000000000";
@@ -60,7 +60,7 @@ std::string quoted(const std::string& text) {
 
 class Writer {
 public:
-    // Writes wider numbers first, so that every array is aligned.
+    // Writes arrays with wider numbers first, so that every array is aligned.
     explicit Writer(const std::map<std::string, detail::AnyArray>& tensors) {
         append<double>(tensors);
         append<float>(tensors);
@@ -132,7 +132,7 @@ public:
 
     std::uint64_t checksum_at() const { return checksum_at_; }  // position of the first digit, or 0 if none
 
-    // Returns the entries in the order of their numbers in the file.
+    // Returns the entries in the order in which the file holds the numbers of the entries.
     std::vector<Entry> read(std::map<std::string, std::string>& metadata) {
         std::map<std::string, Entry> entries;
         bool described = false;

@@ -15,10 +15,10 @@
 
 namespace tally::detail {
 
-// An array of F32, F64 or I32. I64 is read as int32 if its numbers fit.
+// Holds an array of F32, F64 or I32. I64 is converted to int32 if all numbers fit.
 using AnyArray = std::variant<Array<float>, Array<double>, Array<std::int32_t>>;
 
-// The content of a .safetensors file.
+// Holds the content of a .safetensors file.
 struct Safetensors {
     std::map<std::string, AnyArray> tensors;
     std::map<std::string, std::string> metadata;
@@ -28,7 +28,7 @@ struct Safetensors {
 // file with a wrong CRC-64, and accepts a file without these entries.
 std::map<std::string, std::string> checksum_metadata(std::map<std::string, std::string> metadata);
 
-// Writes the same bytes as the safetensors library, completely or not at all.
+// Writes a file completely or not at all, with the same bytes as the safetensors library.
 void save_safetensors(const std::string& path, const std::map<std::string, AnyArray>& tensors,
                       const std::map<std::string, std::string>& metadata = {});
 // Throws an Error that names the file and the byte if the file is invalid.

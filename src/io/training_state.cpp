@@ -1,4 +1,4 @@
-// Writes training states to files, and checks everything that it reads.
+// Writes training states to files, and checks all bytes that are read.
 #include "tally/io/training_state.hpp"
 
 #include <cstdint>
@@ -90,8 +90,8 @@ TrainingState::Entry read_entry(ByteReader& reader) {
     reader.throw_at(kind_at, "the kind of an entry is ", kind, "; it must be 1 to 5");
 }
 
-// Checks the head and the checksum. The caller still checks each entry, because a file with a correct
-// checksum may have been made with invalid entries.
+// Checks the head and the checksum. The caller also checks each entry, because a file with a correct checksum
+// may contain invalid entries.
 void require_head(ByteReader& head, std::span<const std::byte> file) {
     if (head.text(std::min<std::uint64_t>(magic.size(), head.size()), "the magic word") != magic)
         head.throw_at(0, "not a training state: the magic word is missing");

@@ -1,5 +1,5 @@
-// TrainingState holds named numbers, texts and arrays, from which a training resumes with the same bits. save()
-// writes them to a file with a version and a checksum.
+// A TrainingState holds named numbers, texts and arrays, from which a resumed run computes the same bits.
+// save() writes all entries to a file with a version and a checksum.
 //
 //     bytes 0-7        the magic word "tally\r\n\0"
 //     8-11             the version, 1
@@ -44,7 +44,7 @@ public:
 
     bool has(const std::string& name) const { return entries_.count(name) > 0; }
 
-    // Throws if the entry does not exist or has another type.
+    // Throws if the entry does not exist or has a different type.
     template <class T> const T& get(const std::string& name) const {
         const auto found = entries_.find(name);
         if (found == entries_.end())
@@ -61,8 +61,8 @@ private:
 };
 
 namespace detail {
-// ApplyState is the second step of loading: it applies the changes and cannot fail. The first step checks
-// everything and allocates all memory. Therefore either all objects that are loaded together change, or none.
+// The first step of loading checks all entries and allocates all memory. The second step, an ApplyState,
+// applies the changes and cannot fail. Therefore either all objects that are loaded together change, or none.
 using ApplyState = std::function<void()>;
 
 // Write and read the format of a file in memory. Error messages use `name` for the file.

@@ -34,7 +34,7 @@ public:
         if (swapped_) mark_holds_average(false);
     }
 
-    // Call update() after each step of the optimizer. A Window with Options::average does this itself.
+    // Call update() after each step of the optimizer. A Window with Options::average calls update() itself.
     void update();
     std::int64_t updates() const { return updates_; }
     const Array<S>& value(std::size_t i) const;  // before the first update: the initial parameter

@@ -74,7 +74,7 @@ template <class S> Var<Array<S>> through(Sequential<S>& model, std::size_t from,
     return x;
 }
 
-// Records checksums of the batch norm's input in forward pass 1, and compares the checksums in the others.
+// Records checksums of the batch norm's input in forward pass 1, and compares them in forward passes 2 and 3.
 template <class S> class InputChecksums {
 public:
     Var<Array<S>> note(Var<Array<S>> x) {

@@ -302,8 +302,8 @@ public:
             });
         return functions;
     }
-    // Makes forward() save only the input of each segment. The backward pass recomputes every segment but the
-    // last one, with equal bits. With a limit in bytes, the next forward() measures the layers.
+    // Makes forward() save only the input of each segment. The backward pass recomputes all segments except
+    // the last, and gets equal bits. With a limit in bytes, the next forward() measures the layers.
     bool checkpoint(const Checkpointing& how) override {
         if (how.segments > 0 && how.bytes > 0)
             throw Error("[checkpoint] .segments = " + std::to_string(how.segments) + " and .bytes = " +

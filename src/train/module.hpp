@@ -186,7 +186,7 @@ bool trains(const char* layer, const ForwardPass& pass);
 }  // namespace detail
 
 namespace detail {
-// RngStream selects the random numbers of a layer. No two layers of a model share a stream.
+// RngStream selects the random numbers of a layer. All layers of a model have different streams.
 struct RngStream {
     std::uint64_t seed = 0, number = 0;
 };
@@ -211,7 +211,7 @@ namespace detail {
 // The class Members collects the parameters, buffers and child modules that Module::list() adds.
 template <class S> class Members {
 public:
-    // Skips an empty parameter, such as the bias of a layer without one.
+    // Skips an empty parameter, such as the bias of a layer that has no bias.
     void parameter(const std::string& name, const Var<Array<S>>& value) {
         if (value) add({prefix_ + name, value});
     }
@@ -312,7 +312,7 @@ public:
                                                              const std::string& /*prefix*/) {
         return nullptr;
     }
-    // Turns on checkpointing and returns true if the module is a chain of layers. Otherwise returns false.
+    // Turns on checkpointing and returns true if the module is a sequence of layers. Otherwise returns false.
     virtual bool checkpoint(const Checkpointing&) { return false; }
     virtual detail::LayerRng* stream() { return nullptr; }  // null for a layer that draws no random numbers
 
@@ -390,7 +390,7 @@ template <class S> std::vector<std::pair<std::string, Module<S>*>> modules(Modul
 }
 }  // namespace detail
 
-// Turns on checkpointing in the outermost chains of the model, and returns the number of these chains.
+// Turns on checkpointing in the model's outermost sequences of layers, and returns how many were found.
 template <class S> std::size_t checkpoint(Module<S>& model, const Checkpointing& how) {
     std::size_t chains = 0;
     std::vector<std::string> done;

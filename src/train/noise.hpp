@@ -49,9 +49,9 @@ public:
     // Adds a micro-batch of count `counted` and item weight `each`. `so_far` is the count up to now.
     void add(const V& counted, double each, const V& so_far);
     void add_to(WindowTotals& here) const;
-    // Sets the norm of the window's gradient before clipping. Only the first call has an effect.
+    // Sets the norm of the window's gradient before clipping. Later calls do nothing.
     void set_norm(double norm);
-    // Estimates the noise of this window after its update. `divided` tells whether the gradient is a mean.
+    // Estimates the noise of this window after the update. `divided` tells whether the gradient is a mean.
     Noise estimate(const WindowTotals& all, bool divided);
     const Noise& noise() const { return noise_; }
     void restart();                            // begins the next window

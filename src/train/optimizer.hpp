@@ -43,8 +43,8 @@ public:
     double learning_rate() const { return learning_rate_; }
     void set_learning_rate(double rate);
     // save() and load() give the state and the learning rate names like "optimizer/momentum/0". load() throws
-    // and changes nothing if the optimizer's kind, options or shapes differ. To resume with another learning
-    // rate, make the optimizer with the previous rate, call load(), then set_learning_rate().
+    // and changes nothing if the optimizer's kind, options or shapes differ. To resume with a different
+    // learning rate, make the optimizer with the previous rate, call load(), then set_learning_rate().
     void save(TrainingState& state, const std::string& prefix) const;
     void load(const TrainingState& state, const std::string& prefix) { validate_state(state, prefix)(); }
 
@@ -78,7 +78,7 @@ protected:
     const detail::Kernels<S>& kernel() const { return detail::kernels<S>(parameters_[0].value().device()); }
     Counts& count(std::size_t which) { return counts_[which].second; }
 
-    // Returns the arguments for an update of parameter i. Allocates the first `arrays` arrays of its state.
+    // Returns the arguments to update parameter i, and allocates `arrays` arrays of the parameter's state.
     detail::Update<S> state_of(std::size_t i, std::size_t arrays);
 
     virtual void update() = 0;

@@ -1,4 +1,4 @@
-// While a window has micro-batches, ParameterLock lets only this window change its parameters and gradients.
+// While a window has micro-batches, ParameterLock lets only this window change the parameters and gradients.
 #pragma once
 
 #include <cstdint>

@@ -85,7 +85,7 @@ template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(M
     return stepped;
 }
 
-// Returns the options that affect the result of a training run. A resumed run must have the same values. The
+// Returns the options that affect the result of a training run. A resumed run must have the same options. The
 // structured binding names all options, so the code does not compile until a new option is added.
 template <class S>
 NamedOptions training_options(const detail::TrainerOptions<S>& options, std::int64_t items) {

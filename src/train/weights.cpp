@@ -1,4 +1,4 @@
-// Saves and loads the members of a model as tensors, transposed if PyTorch stores them so.
+// Saves and loads the members of a model as tensors, and transposes matrices that PyTorch transposes.
 #include <cstring>
 #include <map>
 #include <optional>

@@ -355,7 +355,7 @@ template <class S> void Window<S>::count(const Loss<Array<S>>& contribution, dou
 
 // ---- the update ----
 
-// Returns the totals of this process, or of all processes with a reducer.
+// Returns the totals of this process, or with a reducer the totals of all processes.
 template <class S> detail::WindowTotals Window<S>::totals(const char* call) {
     const bool planned = options_.micro_batches > 0;
     detail::WindowTotals here{.micro_batches = micro_batches_,

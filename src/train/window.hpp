@@ -113,7 +113,7 @@ public:
     Window& operator=(const Window&) = delete;
     ~Window();
 
-    // Returns the micro-batches that this process computes: without a reducer all of them.
+    // Returns the micro-batches for this process. Without a reducer, the result is `micro_batches`.
     std::vector<Items> share(const std::vector<Items>& micro_batches) {
         return reducer_ ? reducer_->share(micro_batches) : micro_batches;
     }
@@ -127,8 +127,8 @@ public:
                       "window.add() requires a Loss, which contains its count: write "
                       "window.add(mse(y, target)) without .mean(), or window.add({sum, count})");
     }
-    // Adds a term that belongs to the update and not to its items, such as a penalty on the weights. finish()
-    // adds the gradient of the term once, after the division.
+    // Adds a term that belongs to the update and not to single items, such as a penalty on the weights.
+    // finish() adds the gradient of the term once, after the division.
     void add_regularizer(V term);
     // Counts a micro-batch for which the caller ran backward(). Use after_backward() or add(), not both.
     void after_backward(double counted, std::int64_t items = 0);
@@ -141,7 +141,7 @@ public:
         mark_broken_on_error(f);
         lock_.snapshot();
     }
-    // Runs f, which calls backward() on another part of the micro-batch that was added last.
+    // Runs f, which calls backward() on a further part of the micro-batch that was added last.
     template <class F> void backward(F f) {
         if (noise_estimator_) noise_estimator_->throw_measured();
         if (exact_) exact_->begin();
@@ -150,8 +150,8 @@ public:
         if (exact_) mark_broken_on_error([&] { exact_->add_gradients(); });
     }
 
-    // Returns the context for the forward pass of the next micro-batch. Layers store side effects in the
-    // context, such as new running statistics, and finish() applies them. A second call before add() begins
+    // Returns the context for the forward pass of the next micro-batch. Layers store side effects, such as
+    // new running statistics, in this context, and finish() applies them. A second call before add() begins
     // the same micro-batch again, and add() then rejects a loss that was recorded before the second call.
     [[nodiscard]] ForwardPass& begin_micro_batch(std::int64_t items);
     // Returns the context for a further part of the current micro-batch.
@@ -188,7 +188,7 @@ public:
     // bits, even in the middle of a window. With a model, also saves buffers and side effects.
     void save(TrainingState& state, const std::string& prefix, Module<S>* model = nullptr) const;
     // Throws and changes nothing if an option differs, a number is out of range, an entry is missing or
-    // unknown, or memory runs out. Schedules are equal if their rates at past updates are equal.
+    // unknown, or memory runs out. Two schedules are equal if both have the same rates at past updates.
     void load(const TrainingState& state, const std::string& prefix, Module<S>* model = nullptr) {
         validate_state(state, prefix, model, options_.micro_batches)();
     }

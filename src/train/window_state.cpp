@@ -23,7 +23,7 @@ template <class S> Names names_of(Module<S>* model) {
     return names;
 }
 
-// Returns rows (update, rate) for updates 0, 1, 2, 4, 8, ... and the last one. A file cannot contain a
+// Returns rows (update, rate) for updates 0, 1, 2, 4, 8, ... and the last update. A file cannot contain a
 // function, so these samples identify the schedule.
 Array<double> sample_schedule(const Schedule& schedule, std::int64_t updates) {
     std::vector<double> rows;
@@ -225,7 +225,7 @@ template <class S> detail::ApplyState Window<S>::validate_state(const TrainingSt
                                                                 const std::string& prefix, Module<S>* model,
                                                                 std::optional<std::int64_t> planned) {
     if (detail::context.backward_passes) detail::throw_during_backward("load");
-    // This window may change its own parameters, but no parameter that another window has locked.
+    // This window may change its own parameters, but no parameter that a different window has locked.
     const detail::UnlockScope own(lock_.on() ? grad_flag::locked : std::uint8_t{0});
     StateReader saved("window", state, prefix);
     const std::int64_t planned_before = saved.count("planned");
