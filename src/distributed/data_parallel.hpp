@@ -1,4 +1,4 @@
-// DataParallel sums the gradients of all processes at the end of each Window (train/window.hpp), so that all
+// DataParallel sums the gradients of all processes at the end of each window (train/window.hpp), so that all
 // processes make the same update.
 //
 //     ProcessGroup processes;
@@ -47,9 +47,9 @@ public:
     DataParallel& operator=(const DataParallel&) = delete;
     ~DataParallel() override;
 
-    // Returns the consecutive elements of `micro_batches` for this process. The lengths of these lists differ
-    // by at most 1. Layers then draw the same random numbers for an item as in a single process. Pass all
-    // micro-batches of an update in one call. After a second call begin_micro_batch() throws.
+    // Returns the consecutive elements of `micro_batches` for this process. Processes get equally many
+    // elements, or one more. Layers then draw the same random numbers for an item as in a single process.
+    // Pass all micro-batches of an update in one call. After a second call begin_micro_batch() throws.
     std::vector<Items> share(const std::vector<Items>& micro_batches) override;
     // Call this instead of share() if you distribute items yourself. `item` is the index of this process's
     // first item among all items. Without share() or begin_at(), each process draws its own random numbers.
@@ -114,8 +114,8 @@ private:
     Options options_;
     std::vector<Var<Array<S>>> parameters_;  // of the Window that was opened or ended last
     struct WindowRecord {
-        std::int64_t number = 0;              // in the order of opening
-        std::int64_t first_item_window = -1;  // the window that called first_item() last; -1: none
+        std::int64_t number = 0;              // index in the order of opening
+        std::int64_t first_item_window = -1;  // the window that called first_item() last, or -1 if none did
         std::optional<std::int64_t> first_item_call = {};  // the call of share() that numbers its items
     };
     std::map<const Optimizer<S>*, WindowRecord> windows_;

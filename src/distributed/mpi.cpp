@@ -167,7 +167,7 @@ MpiTransport::MpiTransport(const void* communicator) : state_(std::make_unique<S
 
 MpiTransport::~MpiTransport() {
     end(false);
-    if (!state_->posts->empty()) (void)state_->posts.release();  // MPI may still read them
+    if (!state_->posts->empty()) (void)state_->posts.release();  // MPI may still read the posts
 }
 
 std::string MpiTransport::why_only_one_rank() {

@@ -20,12 +20,12 @@ struct Piece {
 
 class MpiTransport {
 public:
-    explicit MpiTransport(const void* communicator);  // points to an MPI_Comm; null: MPI_COMM_WORLD
+    explicit MpiTransport(const void* communicator);  // points to an MPI_Comm; null means MPI_COMM_WORLD
     MpiTransport(const MpiTransport&) = delete;
     MpiTransport& operator=(const MpiTransport&) = delete;
     ~MpiTransport();
 
-    static std::string why_only_one_rank();  // for a program that a launcher has started several times
+    static std::string why_only_one_rank();  // for a program that was started as several processes
 
     int rank() const;
     int size() const;
@@ -50,7 +50,7 @@ public:
     std::size_t free_sent();  // frees the posts that have been sent, and returns the number of unsent posts
     // Returns the label of the next piece from a rank if the label has arrived. Then call receive().
     std::optional<std::string> poll_label(int from);
-    bool receive(const Piece& piece, double seconds);  // false after the timeout, as for exchange()
+    bool receive(const Piece& piece, double seconds);  // returns false after the timeout, like exchange()
     bool wait(double seconds, const std::function<bool()>& done);  // false after the timeout
 
     // Returns whether all ranks have called this function in time. If so, a call of end(true) is safe.

@@ -75,7 +75,7 @@ ProcessGroup::ProcessGroup(detail::ProcessGroupOptions options)
 }
 
 // Reports that this process leaves, so that the other processes do not wait. If a process does not answer,
-// MPI_Finalize might wait for ever, so the launcher ends the processes without MPI_Finalize.
+// MPI_Finalize might wait for ever and is not called. The launcher then ends the other processes.
 ProcessGroup::~ProcessGroup() {
     bool all_ready = true;
     const bool no_error = std::uncaught_exceptions() == 0 && why_broken_.empty();
@@ -134,7 +134,7 @@ std::vector<std::string> ProcessGroup::all_gather(const std::string& call, const
     return gather({Message::joins, call, where, mine}, options_.timeout);
 }
 
-// Returns the contents of all messages if all processes made the same call. Else throws, or ends the run.
+// Returns the messages' contents if all processes made the same call. Otherwise throws, or ends the run.
 std::vector<std::string> ProcessGroup::gather(const Message& mine, double seconds) {
     std::vector<Message> messages = exchange(mine, seconds);
     const auto prefix = [&](std::size_t rank) { return mine.full_call() + ": " + rank_text(rank); };

@@ -42,7 +42,7 @@ double seconds_of(const Timetable::Step& step, bool split, const StageSeconds& s
     return split ? stage.inputs : stage.inputs + stage.weights;
 }
 
-// Returns how many micro-batches are at most between forward step and last use of the input at a time.
+// Returns the largest number of micro-batches that at one time have begun and still need their input.
 int most_live(const std::vector<Timetable::Step>& steps, bool split) {
     int live = 0, most = 0;
     for (const Timetable::Step& step : steps) {

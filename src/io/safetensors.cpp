@@ -1,4 +1,4 @@
-// save_safetensors() and load_safetensors() write safetensors files, and check all bytes of a file.
+// save_safetensors() and load_safetensors() write and read files, and check every byte that is read.
 #include "tally/io/safetensors.hpp"
 
 #include <algorithm>

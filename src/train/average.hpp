@@ -37,7 +37,7 @@ public:
     // Call update() after each step of the optimizer. A Window with Options::average calls update() itself.
     void update();
     std::int64_t updates() const { return updates_; }
-    const Array<S>& value(std::size_t i) const;  // before the first update: the initial parameter
+    const Array<S>& value(std::size_t i) const;  // the initial parameter before the first update
 
     // Exchanges averages and parameters, so that the model computes with the averages until the next swap().
     void swap();
@@ -66,7 +66,7 @@ private:
     std::vector<Var<Array<S>>> parameters_;
     Options options_;
     std::vector<Array<S>> averages_;
-    std::vector<detail::Update<S>> list_;  // arguments of one update; a member, so that the memory is reused
+    std::vector<detail::Update<S>> list_;  // arguments of one update; kept, so that the memory is reused
     std::int64_t updates_ = 0;
     bool swapped_ = false;
     std::shared_ptr<const void> in_use_ = std::make_shared<char>();  // copies: the tokens of use()

@@ -12,8 +12,8 @@ namespace tally {
 // The class Items holds the item numbers of an epoch, a batch or a micro-batch. Copies share one list.
 class Items {
 public:
-    explicit Items(std::int64_t from, std::int64_t to);  // from, from + 1, ..., to - 1
-    explicit Items(std::vector<std::int32_t> numbers);   // in the given order
+    explicit Items(std::int64_t from, std::int64_t to);  // holds from, from + 1, ..., to - 1
+    explicit Items(std::vector<std::int32_t> numbers);   // keeps the given order
     // in_order() keeps the order of the data set. The order of shuffled() depends only on seed and epoch.
     static Items in_order(std::int64_t count) { return Items(0, count); }
     static Items shuffled(std::int64_t count, std::uint64_t seed, std::int64_t epoch);

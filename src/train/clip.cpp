@@ -22,7 +22,7 @@ template <class S> MeasuredGradients measure(const Parameters<S>& parameters, bo
         if (parameter.value().device() != device)  // to() may have moved only some of the parameters
             detail::fail_devices("window", device, parameter.value().device());
         if (parameter.has_grad()) {
-            const Array<S>& gradient = parameter.node()->gradient;  // grad() would mark the gradient
+            const Array<S>& gradient = parameter.node()->gradient;  // grad() marks gradients as escaped
             detail::Update<S> read;
             read.gradient = gradient.data();
             read.size = gradient.size();

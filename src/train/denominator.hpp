@@ -8,7 +8,7 @@
 
 namespace tally {
 
-enum class Reduction { mean, sum };  // sum: gradients are not divided
+enum class Reduction { mean, sum };  // with `sum` gradients are not divided
 
 // The option Weigh gives equal weights to the counted terms (items, tokens) of losses, or to micro-batches.
 enum class Weigh { counted, micro_batches };

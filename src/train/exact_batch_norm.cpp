@@ -108,10 +108,10 @@ template <class S> void add_with_exact_batch_norm(
     require_whole_window(window);
     window.with_own_changes([&] {
         // Forward pass 1 computes the statistics.
-        const ForwardPass& begun = window.begin_micro_batch(0);  // pass 2 begins the counted micro-batches
+        const ForwardPass& begun = window.begin_micro_batch(0);  // forward pass 2 counts micro-batches
         std::vector<std::int64_t> first_items;
         std::int64_t first_item = begun.first_item;
-        const auto before = [&](std::size_t k) {  // drops side effects, because pass 2 adds them
+        const auto before = [&](std::size_t k) {  // drops side effects, because forward pass 2 adds them
             ForwardPass apart = begun.again(first_items[k], micro_batches[k].count());
             return through(model, 0, at, input(micro_batches[k]), apart);
         };

@@ -19,8 +19,8 @@ namespace tally {
 // batch, and updates the running statistics once. The window must be empty.
 //
 // y = gain * x̂ + bias with x̂ = (x - mean) / deviation, where mean and deviation depend on all N values x of
-// the window. Hence dx = gain / deviation * (dy - (Σ dy + x̂ Σ dy x̂) / N). The first term of dx depends only
-// on the item's micro-batch. The second term depends on the sums over all micro-batches, which are also the
+// the window. Hence dx = gain / deviation * (dy - (Σ dy + x̂ Σ dy x̂) / N). The first term of dx depends on
+// one micro-batch only. The second term depends on the sums over all micro-batches, which are also the
 // gradients of bias and gain. The layers before the batch norm therefore run forward three times: for the
 // statistics, for the first term and for the second term. The layers after the batch norm run once.
 //

@@ -59,7 +59,7 @@ public:
 private:
     static void require_same_values(std::size_t encoder, std::size_t part, const Array<S>& first,
                                     const Array<S>& second) {
-        const bool compared = first.device() == Device::cpu;  // on a GPU the host would have to wait
+        const bool compared = first.device() == Device::cpu;  // for a GPU the host would have to wait
         if (detail::same_shape_and_device(first, second) &&
             (!compared || first.size() == 0 ||
              std::memcmp(first.data(), second.data(), first.size() * sizeof(S)) == 0))

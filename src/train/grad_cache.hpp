@@ -27,8 +27,8 @@ template <class S> using Representations = std::vector<Var<Array<S>>>;
 // the part. Encoders may share parameters, and the loss may have parameters. The rows must not depend on the
 // division into parts. Both calls for a part must return the same rows (checked on the CPU).
 //
-// The result is the gradient of loss(encoder(all items)). If the kernels are ordered and an encoder uses each
-// parameter once, both gradients have the same bits. Otherwise the gradients differ by rounding.
+// The result is the gradient of loss(encoder(all items)). If kernels are ordered and an encoder uses each
+// parameter once, the result has the same bits as this gradient. Otherwise the results differ by rounding.
 template <class S>
 Var<Array<S>> cached_backward(std::size_t parts,
                               const std::vector<std::function<Var<Array<S>>(std::size_t part)>>& encoders,

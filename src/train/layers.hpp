@@ -354,7 +354,7 @@ private:
 
     std::vector<std::shared_ptr<Layer<S>>>
         layers_;                      // the functions of chain() share these layers, and may live longer
-    std::vector<std::size_t> sizes_;  // of the segments; empty without checkpointing
+    std::vector<std::size_t> sizes_;  // lengths of the segments; empty without checkpointing
     std::size_t bytes_ = 0;           // limit; 0 after measure() has chosen segments
     std::optional<detail::Segmentation> segmentation_;
     std::optional<Checkpointing> how_;  // add() applies these options to the longer sequence

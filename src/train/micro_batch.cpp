@@ -63,7 +63,7 @@ private:
 
     const Window<S>& window_;
     std::size_t in_use_, optimizer_bytes_;
-    std::vector<bool> had_gradient_;  // for each parameter: whether its gradient had memory
+    std::vector<bool> had_gradient_;  // whether the gradient of each parameter had memory
 };
 
 }  // namespace

@@ -27,7 +27,7 @@ struct Noise {
     std::int64_t without = 0;
     double traces = 0, squares = 0;  // sums over the windows
 
-    double trace() const;   // tr(Sigma): the variance of one item's gradient, summed over its elements
+    double trace() const;   // tr(Sigma): the variances of the elements of one item's gradient, summed
     double square() const;  // |G|^2, the squared norm of the expected gradient; below 0 if noise dominates
     // Returns trace / square, the number of items whose mean gradient has as much noise as signal. Returns
     // nothing if the square is not above 0. More or larger windows are then necessary.

@@ -67,7 +67,7 @@ public:
 
 protected:
     using NamedNumbers = std::vector<std::pair<std::string, double>>;
-    using Arrays = std::vector<Array<S>>;      // one for each parameter, allocated by its first step
+    using Arrays = std::vector<Array<S>>;      // one for each parameter, allocated by the first step
     using Counts = std::vector<std::int64_t>;  // one for each parameter
     template <class Of> using NamedState = std::vector<std::pair<std::string, Of>>;
 
@@ -98,7 +98,7 @@ private:
     Parameters parameters_;
     double learning_rate_ = 0;
     mutable std::int64_t unfinished_ = 0;  // lost micro-batches; require_finished() throws once and sets 0
-    bool rate_was_set_ = false;            // since the last step or load
+    bool rate_was_set_ = false;            // set_learning_rate() ran after the last step or load()
     bool had_effects_ = false;
     mutable std::vector<bool> had_variable_;  // whether a variable has referred to parameter i
     NamedNumbers options_;

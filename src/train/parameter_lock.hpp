@@ -26,7 +26,7 @@ public:
     bool on() const { return on_; }
     Mode mode() const { return mode_; }
     void lock(Mode mode);
-    void clear_gradients();  // clears all gradients except those that another window has locked
+    void clear_gradients();  // clears the gradients that no other window has locked
     void release();
 
     void snapshot();                                  // records address and version of values and gradients

@@ -57,7 +57,7 @@ Schedule Schedule::cosine(double rate, std::int64_t updates, double lowest) {
 
 Schedule Schedule::warm_up(std::int64_t updates, Schedule then, double start) {
     require_updates("warm_up", updates);
-    require(start >= 0 && start <= 1, "warm_up", "the start must be a part of the rate, from 0 to 1", start);
+    require(start >= 0 && start <= 1, "warm_up", "the factor of the first rate must be from 0 to 1", start);
     const double rate = then.at(0);
     return Schedule([=, then = std::move(then)](std::int64_t update) {
         if (update >= updates) return then.at(update - updates);

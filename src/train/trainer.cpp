@@ -86,7 +86,7 @@ template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(M
 }
 
 // Returns the options that affect the result of a training run. A resumed run must have the same options. The
-// structured binding names all options, so the code does not compile until a new option is added.
+// structured binding must name every option, so a new option causes a compile error here.
 template <class S>
 NamedOptions training_options(const detail::TrainerOptions<S>& options, std::int64_t items) {
     [[maybe_unused]] const auto& [per_device_batch_size, auto_find_batch_size, gradient_accumulation_steps,

@@ -26,7 +26,7 @@ namespace tally {
 namespace detail {
 // Options of Trainer, with Hugging Face's names.
 template <class S> struct TrainerOptions {
-    std::int64_t per_device_batch_size = 8;  // items per micro-batch; the last one of an epoch may have fewer
+    std::int64_t per_device_batch_size = 8;  // items per micro-batch, except for the last one of an epoch
     // If memory runs out, repeat the update with micro-batches of half the size, and keep this size. An
     // update still has per_device_batch_size * gradient_accumulation_steps items. Checkpoints are then
     // written only between windows.
@@ -40,7 +40,7 @@ template <class S> struct TrainerOptions {
     std::optional<Checkpointing> gradient_checkpointing = {};
 
     std::optional<double> max_grad_norm = {}, max_grad_value = {};
-    std::optional<Schedule> schedule = {};  // empty: keep the optimizer's learning rate
+    std::optional<Schedule> schedule = {};  // if empty, keep the optimizer's learning rate
     MovingAverage<S>* average = nullptr;
     Weigh weigh = Weigh::counted;
     Sum sum = Sum::running;

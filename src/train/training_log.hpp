@@ -45,10 +45,10 @@ struct TrainingTotals {
     double seconds = 0;
     std::int64_t epochs = 0, updates = 0;    // of the whole run
     std::int64_t samples = 0;                // of this process, like the following counts
-    std::int64_t dropped_micro_batches = 0;  // dropped alone or with their window
-    std::int64_t micro_batch_size = 0;       // largest number of items
-    std::int64_t retries = 0;                // windows repeated after memory ran out, in the whole run
-    std::size_t peak = 0;                    // largest number of bytes in use, including a data set in Arrays
+    std::int64_t dropped_micro_batches = 0;  // dropped alone or with a whole window
+    std::int64_t micro_batch_size = 0;       // largest number of items in a micro-batch
+    std::int64_t retries = 0;                // how often memory ran out and an update was repeated
+    std::size_t peak = 0;                    // peak of the bytes in use, including a data set in Arrays
     std::size_t peak_without_model = 0;      // the peak without parameters and gradients
     std::size_t saved = 0;                   // largest number of bytes saved for backward
 

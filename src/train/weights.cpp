@@ -1,4 +1,4 @@
-// Saves and loads the members of a model as tensors, and transposes matrices that PyTorch transposes.
+// Saves and loads the members of a model as tensors, and transposes matrices as PyTorch does.
 #include <cstring>
 #include <map>
 #include <optional>

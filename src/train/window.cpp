@@ -122,9 +122,10 @@ template <class S> void Window<S>::require_not_broken(const char* call) const {
 template <class S>
 void Window<S>::require_same_mode(const char* call, typename detail::ParameterLock<S>::Mode mode) const {
     if (lock_.on() && lock_.mode() != mode)
-        throw Error(std::string("[window] ") + call + ": its micro-batches so far came by " +
-                    (mode == detail::ParameterLock<S>::Mode::internal ? "after_backward()" : "add()") +
-                    ", and another way would count some backward() twice or not at all; finish() it first");
+        throw Error(
+            std::string("[window] ") + call + ": its micro-batches so far came by " +
+            (mode == detail::ParameterLock<S>::Mode::internal ? "after_backward()" : "add()") +
+            ", and both calls would count a backward() twice or not at all; finish() the window first");
 }
 
 template <class S> void Window<S>::require_not_full(const char* call) const {

@@ -62,7 +62,7 @@ enum class Sum {
 namespace detail {
 // Options of Window.
 template <class S> struct WindowOptions {
-    std::int64_t micro_batches = 0;  // the window is full after this number; with 0 the caller decides
+    std::int64_t micro_batches = 0;  // the window is full after this number; if 0, the caller decides
     // `total` is the denominator if known before the first add(); backward() then starts from loss / total.
     // If `total` is 0, finish() divides the gradients once by the count of all losses.
     double total = 0;
@@ -105,8 +105,8 @@ public:
     using Noise = detail::Noise;
     using V = Var<Array<S>>;
 
-    // Throws if a parameter already has a gradient. With a reducer, finish() returns sums over all processes.
-    // All options except `micro_batches`, and all `extra_options`, must be equal on all processes.
+    // Throws if a parameter already has a gradient. With a reducer, finish() returns the results of all
+    // processes. All options except `micro_batches`, and all `extra_options`, must be equal on all processes.
     Window(Optimizer<S>& optimizer, Options options = {}, detail::GradientReducer<S>* reducer = nullptr,
            typename detail::GradientReducer<S>::NamedTexts extra_options = {});
     Window(const Window&) = delete;
@@ -262,7 +262,7 @@ private:
     Options options_;
     detail::GradientReducer<S>* reducer_;
     std::int64_t micro_batches_ = 0, dropped_ = 0, updates_ = 0, items_ = 0;
-    std::int64_t window_index_ = 0;  // the number of previous windows, including discarded ones
+    std::int64_t window_index_ = 0;  // the number of previous windows, including discarded windows
     V zero_, loss_sum_;  // on the parameters' device, so that adding a loss does not wait for a GPU
     detail::Denominator<S> denominator_;
     std::optional<detail::ExactGradients<S>> exact_;                 // only with Sum::exact
@@ -278,7 +278,7 @@ private:
     bool uses_forward_pass_ = false;             // a micro-batch of this window used begin_micro_batch()
     std::uint64_t min_loss_id_ = 0;  // a loss with a smaller node id belongs to an earlier forward pass
     detail::SideEffects effects_;    // of the micro-batches that were added
-    std::vector<Array<S>> gradient_backup_;  // for drop_micro: the gradients before this micro-batch
+    std::vector<Array<S>> gradient_backup_;  // the gradients before this micro-batch, for drop_micro
     std::vector<bool> had_gradient_;
     bool broken_ = false;         // an error left the gradients unfinished
     mutable bool saved_ = false;  // save() ran after the last micro-batch

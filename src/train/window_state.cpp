@@ -153,9 +153,9 @@ void read_model(StateReader& saved, const TrainingState& state, Module<S>& model
 }  // namespace
 
 // Returns the options that affect the result of a training run, as text for comparison with a saved window.
-// The structured binding names all options, so the code does not compile until a new option is added. The
-// planned number of micro-batches is compared separately. `noise` does not affect the bits, but must be the
-// same in all processes that share a window.
+// The structured binding must name every option, so a new option causes a compile error here. The planned
+// number of micro-batches is compared separately. `noise` does not affect the bits, but must be the same in
+// all processes that share a window.
 template <class S>
 typename detail::GradientReducer<S>::NamedTexts Window<S>::options_as_text(bool with_noise) const {
     [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
