@@ -18,7 +18,7 @@
 
 namespace tally::test {
 
-// The matcher for REQUIRE_THROWS_WITH and REQUIRE_THAT; its name differs between v2 and v3.
+// Returns a matcher for REQUIRE_THROWS_WITH and REQUIRE_THAT, whose name differs between v2 and v3.
 inline auto contains(const std::string& part) {
 #if __has_include(<catch2/catch_test_macros.hpp>)
     return Catch::Matchers::ContainsSubstring(part);
@@ -28,13 +28,13 @@ inline auto contains(const std::string& part) {
 }
 
 extern void (*before_each_test)();  // set by programs that must reset some state
-extern std::string (*why_not)();    // set by programs that need a device; returns why it is missing, or ""
+extern std::string (*why_not)();    // set by programs that need a device; returns why none is found, or ""
 
-inline int skipped_tests = 0;  // main() reads it: if all cases were skipped, ctest reports "Skipped"
+inline int skipped_tests = 0;  // if all cases were skipped, main() makes ctest report "Skipped"
 
 }  // namespace tally::test
 
-// Skips the rest of the test case and prints the reason; the process exits with 4 if all its cases were skipped.
+// Skips the rest of the test case and prints the reason. A process that skips all its cases exits with 4.
 #define TALLY_SKIP(reason)             \
     do {                               \
         WARN("skipped: " << (reason)); \

@@ -1,6 +1,6 @@
-// main() of every Catch2 test program: exits with 0, 1, or 4 if all cases were skipped. A program without its
-// device exits with 4, or with 1 if TALLY_REQUIRE_GPU=1. Cases share a process, so a case that changes the
-// shared state fails.
+// Defines main() of every Catch2 test program. The exit status is 4 if all cases were skipped. If the device
+// is missing, the status is 4, or 1 with TALLY_REQUIRE_GPU=1. All cases run in one process, so a case that
+// changes the shared state fails.
 #if !__has_include(<catch2/catch_session.hpp>)
 #define CATCH_CONFIG_RUNNER
 #else
@@ -25,7 +25,7 @@ using Listener = Catch::EventListenerBase;
 using Listener = Catch::TestEventListenerBase;
 #endif
 
-// Catch2 v2 passes a reference, v3 a pointer.
+// Catch2 v2 passes a reference, and v3 passes a pointer.
 [[maybe_unused]] const Catch::TestCaseInfo& info(const Catch::TestCaseInfo& test) { return test; }
 [[maybe_unused]] const Catch::TestCaseInfo& info(const Catch::TestCaseInfo* test) { return *test; }
 

@@ -1,4 +1,4 @@
-// Reads the reference values of every operation, tests/fixtures/*.txt. docs/fixtures.md describes the format.
+// Reads the reference values of all operations from tests/fixtures (docs/fixtures.md gives the format).
 #pragma once
 
 #include <algorithm>

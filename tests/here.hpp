@@ -1,5 +1,5 @@
-// On which device the arrays of these tests live. Each program has its own answer: the CPU in tests/autograd,
-// a simulated one in tests/gpu, a GPU in tests/cuda.
+// here() returns the device on which the tests allocate arrays. The device is the CPU in tests/autograd, a
+// simulated device in tests/gpu, and a GPU in tests/cuda.
 #pragma once
 
 #include "tally/kernels/device.hpp"

@@ -1,5 +1,5 @@
-// Replaces operator new and posix_memalign: an allocation fails if allocation_fails() returns true. One file of a program
-// includes this header and defines allocation_fails().
+// Replaces operator new and posix_memalign. An allocation fails if allocation_fails() returns true. One file
+// of a program includes this header and defines allocation_fails().
 #pragma once
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// The state that the test cases of a program share; each case must leave it unchanged.
+// surroundings() returns the state that all test cases of a program share. No case may change this state.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// Several handles may share an array's buffer until one of them writes. Also tests views, printing and
-// errors.
+// Tests that handles share an array's buffer until one of the handles writes. Also tests views, printing and
+// error messages.
 #include "tally/array/array.hpp"
 
 #include <cmath>
@@ -53,7 +53,7 @@ TEST_CASE("Array: copies share a buffer until one of them writes") {
     CHECK(a.to_vector() == std::vector<float>{1, 2, 3});
     CHECK(b.to_vector() == std::vector<float>{10, 2, 3});
     const float* home = b.data();
-    b.writable()[1] = 20;  // b is the only owner, so it writes in place
+    b.writable()[1] = 20;  // b is the only owner, so b writes in place
     CHECK(b.data() == home);
     const Array<float> other = a.clone();
     CHECK(other.data() != a.data());

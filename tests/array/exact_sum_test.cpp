@@ -1,4 +1,4 @@
-// An exact sum is rounded once, to nearest even. Its bits do not depend on order, splits or merges.
+// Tests that an exact sum is rounded only once. The order of additions, splits and merges change no bit.
 #include "tally/array/exact_sum.hpp"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ template <class S> S sum_of(const std::vector<S>& summands) {
 
 template <class S> bool same_number(S a, S b) { return bits_of(a) == bits_of(b); }
 
-// Merges several sums as MPI_Allreduce does: widens them to a common range of digits, then adds their
-// integers.
+// Merges several sums like MPI_Allreduce. Widens the sums to a common range of digits, and then adds the
+// integers of the sums.
 template <class S> S added_as_integers(std::vector<detail::ExactSum<S>>& parts) {
     detail::ExactRange all;
     std::int64_t additions = 0;
@@ -82,7 +82,7 @@ TEST_CASE("Law: an exact sum has the same bits in every order and split") {
     check_every_split<double>(seed, 1000);
 }
 
-// Multiples of 1/64 are used because double adds them exactly.
+// All summands are multiples of 1/64, which double adds exactly.
 TEST_CASE("ExactSum: a sum of floats equals the exact sum in double, rounded once") {
     const std::uint64_t seed = std::random_device()();
     WARN("seed " << seed);
@@ -176,7 +176,7 @@ TEMPLATE_TEST_CASE("ExactSum: follows IEEE for infinities, NaN and zeros", "", f
     CHECK(std::isnan(got[3]));
 }
 
-// During a million additions, the digits are carried about twice.
+// During a million additions, an ExactSum propagates its carries about twice.
 TEMPLATE_TEST_CASE("ExactSum: carries before its digits overflow", "", float, double) {
     using S = TestType;
     const S most = std::numeric_limits<S>::max();

@@ -1,4 +1,4 @@
-// Tests sizes, printed forms and errors of shapes, negative axes and broadcasting.
+// Tests the size, the printed form and the errors of a Shape. Also tests negative axes and broadcasting.
 #include "tally/array/shape.hpp"
 
 #include <limits>
@@ -78,8 +78,8 @@ TEST_CASE("Shape: throws Error with the extents when a shape is impossible") {
     CHECK_THROWS_WITH(Shape{2147483648},
                       "[shape] an axis is too long: (2147483648); the limit is 2147483647");
     CHECK_THROWS_AS((Shape{huge, 0}), Error);
-    // A shape may have at most 2^59 - 1 elements, even next to an axis of extent 0, so that sizes in bytes do
-    // not overflow.
+    // A shape may have at most 2^59 - 1 elements, so that sizes in bytes do not overflow. The limit ignores
+    // axes of extent 0.
     CHECK_NOTHROW(Shape{1 << 30, 1 << 28});
     CHECK_THROWS_WITH((Shape{1 << 30, 1 << 29}),
                       test::contains("[shape] too many elements: (1073741824, 536870912)"));

@@ -1,4 +1,4 @@
-// RunningStatistics::commit() either changes both mean and variance or, if it throws, neither.
+// Tests that RunningStatistics::commit() changes both mean and variance. If commit() throws, neither changes.
 #include "tally/array/statistics.hpp"
 
 #include "autograd/support.hpp"

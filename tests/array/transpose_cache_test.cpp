@@ -22,7 +22,7 @@ using detail::UseTransposeCache;
 
 std::int64_t extent(std::size_t n) { return static_cast<std::int64_t>(n); }
 
-// Holds weights that are large enough to be cached. Both extents exceed the size of a tile.
+// Holds weights that are large enough to be cached. Both extents of the weights exceed the size of a tile.
 struct Weights {
     Random random;
     std::size_t in, out;

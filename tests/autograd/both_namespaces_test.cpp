@@ -1,4 +1,4 @@
-// `using namespace std` and `using namespace tally` work together, as lessons and small programs use them.
+// Tests that a program may have both `using namespace std` and `using namespace tally`, like the lessons.
 // With <valarray> and <stack>, only tally's slice and stack are ambiguous.
 #include <algorithm>
 #include <array>

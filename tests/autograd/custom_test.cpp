@@ -1,4 +1,4 @@
-// If the backward function of custom() has a mistake, an Error is thrown and no gradient is wrong afterwards.
+// Tests that a mistake in the backward function of custom() throws an Error and leaves no wrong gradient.
 #include "tally/autograd/ops/custom.hpp"
 
 #include <string>

@@ -39,7 +39,7 @@ template <class T> T value(double x) { return Kind<T>::make(x); }
 template <class T> T one() { return detail::ones_like(value<T>(0)); }
 template <class T> double number(const T& x) { return Kind<T>::number(x); }
 
-// Returns x * x. Its backward function throws before its first contribution to a gradient, or after it.
+// Returns x * x. The backward function of x * x throws before or after its first contribution to a gradient.
 template <class T> Var<T> fragile_square(Var<T> x, int throws_after) {
     Var<T> other = x;
     return custom(
@@ -53,7 +53,7 @@ template <class T> Var<T> fragile_square(Var<T> x, int throws_after) {
         std::move(x), std::move(other));
 }
 
-// The destructor checks that the numbers of nodes and bytes are those at construction.
+// The destructor checks that as many nodes and bytes exist as when the object was constructed.
 struct Balance {
     ~Balance() {
         CHECK(Node::live_count() == nodes);

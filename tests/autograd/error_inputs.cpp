@@ -1,5 +1,5 @@
-// Lists the public operations, each with a function that calls it and a function that decides whether a call
-// is valid.
+// Lists the public operations. Each entry has a function that calls the operation, and a function that
+// decides whether the call is valid.
 #include "autograd/error_inputs.hpp"
 
 namespace tally::test {

@@ -1,5 +1,5 @@
-// Generates random valid calls of every operation. A test then changes one argument. Without the operations'
-// own checks, the functions here decide whether a call is valid.
+// Generates random valid calls of every operation. A test then changes one argument. The functions in this
+// file decide whether the changed call is valid, and do not use the operations' own checks.
 #pragma once
 
 #include <algorithm>

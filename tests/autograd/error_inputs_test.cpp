@@ -1,6 +1,5 @@
-// Calls every operation, mostly with one changed argument. If the call is still valid, it must compute a
-// result. Otherwise it must throw an Error that quotes the operands, and must leave no node and no memory
-// behind.
+// Calls every operation, mostly with one changed argument. A valid call must compute a result. An invalid
+// call must throw an Error that quotes the operands, and must free all its nodes and memory.
 #include "autograd/error_inputs.hpp"
 
 #include <cstdlib>
@@ -86,8 +85,8 @@ std::string described(const Operation64& operation, const Call& call) {
     return text;
 }
 
-// Returns what is missing in the error message, or "" if the message gives the operation, an operand and
-// `changed`.
+// The error message must give the operation, an operand and `changed`. Returns the missing part, or "" if the
+// message is complete.
 std::string missing(const std::string& error, const Operation64& operation, const Call& call,
                     const std::string& changed) {
     const auto has = [&](const std::string& text) { return error.find(text) != std::string::npos; };

@@ -45,8 +45,8 @@ bool exact_gradient(const Fixture& f) {
 
 enum class Closeness { bits, equal, relative, scaled };
 
-// With `scaled`, the error is relative to the larger of the expected number and `scale`, because sums and
-// differences cancel. For float32 the bound is 32 roundings, or 64 roundings for batch_norm.
+// With `scaled`, the error is relative to the larger of the expected number and `scale`, because the terms of
+// a sum may cancel. For float32 the bound is 32 roundings, or 64 roundings for batch_norm.
 struct Measure {
     Closeness closeness;
     double tolerance, scale;
@@ -82,8 +82,8 @@ Measure measure(const Fixture& f, const std::vector<double>& want, bool forward)
             std::min(1.0, std::max(largest(want), largest(f.seed.values)))};
 }
 
-// Describes the first difference, or returns an empty string. The gradient is expected to be `times` times
-// the fixture's.
+// Describes the first difference, or returns an empty string. The expected gradient is `times` times the
+// gradient of the fixture.
 template <class S> std::string difference(const Fixture& f, const std::string& what, const Array<S>& got,
                                           const Numbers& want, bool forward, double times = 1) {
     if (got.shape() != want.shape)
@@ -112,7 +112,7 @@ template <class S> Array<S> array_of(const Numbers& n) {
     return {n.shape, values, here()};
 }
 
-// Makes a parameter from each input that has an expected gradient, or only from the input `only`.
+// Makes a parameter from each input that has an expected gradient. If `only` is set, uses only this input.
 template <class S> Inputs<Array<S>> inputs_of(const Fixture& f, const std::string& only = "") {
     Inputs<Array<S>> in{f};
     for (const auto& [name, numbers] : f.inputs) {
@@ -167,7 +167,7 @@ template <class S> std::string disagreement(const Fixture& f) {
     return found;
 }
 
-// Computes an elementwise fixture with plain numbers, one element at a time, and describes a difference.
+// Computes an elementwise fixture with plain numbers, and describes the first difference.
 template <class S> std::string scalar_disagreement(const Fixture& f) {
     const auto& compute = elementwise<S>().at(f.operation);
     Array<S> output = Array<S>::zeros(f.output.shape);

@@ -1,5 +1,5 @@
-// Tests the engine's invariants 1 to 5, 7, 8 and 11. footprint_test.cpp tests invariants 6 and 9, which are
-// on memory, and versions_test.cpp tests invariant 10.
+// Tests the engine's invariants 1 to 5, 7, 8 and 11. footprint_test.cpp tests invariants 6 and 9, which limit
+// memory, and versions_test.cpp tests invariant 10.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -191,8 +191,8 @@ TEST_CASE("invariant 3: a variable used as both operands gets both contributions
         },
         w, w);
     sum(y).backward();
-    // The operand is used twice, so each contribution is written to a separate buffer, and then both are
-    // added.
+    // The operand is used twice, so each contribution is written to a separate buffer, and then both
+    // contributions are added.
     CHECK(asked == std::vector<Write>{Write::set, Write::set});
     CHECK(w.grad().to_vector() == std::vector<float>{6, -4});
     sum(w * w).backward();
@@ -222,7 +222,7 @@ TEST_CASE("invariant 3: a moved gradient buffer is adopted when it is the first,
     CHECK(w.grad().to_vector() == std::vector<float>{2, 2});
     const float* home = w.grad().data();
     w.zero_grad();
-    sum(move_gradient(w)).backward();  // zero_grad() has kept the buffer, which is used again
+    sum(move_gradient(w)).backward();  // zero_grad() has kept the buffer, so it is used again
     CHECK(w.grad().data() == home);
     CHECK(w.grad().to_vector() == std::vector<float>{1, 1});
 }

@@ -1,5 +1,5 @@
-// Tests laws that relate operations. Gradients of micro-batches add up to the gradient of the batch, with the
-// same bits or within a bound. A matrix product equals the plain loop.
+// Tests laws that relate operations. The gradients of micro-batches add up to the gradient of the batch,
+// exactly or within a bound. A matrix product equals the result of three plain loops.
 #include <cmath>
 #include <limits>
 #include <numeric>

@@ -1,5 +1,5 @@
-// Tests promises of layer operations besides their values. Masks and convolutions do not depend on how a
-// batch is split, statistics change once per commit, and errors quote the operands.
+// Tests properties of layer operations other than their values. Masks and convolutions do not depend on the
+// split of a batch. Statistics change once per commit, and error messages quote the operands.
 #include <string>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// An observer sees each operation with its saved values. It also sees each backward function before and after
-// the function runs.
+// Tests that an observer sees each operation with its saved values, and sees each backward function before
+// and after the function runs.
 #include "tally/autograd/observer.hpp"
 
 #include <optional>

@@ -1,4 +1,4 @@
-// sgd_step changes in place all parameters that have a gradient, and no others. A small training converges.
+// Tests that sgd_step changes in place exactly the parameters that have a gradient, and can train.
 #include <cmath>
 #include <vector>
 

@@ -48,7 +48,7 @@ TEST_CASE("sum, mean: reduce over axes") {
     CHECK(sum(cube, {0, 2}).value().to_vector() == V{14, 22});  // these axes are not adjacent
     CHECK(gradient(sum(cube, {0, 2}), {1, 2}, cube) == V{1, 1, 2, 2, 1, 1, 2, 2});
     CHECK(mean(cube, {0, 2}).value().to_vector() == V{3.5, 5.5});
-    // Multiplication by a rounded 1/3 would give another number.
+    // Multiplication by a rounded 1/3 would give a different number.
     const Tensor64 third = parameter({5.0, 0.0, 0.0});
     CHECK(mean(third).item() == 5.0 / 3);
     CHECK(gradient(mean(third), {5}, third) == V(3, 5.0 / 3));

@@ -1,4 +1,4 @@
-// A graph belongs to the thread that recorded it. Its use in another thread throws an Error.
+// Tests that an Error is thrown if a thread uses a graph that a different thread has recorded.
 #include <atomic>
 #include <cmath>
 #include <deque>
@@ -84,7 +84,7 @@ TEST_CASE("NoGrad: affects only its own thread") {
 
 namespace {
 
-// Trains on rows of `data` and returns the weights. Several threads share `data`, so it must not change.
+// Trains on rows of `data` and returns the weights. Several threads share `data`, so `data` must not change.
 std::vector<float> trained(const Array<float>& data, const Array<std::int32_t>& labels, std::uint64_t seed) {
     const Tensor w = parameter(randn<float>({8, 4}, {.seed = seed, .stream = 1}).value());
     for (int step = 0; step < 300; ++step) {

@@ -1,5 +1,5 @@
-// Invariant 10: no operation changes a recorded array in place. If another change occurs before backward(),
-// backward() throws an Error.
+// Tests invariant 10. No operation changes a recorded array in place. If anything else changes a recorded
+// array, backward() throws an Error.
 #include <cmath>
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-// A child process of the benchmark answers. It leaves no file descriptor open, even if it cannot start.
+// Tests that a Child of the benchmark answers, and leaves no file descriptor open even if it cannot start.
 #include <sys/resource.h>
 #include <unistd.h>
 

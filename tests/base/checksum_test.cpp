@@ -1,5 +1,5 @@
-// The checksum depends on each word, each bit and the length. The checksum also detects changes of two words
-// at once, which a simple sum would miss.
+// Tests that the checksum depends on each word, each bit and the length. The checksum also detects two
+// changed words that a simple sum would miss.
 #include "tally/base/checksum.hpp"
 
 #include <cstdint>

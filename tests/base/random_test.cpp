@@ -1,5 +1,5 @@
-// Tests random numbers: published test vectors, distributions, and values that depend only on seed, stream
-// and index.
+// Compares random numbers with published test vectors and distributions. Tests that a number depends only on
+// seed, stream and index.
 #include "tally/base/random.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// TextTable computes the width of a column that a terminal needs, for text in any alphabet.
+// Tests that a TextTable computes the width that a column needs in a terminal, for text in any alphabet.
 #include "tally/base/text_table.hpp"
 
 #include "catch.hpp"

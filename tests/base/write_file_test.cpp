@@ -1,4 +1,4 @@
-// write_file_atomically() writes a complete file or leaves the old one, also on full disks and through links.
+// Tests that write_file_atomically() writes all or nothing, also on full disks and through links.
 #include "tally/base/write_file.hpp"
 
 #include <fcntl.h>

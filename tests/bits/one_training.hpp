@@ -1,4 +1,4 @@
-// one_training() returns the weights of a small training as one number, which is the same in every build.
+// one_training() returns the weights of a small training run as one number, which is equal in all builds.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace tally::test {
 
-// Recorded results, equal for every compiler, optimisation level and processor (tests/bits/compare).
+// These results must be equal for all compilers, optimisation levels and processors (tests/bits/compare).
 inline constexpr std::uint64_t weights_in_float = 0xf95554f4fcc93d69, weights_in_double = 0xa80f2fd96041fcf5;
 
-// Trains a model with convolution, attention, norms, dropout and all activations for five updates of Adam.
+// Makes five updates of a model with convolution, attention, norms, dropout and all activations by Adam.
 template <class S> std::uint64_t one_training() {
     const auto numbers = [](const Shape& shape, std::uint64_t stream) {
         std::vector<S> values(shape.size());

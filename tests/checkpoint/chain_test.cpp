@@ -1,5 +1,5 @@
-// Tests chains with segments and with snapshots: how often layers run, how many bytes are in use, and that
-// gradients are exact.
+// Tests Chain with segments and with snapshots. Checks how often layers run, how many bytes are in use, and
+// that gradients are exact.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -80,7 +80,7 @@ template <class S> bool same(const std::vector<Array<S>>& a, const std::vector<A
     return a.size() == b.size();
 }
 
-// Returns p(l, c), the least number of steps that the algorithm Revolve can run, computed by its recursion.
+// Returns p(l, c), which is the least number of steps that Revolve runs. Computes this number by recursion.
 std::uint64_t least_advances(std::size_t steps, std::size_t snapshots) {
     static std::vector<std::vector<std::uint64_t>> known(65,
                                                          std::vector<std::uint64_t>(9, ~std::uint64_t{0}));
@@ -267,7 +267,7 @@ namespace {
 
 constexpr std::size_t buffer = 4096;  // bytes of a layer's result of 16 x 64 floats
 
-// A chain of equal layers, each of which saves one buffer.
+// Holds a chain of equal layers. Each layer saves one buffer.
 struct Uniform {
     Tensor w = parameter(Random(1).array<float>({64, 64}, -0.1, 0.1)),
            b = parameter(Random(2).array<float>({64}));
@@ -345,7 +345,7 @@ TEST_CASE("fit_into: the cut fits into the bytes and recomputes as few layers as
             layer.keeps_result = random.coin();
             layers.push_back(layer);
         }
-        // In `bits`, bit i is 1 if a segment ends after layer i. The loop tries all possible cuts.
+        // In `bits`, bit i is 1 if a segment ends after layer i. The loop tries all divisions into segments.
         std::size_t least = ~std::size_t{0};
         std::vector<std::pair<std::size_t, std::size_t>> all;  // pairs of bytes and recomputed layers
         for (std::size_t bits = 0; bits < std::size_t{1} << (n - 1); ++bits) {

@@ -1,4 +1,4 @@
-// A mistake in a checkpointed function throws an Error that names the operation.
+// Tests that a mistake in a checkpointed function throws an Error that names the operation.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -301,7 +301,7 @@ const std::string other_value =
 A two(double first, double second) { return A({2}, {first, second}, here()); }
 
 // Checkpoints functions that read the value of `make` in different ways. Each backward() must throw the
-// expected Error, because `change` was called before.
+// expected Error, because `change` was called first.
 template <class Make, class Change>
 void expect_noticed(Make make, Change change, const std::string& expected) {
     using Layer = std::function<Tensor64(const Tensor64&)>;

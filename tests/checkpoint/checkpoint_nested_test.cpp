@@ -1,4 +1,4 @@
-// An inner checkpoint whose results need no gradient is not recorded. It also runs while kernels do nothing.
+// Tests that an inner checkpoint is not recorded if its results need no gradient.
 #include "tally/checkpoint/checkpoint.hpp"
 
 #include "autograd/support.hpp"

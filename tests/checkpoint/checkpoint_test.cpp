@@ -1,4 +1,4 @@
-// A program with checkpoints computes gradients with the same bits as the program without checkpoints.
+// Tests that a program computes gradients with the same bits with and without checkpoints.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -16,8 +16,8 @@ using namespace tally::test;
 
 namespace {
 
-// A random program over arrays of one shape. Each step computes an array from two earlier ones. Some steps
-// are programs of their own, which can run as a checkpoint.
+// Describes a random program whose arrays all have the same shape. Each step computes an array from two
+// earlier arrays. Some steps are smaller programs, which can run as a checkpoint.
 struct Program {
     struct Step {
         std::int64_t op;
@@ -279,7 +279,7 @@ TEST_CASE("checkpoint: a value that no backward function reads is not recomputed
     const Tensor64 w = parameter(Random(1).array<double>({8, 8})),
                    b = parameter(Random(2).array<double>({8}));
     const Tensor64 x = parameter(Random(3).array<double>({4, 8}));
-    std::vector<std::pair<bool, bool>> there;  // for each run, whether the two products have memory
+    std::vector<std::pair<bool, bool>> there;  // for each run, whether the two products are allocated
     const auto block = [&](const Tensor64& a) {
         const Tensor64 first = linear(a, w, b), second = linear(tanh(first), w, b);
         there.emplace_back(detail::has_memory(first.value()), detail::has_memory(second.value()));

@@ -41,7 +41,7 @@ Step toy_in_three() {
             }};
 }
 
-// 128 operations on 16 numbers: so little is computed that the cost is that of recording and backward.
+// Has 128 operations on only 16 numbers, so nearly all time is spent in recording and in backward().
 Step chain() {
     const Tensor x = parameter(uniform<float>({16}, -1, 1, {.seed = 1, .stream = 0}).value());
     return {"chain", [=] {
@@ -62,7 +62,7 @@ Step chain_of_numbers() {
             }};
 }
 
-// An update with 2 micro-batches of 4 rows; the network 16-16-10 is so small that no product uses BLAS.
+// Makes an update with 2 micro-batches of 4 rows. The network is so small that no product uses BLAS.
 Step small_network() {
     struct State {
         Linear<float> first{16, 16, {1, 1}}, last{16, 10, {1, 2}};

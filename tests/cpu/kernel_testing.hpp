@@ -110,8 +110,8 @@ public:
         return made;
     }
 
-    // Returns a random walk over `extents`. Each operand is repeated along some axes. The other axes are in
-    // any order in its memory.
+    // Returns a random walk over `extents`. Each operand is repeated along some axes. The order of the other
+    // axes in memory is random.
     template <int Operands>
     StridedIndex<Operands> walk(const std::vector<std::size_t>& extents, bool permuted, bool repeats = true) {
         StridedIndex<Operands> made;
@@ -191,7 +191,7 @@ template <class S> Into<S[]> into(const Buffer<S>& buffer, Write how) { return {
 
 inline const char* const write_names[] = {"set", "add"};
 
-// Calls visit(index, functor) for each functor of a list. The index is also valid in the kernel table.
+// Calls visit(index, functor) for each functor of a list, with the index of its kernel in the table.
 template <class List, class Visit> void each_functor(Visit visit) {
     [&]<class... F>(std::tuple<F...>*) {
         const auto make = []<class G>(G*) {

@@ -1,4 +1,4 @@
-// Compares matrix products and copies with plain loops. The numbers of calls and threads may change no bit.
+// Compares matrix products and copies with plain loops. The number of calls or threads changes no bit.
 #include "kernel_testing.hpp"
 
 namespace tally::test {
@@ -21,8 +21,8 @@ struct ByBlas {
     ByBlas(const ByBlas&) = delete;
 };
 
-// Draws sizes slightly below, at and slightly above the sizes of registers, tiles, blocks and the parts that
-// threads compute.
+// Draws sizes that are equal or close to the sizes of registers, tiles, blocks and the parts that threads
+// compute.
 Product any_product(Dice& dice) {
     const auto extent = [&]() -> std::size_t {
         if (dice.coin()) return dice.upto(70);
@@ -72,7 +72,7 @@ TEMPLATE_TEST_CASE("matmul: the plain loop is the chain of std::fma, from -0 or 
         Dice dice(seed);
         const std::size_t k = dice.upto(70);
         const auto a = dice.numbers<S>(k), b = dice.numbers<S>(k), before = dice.numbers<S>(1);
-        // The products are zeros, and the sum may keep their sign.
+        // All products are zeros, and the sum may have the same sign as the zeros.
         if (dice.upto(3) == 0) std::fill(a.begin(), a.end(), S(0));
         S set = k == 0 ? S(0) : -S(0), added = before[0];
         for (std::size_t l = 0; l < k; ++l)

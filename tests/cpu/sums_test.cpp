@@ -1,5 +1,5 @@
-// Compares reductions, softmax, losses and norms with plain loops. If two calls compute
-// a sum, the sum must have the same bits as in one call.
+// Compares reductions, softmax, losses and norms with plain loops. A sum that two calls compute must have the
+// same bits as the sum that one call computes.
 #include <limits>
 
 #include "kernel_testing.hpp"

@@ -1,4 +1,4 @@
-// Every entry of the CPU's kernel table is filled, wrong labels throw an Error, and kernels do not allocate.
+// Tests that the CPU's kernel table is complete, wrong labels throw an Error, and kernels do not allocate.
 #include "count_allocations.hpp"
 #include "kernel_testing.hpp"
 #include "tally/device/backend.hpp"

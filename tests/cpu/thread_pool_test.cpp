@@ -1,4 +1,4 @@
-// The thread pool runs every part once. If the pool is busy, a caller runs all parts in its own thread.
+// Tests that the thread pool runs every part once. If the pool is busy, a caller runs all parts itself.
 #include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>

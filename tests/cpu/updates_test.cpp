@@ -1,4 +1,4 @@
-// An optimizer's kernel computes the same bits as the plain loop, and changes no other memory.
+// Tests that optimizers' kernels compute the same bits as plain loops, and change no other memory.
 #include "kernel_testing.hpp"
 
 namespace tally::test {

@@ -1,5 +1,5 @@
-// The kernels under test in this program are the GPU's. The host waits after each launch, and the memory is
-// accessible to both.
+// This program tests the kernels on a GPU. The host waits after each launch, and both GPU and host can access
+// the memory.
 #include <map>
 #include <vector>
 
@@ -16,7 +16,7 @@ template <class S> const Kernels<S>& fast() {
 
 namespace {
 
-// Reuses blocks, because freeing a block makes the device wait. Never destroyed.
+// Reuses blocks, because freeing a block makes the device wait. This object is never destroyed.
 struct Blocks {
     std::map<std::size_t, std::vector<void*>> spare;
     std::map<void*, std::size_t> size_of;

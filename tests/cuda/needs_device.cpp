@@ -1,4 +1,4 @@
-// The tests of this program need a GPU; without one they are skipped with the reason.
+// The tests of this program need a GPU. Without a GPU, the tests are skipped and print the reason.
 #include "catch.hpp"
 #include "tally/device/backend.hpp"
 

@@ -1,4 +1,4 @@
-// Exact sums of gradients on a device are stored in host memory. Their bits are the same as on the CPU.
+// Tests that exact sums of a device's gradients are in host memory, and have the same bits as on the CPU.
 #include <cstdint>
 #include <vector>
 

@@ -16,7 +16,7 @@
 namespace tally::test {
 namespace {
 
-// A network on a device, with data, an optimizer and a window. The network may contain batch norm.
+// Holds a network on a device, data, an optimizer and a window. The network may contain batch norm.
 struct Net {
     explicit Net(Device device, bool normed = false) : sgd(on(model, device, normed), {.learning_rate = 1}) {
         x = Random(1).array<double>({32, 24}).to(device);

@@ -1,4 +1,4 @@
-// Reports about a device read the memory account of the device, but do not wait for the device's work.
+// Tests that reports read the memory account of a device, but do not wait for the device's work.
 #include "catch.hpp"
 #include "tally/autograd/ops/elementwise.hpp"
 #include "tally/autograd/ops/linear.hpp"

@@ -1,4 +1,4 @@
-// xtensor can read only host memory, so a view of an array on a device throws an Error.
+// Tests that a view of an array on a device throws an Error, because xtensor can read only host memory.
 #include "tally/xtensor.hpp"
 #include "autograd/support.hpp"
 #include "catch.hpp"

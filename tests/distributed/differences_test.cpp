@@ -1,5 +1,5 @@
-// If shares, options of the Trainer, weights or regularizers of processes differ, the training would be
-// wrong, so an Error is thrown. Also tests windows that know only one stage of a pipe.
+// Tests that an Error is thrown if weights, regularizers, Trainer options or calls of share() differ between
+// processes. Also tests windows that know only one stage of a Pipe.
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,7 +29,7 @@ struct One {
     }
 };
 
-// A pipe with one weight per process, and a window that contains only the weight of this process.
+// Holds a Pipe with one weight per process, and a Window that contains only the weight of this process.
 struct Alone {
     Tensor w = parameter(Array<float>::full({2, 2}, 1));
     Sgd<float> sgd{{w}, {.learning_rate = 0.1}};

@@ -1,4 +1,4 @@
-// Tests Sum::exact over processes. For every distribution of micro-batches, results have one process's bits.
+// Tests Sum::exact over processes. Every distribution of the micro-batches must give the bits of one process.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -143,7 +143,7 @@ template <class S> struct RandomWindow {
         return {all, constant(Array<S>::full({}, static_cast<S>(micro.count)))};
     }
 
-    // Makes two updates by the micro-batches `mine` and returns the results.
+    // Makes two updates with the micro-batches `mine`, and returns the results.
     Results<S> updated(const std::vector<std::size_t>& mine, detail::GradientReducer<S>* across) const {
         const Leaves<S> own = leaves();
         std::unique_ptr<Optimizer<S>> optimizer;
@@ -211,7 +211,7 @@ template <class S> void check_update(std::uint64_t seed, Outcomes& outcomes) {
         ++outcomes.rejected;
 }
 
-// Holds a rank's sums: for two parameters, the loss and the count. A sum may have no, a few or many elements.
+// Holds one rank's sums for two parameters, the loss and the count. A sum may have no, few or many elements.
 template <class S> using Sums = std::vector<detail::ExactSum<S>>;
 const std::vector<Shape> summed_shapes{{3}, {2, 7}, {}, {}};
 
@@ -243,7 +243,7 @@ template <class S> void check_sums(std::uint64_t seed) {
     DataParallel<S> across(world(), {.bucket = static_cast<std::size_t>(r.whole(1, 300))});
     across.open(sgd, {});
     CAPTURE(seed, world().size());
-    const bool zeros = r.whole(0, 3) == 0;  // only sums of -0 are -0
+    const bool zeros = r.whole(0, 3) == 0;  // a sum is -0 only if all summands are -0
     Sums<S> expected, mine;
     for (const Shape& shape : summed_shapes) expected.emplace_back(shape);
     for (std::size_t rank = 0; rank < ranks(); ++rank) {

@@ -1,5 +1,5 @@
-// Counts the messages that sums in rank order pass to MPI_Isend. Compares the counts with the scaling study
-// and CommStats.
+// Counts the messages that are sent when arrays are summed in rank order. Compares the counts with the
+// scaling study and CommStats.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -35,7 +35,7 @@ std::uint64_t of_all(std::uint64_t mine) {
 }
 CountedSends of_all(const CountedSends& mine) { return {of_all(mine.messages), of_all(mine.bytes)}; }
 
-// Returns what this process sends for one sum, and compares the result with tally's counters.
+// Returns the messages and bytes that this process sends for one sum, and checks tally's counters.
 template <class S> CountedSends sends_of_a_sum(std::size_t size) {
     std::vector<S> numbers(size, S(1)), scratch(size + ranks());
     world().all_gather("a sum of " + std::to_string(size));

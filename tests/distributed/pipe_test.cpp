@@ -1,4 +1,4 @@
-// Tests Pipe over processes: gradients equal those of one process. Also tests memory, messages and errors.
+// Tests that Pipe computes the same gradients as one process. Also tests memory, messages and errors.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -22,7 +22,7 @@ constexpr Timetable::Schedule both[] = {Timetable::Schedule::gpipe,
 
 std::string last_rank() { return "rank " + std::to_string(ranks() - 1); }
 
-// Generates a model in stages, and micro-batches of any sizes. The numbers are equal in all processes.
+// Generates the stages of a model, and micro-batches of any sizes. The numbers are equal in all processes.
 template <class S> struct RandomPipe {
     using V = Var<Array<S>>;
     enum Kind { dense, twice, bare, same };
@@ -175,7 +175,7 @@ template <class S> void check_run(std::uint64_t seed) {
     }
 }
 
-// Lets one stage throw, checks that all processes get the Error, and runs the pipe again.
+// Lets one stage throw, checks that all processes throw an Error, and runs the pipe again.
 template <class S> void check_failure(std::uint64_t seed) {
     Random r(seed);
     const RandomPipe<S> drawn(r);
@@ -225,8 +225,7 @@ Pipe<float> chain(const Tensor& weight, Pipe<float>::Options options = {}) {
                        options);
 }
 
-// Calls run(true) on the last process and run(false) on all other processes. Returns the Error of all
-// processes.
+// Calls run(true) on the last process and run(false) on the others. All must get the returned error.
 template <class F> std::string error_on_all(F run) {
     const std::string error = message_of([&] { run(me() + 1 == ranks()); });
     for (const std::string& other : world().all_gather("the errors", error)) CHECK(other == error);

@@ -1,4 +1,4 @@
-// If processes make different calls, all processes throw an Error that names the rank and the values.
+// Tests that all processes throw an Error with the rank and the values if the processes make different calls.
 #include <string>
 #include <vector>
 
@@ -20,7 +20,7 @@ std::vector<Tensor> two(bool swapped = false, float first = 1) {
     return swapped ? std::vector<Tensor>{b, a} : std::vector<Tensor>{a, b};
 }
 
-// Lets the last process open another window than all other processes. Returns the Error of all processes.
+// Calls open(true) on the last process and open(false) on the others. All must get the returned error.
 template <class F> std::string error_on_all(F open) {
     const std::string error = message_of([&] { open(last()); });
     for (const std::string& other : world().all_gather("the errors", error)) CHECK(other == error);

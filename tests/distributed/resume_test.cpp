@@ -1,4 +1,4 @@
-// Tests DataParallel::save() and load(): a resumed training has the bits of an uninterrupted training.
+// Tests DataParallel::save() and load(). Resumed and uninterrupted training runs must give equal bits.
 #include <algorithm>
 #include <bit>
 #include <filesystem>
@@ -78,7 +78,7 @@ template <class S> struct RandomWindow {
     }
 };
 
-// Trains the window by one process or by a group of processes.
+// Runs the window on one process or on a group of processes.
 template <class S> struct Training {
     const RandomWindow<S>& drawn;
     std::vector<Var<Array<S>>> leaves;
@@ -87,7 +87,7 @@ template <class S> struct Training {
     std::unique_ptr<DataParallel<S>> across;
     std::unique_ptr<Window<S>> window;
 
-    // With `other_weights`, the weights are wrong until a file is loaded.
+    // If `other_weights` is true, the weights are wrong until a file is loaded.
     Training(const RandomWindow<S>& of, ProcessGroup* processes, bool other_weights = false) : drawn(of) {
         for (const Array<S>& value : drawn.values)
             leaves.push_back(parameter(other_weights ? Array<S>::full(value.shape(), 7) : value.clone()));
@@ -114,7 +114,7 @@ template <class S> struct Training {
         window->add({all, constant(Array<S>::full({}, static_cast<S>(micro.count)))},
                     {.weight = micro.weight});
     }
-    // Ends the window. Returns the results and the state on which later updates depend, with all bits.
+    // Ends the window. Returns the exact results, and the exact state on which later updates depend.
     std::string finished() {
         const auto done = window->finish();
         std::string shown = std::to_string(done.stepped) + " " + std::to_string(done.micro_batches) + " " +
@@ -161,7 +161,7 @@ template <class S> void check_resumed_window(std::uint64_t seed, const CommonFol
     alone.add(0);
     alone.window->flush();
 
-    // `first` processes train one window. `second` processes train the next window, and save in mid-window.
+    // `first` processes run one accumulation window. Then `second` processes begin the next window and save.
     const std::string between = folder / "between.state", middle = folder / "middle.state";
     const auto random_owners = [&](std::int64_t size) {  // the process of each micro-batch
         std::vector<std::int64_t> to;
@@ -221,7 +221,7 @@ template <class S> void check_resumed_window(std::uint64_t seed, const CommonFol
     }
 }
 
-// A model with one weight.
+// Holds a model with one weight.
 struct One {
     Tensor weight = parameter(Array<float>({1}));
     Sgd<float> sgd{{weight}, {.learning_rate = 1}};

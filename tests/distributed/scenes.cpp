@@ -23,8 +23,8 @@ using namespace tally;
 
 namespace {
 
-// Trains three windows of two micro-batches. `scene` names what the last process does after the first
-// micro-batch of window 1.
+// Runs three accumulation windows of two micro-batches each. `scene` names the action of the last process
+// after the first micro-batch of window 1.
 void train(ProcessGroup& processes, const std::string& scene) {
     const bool last = processes.rank() + 1 == processes.size();
     Linear<float> model(3, 2, {1, 0});
@@ -71,7 +71,7 @@ void train(ProcessGroup& processes, const std::string& scene) {
               << std::flush;
 }
 
-// Runs a pipe with one stage per process. `scene` names what the last process does in run 1.
+// Runs a pipe with one stage per process. `scene` names the action of the last process in run 1.
 void pipe(ProcessGroup& processes, const std::string& scene) {
     const Tensor weight = parameter(Array<float>::full({2, 2}, 0.5F));
     const bool last = processes.rank() + 1 == processes.size();

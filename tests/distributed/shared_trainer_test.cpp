@@ -1,4 +1,4 @@
-// Tests a Trainer on several processes. The weights have the bits of one process, also after a resume.
+// Tests a Trainer on several processes. The weights have the bits that one process computes.
 #include <filesystem>
 #include <optional>
 #include <string>

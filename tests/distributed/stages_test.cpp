@@ -1,4 +1,4 @@
-// Tests PipelineParallel: all stages clip by the norm of all gradients, and either all stages step or none.
+// Tests that PipelineParallel clips by the norm of all gradients, and that all stages or no stages step.
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -20,7 +20,7 @@ using V = Var<Numbers>;
 
 bool last() { return me() + 1 == ranks(); }
 
-// Generates a chain of matrices, one per stage, and micro-batches. The numbers are equal in all processes.
+// Generates one matrix for each stage, and micro-batches. The numbers are equal in all processes.
 struct Chain {
     std::vector<Numbers> values, inputs;
     std::vector<std::size_t> begin;  // index of the first stage of each process; then the number of stages

@@ -1,4 +1,4 @@
-// Tests all_reduce(): the order of additions, the error bound, and the number of sent bytes.
+// Tests the order of additions, the error bound, and the number of sent bytes of all_reduce().
 #include <algorithm>
 #include <cmath>
 #include <cstring>

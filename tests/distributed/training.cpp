@@ -1,9 +1,9 @@
-// kills_test.py runs this training, which saves within windows and between them, and resumes from its file.
+// kills_test.py runs this program, which saves a training run inside and between windows, and resumes it.
 //
 //     distributed_training FILE UPDATES ROUND [TIMEOUT [RANK EVENT WHAT MICROSECONDS]]
 //
 // An event is the beginning or the end of a micro-batch, a written file, or an update. Process RANK is killed
-// or stopped MICROSECONDS after its event number EVENT. At the end each process prints its weights' bits.
+// or stopped MICROSECONDS after its event number EVENT. At the end each process prints its weights.
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>

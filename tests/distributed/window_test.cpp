@@ -1,4 +1,4 @@
-// Tests DataParallel: an update has the bits of one process that adds the same gradients in rank order.
+// Tests that an update by DataParallel equals the update by one process that adds gradients in rank order.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -143,7 +143,7 @@ template <class S> void check_update(std::uint64_t seed) {
     across.require_same_weights();
 }
 
-// A model with one weight, trained on lines with y = 1.
+// Holds a model with one weight. The target of every item is 1.
 struct OneWeight {
     Tensor weight = parameter(Array<float>({1, 1}, {0.5F}));
     Sgd<float> sgd{{weight}, {.learning_rate = 0.1}};

@@ -1,4 +1,4 @@
-// Fuzzes parse_idx() with plain and gzip data: it must return all elements or throw an Error.
+// Fuzzes parse_idx() with plain and gzip data. The function must return all elements or throw an Error.
 #include "tally/io/idx.hpp"
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Fuzzes load_npy(): it must return an array not larger than the file, or throw an Error that names the file.
+// Fuzzes load_npy(), which must return an array not larger than the file, or throw an Error with its name.
 #include "tally/io/npy.hpp"
 
 #include <sys/mman.h>

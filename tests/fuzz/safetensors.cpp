@@ -1,4 +1,4 @@
-// Fuzzes parse_safetensors(): an accepted file, written and read again, must yield the same bytes.
+// Fuzzes parse_safetensors(). If an accepted file is written and read again, the bytes must be the same.
 #include "tally/io/safetensors.hpp"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Runs the GPU's kernel bodies on the host. Sums in order have the same bits as in the plain loop.
-// Other sums have the same bits as the tree of additions that gpu/team.hpp describes.
+// Runs the code of the GPU's kernels on the host. Sums in a fixed order have the same bits as in the plain
+// loop. Other sums have the same bits as the tree of additions that gpu/team.hpp describes.
 #include "kernel_testing.hpp"
 #include "tally/gpu/on_host.hpp"
 

@@ -1,4 +1,4 @@
-// This program tests the GPU's kernel bodies, which run on the host.
+// This program tests the code of the GPU's kernels, but runs the code on the host.
 #include <new>
 
 #include "tally/gpu/on_host.hpp"

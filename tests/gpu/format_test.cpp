@@ -1,4 +1,4 @@
-// The error message of a kernel launch contains the shapes of the kernel's operands.
+// Tests that the error message of a kernel launch contains the shapes of the kernel's operands.
 #include "tally/gpu/format.hpp"
 
 #include "catch.hpp"

@@ -1,4 +1,4 @@
-// The GPU's kernel table is complete. An error in the module is thrown to the caller unchanged.
+// Tests that the GPU's kernel table is complete, and that the caller gets an error of the module unchanged.
 #include <algorithm>
 #include <cstdlib>
 

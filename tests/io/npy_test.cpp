@@ -1,5 +1,5 @@
-// Tests of .npy files. Arrays written by tally or by NumPy are read by both, and every kind of invalid file
-// throws an Error.
+// Tests .npy files. tally and NumPy read the arrays that either of the two has written. Every kind of invalid
+// file throws an Error.
 #include "tally/io/npy.hpp"
 
 #include <unistd.h>

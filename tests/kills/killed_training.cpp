@@ -1,4 +1,4 @@
-// A training for kill.py: killed_training FOLDER VARIANT resumes from FOLDER/run.state and writes its
+// kill.py runs this training. killed_training FOLDER VARIANT resumes from FOLDER/run.state and writes its
 // weights.
 #include <array>
 #include <cstdio>
@@ -13,7 +13,7 @@ using namespace tally;
 
 namespace {
 
-// Combines all parts that have a state: batch norm, dropout, an average, a schedule and carried windows.
+// Combines batch norm, dropout, a moving average, a schedule and windows that continue in the next epoch.
 void train(const std::string& folder, int variant) {
     using S = float;
     constexpr std::int64_t items = 203, features = 10, width = 48;

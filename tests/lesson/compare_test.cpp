@@ -1,4 +1,4 @@
-// Tests exact and close comparisons, and operands that cannot be compared.
+// Tests exact comparisons, comparisons within a bound, and operands that cannot be compared.
 #include "course/kit/compare.hpp"
 
 #include <cmath>

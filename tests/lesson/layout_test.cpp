@@ -159,7 +159,7 @@ TEST_CASE("lines_of: a prediction shows the question and a reveal the answer") {
     CHECK(laid_out(Reveal{times(), {right}}) == "\n       Right: 1) 3.  6 / 2 = 3\n");
     CHECK(laid_out(Reveal{times(), {first_wrong, right}}) == "\n       Right: 1) 3.  6 / 2 = 3\n");
     CHECK(laid_out(Reveal{times(), {first_wrong}}) ==
-          "\n       Answer: 1) 3.  6 / 2 = 3\n");  // the second try was skipped
+          "\n       Answer: 1) 3.  6 / 2 = 3\n");  // the second attempt was skipped
     CHECK(laid_out(Reveal{times(), {first_wrong, last_wrong}}) ==
           "\n       Not quite: 4) no fixed factor.  One.\n       Answer: 1) 3.  6 / 2 = 3\n");
     CHECK(reply_lines(times(), first_wrong, divide, {}) ==

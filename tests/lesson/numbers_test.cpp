@@ -1,4 +1,4 @@
-// Tests the conversion of values to Numbers, and the printed form of Numbers.
+// Tests the conversion of values to the class Numbers, and how Numbers are printed.
 #include "course/kit/numbers.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Tests the parameters of lessons: accepted values, errors for others, and sentences that quote a value.
+// Tests the accepted and the rejected values of a lesson's parameters, and sentences that quote a value.
 #include "course/kit/parameters.hpp"
 
 #include <algorithm>

@@ -50,7 +50,7 @@ bool says(const Sheet& sheet, const std::string& text) {
                        [&](const auto& words) { return words.text.find(text) != std::string::npos; });
 }
 
-// Dice generates random numbers of a random magnitude.
+// The class Dice generates random numbers of a random magnitude.
 struct Dice {
     explicit Dice(unsigned seed) : bits(seed) {}
     std::mt19937 bits;
@@ -157,8 +157,8 @@ Walks walks_of(Dice& dice) {
     return walks;
 }
 
-// Returns the runs of a chain with checkpoints. The steps are recorded from the last to the first, and each
-// recording starts at a random kept step.
+// Returns the order in which a model with checkpoints runs its steps. The last step is recorded first. Before
+// each recording, the steps from the newest kept step on run again.
 Runs runs_of(Dice& dice) {
     Runs runs;
     std::vector<std::size_t> kept{0};
@@ -172,7 +172,7 @@ Runs runs_of(Dice& dice) {
     return runs;
 }
 
-// Returns the work of several workers: pieces of one or two units of time, with random waits between them.
+// Returns random work of several workers. Each piece of work takes one or two units of time.
 Lanes lanes_of(Dice& dice) {
     Lanes lanes{{"forward", "backward", "weights"}, {}};
     for (std::size_t lane = 1 + dice.below(6), pieces = 1 + dice.below(16); lane > 0; --lane) {

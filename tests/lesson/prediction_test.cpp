@@ -1,4 +1,4 @@
-// Tests that shuffled options have each position equally often, and that typed numbers are recognised.
+// Tests that shuffling gives every option each position equally often, and that typed numbers are recognised.
 #include "course/kit/prediction.hpp"
 
 #include <map>
@@ -96,6 +96,6 @@ TEST_CASE("parse_try: rejects text that is not a number") {
     CHECK(prediction.is_right(
         *parse_try(prediction_of("?", {right(0.1 + 0.2), wrong(1, "one")}, {}, ""), "0.3")));
     CHECK(prediction.tries() == 2);
-    // With two options a second try would have only one option left.
+    // If there are two options, only one option is left after a wrong answer.
     CHECK(prediction_of("?", {right("a"), wrong("b", "not b")}, {}, "").tries() == 1);
 }

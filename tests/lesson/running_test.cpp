@@ -1,4 +1,4 @@
-// Tests a running lesson: steps, the record of events, tables, checks, and the end.
+// Tests the steps, the recorded events, the tables, the checks and the end of a running lesson.
 #include "course/kit/running.hpp"
 
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 
 const Lesson two_steps{.number = 1, .slug = "two-steps", .title = "two steps", .minutes = 1, .steps = 2};
 
-// RecordingViewer records the names of the events that a lesson shows.
+// A RecordingViewer records the names of the events that a lesson shows.
 struct RecordingViewer : Viewer {
     std::vector<std::string> seen;
 
@@ -93,7 +93,7 @@ TEST_CASE("setting: converts only to the declared kind of parameter") {
     CHECK(split == std::vector<std::int64_t>{4, 2});
     const std::vector<std::int64_t> values = setting("values");
     CHECK(values == std::vector<std::int64_t>{2, -3});
-    // This holds even if the value is a whole number.
+    // A real number cannot be read as int, even if the value is whole.
     CHECK_THROWS_WITH(int(setting("rate")), "[setting] 'rate' is a real number; read it as double");
     CHECK_THROWS_WITH(int(setting("split")),
                       "[setting] 'split' is parts; read it as std::vector<std::int64_t>");

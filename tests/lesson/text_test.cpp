@@ -1,4 +1,4 @@
-// Tests the functions for text: width, wrapping, conversion to ASCII, and edit distance.
+// Tests the width, the wrapping, the conversion to ASCII and the edit distance of texts.
 #include "course/kit/text.hpp"
 
 #include "catch.hpp"

@@ -1,4 +1,4 @@
-// Test cases that leave different changes behind, or read them; main_test.py checks how main() reports them.
+// Most of these test cases change the state of the process. main_test.py checks how main() reports this.
 #include "catch.hpp"
 #include "tally/autograd/node.hpp"
 #include "tally/kernels/kernels.hpp"

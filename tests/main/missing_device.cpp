@@ -1,4 +1,4 @@
-// A test program whose device is always missing; main_test.py checks how it is skipped.
+// The device of this test program is always missing. main_test.py checks how the program is skipped.
 #include "catch.hpp"
 
 namespace tally::test {

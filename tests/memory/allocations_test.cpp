@@ -1,5 +1,5 @@
-// Invariant 9: all tensors are in memory of tally's allocator, and a training step allocates no new memory
-// after the first steps. Also tests that the allocator loses no memory when the host has none left.
+// Tests invariant 9. All tensors are in memory of tally's allocator, and a training step allocates no new
+// memory after the first steps. Also tests that the allocator loses no memory if the host has no memory left.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>

@@ -1,5 +1,4 @@
-// Helpers of the memory tests: sizes, buffers on the CPU, and Budget, which sets a budget for its own
-// lifetime.
+// Helpers of the memory tests. A Budget object sets a budget of memory until the object is destroyed.
 #pragma once
 
 #include <cstddef>

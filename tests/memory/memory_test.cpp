@@ -1,4 +1,4 @@
-// Tests the memory account: bytes by class, peaks, budgets, several threads, and requests that fail.
+// Tests bytes by class, peaks, budgets, several threads and failed requests of the memory account.
 #include "tally/memory/memory.hpp"
 
 #include <algorithm>
@@ -188,7 +188,7 @@ TEST_CASE("memory: the peak covers all threads together") {
     stage = 2;
     stage.notify_all();
     other.join();
-    memory::detail::Storage* alone = allocate(64);  // the buffers of the ended thread still count
+    memory::detail::Storage* alone = allocate(64);  // the buffers of the thread that has ended still count
     CHECK(memory::peak() == before + 64 * 62);
     for (memory::detail::Storage* storage : {here, more, alone, left_behind}) memory::detail::unref(storage);
     CHECK(memory::in_use() == before);

@@ -1,4 +1,4 @@
-// The pool reuses freed blocks for requests of the same size class, and loses no block when a thread ends.
+// Tests that the pool reuses freed blocks for requests of the same size class, also when a thread ends.
 #include "tally/memory/pool.hpp"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ struct Taken {
     }
 };
 
-// Frees blocks in its destructor. A thread-local object made before the thread's first pool::give() is
-// destroyed after the pool's guard.
+// Frees blocks in its destructor. If a thread makes its thread_local object before its first call of
+// pool::give(), the pool's guard is destroyed before the object.
 struct GivesLate {
     std::vector<void*> blocks;
     ~GivesLate() {

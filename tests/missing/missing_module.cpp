@@ -1,4 +1,4 @@
-// Uses a device whose module cannot be used; modules_test.py selects the module and checks the output.
+// Uses a device with a defective module. modules_test.py selects the module and checks the output.
 #include <fstream>
 #include <iostream>
 #include <string>

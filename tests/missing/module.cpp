@@ -1,4 +1,4 @@
-// Defective device modules; MODULE_IS selects the defect.
+// This source builds defective device modules. MODULE_IS selects the defect.
 #include <algorithm>
 
 #include "tally/device/backend_abi.hpp"

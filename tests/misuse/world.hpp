@@ -1,4 +1,4 @@
-// Defines arguments of the generated calls, wrong arguments made from these, and comparisons of results.
+// Defines valid and wrong arguments of the generated calls, and comparisons of results.
 #pragma once
 
 #include <unistd.h>

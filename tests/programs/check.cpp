@@ -112,7 +112,7 @@ std::string different_bits(const Outcome& a, const Outcome& b) {
     return {};
 }
 
-// Compares the derivative along a random direction with central differences with two step sizes.
+// Compares the derivative along a random direction with central differences of two step sizes.
 std::string differences(const Program& program, const Evaluator& evaluated, const Outcome& plain,
                         Counts& counts) {
     if (!program.wide || program.special || evaluated.tape().undecided() || evaluated.tape().closest() < 2e-3)
@@ -223,7 +223,7 @@ void drop_unread(Program& program) {
     }
 }
 
-// Returns all programs that one simplification of `program` can give.
+// Returns all programs that a single simplification of `program` can give.
 std::vector<Program> simpler(const Program& program) {
     std::vector<Program> all;
     const auto add = [&](auto change) {
@@ -309,7 +309,7 @@ Program shrunk(Program program, const std::string& difference) {
             return false;
         }
     };
-    // Tries candidates until a complete round of candidates has not simplified the program.
+    // Ends when no candidate still fails the check, so the program cannot be simplified further.
     int failed = 0, attempts = 0;
     std::vector<Program> candidates = simpler(program);
     for (std::size_t next = 0; failed < std::ssize(candidates) && attempts < 6000; ++attempts, ++next) {

@@ -1,4 +1,4 @@
-// Runs a program with tally: plain, with operands moved at their last use, with checkpoints, and with both.
+// Runs a program with tally. Operands may be moved at their last use, and blocks may be checkpointed.
 #include <utility>
 
 #include "programs/outcome.hpp"

@@ -1,4 +1,4 @@
-// Evaluator computes a program on a tape of single numbers, from the definitions of the operations.
+// An Evaluator computes a program from the definitions of its operations, on a tape of single numbers.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct TapeArray {  // an array on the tape
     bool recorded = false;  // depends on a parameter
 };
 
-// Expected is the gradient of step `place` after request `act`, or empty if no gradient has arrived.
+// An Expected holds the gradient of step `place` after request `act`. Without a gradient, it is empty.
 struct Expected {
     int act, place;
     std::optional<std::vector<Bounded>> gradient;

@@ -9,8 +9,8 @@ namespace programs {
 
 Program draw(std::uint64_t seed);
 
-// Returns whether every request for gradients has a graph that has not run backward, and has targets outside
-// of checkpointed blocks. A block counts as one operation, because its operations run backward together.
+// Returns true if no request for gradients uses a graph that has run backward, or a target inside a
+// checkpointed block. A block counts as one operation, because its operations run backward together.
 class Evaluator;
 bool fits_blocks(const Program& program, const Evaluator& evaluated);
 

@@ -1,5 +1,5 @@
-// ProgramBuilder adds random steps to a program. Each step is evaluated on the tape, and stays in the program
-// only if its numbers are within bounds.
+// A ProgramBuilder adds random steps to a program. Each step is evaluated on the tape, and stays in the
+// program only if its numbers are within bounds.
 #pragma once
 
 #include <algorithm>

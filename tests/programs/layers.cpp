@@ -124,7 +124,7 @@ std::vector<int> Evaluator::normal(const std::vector<int>& group, const std::vec
     return result;
 }
 
-// layer_norm and batch_norm have x, gain and bias. In batch_norm_running, `numbers` is {means, variances}.
+// The operands are x, gain and bias of a norm. In batch_norm_running, `numbers` is {means, variances}.
 TapeArray Evaluator::normalised(const Step& step) {
     Tape& t = tape_;
     const TapeArray &x = in(step, 0), &gain = in(step, 1), &bias = in(step, 2);
@@ -169,8 +169,8 @@ TapeArray Evaluator::normalised(const Step& step) {
     return y;
 }
 
-// Returns the sum, or with step.first the mean over the counted items. For cross_entropy, `index` is the
-// labels, `whole` is {ignored} and `numbers` is {smoothing}. For info_nce, `numbers` is {temperature}.
+// Returns the sum of losses, or with step.first the mean over the counted items. In cross_entropy, `index` is
+// the labels, `whole` is {ignored} and `numbers` is {smoothing}. For info_nce, `numbers` is {temperature}.
 TapeArray Evaluator::loss(const Step& step) {
     Tape& t = tape_;
     const TapeArray& a = in(step, 0);

@@ -1,4 +1,4 @@
-// Outcome contains the results of a program. The engine can run the program in four ways, LibTorch in one.
+// An Outcome holds the results of a program. The engine runs a program in four ways, LibTorch in one way.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ Outcome run_engine(const Program& program, Way way);
 // Returns the sum of seed times result over all backward passes, without recording a graph.
 double objective(const Program& program);
 
-// run_peer() runs LibTorch if peer_is_there(). An error means that LibTorch does not support the program.
+// If peer_is_there(), run_peer() runs the program with LibTorch, and throws if LibTorch cannot run it.
 bool peer_is_there();
 Outcome run_peer(const Program& program);
 

@@ -1,4 +1,4 @@
-// Prints programs as text, and computes their properties that need no evaluation.
+// Prints programs as text, and computes properties of programs without an evaluation.
 #include "programs/program.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Program describes a random program as data: operations, operands and requests for gradients. This file does
+// A Program describes a random program by its operations, operands and requests for gradients. This file does
 // not depend on tally.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace programs {
 
 using Extents = std::vector<std::int64_t>;
 
-// The first two operations are leaves, the last four request or clear gradients, all other operations compute
+// The first two operations are leaves. The last four request or clear gradients. All other operations compute
 // values.
 enum class Op {
     parameter,
@@ -124,23 +124,23 @@ std::string to_string(const Program& program);
 // Returns for each value the last step that reads the value, or -1.
 std::vector<int> last_uses(const Program& program);
 
-// Boundary lists the outside values that a block reads, and the block's values that later steps read.
+// A Boundary lists the outside values that a block reads, and the values of the block that later steps read.
 struct Boundary {
     std::vector<int> inputs, outputs;
 };
 Boundary boundary_of(const Program& program, const Block& block);
 
-// Returns the block that begins at `step` inside block `around` (-1: outermost), or -1.
+// Returns the outermost block inside block `around` that begins at `step`, or -1. `around` may be -1 (none).
 int block_at(const Program& program, int step, int around);
 
-// Invalid means that no library can run the program, for example because shapes do not fit.
+// The exception Invalid means that no library can run the program, for example because shapes do not fit.
 struct Invalid : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 std::size_t size_of(const Extents& shape);
 
-// Rng generates random numbers that are the same with every standard library (splitmix64).
+// An Rng generates random numbers that are the same with every standard library (splitmix64).
 class Rng {
 public:
     explicit Rng(std::uint64_t seed) : state_(seed) {}

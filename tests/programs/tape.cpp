@@ -15,7 +15,7 @@ constexpr Number root_half = 0.707106781186547524400844362104849039L;
 constexpr Number density_at_0 = 0.398942280401432677939946059934381868L;
 
 Number magnitude(Number x) { return std::abs(x); }  // also for numbers that a double rounds to 0
-// An error of 0 stays 0 for every slope, and an unknown error stays unknown, because 0 times infinity is NaN.
+// 0 times infinity is NaN, so an error of 0 stays 0 for every slope, and an unknown error stays unknown.
 Number times(Number error, Number factor) {
     return error == 0 ? 0 : std::isinf(error) ? unknown : error * factor;
 }
@@ -45,7 +45,7 @@ int Tape::put(Bounded y, Edge a, Edge b, int same_as) {
 }
 
 int Tape::leaf(Number value, bool needs_gradient) {
-    // A kernel may multiply in another order, in which a product with such a small number is subnormal.
+    // A kernel may multiply in a different order, in which a product with a tiny number is subnormal.
     const bool tiny = value != 0 && magnitude(value) < Number(1e10L) * tiny_;
     const int x = put({value, tiny ? tiny_ : 0}, {});
     nodes_.back().needs = needs_gradient;
@@ -244,7 +244,7 @@ int Tape::sum(const std::vector<int>& all) {
     if (all.empty()) return constant(0);
     int total = copy(all[0]);
     Number size =
-        magnitude(at(total).y.value);  // a kernel may add in another order, with larger partial sums
+        magnitude(at(total).y.value);  // a kernel may add in a different order, with larger partial sums
     for (std::size_t i = 1; i < all.size(); ++i) {
         const Bounded &p = at(total).y, &q = at(all[i]).y;
         size += magnitude(q.value);

@@ -1,5 +1,5 @@
-// Tape is an independent check of values and gradients. A tape records single numbers, how they were
-// computed, and a bound of the rounding error of each number.
+// A Tape computes values and gradients independently of tally. It records single numbers, how each number was
+// computed, and a bound of its rounding error.
 //
 // Values are long double. Each value has an error e, which bounds the error of a computation in the program's
 // own type. The error e is the sum of the operands' errors times the derivatives, plus one rounding (Higham,
@@ -60,7 +60,7 @@ public:
     int pow(int a, int b);
     int maximum(int a, int b, Number sign);  // returns the minimum if sign is -1
     int sum(const std::vector<int>& all);
-    // Returns the maximum. Equal maxima share the gradient if `shared`. Otherwise the first gets all of it.
+    // Returns the maximum. Equal maxima share the gradient if `shared`. Otherwise the first maximum gets it.
     int largest(const std::vector<int>& all, bool shared);
 
     const Bounded& operator[](int x) const { return nodes_[static_cast<std::size_t>(x)].y; }
@@ -68,7 +68,7 @@ public:
     double unit() const { return unit_; }
     double tiny() const { return tiny_; }
     double huge() const { return huge_; }
-    // Returns whether a decision, such as which number is larger, was so close that rounding may reverse it.
+    // Returns true if rounding may reverse a decision, for example which of two numbers is larger.
     bool undecided() const { return undecided_; }
     double closest() const { return closest_; }  // the smallest margin of all decisions
 

@@ -1,4 +1,4 @@
-// Tests of the simulator of many devices: closed forms, published numbers, and impossible results.
+// Compares the simulator of many devices with closed forms, published numbers and lower bounds.
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -1,5 +1,5 @@
-// Tests of CheckRules. A faulty backward function throws an Error with the operation's name. All operations
-// of tally pass the check.
+// Tests that CheckRules throws an Error with the operation's name if a backward function is faulty. All
+// operations of tally pass the check.
 #include "tally/tools/check_rules.hpp"
 
 #include <cstdint>

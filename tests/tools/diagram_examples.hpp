@@ -1,5 +1,5 @@
-// Returns example diagrams for the tests. The smallest has one expression of scalars, the largest a chain of
-// sixty operations.
+// Returns example diagrams for the tests. The smallest diagram has one expression of scalars, and the largest
+// has sixty operations in a row.
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ public:
         return add(
             {Role::data, std::move(name), std::move(shape), std::move(value), "", lane, false, false, {}});
     }
-    // Adds an operation. A text in `parts` for input k labels the edge from input k.
+    // Adds an operation. Text k in `parts` labels the edge from input k.
     int operation(std::string name, std::string shape, std::string value, std::string gradient,
                   std::vector<int> from, const std::vector<std::string>& parts = {}, int lane = 0) {
         detail::Diagram::Box box{Role::operation,
@@ -81,7 +81,7 @@ inline detail::Diagram one_number() {
     return s.diagram;
 }
 
-// Returns the graph of lesson 2: y = x^2 + 3x at x = 3. It uses x twice, and both gradients are added.
+// Returns the graph of lesson 2: y = x^2 + 3x at x = 3. The graph adds the two gradients of x.
 inline detail::Diagram diamond() {
     Sketch s;
     s.diagram.title = "The diamond: two ways back to x, and their gradients add up";

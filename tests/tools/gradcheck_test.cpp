@@ -1,4 +1,4 @@
-// gradcheck() must find wrong gradients and give the element that is wrong.
+// Tests that gradcheck() finds wrong gradients and names the wrong element.
 #include "tally/tools/gradcheck.hpp"
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 using A = Array<double>;
 using Inputs = std::vector<Tensor64>;
 
-// Returns the function x². Its gradient is multiplied by `factor` at element `at`.
+// Returns the function x². The gradient of x² is multiplied by `factor` at element `at`.
 auto square_with_error(std::size_t at, double factor) {
     return [=](const Inputs& x) {
         return custom(

@@ -1,4 +1,4 @@
-// Tests of Picture. A recorded graph always gives the same bytes, and write() leaves a complete file or none.
+// Tests that Picture draws equal graphs with equal bytes, and that write() leaves a complete file or no file.
 #include "tally/tools/graph_picture.hpp"
 
 #include <cstdio>

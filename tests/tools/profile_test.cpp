@@ -1,5 +1,5 @@
-// Tests of Profile with a simulated clock. Every nanosecond and every saved byte is counted once, and the
-// trace is valid JSON.
+// Tests Profile with a simulated clock. Every nanosecond and every saved byte is counted once, and the trace
+// is valid JSON.
 #include "tally/tools/profile.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tests of SavedValues, whose bytes must equal the bytes that the memory report counts as saved.
+// Tests that SavedValues counts the same bytes that the memory report counts as saved.
 #include "tally/tools/saved_values.hpp"
 
 #include <algorithm>

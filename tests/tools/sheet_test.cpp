@@ -1,4 +1,4 @@
-// Tests of drawing::Sheet, which draws texts, lines and shapes on a page.
+// Tests drawing::Sheet, which draws texts, lines and shapes on a page.
 #include "tally/tools/sheet.hpp"
 
 #include "catch.hpp"

@@ -1,5 +1,5 @@
-// Tests of MovingAverage. Updates have the documented weights, swap() exchanges the averages with the model's
-// values, and loading continues with the same bits.
+// Tests that a MovingAverage gives updates the documented weights, that swap() exchanges the averages with
+// the model's values, and that loading restores every bit.
 #include "tally/train/average.hpp"
 
 #include <cmath>

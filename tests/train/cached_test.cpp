@@ -1,5 +1,5 @@
-// Tests of add_cached() and cached_backward(). For all encoders and splits, they must compute the gradient of
-// the loss over all items.
+// Tests add_cached() and cached_backward(). Both must compute the gradient of the loss over all items, for
+// all encoders and splits.
 #include "tally/train/grad_cache.hpp"
 
 #include <algorithm>
@@ -187,7 +187,7 @@ TEST_CASE("add_cached: side effects of encoders happen once, and an encoder may 
         Sgd<double> sgd(model.parameters(), {.learning_rate = 0});  // a learning rate of 0 keeps the weights
         Window<double> window(sgd);
         const auto parts = split(Items::in_order(8), 3);
-        // The second update reveals side effects that the first update has left.
+        // The second update reveals side effects that the first update has left behind.
         for (int update = 0; update < 2; ++update) {
             if (cached) {
                 add_cached<double>(

@@ -1,5 +1,4 @@
-// Tests that checkpointed layers in windows yield the plain model's gradients, statistics and parameters bit
-// for bit.
+// Tests that checkpointed layers change no bit of gradients, statistics and parameters.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -71,7 +70,7 @@ template <class S> std::vector<std::vector<S>> state_of(Module<S>& model) {
     return all;
 }
 
-// Trains for two windows of unequal micro-batches. Returns the states before and after the last step.
+// Runs two accumulation windows of unequal micro-batches. Returns the states before and after the last step.
 template <class S, class Make>
 std::vector<std::vector<S>> trained(Make make, const Shape& item, std::uint64_t seed,
                                     const std::vector<std::size_t>& sizes, bool nested) {

@@ -1,4 +1,4 @@
-// Tests of clip_grad_norm() and clip_grad_value(), also for shared, missing and non-finite gradients.
+// Tests clip_grad_norm() and clip_grad_value(), also for shared, missing and non-finite gradients.
 #include "tally/train/clip.hpp"
 
 #include <cmath>

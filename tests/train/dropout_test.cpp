@@ -16,7 +16,7 @@ using A = Array<float>;
 
 A ones() { return A::full({4, 30}, 1); }
 
-// A user-defined module whose dropout layers have different positions.
+// Defines a module whose dropout layers have different positions.
 struct Net : Module<float> {
     Net() : body(Linear<float>(30, 30, {1, 0}), Dropout<float>(0.5)) {}
     void list(Members& members) override {

@@ -1,5 +1,5 @@
-// Tests of equal bits. Gradients and weights have the bits of the whole batch for every split, every number
-// of threads and every use of checkpoints. The last tests show the exceptions and their remedies.
+// Tests that the split of a batch, the number of threads and the use of checkpoints change no bit of
+// gradients and weights. The last tests show the exceptions, and a remedy for each exception.
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -49,7 +49,7 @@ std::unique_ptr<Optimizer<S>> optimizer(std::int64_t which, std::vector<Var<Arra
     }
 }
 
-// Describes a way to train. All ways must yield the same bits.
+// Describes a way to run the training. All ways must give the same bits.
 struct Way {
     std::vector<std::vector<std::int64_t>> cuts;  // sizes of the parts of each update
     int threads = 1;
@@ -268,7 +268,7 @@ TEST_CASE("Law where it ends: several operations read one parameter") {
     CHECK(parts_that_differ({at}, [](const Tensor& x, const auto& w) { return x * w[0] + w[0]; }) > 0);
     const auto repaired = [](const Tensor& x, const auto& w) { return x * w[0] + w[1]; };
     CHECK(parts_that_differ({at, at}, repaired) == 0);
-    // Within rounding, the sum of both gradients is the gradient of a parameter that is used twice.
+    // If a parameter is used twice, its gradient is the sum of both gradients, except for rounding.
     const auto separate = summed(4, {at, at}, repaired);
     const auto together = summed(48, {at}, [](const Tensor& x, const auto& w) { return x * w[0] + w[0]; });
     for (std::size_t i = 0; i < 5; ++i)

@@ -1,4 +1,4 @@
-// Tests of add_with_exact_batch_norm(). Every split gives the full batch's gradient and running statistics.
+// Tests add_with_exact_batch_norm(). Every split gives the full batch's gradient and running statistics.
 #include "tally/train/exact_batch_norm.hpp"
 
 #include <algorithm>

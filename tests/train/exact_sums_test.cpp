@@ -1,4 +1,4 @@
-// Tests of Sum::exact. A window yields the same bits for every order and distribution of its micro-batches.
+// Tests that a Window with Sum::exact gives the same bits for every order and distribution of micro-batches.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,7 +20,7 @@ namespace tally::test {
 
 namespace {
 
-// A micro-batch is a range of items with a weight.
+// Describes a micro-batch, which is a range of items with a weight.
 struct Micro {
     std::int64_t from, to;
     double weight;
@@ -41,7 +41,7 @@ void shuffle(Random& random, std::vector<Micro>& all) {
                   all[static_cast<std::size_t>(random.whole(0, static_cast<std::int64_t>(i) - 1))]);
 }
 
-// A random net with an optimizer and a window.
+// Holds a random net with an optimizer and a window.
 template <class S> struct Training {
     explicit Training(std::uint64_t seed, typename Window<S>::Options options, std::size_t segments = 0)
         : net(seed, {seed % kinds<S>().size()}),
@@ -94,8 +94,8 @@ template <class S> typename Window<S>::Options drawn_options(Random& random, Sum
     return options;
 }
 
-// Trains with the micro-batches in another order and with checkpoints. At a random micro-batch, saves the
-// window and loads the file.
+// Trains with checkpoints, and with the micro-batches in a different order. At a random micro-batch, saves
+// the window and loads the file.
 template <class S> typename Training<S>::Bits trained_otherwise(std::uint64_t seed, Random& random,
                                                                 const typename Window<S>::Options& options,
                                                                 std::vector<Micro> micro_batches) {
@@ -116,7 +116,7 @@ template <class S> typename Training<S>::Bits trained_otherwise(std::uint64_t se
     return training->finish();
 }
 
-// Distributes the micro-batches to several models, which sum separately. Then the sums are merged.
+// Distributes the micro-batches to several models, each of which sums its gradients. Then merges the sums.
 template <class S>
 std::vector<Array<S>> distributed_sums(std::uint64_t seed, Random& random, std::vector<Micro> micro_batches) {
     shuffle(random, micro_batches);

@@ -1,4 +1,4 @@
-// FailingNew makes the n-th allocation of this program fail, or this and all later allocations.
+// A FailingNew makes the n-th allocation of this program fail, and can make all later allocations fail.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ enum class Scarce {
     ledger,
 };
 
-// While an object exists, allocations fail. They are counted from the call of start(). AddressSanitizer
+// While an object exists, allocations fail. Counting begins with the call of start(). AddressSanitizer
 // replaces operator new, so under it only allocations of the memory accounting fail.
 class FailingNew {
 public:

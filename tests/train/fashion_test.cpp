@@ -1,5 +1,5 @@
-// Tests of load_fashion() and generated_fashion(). Files that do not match throw an Error, and generated
-// pictures depend only on the seed and their number.
+// Tests load_fashion() and generated_fashion(). Files that do not match throw an Error. A generated picture
+// depends only on the seed and on its index.
 #include "course/data/fashion.hpp"
 
 #include <zlib.h>
@@ -94,7 +94,7 @@ TEMPLATE_TEST_CASE("load_fashion: pictures have values from 0 to 1 and labels", 
     CHECK(fashion.test.labels.to_vector() == std::vector<std::int32_t>{4, 5});
     const auto pixels = fashion.train.images.span();
     for (std::size_t i = 0; i < pixels.size(); ++i)
-        // PyTorch's ToTensor() computes this number.
+        // PyTorch's ToTensor() computes the same number.
         REQUIRE(pixels[i] == static_cast<S>(static_cast<int>(i % 256)) / S(255));
     CHECK(fashion.origin == "FashionMNIST by Zalando Research, from '" + folder / "." +
                                 "': 3 pictures to train and 2 to test with");
@@ -168,7 +168,7 @@ TEST_CASE("generated_fashion: the origin says that the pictures are generated") 
     CHECK(fashion.train.images.shape() == Shape{3000, 784});
     std::array<int, 10> counts{};
     for (const std::int32_t label : fashion.train.labels.span()) ++counts.at(static_cast<std::size_t>(label));
-    // Allows five standard deviations.
+    // The test allows five standard deviations.
     for (const int count : counts) CHECK(std::abs(count - 300) < 5 * 16.5);
     std::set<double> levels;
     for (const double pixel : fashion.train.images.span()) levels.insert(pixel);

@@ -1,5 +1,5 @@
-// Lets each allocation of a window fail once. The memory account stays correct, no update is partly
-// done, and the next window is right.
+// Lets each allocation of an accumulation window fail once. The memory account stays correct, no update is
+// partly done, and the next window is right.
 #include <functional>
 #include <limits>
 #include <memory>
@@ -143,12 +143,12 @@ template <class S> std::uint64_t fail_everywhere(Kind kind, int windows, bool sh
         memory::detail::fail_allocation(0);
         if (!failed) return n - 1;
 
-        // After a failure the window makes no update, and only discard() is allowed.
+        // After a failure the Window makes no update, and only discard() is allowed.
         failing.window.discard();
         CHECK((failing.numbers() == before));
         CHECK(Node::live_count() == nodes);
         const memory::Report after = memory::report();
-        // The failed window leaves new gradient buffers.
+        // The window may have allocated gradient buffers before the failure.
         const std::size_t more = failing.gradient_bytes() - gradients;
         CHECK(after.in_use_by[std::size_t(MemoryClass::gradient)] ==
               report.in_use_by[std::size_t(MemoryClass::gradient)] + more);

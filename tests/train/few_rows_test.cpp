@@ -1,5 +1,5 @@
-// For micro-batches with few rows, a window caches transposed weights and defers weight gradients. The bits
-// are the same as without a window, and all memory is freed.
+// For micro-batches with few rows, a Window caches transposed weights and defers weight gradients. The
+// results have the same bits as without a Window, and all memory is freed.
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -26,7 +26,7 @@ namespace {
 
 using lesson::AdamA;
 
-// A network with one frozen weight. Some weights are large enough for cached transposes, others are not.
+// Holds a network with one frozen weight. Only some weights are large enough for cached transposes.
 struct Net {
     std::vector<Tensor> parameters;
     Tensor frozen;

@@ -1,5 +1,5 @@
-// FileFault makes the n-th file system call fail, either this call alone or also all later calls. It can also
-// kill the process before the call.
+// A FileFault makes the n-th file system call fail, either alone or with all later calls. A FileFault can
+// also kill the process before this call.
 #pragma once
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// Tests of Idx::load() with plain and gzip files of all shapes, and with every kind of invalid file.
+// Tests Idx::load() with plain and gzip files of all shapes, and with every kind of invalid file.
 #include "tally/io/idx.hpp"
 
 #include <filesystem>

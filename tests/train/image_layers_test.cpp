@@ -1,5 +1,5 @@
-// Tests of Conv2d, pooling, BatchNorm, Embedding and Dropout. Results must equal PyTorch's. Random numbers
-// and statistics must not depend on the split of a window. Also tests names and initial values.
+// Tests Conv2d, pooling, BatchNorm, Embedding and Dropout. Results must equal PyTorch's. Random numbers and
+// statistics must not depend on the split of a batch. Also tests names and initial values.
 #include "tally/train/image_layers.hpp"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Net is a random network for the tests of equal bits. It can contain every layer and operation of the table
-// in docs/architecture.md, with sizes below and above block boundaries.
+// A Net is a random network for the tests of equal bits. A Net can contain every layer and operation of the
+// table in docs/architecture.md, with sizes below and above block boundaries.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace tally::test {
 
-// A layer that applies a function to its input and to its own parameters.
+// Defines a layer that applies a function to its input and to its own parameters.
 template <class S> class FunctionLayer : public Layer<S> {
 public:
     using V = Var<Array<S>>;
@@ -46,7 +46,7 @@ template <class S> struct Kind {
     void (*add)(Net<S>&);
 };
 
-// A random network with its data. Two nets with the same seed are equal.
+// Holds a random network with its data. Two nets with the same seed are equal.
 template <class S> struct Net {
     using V = Var<Array<S>>;
     using Parameters = std::vector<V>;

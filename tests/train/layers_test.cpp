@@ -1,5 +1,5 @@
-// Tests of layers. With the same weights, results and gradients must equal PyTorch's. Also tests initial
-// values and causal attention.
+// Tests that layers compute the same results and gradients as PyTorch with the same weights. Also tests
+// initial values and causal attention.
 #include "tally/train/layers.hpp"
 
 #include "autograd/support.hpp"

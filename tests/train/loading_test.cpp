@@ -16,8 +16,8 @@
 namespace tally::test {
 namespace {
 
-// A training run that is interrupted in the middle of a window. The run has layers with a state, an
-// optimizer, an average and a window.
+// Holds a training run that is interrupted in the middle of a window. The run has layers with a state, an
+// optimizer, a moving average and a window.
 struct Training {
     explicit Training(std::uint64_t seed, double rate = 0.01)
         : model(Linear<double>(4, 5, {seed, 0}), BatchNorm<double>(5), Tanh<double>(),

@@ -1,5 +1,5 @@
-// Tests of MicroBatchSize. The update equals the update of the undivided window, and a failed try has no
-// effect. If no size fits, the Error explains this with numbers.
+// Tests MicroBatchSize. The update equals the update by the undivided batch, and an attempt that runs out of
+// memory has no effect. If no size fits, the Error quotes numbers of bytes.
 #include "tally/train/micro_batch.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 [[noreturn]] void run_out() { throw OutOfMemory("none left", Device::cpu, 64, 0); }
 
-// A network with dropout, random data and a window. Each window makes one update.
+// Holds a network with dropout, random data and a window. Each call of finish() makes one update.
 struct Net {
     Net(std::uint64_t seed, std::int64_t items, std::int64_t width)
         : model(Linear<double>(width, width, {seed, 0}), Tanh<double>(), Dropout<double>(0.3, 2),
@@ -239,7 +239,7 @@ TEST_CASE("MicroBatchSize::update: windows that cannot be retried throw an Error
 
 namespace {
 
-// A training run that runs out of memory if a micro-batch has more than `fits` items.
+// Defines a training run that runs out of memory if a micro-batch has more than `fits` items.
 struct Fitted {
     struct Interrupted {};
 

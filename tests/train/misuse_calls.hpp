@@ -39,8 +39,8 @@ inline double total(const Numbers& x) {
     return sum;
 }
 
-// A module with one weight w. The loss of an item x is x w²/2, so the gradient is x w. Every number has few
-// bits, so no operation rounds.
+// Defines a module with one weight w. The loss of an item x is x w²/2, so the gradient is x w. Every number
+// has few bits, so no operation rounds.
 struct Program : Module<double> {
     Tensor64 w = parameter(A({1, 1}, {1.0}).to(here()));
     Sgd<double> sgd{{w}, {.learning_rate = rate}};
@@ -64,7 +64,7 @@ struct Program : Module<double> {
 
 inline A number(double x) { return A({1, 1}, {x}).to(here()); }
 
-// The expected state of a Program, computed without the library.
+// Holds the expected state of a Program, which is computed without the library.
 struct Plain {
     double w = 1, learning_rate = rate, average = 1, gradient = 0, count = 0, once = 0;
     int micro_batches = 0;

@@ -42,8 +42,8 @@ const Rule& rule(Kind kind) {
     static const std::map<Kind, Rule> rules{
         {Kind::harmless, {"rrrrrrrr", "rrrrr"}},
         {Kind::queries_gradient, {"rrrrrrrr", "rrr--"}},
-        // While a window locks its parameters, it rejects these calls. In other states they are right,
-        // because no gradient exists or the value may change. A backward pass always rejects them.
+        // A window that locks its parameters rejects these calls. In other states these calls are right,
+        // because no gradient exists or the value may change. A backward pass always rejects these calls.
         {Kind::gradient, {"rxxxxrrx", "rxrrx"}},
         {Kind::steps, {"rxxxxrrx", "rxrrx"}},
         {Kind::value, {"rxxxxrrx", "nxrrx"}},          // recorded: backward() finds a changed saved value
@@ -58,7 +58,7 @@ const Rule& rule(Kind kind) {
         {Kind::finishes, {"xrxnxxrr", ""}},          // full: the program's finish() finds an empty window
         {Kind::flushes, {"rrxnxrrr", ""}},
         {Kind::discards, {"rrxnrrrr", ""}},
-        {Kind::begins_pass, {"nrxrrnrr", ""}},  // one micro-batch has a pass, so all of them need one
+        {Kind::begins_pass, {"nrxrrnrr", ""}},  // if one micro-batch has a ForwardPass, all need one
         {Kind::plans, {"nnrrnnrn", ""}},        // one micro-batch is planned, but two are added
         {Kind::saves, {"rrxrxrrr", ""}},
         {Kind::loads, {"rrxnrrrr", ""}},

@@ -1,4 +1,4 @@
-// Tests of modules that list themselves, and of modules that are listed by two other modules.
+// Tests modules that list themselves, and modules that two other modules list.
 #include "catch.hpp"
 #include "tally/train/module.hpp"
 

@@ -1,5 +1,5 @@
-// Tests of the noise scale. The estimates of random windows equal the formula. If the noise is known, the
-// estimates have the right mean and variance. Invalid calls throw an Error.
+// Tests that the noise estimates of random windows equal the formula. If the noise is known, the estimates
+// have the right mean and variance. Invalid calls throw an Error.
 #include "tally/train/noise.hpp"
 
 #include <cmath>
@@ -94,7 +94,7 @@ double squared(const Numbers& x) {
     return sum;
 }
 
-// Holds the expected estimates. Each is the difference of two terms, and the larger term is at most `size`.
+// Holds the expected estimates. An estimate is the difference of two terms that are at most `size`.
 struct ByHand {
     double trace = 0, square = 0, first_share = 0, share = 0, size = 0;
     int counted = 0;

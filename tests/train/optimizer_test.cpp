@@ -1,5 +1,5 @@
-// Tests of optimizers besides their formulas: they skip parameters without a gradient, continue with the same
-// bits after loading, and reject invalid arguments. Also tests memory and AdamA.
+// Tests that optimizers skip parameters without a gradient, continue with the same bits after loading, and
+// reject invalid arguments. Also tests memory and AdamA.
 #include "tally/train/optimizer.hpp"
 
 #include <cmath>
@@ -43,7 +43,7 @@ template <class S> std::vector<std::function<std::unique_ptr<Optimizer<S>>(Param
     };
 }
 
-// A random training run. Each step gives random gradients to some of the parameters.
+// Holds a random training run. Each step gives random gradients to some of the parameters.
 template <class S> struct Training {
     explicit Training(unsigned number) : seed(number), dice(number) {
         for (std::size_t k = 0; k < 2 + number % 4; ++k)

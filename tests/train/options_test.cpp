@@ -49,7 +49,7 @@ const std::vector<std::string> adam_names =
     TALLY_NAMES(adam_options, learning_rate, beta1, beta2, eps, weight_decay);
 const std::vector<std::string> average_names = TALLY_NAMES(average_options, decay, bias_correction);
 
-// A changed option with the expected error. If the change is allowed, `words` is empty.
+// Holds a changed option and the expected error. If the change is allowed, `words` is empty.
 template <class Options> struct Row {
     std::string option;
     std::function<void(Options&)> change;

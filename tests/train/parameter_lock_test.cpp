@@ -1,5 +1,5 @@
-// Tests that an open window locks its parameters and gradients. Another modification throws an Error, or the
-// next add() or finish() finds the modification.
+// Tests that an open window locks its parameters and gradients. Any other write throws an Error, or the next
+// add() or finish() finds the write.
 #include "tally/train/parameter_lock.hpp"
 
 #include <functional>
@@ -27,7 +27,7 @@ namespace {
 using lesson::Accumulate, lesson::AdamA;
 using A = Array<double>;
 
-// A model with one weight of 1. The gradient is the mean of the items, which is 3 for (1, 2) and (3, 6).
+// Its weight is 1. The gradient is the mean of the items, which is 3 for (1, 2) and (3, 6).
 struct One {
     Tensor64 w = parameter(A({1, 1}, {1.0}));
     Sgd<double> sgd{{w}, {.learning_rate = 1}};

@@ -42,7 +42,7 @@ struct Net {
     }
 };
 
-// Trains two updates of two micro-batches each. Calls `before` before each micro-batch.
+// Makes two updates of two micro-batches each. Calls `before` before each micro-batch.
 std::vector<S> after(const std::function<void(Net&, Window<S>&)>& before) {
     Net net;
     Window<S> window(net.sgd, {.micro_batches = 2, .seed = 3});
@@ -121,7 +121,7 @@ TEST_CASE("Window::add: a loss belongs to the pass in which it was recorded") {
     CHECK_THROWS_WITH(window.add(a), stale_loss);
     CHECK_NOTHROW(window.add(b));
     const auto c = net.loss(data(3), window.begin_micro_batch(4));
-    window.finish();  // finish() also ends the pass
+    window.finish();  // finish() also ends the ForwardPass
     CHECK_THROWS_WITH(window.add(c), stale_loss);
 
     // Two forward passes with one ForwardPass would have the same masks. The window rejects the second pass.

@@ -1,4 +1,4 @@
-// Tests of safetensors files. The safetensors library reads files written by tally, and tally reads files
+// Tests safetensors files. The safetensors library reads files written by tally, and tally reads files
 // written by the library. An invalid file throws an Error with the file's name and the faulty byte.
 #include "tally/io/safetensors.hpp"
 

@@ -1,5 +1,5 @@
-// Tests of Schedule besides the comparison with PyTorch: its first and last values, the values after a
-// warm-up, and errors.
+// Tests the first and last values of a Schedule, the values after a warm-up, and errors.
+// trajectories_test.cpp compares schedules with PyTorch.
 #include "tally/train/schedule.hpp"
 
 #include <cmath>

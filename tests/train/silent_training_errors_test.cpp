@@ -1,4 +1,4 @@
-// Plausible programs with averages, batch norm and modules must train correctly or throw an Error.
+// Tests that plausible programs with averages, batch norm or modules train correctly or throw an Error.
 #include <limits>
 #include <memory>
 #include <sstream>

@@ -1,4 +1,4 @@
-// Plausible programs with windows must train correctly or throw an Error that says what to do.
+// Tests that plausible programs with a Window train correctly or throw an Error that says what to do.
 #include "catch.hpp"
 #include "tally/io/training_state.hpp"
 #include "tally/train/average.hpp"
@@ -76,7 +76,7 @@ TEST_CASE("Window::add: a model called without the pass of begin_micro_batch() t
     const Tensor normed = norm(model(ones({1, 2}), pass));
     CHECK_THROWS_WITH(window.add(Loss(normed)), "[window] add: batch norm" + why);
     const Tensor dropped =
-        head(model(ones({1, 2}), window.begin_micro_batch(1)));  // the head was called without a pass
+        head(model(ones({1, 2}), window.begin_micro_batch(1)));  // the head was called without a ForwardPass
     CHECK_THROWS_WITH(window.add(Loss(dropped)), "[window] add: dropout" + why);
     ForwardPass evaluation;
     CHECK_NOTHROW(model(ones({1, 2}), evaluation));
@@ -91,7 +91,7 @@ TEST_CASE("Window::add: a model called without the pass of begin_micro_batch() t
     ForwardPass& late = window.begin_micro_batch(1);
     CHECK_THROWS_WITH(window.add(Loss(early)), "[window] add: dropout" + why);
     const Tensor student = model(ones({1, 2}), late), teacher = model(ones({1, 2})).detach();
-    CHECK_NOTHROW(window.add(mse(student, teacher)));  // a teacher without a gradient needs no pass
+    CHECK_NOTHROW(window.add(mse(student, teacher)));  // a teacher without a gradient needs no ForwardPass
     window.finish();
     CHECK_THROWS_WITH(
         add_cached<float>(window, split(Items::in_order(2), 1), {[&](const Items& items, ForwardPass&) {

@@ -1,4 +1,4 @@
-// Tests of state files. A saved state can be loaded. An invalid file throws an Error with the file's name and
+// Tests state files. A saved state can be loaded. An invalid file throws an Error with the file's name and
 // the faulty byte. A killed process leaves the old or the new file.
 #include "tally/io/training_state.hpp"
 

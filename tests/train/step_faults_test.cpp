@@ -1,5 +1,5 @@
 // Lets each allocation of an update fail, either alone or with all later allocations. The update is complete
-// or has no effect, and the next try is right.
+// or has no effect, and the next attempt is right.
 #include <memory>
 #include <string>
 #include <vector>

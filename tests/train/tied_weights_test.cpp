@@ -1,4 +1,4 @@
-// Tests of weights files that a model with tied weights must not load.
+// Tests weights files that a model with tied weights must not load.
 #include "catch.hpp"
 #include "folder.hpp"
 #include "io/file_testing.hpp"

@@ -1,4 +1,4 @@
-// SmallTraining always computes the same bits. The tests of Trainer run and interrupt it.
+// A SmallTraining always computes the same bits. The tests of Trainer run and interrupt this training.
 #pragma once
 
 #include <memory>

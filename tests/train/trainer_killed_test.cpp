@@ -1,4 +1,4 @@
-// Tests of a training run that is repeatedly killed and resumed. The run ends with the same bits as an
+// Tests a training run that is repeatedly killed and resumed. The run ends with the same bits as an
 // undisturbed run, and the state file is always complete.
 #include <chrono>
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Tests of Trainer. Windows and bits must equal those of a hand-written loop, also after a resume. Also tests
-// the printed lines.
+// Tests that a Trainer computes the same bits as a hand-written loop, also after a resume. Also tests the
+// printed lines.
 #include "tally/train/trainer.hpp"
 
 #include <cmath>
@@ -16,7 +16,7 @@
 namespace tally::test {
 namespace {
 
-// A model with one weight w. The loss of an item x is w * x, so the gradient of w is the mean of the items.
+// A model with a weight w. The loss of an item x is w * x, so the gradient of w is the mean of the items.
 struct OneWeight {
     explicit OneWeight(std::vector<double> numbers) : x(Array<double>{0}) {
         const auto count = static_cast<std::int64_t>(numbers.size());

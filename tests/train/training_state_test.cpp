@@ -1,4 +1,4 @@
-// Tests of TrainingState::put() and get().
+// Tests TrainingState::put() and get().
 #include "tally/io/training_state.hpp"
 
 #include "catch.hpp"

@@ -1,5 +1,5 @@
-// Tests of save_weights() and load_weights(). tally loads PyTorch's files, and writes files with the same
-// bytes. An Error names the weight and leaves the model unchanged.
+// Tests save_weights() and load_weights(). tally loads PyTorch's files, and writes files with the same bytes.
+// If loading fails, the Error names the weight, and the model is unchanged.
 #include "tally/train/module.hpp"
 
 #include "autograd/support.hpp"
@@ -80,7 +80,7 @@ TEST_CASE("load_weights: the error lists all weights that do not fit, and the mo
     const auto before = values(model);
     model.save_weights(path);
     detail::Safetensors good = detail::load_safetensors(path);
-    // Writes other numbers, so that a loaded number would be found.
+    // Writes numbers that the model does not have, so that a loaded number would be found.
     for (auto& [name, tensor] : good.tensors) {
         auto& array = std::get<Array<double>>(tensor);
         array = Array<double>::full(array.shape(), 9);

@@ -1,5 +1,5 @@
-// Tests of Window. Every split gives the gradient of the full batch, and incomplete windows, values that are
-// not finite and invalid calls have the documented outcome.
+// Tests that a Window gives the gradient of the full batch for every split. Also tests incomplete windows,
+// values that are not finite and invalid calls.
 #include "tally/train/window.hpp"
 
 #include <algorithm>
@@ -158,7 +158,7 @@ TEST_CASE("invariant 12: trajectories of windows follow the full batch for every
 
 namespace {
 
-// A model with one weight. The gradient of the weight is the mean of the items.
+// Holds a model with one weight. The gradient of the weight is the mean of the items.
 struct One {
     Tensor64 w = parameter({1.0});
     Sgd<double> sgd{{w}, {.learning_rate = 1}};

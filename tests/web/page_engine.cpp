@@ -1,4 +1,4 @@
-// Runs the page's engine natively: each line of standard input is a request, each line of output its JSON.
+// Runs the page's engine natively. Reads one request per line, and writes one line of JSON per request.
 #include <bit>
 #include <iostream>
 #include <sstream>

@@ -1,4 +1,4 @@
-// Tests of custom operations whose forward and backward functions are expressions of xtensor.
+// Tests custom operations whose forward and backward functions are expressions of xtensor.
 #include <cstdint>
 #include <string>
 #include <utility>

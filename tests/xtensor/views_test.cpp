@@ -1,4 +1,4 @@
-// Tests of as_xtensor(), as_writable_xtensor() and array_of(): shared memory, copies, versions, and errors.
+// Tests shared memory, copies, versions and errors of as_xtensor(), as_writable_xtensor() and array_of().
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// A user's operation whose forward and backward functions are xtensor expressions.
+// Defines a user's operation whose forward and backward functions are xtensor expressions.
 #include <tally/tally.hpp>
 #include <tally/xtensor.hpp>
 

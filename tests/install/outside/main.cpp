@@ -1,4 +1,4 @@
-// A user's operation with the installed library: log(1 + exp(x)), forward and backward, checked by gradcheck.
+// Defines a user's operation log(1 + exp(x)) with the installed library. gradcheck() checks the operation.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -25,7 +25,7 @@ template <class S> Var<Array<S>> soft_positive(Var<Array<S>> x) {
 }
 
 int main() {
-    // The gradient is added to that of another use of the same parameter.
+    // The gradient is added to the gradient of a second use of the same parameter.
     Tensor64 x = parameter(Array<double>{-1.0, 0.0, 2.0});
     sum(soft_positive(x) + x * x).backward();
     for (std::size_t i = 0; i < 3; ++i) {

@@ -1,4 +1,4 @@
-// A program for mpirun; started alone, it is a single process.
+// This program is for mpirun. If the program is started alone, it is a single process.
 #include <tally/distributed.hpp>
 
 int main() {

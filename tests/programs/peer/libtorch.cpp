@@ -94,7 +94,7 @@ private:
     }
 
     // Flattens images to (items, features, space) in contiguous memory, because LibTorch 1.13 computes wrong
-    // gradients for transposed views. LibTorch's gelu has the same fault.
+    // gradients for transposed views. Its gelu has the same fault.
     static Tensor normalised(const Tensor& x, const Tensor& gain, const Tensor& bias) {
         TORCH_CHECK(x.numel(), "batch_norm of an empty tensor");
         const Tensor flat = x.reshape({x.size(0), x.size(1), -1}).contiguous();
