@@ -38,7 +38,7 @@ bool is_set(const char* variable) {
     return value != nullptr && std::string_view(value) == "1";
 }
 
-// A listener cannot fail a case, so it prints the error and main() fails the run.
+// A listener cannot fail a case, so the listener prints the error, and main() fails the run.
 class WatchTests : public Listener {
 public:
     using Listener::Listener;

@@ -1,4 +1,4 @@
-// Folder makes a temporary folder for a test and removes it at the end.
+// A Folder makes a temporary folder for a test, and removes this folder at the end.
 #pragma once
 
 #include <stdlib.h>

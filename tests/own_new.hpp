@@ -15,7 +15,7 @@ namespace tally::test {
 bool allocation_fails(std::size_t bytes);
 }
 
-#if !TALLY_ASAN  // AddressSanitizer has its own
+#if !TALLY_ASAN  // AddressSanitizer has its own operator new
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
     return tally::test::allocation_fails(bytes) ? nullptr : std::malloc(bytes ? bytes : 1);
 }

@@ -80,14 +80,14 @@ TEST_CASE("Array: every write raises the version, and never changes a saved valu
     memory::detail::Storage* shared = a.storage();
     {
         Array<float> copy = a;
-        copy.writable();  // writes to a new buffer, so the original stays
+        copy.writable();  // writes to a new buffer, so the original is unchanged
         CHECK(copy.storage() != shared);
         CHECK(shared->version == 1);
         CHECK_NOTHROW(saved.get("op"));
     }
     Array<float> apart = a;
     apart = Array<float>();
-    a.writable()[0] = 5;  // the saved value is another owner of the buffer
+    a.writable()[0] = 5;  // the saved value is a second owner of the buffer
     CHECK(a.storage() != shared);
     CHECK(a.storage()->version == 2);
     CHECK(saved.get("op").to_vector() == std::vector<float>{1, 2});

@@ -1,5 +1,5 @@
-// Generates random numbers for tests of exact sums. The numbers have all magnitudes, and some of their sums
-// cancel, are ties, are denormal or are infinite.
+// Generates random numbers for tests of exact sums. The numbers have all magnitudes. Many sums are ties,
+// nearly cancel, or are denormal, infinite or zero.
 #pragma once
 
 #include <bit>
@@ -37,7 +37,7 @@ template <class S> std::vector<S> drawn_summands(Random& random) {
             case 1:  // a range of 30 exponents
                 all.push_back(number(std::min(middle + static_cast<int>(random.whole(0, 30)), largest)));
                 break;
-            case 2:  // denormal numbers and slightly larger ones
+            case 2:  // denormal numbers and slightly larger numbers
                 all.push_back(number(smallest + static_cast<int>(random.whole(0, Limits::digits + 2))));
                 break;
             case 3:  // pairs that cancel, and sometimes a remainder

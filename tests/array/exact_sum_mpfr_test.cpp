@@ -41,7 +41,7 @@ template <class S> S summed_by_mpfr(const std::vector<S>& summands) {
     return result;
 }
 
-// Compares many random sums with MPFR. Many of them must be NaN, infinite, denormal or zero.
+// Compares many random sums with MPFR. Many of the sums must be NaN, infinite, denormal or zero.
 template <class S> void compare_with_mpfr(std::uint64_t seed, int cases) {
     Random random(seed);
     int nan = 0, infinite = 0, denormal = 0, zero = 0;

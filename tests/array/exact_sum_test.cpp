@@ -154,7 +154,7 @@ TEMPLATE_TEST_CASE("ExactSum: follows IEEE for infinities, NaN and zeros", "", f
     CHECK(same_number(sum_of<S>({-0.0, 0}), S(0)));
     CHECK(same_number(sum_of<S>({-1, 1, -0.0}), S(0)));
     CHECK(same_number(sum_of<S>({-0.0, 1, -1}), S(0)));
-    // The sign of a merged zero depends on all zeros that were added to either sum.
+    // The sign of a merged zero depends on all zeros that were added to the two sums.
     for (const bool negative_first : {true, false}) {
         detail::ExactSum<S> one{Shape{}}, other{Shape{}}, none{Shape{}};
         one.add(Array<S>({}, {negative_first ? S(-0.0) : S(0)}));

@@ -1,4 +1,4 @@
-// TransposeCache keeps a transposed copy of a weight from the fourth use of the weight on. The copy changes
+// A TransposeCache keeps a transposed copy of a weight from the fourth use of the weight on. The copy changes
 // no bit of a result.
 #include "tally/array/transpose_cache.hpp"
 
@@ -191,7 +191,7 @@ TEST_CASE("TransposeCache: the product is the same when a copy does not fit into
     const Array<float> dy = made.rows(3), want = made.back(dy, nullptr, made.w);
     for (int use = 0; use < 3; ++use) made.back(dy, &kept, made.w);
     const std::size_t before = memory::in_use();
-    memory::detail::fail_allocation(2);  // the allocation for dx succeeds, the next one fails
+    memory::detail::fail_allocation(2);  // the allocation for dx succeeds, and the next one fails
     CHECK(same_bits(made.back(dy, &kept, made.w), want));
     memory::detail::fail_allocation(0);
     CHECK(same_bits(made.back(dy, &kept, made.w), want));

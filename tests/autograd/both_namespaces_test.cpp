@@ -1,5 +1,5 @@
-// Tests that a program may have both `using namespace std` and `using namespace tally`, like the lessons.
-// With <valarray> and <stack>, only tally's slice and stack are ambiguous.
+// Tests that a program may have both `using namespace std` and `using namespace tally`, like the lessons. If
+// a program includes <valarray> and <stack>, only tally's slice and stack are ambiguous.
 #include <algorithm>
 #include <array>
 #include <cmath>

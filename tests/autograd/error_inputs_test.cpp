@@ -20,7 +20,7 @@ constexpr std::int64_t far_off = std::numeric_limits<std::int64_t>::max();
 
 std::string words(const Extents& extents) { return detail::to_text(extents); }
 
-// Changes one argument. Returns the new value as an error message prints it, or "" if nothing was changed.
+// Changes one argument. Returns the new value as error messages print it, or "" if nothing was changed.
 std::string change(Call& call, Random& r) {
     const auto pick = [&](auto& from) -> auto& {
         return from[static_cast<std::size_t>(r.whole(0, static_cast<std::int64_t>(from.size()) - 1))];

@@ -1,5 +1,5 @@
-// A new user's first program creates, prints and indexes tensors, mixes arrays and variables, and names an
-// axis.
+// Tests the first calls of a new user, who creates, prints and indexes tensors, mixes arrays with variables,
+// and names an axis.
 #include <sstream>
 #include <string>
 #include <vector>

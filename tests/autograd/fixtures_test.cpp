@@ -153,10 +153,10 @@ template <class S> std::string disagreement(const Fixture& f) {
     if (!found.empty() || f.gradients.empty()) return found;
     first.result.backward(array_of<S>(f.seed));
     gradients(in, "", 1);
-    compute(in).result.backward(array_of<S>(f.seed));  // the second pass adds to the gradient
+    compute(in).result.backward(array_of<S>(f.seed));  // the second backward pass adds to the gradient
     gradients(in, " after two passes", 2);
     for (const auto& [name, variable] : in.variables) variable.zero_grad();
-    compute(in).result.backward(array_of<S>(f.seed));  // this pass overwrites the old gradient
+    compute(in).result.backward(array_of<S>(f.seed));  // this backward pass overwrites the old gradient
     gradients(in, " after zero_grad", 1);
     if (f.gradients.size() > 1)
         for (const auto& [name, want] : f.gradients) {
@@ -227,7 +227,7 @@ const std::map<std::string, Departure>& departures() {
     return all;
 }
 
-// Returns the fixture. Where tally differs from PyTorch on purpose, the values are tally's documented values.
+// Returns the fixture. If tally differs from PyTorch on purpose, the values are tally's documented ones.
 Fixture meant(Fixture f) {
     const auto found = departures().find(f.name);
     if (found == departures().end()) return f;
@@ -327,7 +327,7 @@ template <class... F> std::set<std::string> names(std::type_identity<std::tuple<
     return {std::string(F::name)...};
 }
 
-// Returns the names of all recorded operations, found in the source text as record<"softmax">(...).
+// Searches the source text for calls like record<"softmax">(...), and returns the names of operations.
 std::set<std::string> recorded() {
     std::set<std::string> found;
     const std::regex recording("record(_many)?<\"(\\w+)\">");

@@ -132,7 +132,7 @@ TEST_CASE(
     REQUIRE(saved.size() == 9);
     for (std::size_t i = 1; i < 9; ++i) CHECK(saved[i] == (9 - i) * bytes);
     CHECK(in_use(MemoryClass::saved) == saved_before);
-    CHECK(memory::peak() <= before + 2 * bytes + 64);  // at most two gradients have memory at a time
+    CHECK(memory::peak() <= before + 2 * bytes + 64);  // at most two gradients are allocated at a time
     CHECK(in_use(MemoryClass::gradient) >= bytes);
     CHECK(w.has_grad());
 }
@@ -222,7 +222,7 @@ TEST_CASE("invariant 3: a moved gradient buffer is adopted when it is the first,
     CHECK(w.grad().to_vector() == std::vector<float>{2, 2});
     const float* home = w.grad().data();
     w.zero_grad();
-    sum(move_gradient(w)).backward();  // zero_grad() has kept the buffer, so it is used again
+    sum(move_gradient(w)).backward();  // zero_grad() has not freed the buffer
     CHECK(w.grad().data() == home);
     CHECK(w.grad().to_vector() == std::vector<float>{1, 1});
 }
@@ -317,7 +317,7 @@ TEST_CASE("invariant 7: a second backward pass throws Error with the operation")
           "pass again");
     CHECK(message_of([&] { grad(loss, {w}); }) ==
           "[backward] through 'mean' a second time: its saved values are gone; run forward again");
-    CHECK_FALSE(loss.has_grad());  // the pass throws before it begins
+    CHECK_FALSE(loss.has_grad());  // backward() throws before it begins
     const Array<float> once = w.grad();
     mean(matmul(w, w)).backward();
     CHECK(same_bits(w.grad(), zip(functor::Add{}, once, once)));

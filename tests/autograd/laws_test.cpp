@@ -33,7 +33,7 @@ template <class S> Array<S> toy(bool exact_sums) {
     return Array<S>({6, 3}, std::vector<S>(rows.begin(), rows.end()), here());
 }
 
-// Returns γ_n = nu / (1 - nu), a bound for the relative error of n roundings. u is half the distance from 1
+// Returns γ_n = nu / (1 - nu), which bounds the relative error of n roundings. u is half the distance from 1
 // to the next larger number.
 template <class S> double gamma(double n) {
     const double u = static_cast<double>(std::numeric_limits<S>::epsilon()) / 2;

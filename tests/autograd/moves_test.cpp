@@ -1,4 +1,4 @@
-// Tests operations that move numbers. The expected values show the new index of each number and its gradient.
+// Tests operations that move numbers. The expected values show where each number and its gradient are.
 #include "tally/autograd/ops/shape_ops.hpp"
 
 #include <vector>

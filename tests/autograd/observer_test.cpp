@@ -33,7 +33,7 @@ struct EventLog : Observer {
     void after_backward(const Node& node) override { lines.push_back(std::string("< ") + node.op()); }
 
     std::vector<std::string> lines;
-    std::vector<std::vector<detail::ValueInfo>> kept;  // one entry per operation
+    std::vector<std::vector<detail::ValueInfo>> kept;  // one entry for each operation
     std::vector<detail::ValueInfo> results;
     std::vector<std::size_t> in_use;
 };
@@ -58,7 +58,7 @@ TEST_CASE("Observer: sees each operation and each backward function in order") {
         const Observer::Scope scope(log);
         sum(tanh(matmul(x, w))).backward();
     }
-    sum(w).backward();  // this pass is not observed
+    sum(w).backward();  // this backward pass is not observed
     CHECK(log.lines ==
           Lines{"matmul", "tanh", "sum", "> sum", "< sum", "> tanh", "< tanh", "> matmul", "< matmul"});
 }

@@ -1,4 +1,4 @@
-// Returns every operation with random operands. Each seed gives different shapes, broadcasts, axes and flags.
+// Returns every operation with random operands. Seeds give different shapes, broadcasts, axes and flags.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// RandomGraph records random operations on random arrays, for tests of tools that watch a graph.
+// A RandomGraph records random operations on random arrays, for tests of tools that watch a graph.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@
 
 namespace tally::test {
 
-// Holds square matrices: parameters, and results computed from them. Every recorded result stays in memory,
-// either here or in the operation into which the result was moved.
+// Holds square matrices, which are parameters or results. Every recorded result stays in memory, either in
+// this object or in the operation into which the result was moved.
 class RandomGraph {
 public:
     RandomGraph(Random& random, std::int64_t extent) : random_(random), shape_{extent, extent} {
@@ -39,7 +39,7 @@ public:
                 return add(matmul(any(), any()));
             case 5:
                 return add(softmax(any()));
-            case 6: {  // a view of a view
+            case 6: {  // makes a view of a view
                 const std::int64_t n = shape_[0];
                 return add(reshape(reshape(any(), Shape{n * n}), shape_));
             }

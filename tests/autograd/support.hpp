@@ -1,4 +1,4 @@
-// Helpers of the engine's tests: random arrays that a seed reproduces, poisoned memory and error messages.
+// These helpers of the engine's tests make random arrays, poison memory and return error messages.
 #pragma once
 
 #include <cmath>

@@ -88,7 +88,7 @@ TEMPLATE_TEST_CASE("random: numbers do not depend on the order of the draws", ""
 }
 
 TEST_CASE("random: numbers have the same bits as in earlier versions") {
-    // If these values change, every training run with a given seed changes. A new major version is then due.
+    // If these values change, every training run with a given seed changes. This needs a new major version.
     CHECK(random::detail::uniform<float>(1, 2, 3) == 0x1.415fap-5f);
     CHECK(random::detail::uniform<double>(1, 2, 3) == 0x1.c1679e688a83p-5);
     CHECK(random::detail::normal<float>(1, 2, 3) == 0x1.a2551p-2f);

@@ -1,5 +1,5 @@
-// Tests Chain with segments and with snapshots. Checks how often layers run, how many bytes are in use, and
-// that gradients are exact.
+// Tests the class Chain with segments and with snapshots. Checks how often layers run, how many bytes are in
+// use, and that gradients are exact.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -275,7 +275,7 @@ struct Uniform {
     Chain<Array<float>> chain;
     explicit Uniform(std::size_t layers)
         : chain(layers, [this](Tensor h) { return relu(linear(std::move(h), w, b)); }) {
-        sum(chain[0](x)).backward();  // this pass allocates the gradients
+        sum(chain[0](x)).backward();  // this backward pass allocates the gradients
         w.zero_grad(), b.zero_grad();
     }
     template <class Way> std::size_t peak(Way way) {

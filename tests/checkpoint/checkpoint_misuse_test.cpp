@@ -332,7 +332,7 @@ void expect_noticed(Make make, Change change, const std::string& expected) {
     try_it(
         "an argument",
         [](T x, T captured, const Layer&) { return checkpoint([](T h, T w) { return h * w; }, x, captured); },
-        true);  // here the value is an argument of checkpoint()
+        true);  // this call passes the value as an argument of checkpoint()
     try_it("segments", [](T x, T, const Layer& layer) {
         return checkpoint_sequential(Chain<A>{layer, layer, layer, tanh<A>}, 3, x);
     });

@@ -108,7 +108,7 @@ void count(const Step& step) {
         std::printf("%s %s %llu\n", step.name.c_str(), what, static_cast<unsigned long long>(number));
     };
     print("buffers", after.allocations - before.allocations);
-    if (!TALLY_ASAN)  // AddressSanitizer disables the cache, to find uses after free
+    if (!TALLY_ASAN)  // AddressSanitizer disables the cache to find uses after free
         print("new-buffers", after.allocations - after.reused - (before.allocations - before.reused));
     print("bytes-written", moved.written);
     print("bytes-kept", moved.kept);

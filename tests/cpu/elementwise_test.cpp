@@ -253,7 +253,7 @@ TEMPLATE_TEST_CASE("map, zip: special values give the results of std::", "", flo
         for (std::size_t i = 0; i < edges.size(); ++i) {
             INFO(std::string_view(f.name) << "(" << edges[i] << ") is " << y[i] << ", not " << want[i]);
             const bool both_nan = std::isnan(y[i]) && std::isnan(want[i]);
-            // gelu multiplies x by a difference of nearly equal numbers, so its relative error is larger
+            // gelu multiplies x by a difference of nearly equal numbers, so gelu has larger relative errors
             const bool cancels = std::string_view(f.name) == "gelu" && std::isfinite(x[i]);
             const S scale =
                 cancels ? std::max(std::abs(want[i]), std::min(std::abs(x[i]), S(10))) : std::abs(want[i]);

@@ -1,4 +1,4 @@
-// Helpers for tests of kernels: buffers with guards, random operands, and comparisons with plain loops.
+// These helpers for tests of kernels make guarded buffers and random operands, and compare results.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline const std::vector<std::size_t> awkward_sizes{0,  1,  2,  3,  7,  8,   15,
                                                     32, 33, 63, 64, 65, 255, 256, 257, 1023, 1025};
 
 // Holds n elements in aligned memory of whole cache lines, as the allocator returns it. NaN before and after
-// the elements reveal a kernel that reads or writes beyond them. With `offset` the elements are not aligned.
+// the elements reveal a kernel that exceeds the elements. With `offset` the elements are not aligned.
 template <class S> class Buffer {
 public:
     explicit Buffer(std::size_t n, std::size_t offset = 0) : n_(n), start_(line_elements + offset) {
@@ -67,7 +67,7 @@ private:
     S* memory_ = nullptr;
 };
 
-// ---- random input: every property prints its seed, to which TALLY_TEST_SEED is added ----
+// ---- random input: every test prints its seed, and TALLY_TEST_SEED is added to the seed ----
 
 class Dice {
 public:
@@ -91,7 +91,7 @@ public:
         for (auto& x : made) x = static_cast<std::int32_t>(upto(below - 1));
         return made;
     }
-    // Returns a buffer for a kernel's results. It contains NaN for `set`, and random numbers for `add`.
+    // Returns a buffer for results, which contains NaN for `set` and random numbers for `add`.
     template <class S> Buffer<S> destination(std::size_t n, Write how) {
         return how == Write::add ? numbers<S>(n) : Buffer<S>(n, coin() ? 0 : upto(9));
     }

@@ -1,5 +1,5 @@
-// Tests exp, log, tanh, erf, sin, cos and pow. Their errors are bounded, and a value does not depend on the
-// position in an array or on the CPU.
+// Tests exp, log, tanh, erf, sin, cos and pow. The errors of these functions are bounded, and a value does
+// not depend on the position in an array or on the CPU.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -14,7 +14,7 @@
 namespace tally::test {
 namespace {
 
-// Returns numbers of every size and sign: zeros, subnormal and normal numbers, the largest, infinities, NaN.
+// Returns numbers of every size and sign, including zeros, subnormal numbers, infinities and NaN.
 template <class S> Buffer<S> all_sizes() {
     using Word = std::conditional_t<sizeof(S) == 4, std::uint32_t, std::uint64_t>;
     constexpr int mantissa = formula::mantissa<S>, width = 8 * sizeof(S);

@@ -237,7 +237,7 @@ TEMPLATE_TEST_CASE("linear_relu: agrees with the plain loop in both directions",
     }
 }
 
-// Returns the same walk over memory with step - 1 unused elements after each element.
+// Returns the walk over memory that has step - 1 additional unused elements after each element.
 static StridedIndex<1> stretched(StridedIndex<1> walk, std::size_t step) {
     for (auto& stride : walk.stride[0]) stride *= static_cast<std::ptrdiff_t>(step);
     walk.operand_size[0] *= step;

@@ -81,7 +81,7 @@ TEST_CASE("thread pool: the caller waits only for parts that a thread has begun"
                 const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
                 while (others_done < 3 && !too_long)
                     if (std::chrono::steady_clock::now() > deadline) ++too_long;
-                // All other parts are done, so the caller can only wait.
+                // All other parts are done, so the caller must wait.
                 for (std::atomic<int> work{0}; work < 20000;) ++work;
                 slow_done = true;
             }

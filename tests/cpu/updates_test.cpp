@@ -4,7 +4,7 @@
 namespace tally::test {
 namespace {
 
-// Holds tensors of many sizes with all buffers that an update may use. The tensors need several launches.
+// Holds tensors of many sizes with all buffers that an update may use. One launch cannot hold all tensors.
 template <class S> struct List {
     std::vector<Buffer<S>> values, gradients, first, second;
     std::vector<Update<S>> updates;

@@ -1,4 +1,4 @@
-// Tests transfers, asynchronous work, delayed errors, and pairs of devices that have their own memory.
+// Tests transfers, asynchronous work and delayed errors of devices with their own memory.
 #include <cmath>
 #include <cstdint>
 #include <string>

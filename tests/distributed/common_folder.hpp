@@ -1,4 +1,4 @@
-// CommonFolder is a temporary folder that all processes of a test share.
+// A CommonFolder is a temporary folder that all processes of a test share.
 #pragma once
 
 #include <optional>

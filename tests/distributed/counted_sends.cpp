@@ -1,4 +1,4 @@
-// Counts the calls of MPI_Isend. MPI's profiling interface permits a program to replace MPI functions.
+// Counts the calls of MPI_Isend by replacing this function, as the profiling interface of MPI permits.
 #include "distributed/counted_sends.hpp"
 
 #if TALLY_HAS_MPI

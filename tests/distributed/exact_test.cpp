@@ -76,7 +76,7 @@ template <class S> struct Results {
     std::vector<double> numbers;
     std::vector<std::string> errors;
 
-    // Returns the first difference to `other` as text, or an empty string if there is none.
+    // Describes the first difference from `other`. Returns an empty string if there is none.
     std::string difference(const Results& other) const {
         for (std::size_t i = 0; i < errors.size(); ++i)
             if (errors[i] != other.errors[i]) return errors[i] + ", alone " + other.errors[i];
@@ -269,7 +269,7 @@ template <class S> void check_sums(std::uint64_t seed) {
     across.barrier_before_step();
 }
 
-// A model with one weight. A test chooses the gradient, the loss and the count of each micro-batch.
+// Holds a model with one weight. A test chooses the gradient, the loss and the count of each micro-batch.
 struct One {
     Tensor weight;
     Sgd<float> sgd;
@@ -298,7 +298,7 @@ TEST_CASE("Sum::exact: an update has the bits of one process for every distribut
     const std::uint64_t cases = ranks() == 1   ? 100
                                 : ranks() == 2 ? 90
                                 : ranks() == 3 ? 60
-                                               : 40;  // 580 of both types
+                                               : 40;  // 580 cases of both types
     for (std::uint64_t i = 0; i < cases; ++i) {
         check_update<float>(seed + 2 * i, outcomes);
         check_update<double>(seed + 2 * i + 1, outcomes);
@@ -341,7 +341,7 @@ TEST_CASE("Sum::exact: a million infinities of one sign are an infinity, and of 
 }
 
 TEST_CASE("Sum::exact: losses, counts and gradients that one process would round away are kept") {
-    // Each process adds 2^30 or -2^30, and then 1. In the sum the powers cancel, or one 2^30 remains.
+    // Each process adds 2^30 or -2^30, and then 1. In the sum all powers cancel, or one power 2^30 remains.
     One one(0, {.reduction = Reduction::sum, .sum = Sum::exact});
     const float sign = me() % 2 == 0 ? 1 : -1;
     one.add(sign * 0x1p30F, sign * 0x1p30F, 0x1p24F);
@@ -392,7 +392,7 @@ TEST_CASE("Tail: an incomplete window of exact sums is dropped, or kept and comp
     CHECK(dropped.weight.value().item() == 1);
 
     One carried(0, options(Tail::carry));
-    // Later losses cancel the 2^30 of each process except the last. Only an exact sum then still has the 1.
+    // Later losses cancel the 2^30 of each process except the last. Only an exact sum still contains the 1.
     carried.add(1, 1);
     if (!last()) carried.add(0x1p-30F, 0x1p30F);
     for (int tries = 0; tries < 2; ++tries) {

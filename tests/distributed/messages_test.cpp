@@ -17,8 +17,7 @@ namespace tally::test {
 
 namespace {
 
-// Returns how many messages and bytes all processes together send for a sum of `bytes` bytes, according to
-// the study.
+// Returns the number of messages and bytes that the study predicts for a sum of `bytes` bytes.
 CountedSends of_the_study(std::size_t bytes) {
     const scaling::Reduced sum =
         scaling::all_reduce(scaling::AllReduce::rank_order, std::vector<double>(ranks(), 0.0),

@@ -1,4 +1,4 @@
-// Tests the estimate of the gradient's noise by a window that several processes share.
+// Tests how a Window that several processes share estimates the noise of the gradient.
 #include <cmath>
 #include <vector>
 

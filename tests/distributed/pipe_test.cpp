@@ -1,4 +1,4 @@
-// Tests that Pipe computes the same gradients as one process. Also tests memory, messages and errors.
+// Tests that a Pipe computes the same gradients as one process. Also tests memory, messages and errors.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>

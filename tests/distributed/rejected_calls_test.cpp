@@ -102,7 +102,7 @@ TEST_CASE("Window: different calls or windows are named on all processes, which 
                                      last_rank() + " calls flush of window 0, after 2 micro-batches"));
         window.discard();
         add();
-        if (last()) window.discard(), add();  // the last process ends one window more
+        if (last()) window.discard(), add();  // the last process ends one more window
         CHECK_THAT(message_of([&] { window.finish(); }), contains(last_rank() + " calls finish of window 2"));
         window.discard();
         if (!last()) window.discard();
@@ -148,7 +148,7 @@ TEST_CASE("Window::finish: an error of one process before the step is thrown on 
     }
     CHECK_THAT(message_of([&] { across.require_same_weights(); }),
                contains("require_same_weights: " + last_rank() + " has parameter 1 with checksum"));
-    // All processes have thrown this error. The next check tests that a later error is reported again.
+    // All processes have thrown the error above. The next check tests that a later error is reported again.
     add();
     if (last()) parameters[0].node()->gradient.writable()[0] = 7;
     CHECK_THAT(message_of([&] { window.finish(); }),

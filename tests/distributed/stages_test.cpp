@@ -1,4 +1,4 @@
-// Tests that PipelineParallel clips by the norm of all gradients, and that all stages or no stages step.
+// Tests that PipelineParallel clips by the norm of all gradients, and updates all stages or none.
 #include <cmath>
 #include <limits>
 #include <memory>

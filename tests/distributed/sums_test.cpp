@@ -17,7 +17,7 @@ template <class S> bool same(S a, S b) {
     return std::memcmp(&a, &b, sizeof(S)) == 0 || (std::isnan(a) && std::isnan(b));
 }
 
-// Generates the numbers of all ranks. They have many magnitudes, and some arrays contain special values.
+// Generates the numbers of all ranks with many magnitudes. Some arrays also contain special values.
 template <class S> std::vector<Array<S>> random_operands(Random& r, const Shape& shape) {
     constexpr S special[] = {S(0), S(-0.0), std::numeric_limits<S>::infinity(),
                              std::numeric_limits<S>::denorm_min(), std::numeric_limits<S>::quiet_NaN()};

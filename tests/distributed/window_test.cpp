@@ -74,7 +74,7 @@ template <class S> struct RandomWindow {
             if (with[i].storage()) all = all + sum(leaves[i] * constant(with[i]));
         return {all, constant(Array<S>::full({}, static_cast<S>(count)))};
     }
-    // Returns the gradients of one rank's micro-batches. If options.total is set, they are divided by it.
+    // Returns the gradients of one rank's micro-batches. If options.total is set, divides the gradients.
     std::vector<std::optional<Array<S>>> gradients(std::size_t rank) const {
         const Leaves<S> own = leaves();
         for (const Micro& micro : micros[rank]) {
@@ -274,7 +274,7 @@ TEST_CASE("NonFinite: a non-finite gradient on one process has its effect on all
         window.add(model.loss({1}));
         CHECK(window.finish().stepped);  // all processes continue
     }
-    // The results of all processes count a micro-batch that one process has dropped.
+    // If one process drops a micro-batch, the results of all processes count the dropped micro-batch.
     OneWeight model;
     DataParallel<float> across(world());
     Window<float> window(model.sgd, {.non_finite = NonFinite::drop_micro}, &across);

@@ -26,7 +26,7 @@ std::unique_ptr<ProcessGroup> first_processes(int count, bool backwards) {
     if (some == MPI_COMM_NULL) return nullptr;
     auto processes =
         std::make_unique<ProcessGroup>(ProcessGroup::Options{.timeout = 60, .communicator = &some});
-    MPI_Comm_free(&some);  // the ProcessGroup uses a duplicate
+    MPI_Comm_free(&some);  // the ProcessGroup duplicates the communicator
     return processes;
 }
 #else

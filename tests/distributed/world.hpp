@@ -1,4 +1,4 @@
-// world() is the group of all processes that mpirun starts. All of them run the same cases in the same order.
+// world() is the group of all processes that mpirun starts. All processes run equal cases in equal order.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace tally::test {
 // The group's timeout is shorter than the timeout of a test, and longer than a loaded machine needs.
 ProcessGroup& world();
 
-// Returns a group of the first `count` processes, in order or reversed. The other processes get null.
+// Returns a group of the first `count` processes, in rank order or reversed. Other processes get null.
 std::unique_ptr<ProcessGroup> first_processes(int count, bool backwards);
 
 inline std::size_t ranks() { return static_cast<std::size_t>(world().size()); }

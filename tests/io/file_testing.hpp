@@ -1,4 +1,4 @@
-// Helpers for tests of file formats. They read and write bytes, and change one entry of a state.
+// These helpers for tests of file formats read and write bytes, and change one entry of a state.
 #pragma once
 
 #include <cstdint>

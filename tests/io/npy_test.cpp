@@ -1,5 +1,4 @@
-// Tests .npy files. tally and NumPy read the arrays that either of the two has written. Every kind of invalid
-// file throws an Error.
+// Tests .npy files. tally and NumPy read each other's arrays. Every kind of invalid file throws an Error.
 #include "tally/io/npy.hpp"
 
 #include <unistd.h>
@@ -46,7 +45,7 @@ std::string error_of_loading(const std::string& path) {
     return "no error";
 }
 
-// Loads a file with these bytes. Returns the error message after the beginning "[load_npy] '...', ".
+// Loads a file with these bytes. Returns the error message without the beginning "[load_npy] '...', ".
 std::string complaint(const Folder& folder, const std::string& bytes) {
     const std::string path = folder / "bad.npy";
     write_bytes(path, bytes);

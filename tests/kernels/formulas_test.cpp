@@ -53,7 +53,7 @@ TEST_CASE("formulas of one operand: values and derivatives are as expected") {
     check(Expm1{}, 0.5, e - 1, e);
     check(Expm1{}, 1e-10, 1e-10, 1 + 1e-10);
     check(Expm1{}, 2, std::exp(2.0) - 1, std::exp(2.0));
-    // A small result keeps all its digits.
+    // The relative error is tiny, even if the result is small.
     CHECK(std::abs(Log1p{}.value(1e-10) / 9.9999999995e-11 - 1) < 1e-15);
     CHECK(std::abs(Expm1{}.value(1e-10) / 1.00000000005e-10 - 1) < 1e-15);
     check(Softplus{}, std::log(3.0), std::log(4.0), 0.75);
@@ -95,7 +95,7 @@ TEST_CASE("formulas of one operand and a number: values and derivatives are as e
     check(Clamp{-1, 1}, 2, 1, 0);
     CHECK(Clamp{-1, 1}.back(3.0, -1.0) == 3);  // both bounds belong to the interval
     CHECK(Clamp{-1, 1}.back(3.0, 1.0) == 3);
-    CHECK(DivNumber{3}.value(5.0f) == 5.0f / 3.0f);  // a rounded reciprocal would give other bits
+    CHECK(DivNumber{3}.value(5.0f) == 5.0f / 3.0f);  // a rounded reciprocal would give different bits
     CHECK(DivNumber{3}.back(5.0f, 0.0f) == 5.0f / 3.0f);
 }
 

@@ -52,7 +52,7 @@ TEST_CASE("compared_within: each element may have its own bound") {
     const Check check = within(vec({1, 2}), vec({1.5, 2.1}), vec({0.6, 0.05}));
     CHECK_FALSE(check.ok);
     CHECK_THAT(check.detail,
-               contains("at (1)"));  // names the element beyond its bound, although another differs more
+               contains("at (1)"));  // not the element that differs most, but the one beyond its bound
     CHECK_FALSE(within(vec({1, 2}), vec({1, 2}), vec({1, 2, 3})).ok);
 }
 

@@ -1,5 +1,5 @@
-// After memory::detail::fail_allocation(n), the n-th allocation of a buffer fails even if a cached buffer
-// would suffice. The memory account stays correct.
+// Tests that the n-th allocation of a buffer fails after memory::detail::fail_allocation(n), even if a cached
+// buffer would suffice. The memory account stays correct.
 #include <thread>
 #include <vector>
 
@@ -29,7 +29,7 @@ TEST_CASE("fail_allocation: the n-th buffer fails, even when the cache has one")
     }
     memory::detail::fail_allocation(1);
     memory::detail::unref(allocate(0));  // an empty buffer needs no memory
-    // Another thread's allocation does not fail.
+    // An allocation in a different thread does not fail.
     std::thread([] { memory::detail::unref(allocate(1000)); }).join();
     memory::detail::fail_allocation(0);
     memory::detail::unref(allocate(1000));

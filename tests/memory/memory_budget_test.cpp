@@ -1,5 +1,5 @@
-// A budget simulates a device with little memory. The memory can fragment, an error names all sizes, and
-// cached blocks are freed before an allocation fails.
+// Tests budgets, which simulate a device with little memory. The memory can fragment, an error message gives
+// all sizes, and cached blocks are freed before an allocation fails.
 #include <atomic>
 #include <limits>
 #include <string>

@@ -1,4 +1,4 @@
-// Tests bytes by class, peaks, budgets, several threads and failed requests of the memory account.
+// Tests the bytes by class, the peaks and the budgets of the memory account, also with several threads.
 #include "tally/memory/memory.hpp"
 
 #include <algorithm>
@@ -183,7 +183,7 @@ TEST_CASE("memory: the peak covers all threads together") {
     stage.wait(0);
     CHECK(memory::peak() == before + 64 * 50);
     memory::detail::Storage* more =
-        allocate(64 * 20);  // less than the peak of this thread, but the threads' sum has a new peak
+        allocate(64 * 20);  // less than the peak of this thread, but the sum over all threads has a new peak
     CHECK(memory::peak() == before + 64 * 61);
     stage = 2;
     stage.notify_all();
@@ -226,7 +226,7 @@ TEST_CASE("memory: buffers are reused and the reuse is counted", "[alone]") {
         CHECK(allocate(bytes) == first);
         CHECK(first->data == data);
         CHECK(memory::report().cached == 0);
-        memory::detail::Storage* other = allocate(bytes - 64);  // another size needs another buffer
+        memory::detail::Storage* other = allocate(bytes - 64);  // a different size needs a different buffer
         CHECK(other->data != data);
         CHECK(memory::report().allocations - before.allocations == 3);
         CHECK(memory::report().reused - before.reused == 1);
@@ -366,7 +366,7 @@ TEST_CASE("memory: counts stay correct when several threads allocate and other t
     memory::reset_peak();
     constexpr std::size_t threads = 4, rounds = 3000, kept = 50;
     std::array<std::vector<memory::detail::Storage*>, threads> leftovers;
-    const auto release = [](memory::detail::Storage* storage) {  // frees the array, then the saved value
+    const auto release = [](memory::detail::Storage* storage) {  // frees the array, and then the saved value
         memory::detail::unref(storage);
         memory::detail::unref_saved(storage);
     };

@@ -134,7 +134,7 @@ template <class E> void put(Numbers& to, const std::vector<E>& x) {
 }
 
 struct Outcome {
-    bool threw = false, foreign = false;  // threw a tally::Error; threw another exception
+    bool threw = false, foreign = false;  // threw a tally::Error; threw a different exception
     std::string message;
     Numbers numbers;
 };

@@ -23,7 +23,7 @@ public:
                double factor)
         : program_(program), evaluated_(evaluated), counts_(counts), name_(name), factor_(factor) {}
 
-    // If `exact`, the engine computed the outcome, so missing gradients and overflow count as differences.
+    // If `exact` is true, the engine computed the outcome, so missing gradients and overflow are differences.
     std::string of(const Outcome& outcome, bool exact) {
         exact_ = exact;
         for (std::size_t i = 0; i < program_.steps.size(); ++i) {
@@ -309,7 +309,7 @@ Program shrunk(Program program, const std::string& difference) {
             return false;
         }
     };
-    // Ends when no candidate still fails the check, so the program cannot be simplified further.
+    // Replaces the program by a simpler candidate as long as a candidate fails the same check.
     int failed = 0, attempts = 0;
     std::vector<Program> candidates = simpler(program);
     for (std::size_t next = 0; failed < std::ssize(candidates) && attempts < 6000; ++attempts, ++next) {

@@ -113,7 +113,7 @@ protected:
     }
     bool usable(int place) const { return !consumed_[static_cast<std::size_t>(place)]; }
     const Extents& shape_of(int place) const { return evaluator_.value(place).shape; }
-    template <class Fits> int any_that(Fits fits) {  // returns -1 if six random tries find no value
+    template <class Fits> int any_that(Fits fits) {  // returns -1 if six random attempts find no value
         for (int tries = 0; tries < 6; ++tries)
             if (const int place = any(); fits(place)) return place;
         return -1;

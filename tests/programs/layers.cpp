@@ -107,7 +107,7 @@ TapeArray Evaluator::window(const Step& step) {
     return y;
 }
 
-// Returns (x - mean) / sqrt(variance + eps), with the mean and variance of `statistics_of`.
+// Returns (x - mean) / sqrt(variance + eps) with the mean and the variance of `statistics_of`.
 std::vector<int> Evaluator::normal(const std::vector<int>& group, const std::vector<int>& statistics_of,
                                    double eps) {
     Tape& t = tape_;
@@ -161,7 +161,7 @@ TapeArray Evaluator::normalised(const Step& step) {
         for (std::size_t k = 0; k < numbers.size(); ++k) {
             const std::size_t feature = rows ? k : g;
             int scaled = t.mul(normalised[k], gain.at[feature]);
-            // A kernel may first multiply gain by 1 / deviation, which is at most 317.
+            // A kernel may first multiply the gain by 1 / deviation, which is at most 317.
             if (std::abs(t[gain.at[feature]].value) * 317 > t.huge()) scaled = t.without_bound(scaled);
             y.at[all[g][k]] = t.add(scaled, bias.at[feature]);
         }

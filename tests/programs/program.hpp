@@ -150,7 +150,7 @@ public:
         z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
         return z ^ (z >> 31);
     }
-    std::int64_t whole(std::int64_t low, std::int64_t high) {  // both inclusive
+    std::int64_t whole(std::int64_t low, std::int64_t high) {  // both bounds are included
         return low + static_cast<std::int64_t>(bits() % static_cast<std::uint64_t>(high - low + 1));
     }
     bool one_in(int n) { return whole(1, n) == 1; }

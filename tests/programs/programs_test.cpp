@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::uint64_t parts = 4;
 #ifdef NDEBUG
-constexpr std::uint64_t programs_by_default = 50000;  // takes a minute on one core
+constexpr std::uint64_t programs_by_default = 50000;  // these programs take a minute on one core
 #else
-constexpr std::uint64_t programs_by_default = 4000;  // with assertions, and under the sanitizers
+constexpr std::uint64_t programs_by_default = 4000;  // for builds with assertions or sanitizers
 #endif
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {

@@ -36,9 +36,9 @@ public:
     int constant(Number value, Number error = 0);
     int as_constant(int x);  // returns the value as a constant
     void require_gradient(int x) { nodes_[static_cast<std::size_t>(x)].needs = true; }
-    int copy(int x);  // the same number in another array, with its own gradient
+    int copy(int x);  // returns the same number for a different array, with a separate gradient
 
-    int without_bound(int x);  // a copy whose gradients have no bound
+    int without_bound(int x);  // returns a copy whose gradients have no bound
 
     int neg(int x);
     int exp(int x);
@@ -81,7 +81,7 @@ private:
     struct Node {
         Bounded y;
         Edge a, b;
-        int same_as;  // the original number if this one is a copy
+        int same_as;  // the original number if this number is a copy
         bool needs;
     };
     const Node& at(int x) const { return nodes_[static_cast<std::size_t>(x)]; }

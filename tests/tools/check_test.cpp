@@ -47,7 +47,7 @@ std::string gradcheck_error(const Rule& rule) {
     });
 }
 
-// Returns the error message of a backward pass. In this pass `rule` must add to a gradient, since the newer
+// Returns the error message of a backward pass. In this pass `rule` must add to a gradient, because the newer
 // product has already written to this gradient.
 std::string error_when_adding(const Rule& rule, const std::function<void(const Tensor64&)>& after = {}) {
     return message_of([&] {

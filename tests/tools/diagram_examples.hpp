@@ -166,7 +166,7 @@ inline detail::Diagram two_layers() {
     return s.diagram;
 }
 
-// Returns a graph in which two micro-batches pass through two layers with the same parameters. Their losses
+// Returns a graph in which two micro-batches pass through two layers with the same parameters. The two losses
 // are added.
 inline detail::Diagram shared_layers() {
     Sketch s;

@@ -1,5 +1,5 @@
-// Tests the pictures of to_svg() and to_dot(): golden copies, properties of every layout, escaped characters,
-// and errors.
+// Compares the pictures of to_svg() and to_dot() with golden copies. Tests properties of every layout,
+// escaped characters, and errors.
 #include "tally/tools/diagram.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using namespace tally::test;
 
 namespace {
 
-// To write new golden copies, set TALLY_UPDATE_GOLDEN=1. Review them before you commit.
+// To write new golden copies, set TALLY_UPDATE_GOLDEN=1. Review the new copies before you commit.
 void compare_with_golden(const std::string& name, const std::string& text) {
     const std::string path = TALLY_SOURCE_DIR "/tests/golden/" + name;
     const char* update = std::getenv("TALLY_UPDATE_GOLDEN");
@@ -224,7 +224,7 @@ TEST_CASE("lay_out: text is inside its shape, and no wire crosses a box or overl
 TEST_CASE("lay_out: a parameter is drawn once, and each use sends a gradient back to it") {
     const std::string svg = to_svg(micro_batches());
     CHECK(all_matches(svg, "(parameter w \\(3\\): value)").size() == 1);
-    CHECK(all_matches(svg, "(class=\"t-operation\")").size() == 6 + 1);  // one is in the legend
+    CHECK(all_matches(svg, "(class=\"t-operation\")").size() == 6 + 1);  // one of these is in the legend
     const drawing::Layout layout = drawing::lay_out(micro_batches());
     const drawing::Shape& w = layout.shapes.front();
     std::vector<int> arrivals;

@@ -169,7 +169,7 @@ TEST_CASE("Profile: rows and the time between them add up to the total without t
     CAPTURE(seed);
     Random random(seed);
     RandomGraph graph(random, 4);
-    Profile profile(Device::cpu, clock_with_steps);  // 7 ns pass between two readings of the clock
+    Profile profile(Device::cpu, clock_with_steps);  // 7 ns pass between two calls of the clock
     const std::size_t saved = in_use(MemoryClass::saved);
     graph.grow(random.whole(1, 20));
     Tensor loss = graph.loss();

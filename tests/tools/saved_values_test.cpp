@@ -50,7 +50,7 @@ TEST_CASE("SavedValues: its bytes are the growth of saved memory at every step o
     const Tensor loss = graph.loss();
     graph.drop_results();
     CHECK(kept.bytes() == saved() - before);
-    if (before == 0) {  // otherwise the pass also frees values that were saved before
+    if (before == 0) {  // otherwise the backward pass also frees values that were saved before
         loss.backward();
         CHECK(saved() == 0);
         CHECK(kept.bytes() == 0);

@@ -7,8 +7,8 @@
 
 namespace tally::test {
 
-// Describes the first fault. Returns "" if all tags nest and close, attributes are quoted, and every & begins
-// an entity.
+// Describes the first fault in the XML. Returns "" if all tags nest and close, all attributes are quoted, and
+// every & begins an entity.
 inline std::string xml_fault(const std::string& xml) {
     static const std::regex tag("<(/?)([a-zA-Z]+)((?: [a-zA-Z:-]+=\"[^\"<]*\")*)(/?)>");
     static const std::regex stray("&(?!(amp|lt|gt|quot);)");

@@ -1,5 +1,5 @@
-// Helpers for tests that read files. They convert strings to bytes, write headers of IDX files, and compress
-// with gzip.
+// These helpers for tests of files convert strings to bytes, write headers of IDX files, and compress with
+// gzip.
 #pragma once
 
 #include <zlib.h>

@@ -184,7 +184,7 @@ TEST_CASE("add_cached: side effects of encoders happen once, and an encoder may 
     const Array<double> x = random.array<double>({8, 3}), keys = random.array<double>({8, 5});
     const auto statistics = [&](bool cached) {
         Sequential<double> model{Linear<double>(3, 5, {1, 0}), BatchNorm<double>(5), Dropout<double>(0.5, 3)};
-        Sgd<double> sgd(model.parameters(), {.learning_rate = 0});  // a learning rate of 0 keeps the weights
+        Sgd<double> sgd(model.parameters(), {.learning_rate = 0});  // a learning rate of 0 changes no weight
         Window<double> window(sgd);
         const auto parts = split(Items::in_order(8), 3);
         // The second update reveals side effects that the first update has left behind.

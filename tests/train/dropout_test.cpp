@@ -55,7 +55,7 @@ TEST_CASE("Dropout: two layers of one model draw different masks without an expl
     Sequential<float> model(Dropout<float>(0.5), Dropout<float>(0.5), Dropout<float>(0.5));
     const std::vector<A> masks = drawn(model);
     CHECK(all_differ(masks));
-    CHECK(same_bits(masks[0], mask_of(0)));  // the first mask is that of a layer outside a model
+    CHECK(same_bits(masks[0], mask_of(0)));  // the first mask equals the mask of a layer outside a model
     ForwardPass pass{true, 3};
     std::size_t twos = 0;
     Sequential<float> pair(Dropout<float>(0.5), Dropout<float>(0.5));
@@ -128,7 +128,7 @@ TEST_CASE("Dropout: layers without a common model that would draw the same mask 
     ForwardPass temporary{true, 3};
     CHECK_NOTHROW(Dropout<float>(0.5)(x, temporary));
     CHECK_THROWS_WITH(Dropout<float>(0.5)(x, temporary), message);
-    temporary.first_item += 4;  // other items have other masks
+    temporary.first_item += 4;  // different items have different masks
     CHECK_NOTHROW(Dropout<float>(0.5)(x, temporary));
     Sequential<float> encoder(Dropout<float>(0.5)), decoder(Dropout<float>(0.5));
     ForwardPass both{true, 3};

@@ -116,7 +116,7 @@ struct Operations : Observer {
     void on_forward(const ForwardEvent& operation) override { names.insert(operation.op); }
 };
 
-// Counts the cases in which a layer, an operation, or a way of using a parameter (law_nets.cpp) occurred.
+// Counts the cases that contain a layer, an operation, or a way of using a parameter (law_nets.cpp).
 struct Seen {
     std::map<std::string, int> kinds, operations;
 };
@@ -238,7 +238,7 @@ TEST_CASE("one_training: the weights have the recorded bits") {
 
 namespace {
 
-// Sums f over all rows, in parts of `part` rows. Returns the gradients of the sum with respect to w.
+// Sums f over all rows in parts of `part` rows. Returns the gradients of this sum with respect to w.
 template <class F> std::vector<Array<float>> summed(std::int64_t part, std::vector<Array<float>> at, F f) {
     Random random(5);
     const Array<float> x = random.array<float>({48, 5}), dy = random.array<float>({48, 5});
@@ -261,7 +261,7 @@ template <class F> int parts_that_differ(const std::vector<Array<float>>& at, F 
 
 }  // namespace
 
-// The following tests show the exceptions that docs/architecture.md lists, each with its remedy.
+// docs/architecture.md lists exceptions. The following tests show each exception with its remedy.
 TEST_CASE("Law where it ends: several operations read one parameter") {
     Random random(6);
     const Array<float> at = random.array<float>({5});

@@ -164,8 +164,8 @@ template <class S> void check_orders(std::uint64_t seed, Orders& orders) {
     const auto shared = distributed_sums<S>(seed, random, micro_batches);
     for (std::size_t i = 0; i < sums.size(); ++i) REQUIRE(same_bits(shared[i], sums[i]));
 
-    // Counts how often running sums differ between two orders. The counter proves that the cases depend on
-    // the order.
+    // Counts how often running sums differ between two orders of the same summands. The counter proves that
+    // the order matters in these cases.
     auto running = options;
     running.sum = Sum::running;
     Training<S> in_order(seed, running), reversed(seed, running);
@@ -394,7 +394,7 @@ TEST_CASE("Window::load: invalid digits of an exact sum throw an Error and chang
     const Tensor w = one_weight();
     Sgd<float> sgd({w}, {.learning_rate = 0.1});
     Window window(sgd, {.sum = Sum::exact});
-    window.add(term(w, 5));  // this sum needs one digit
+    window.add(term(w, 5));  // this exact sum needs only one digit
     TrainingState saved;
     window.save(saved, "w");
     const auto loaded_with = [&](const std::string& name, std::optional<TrainingState::Entry> entry) {

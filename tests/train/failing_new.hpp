@@ -17,7 +17,7 @@ enum class Scarce {
 };
 
 // While an object exists, allocations fail. Counting begins with the call of start(). AddressSanitizer
-// replaces operator new, so under it only allocations of the memory accounting fail.
+// replaces operator new, so in its builds only allocations of the memory accounting fail.
 class FailingNew {
 public:
     FailingNew(Scarce kind, std::uint64_t n) : kind_(kind), n_(n) {}

@@ -96,8 +96,8 @@ std::vector<std::int64_t> cuts(Random& r, std::int64_t rows) {
     return at;
 }
 
-// Returns the same gradient as grad(), but does not mark the gradient as visible to the user. Later rows are
-// then still deferred.
+// Returns the gradient like grad(), but does not mark the gradient as visible to the user. The window then
+// still defers later rows.
 const Array<float>& gradient_without_escape(const Tensor& parameter) {
     REQUIRE(parameter.has_grad());
     return parameter.node()->gradient;
@@ -214,7 +214,7 @@ TEST_CASE("Window: a reader of a gradient sees all rows, and later rows are not 
     CHECK(memory::in_use() < deferred);
     const Array<float> copy = seen, before = v.grad().clone();
     row(5);
-    CHECK(same_bits(seen, v.grad()));  // the reference sees the new row, the copy does not
+    CHECK(same_bits(seen, v.grad()));  // the reference sees the new row, but the copy does not
     CHECK(same_bits(copy, before));
     const std::size_t read_in_use = memory::in_use();
     row(6);

@@ -123,7 +123,7 @@ TEST_CASE("parse_idx: a changed byte of a gzip file throws an Error or has no ef
         changed[at] = static_cast<char>(changed[at] ^ 0x55);
         const std::string words = complaint(changed);
         INFO("byte " << at << ": " << words);
-        // The header of gzip contains a time and the operating system, so other bytes there are harmless.
+        // The header of gzip contains a time and the operating system, so changes there are harmless.
         CHECK((words != "no error" ||
                (text_of(detail::parse_idx(bytes_of(changed), "x")) == "abcdef" && at < 10)));
     }

@@ -236,7 +236,7 @@ TEST_CASE("Window::save: a side effect of a layer outside the model throws an Er
             window.save(state, "window", &inside),
             "[window] save: an effect comes from a layer outside the model; list the layer in the model");
     }
-    // save() failed, so one micro-batch is lost.
+    // Because save() failed, one micro-batch is lost.
     CHECK_THROWS_WITH(sgd.step(), contains("ended with 1 micro-batches in it"));
 }
 

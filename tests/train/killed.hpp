@@ -1,4 +1,4 @@
-// Helpers for tests of interrupted training. They run a function in a child process and kill the process.
+// These helpers for tests of interrupted training run a function in a child process and kill the process.
 #pragma once
 
 #include <signal.h>

@@ -35,7 +35,7 @@ private:
     Body body_;
 };
 
-// An item's shape: (n), (places, n) or (channels, height, width).
+// The shape of an item is (n), (places, n) or (channels, height, width).
 enum class Form { any, vector, sequence, image };
 
 template <class S> struct Net;

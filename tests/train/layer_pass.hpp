@@ -1,5 +1,4 @@
-// check_pass() compares the outputs and gradients of a layer with those of a PyTorch module in
-// tests/fixtures/layers.
+// check_pass() compares a layer's outputs and gradients with the results of PyTorch in tests/fixtures/layers.
 #pragma once
 
 #include <algorithm>

@@ -66,8 +66,8 @@ struct Training {
     Array<double> x;
 };
 
-// Calls load(training) once for each allocation, which then fails. A call must either change nothing or load
-// everything.
+// Calls load(training) once for each allocation, and lets this allocation fail. A call must either change
+// nothing or load everything.
 template <class Load> void check_failed_loads(Load load, std::uint64_t places, bool open = false) {
     for (const bool held : {false, true}) {
         Training undisturbed(2);
@@ -131,7 +131,7 @@ TEST_CASE("Window::load: parameters are identified by their names in the model")
                       "[window] parameter 1 was saved as '0.bias', here it is '1.bias'");
 }
 
-// ---- every entry of a state ----
+// ---- invalid entries of a state ----
 
 namespace {
 
@@ -190,7 +190,7 @@ TEST_CASE("Trainer::load: a state with an invalid, missing or surplus entry chan
         CHECK_THROWS_AS(training->trainer.train(), SmallTraining::Interrupted);
         return training;
     };
-    interrupted(path, 10);  // interrupts the second epoch in mid-window
+    interrupted(path, 10);  // interrupts the second epoch in the middle of a window
     const TrainingState state = TrainingState::load(path);
     REQUIRE(state.get<std::int64_t>("window/micro_batches") > 0);
     REQUIRE(state.has("window/effects/1.count"));

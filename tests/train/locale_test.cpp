@@ -19,7 +19,7 @@
 namespace tally::test {
 namespace {
 
-// Compiles a locale with decimal commas, and sets this locale while the object exists.
+// Compiles a locale with decimal commas. The locale is set while the object exists.
 struct WithCommas {
     Folder folder;
     bool available = false;

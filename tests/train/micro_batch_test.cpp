@@ -157,7 +157,7 @@ TEST_CASE("MicroBatchSize::update: a failed try has no effect") {
     undisturbed.window.add_regularizer(sum(undisturbed.model.parameters()[0]) * 0.0);
     undisturbed.window.finish();
     CHECK(net.numbers() == undisturbed.numbers());
-    // The found size is kept for later updates.
+    // Later updates use the size that was found.
     size.update(net.window, 24, [&](std::int64_t most) {
         CHECK(most == expected);
         net.fill(Items::in_order(24), most);
@@ -209,7 +209,7 @@ TEST_CASE("MicroBatchSize::update: if not even one item fits, the error lists th
     CHECK_THAT(large_item,
                contains("One item takes 8.0 MiB or more. The budget is " + detail::format_bytes(8 * values) +
                         "; use checkpoints or a smaller model"));
-    // There is memory for parameters, gradients and activations, but not for the optimizer's moments.
+    // Parameters, gradients and activations fit into memory, but the optimizer's moments do not fit.
     const std::string large_update = message(3 * values, 0);
     CHECK_THAT(large_update, contains(fixed));
     CHECK_THAT(large_update, contains("One item fits, but then the update asked for "));
@@ -230,7 +230,7 @@ TEST_CASE("MicroBatchSize::update: windows that cannot be retried throw an Error
     CHECK_THROWS_WITH(size.update(net.window, 4, fill), contains("the window is not empty"));
     net.window.discard();
     CHECK(size.update(net.window, 4, fill).stepped);
-    // The exception is not OutOfMemory.
+    // Exceptions other than OutOfMemory reach the caller.
     CHECK_THROWS_AS(size.update(net.window, 4, [](std::int64_t) { throw 5; }), int);
     CHECK(size.retries() == 0);
 }
@@ -257,7 +257,7 @@ struct Fitted {
     std::vector<double> numbers() { return net.numbers(); }
 
     Net net;
-    std::int64_t fits, left = -1;  // most items that fit; micro-batches before Interrupted
+    std::int64_t fits, left = -1;  // most items that fit; number of micro-batches before Interrupted
     Sgd<double> sgd;
     std::optional<Trainer<double>> trainer;
 };

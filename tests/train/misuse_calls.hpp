@@ -92,7 +92,7 @@ enum class Kind {
     swaps_average,     // exchanges a parameter's value with its moving average
     steps,             // steps the optimizer
     runs_backward,     // runs a backward pass outside the window
-    another_window,    // opens another window on the same parameters
+    another_window,    // opens a second window on the same parameters
     always_rejected,   // throws for every window of this test
     adds,
     reports_backward,  // reports a micro-batch whose backward pass ran outside the window

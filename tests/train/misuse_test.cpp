@@ -1,6 +1,6 @@
 // Tests every call that changes a training run in every state of a window, a graph or a checkpoint. The call
-// must be right, rejected or noticed later, but never silently wrong. rule() states the expected outcome
-// independently of the library, and docs/misuse.md shows all outcomes.
+// must be right, rejected or noticed later, but never silently wrong. rule() gives the expected outcome
+// without using the library. docs/misuse.md shows all outcomes.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -48,8 +48,8 @@ const Rule& rule(Kind kind) {
         {Kind::steps, {"rxxxxrrx", "rxrrx"}},
         {Kind::value, {"rxxxxrrx", "nxrrx"}},          // recorded: backward() finds a changed saved value
         {Kind::swaps_average, {"nxxxxnnx", "nxrrx"}},  // swap() must be called again before an update
-        // add() finds a gradient that another backward pass has written. Inside a backward function, the
-        // gradient belongs to the micro-batch. With after_backward() the other pass is expected.
+        // add() finds a gradient that an earlier backward pass has written. Inside a backward function, the
+        // gradient belongs to the micro-batch. after_backward() expects this pass.
         {Kind::runs_backward, {"nxrxxnnr", "rrr--"}},
         {Kind::another_window, {"rxxxxrrx", ""}},
         {Kind::always_rejected, {"xxxxxxxx", ""}},
@@ -93,7 +93,7 @@ std::string expected(const Call& call) {
     return all;
 }
 
-// Returns a copy of x. The copy's backward function runs `call`.
+// Returns a copy of x. The backward function of the copy runs `call`.
 Tensor64 call_in_backward(const std::function<void()>& call, const Tensor64& x) {
     return custom(
         "calling", [](const A& value) { return value.clone(); },
@@ -282,7 +282,7 @@ std::string contents(const std::string& path) {
 
 namespace {
 
-// Returns the names of the public functions of a class, or of the free functions of a header.
+// Returns the names of a class's public functions, or of a header's free functions.
 std::set<std::string> functions(const std::string& header, const std::string& type) {
     std::istringstream lines(contents(TALLY_SOURCE_DIR "/src/" + header));
     std::set<std::string> names;

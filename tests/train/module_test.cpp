@@ -143,7 +143,7 @@ TEST_CASE("assign: a parameter gets a value in place") {
     CHECK_THROWS_WITH(y.backward(), contains("it was changed in place between forward and backward"));
 
     {
-        const Array<float> shared = handle.value();  // the buffer is shared, so assign() needs another buffer
+        const Array<float> shared = handle.value();  // the buffer is shared, so assign() needs a new buffer
         const Tensor z = sum(layer(parameter(Array<float>({1, 2}, {1, 1}))));
         layer.weight.assign(Array<float>({2, 2}, {5, 6, 7, 8}));
         CHECK_THROWS_WITH(z.backward(), contains("it was changed in place between forward and backward"));

@@ -24,7 +24,7 @@ namespace {
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 using Numbers = std::vector<double>;
 
-// Generates micro-batches of a loss that is linear in its parameters. The gradients are random numbers.
+// Generates micro-batches for a loss that is linear in its parameters. The gradients are random numbers.
 template <class S> struct Drawn {
     struct Micro {
         std::vector<Array<S>> gradients;  // gradients of the loss's sum, one for each parameter
@@ -246,7 +246,7 @@ Measured measured(const Known& known, std::uint64_t seed, std::int64_t windows) 
     Measured found;
     std::uint64_t stream = 0;
     for (std::int64_t i = 0; i < windows; ++i) {
-        // A sum of normal numbers is normal, so only the sum is drawn.
+        // A sum of normal numbers is normal, so the test draws only this sum.
         for (const double size : known.sizes) {
             const Array<double> sum_of_items =
                 randn<double>({known.d}, size * known.mean, std::sqrt(size * known.variance),
@@ -405,8 +405,8 @@ TEST_CASE("Window::save: a loaded window continues the noise estimate") {
         }
     }
 
-    // A window with the option `noise` may load a state that was saved without the option. If the first
-    // gradient was not measured, the window gives no estimate.
+    // A window with the option `noise` may load a state that was saved without the option. A window whose
+    // first gradient was not measured gives no estimate.
     Training whole(false, Sum::running);
     for (const double gradient : gradients) whole.add(gradient);
     for (std::size_t cut = 0; cut <= 4; ++cut) {

@@ -65,7 +65,7 @@ void expect_every_option(const std::vector<Row<Options>>& rows, const std::vecto
     }
 }
 
-// Returns one line for each outcome. The line lists all options with this outcome.
+// Returns one line for each outcome. The line of an outcome lists all options that have this outcome.
 template <class Options>
 std::string table_of(const std::string& kind, const std::vector<Row<Options>>& rows) {
     struct Line {
@@ -361,7 +361,7 @@ TEST_CASE("Window::load: each changed option of a window, optimizer or average i
                        });
 }
 
-// AdamA has no window and accumulates the micro-batches itself.
+// AdamA needs no Window, because AdamA accumulates the micro-batches itself.
 TEST_CASE("AdamA::load: each changed option is rejected by its name") {
     const Tensor64 w = parameter({1.0, 2.0});
     TrainingState state;

@@ -124,7 +124,7 @@ TEST_CASE("Window::add: a loss belongs to the pass in which it was recorded") {
     window.finish();  // finish() also ends the ForwardPass
     CHECK_THROWS_WITH(window.add(c), stale_loss);
 
-    // Two forward passes with one ForwardPass would have the same masks. The window rejects the second pass.
+    // Two forward passes with one ForwardPass would have equal masks, so the window rejects the second one.
     ForwardPass& pass = window.begin_micro_batch(4);
     window.add(net.loss(data(1), pass));
     CHECK_THROWS_WITH(window.add(net.loss(data(2), pass)), contains("has no begin_micro_batch() of its own"));

@@ -293,7 +293,7 @@ TEST_CASE("parse_safetensors: a truncated file throws an Error, and a flipped bi
         }
     }
     CHECK(rejected > 1000);
-    CHECK(accepted > 0);  // some changes only give other numbers or names
+    CHECK(accepted > 0);  // some changes only give different numbers or names
 }
 
 TEST_CASE("load_safetensors: a file that cannot be read or written is named") {

@@ -250,9 +250,9 @@ TEST_CASE("Dropout: items with different numbers of rows in a window throw an Er
                  "items would drop the same; keep the items as the first axis"));
     pass_rows(3);
     window.finish();
-    pass_rows(5);  // another window may have other numbers of rows
+    pass_rows(5);  // a different window may have different numbers of rows
     window.finish();
-    for (int micro = 0; micro < 2; ++micro) {  // the layer is called twice in each pass
+    for (int micro = 0; micro < 2; ++micro) {  // the layer is called twice in each forward pass
         ForwardPass& pass = window.begin_micro_batch(2);
         (void)dropout(ones({2, 4}), pass);
         (void)dropout(ones({6, 4}), pass);

@@ -136,7 +136,7 @@ TEST_CASE("Window::save: a window with batch norm requires the model") {
     CHECK_THROWS_WITH(window.save(state, "w"), message);
     window.save(state, "w", &model);
     window.discard();
-    // Another window cannot save the changed buffers either.
+    // A different window cannot save the changed buffers either.
     CHECK_THROWS_WITH(Window<float>(optimizer).save(state, "w"), message);
 
     auto resumed = make();
@@ -144,7 +144,7 @@ TEST_CASE("Window::save: a window with batch norm requires the model") {
     Window<float> again(other);
     again.load(state, "w", &resumed);
     CHECK(resumed(ones({1, 1})).item() == model(ones({1, 1})).item());
-    // A window that loaded the changed buffers cannot save them either.
+    // A window that loaded the changed buffers cannot save these buffers either.
     CHECK_THROWS_WITH(again.save(state, "w"), message);
 }
 

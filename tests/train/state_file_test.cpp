@@ -286,7 +286,7 @@ TEST_CASE("TrainingState::save: a failing file system call throws an Error, or t
         }
         generation(3).save(path);
         CHECK(same(TrainingState::load(path), generation(3)));
-        // A temporary file is left if it cannot be deleted.
+        // A temporary file that cannot be deleted remains.
         CHECK(folder.files() <= (kind == Fault::once ? 1 : 2));
         if (call.empty()) break;
     }

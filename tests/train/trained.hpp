@@ -12,7 +12,7 @@ namespace tally::test {
 
 inline constexpr std::int64_t small_items = 22;
 
-// This training has all parts with a state: dropout, batch norm, Adam, a schedule, an average and clipping.
+// This training run has dropout, batch norm, Adam, a schedule, a moving average and gradient clipping.
 class SmallTraining {
 public:
     struct Interrupted {};

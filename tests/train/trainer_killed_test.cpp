@@ -21,7 +21,7 @@ Trainer<double>::Options saving(const std::string& checkpoint, std::int64_t save
     return options;
 }
 
-// Trains in a child process. `before` runs in the child and can arrange the kill. Returns true if the
+// Trains in a child process. The child calls `before`, which can arrange the kill. Returns true if the
 // training ended.
 template <class BeforeHand> bool train_in_child(const Trainer<double>::Options& options, BeforeHand before) {
     const int status = in_child([&] {
@@ -91,7 +91,7 @@ TEST_CASE("Trainer: a training killed at any file system call ends with the same
         const Folder folder;
         files(folder);
         bool ended = false;
-        // Each process runs longer than the previous process, so that the training makes progress.
+        // Each process runs longer than the previous process, so that the training run makes progress.
         for (std::int64_t at = n; !ended; at += 7) {
             ended = train_in_child(options, [&] { static const FileFault fault(Fault::kill, at); });
             killed += !ended;

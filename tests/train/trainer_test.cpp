@@ -41,7 +41,7 @@ std::vector<std::string> lines(const std::string& text) {
     return all;
 }
 
-// Removes the last column of a line of metrics, because this column depends on the speed of the machine.
+// Removes the last column from a line of metrics, because the last column depends on the machine's speed.
 std::string untimed(const std::string& line) { return line.substr(0, line.rfind(',')); }
 
 std::vector<std::string> untimed(const std::vector<std::string>& all) {

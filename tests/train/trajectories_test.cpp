@@ -132,7 +132,7 @@ TEST_CASE("optimizers: fifty updates in double equal PyTorch's") {
 }
 
 // Each update may add an error of one rounding to 24 bits. The largest error, which AdamA with weight decay
-// makes, is half of this.
+// makes, is half of this bound.
 TEST_CASE("optimizers: fifty updates in float differ from PyTorch's by one rounding per update") {
     for (const Fixture& f : all_but_schedules()) {
         INFO(f.name);

@@ -199,7 +199,7 @@ TEST_CASE("load_weights: a file with any bit changed, or truncated anywhere, thr
         if (accepted(whole.substr(0, length))) FAIL("cut off at " << length);
     CHECK(crc64(as_bytes("56789"), crc64(as_bytes("1234"))) == crc64(as_bytes("123456789")));
 
-    // Files of other programs have no metadata of tally, so they are loaded without a check of the checksum.
+    // Files of other programs have no metadata of tally, so tally loads these files without a checksum.
     detail::Safetensors file = detail::load_safetensors(path);
     file.metadata.erase("tally.crc64");
     CHECK_THROWS_WITH(detail::parse_safetensors(as_bytes(detail::safetensors_bytes(file)), "w"),

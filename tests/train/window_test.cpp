@@ -23,7 +23,7 @@ namespace {
 
 using lesson::Accumulate;
 
-// Generates a random two-layer network, its data and a kind of loss. loss() returns the loss of some rows.
+// Generates a random two-layer network, its data and a kind of loss. loss() returns the loss of given rows.
 struct RandomProblem {
     std::vector<Tensor64> parameters;
     Array<double> x, target, weights;
@@ -92,7 +92,7 @@ TEST_CASE("invariant 12: the window's gradient equals the full batch's gradient 
         std::vector<double> weights(parts, 1);  // weight of the items of each micro-batch
         if (r.whole(0, 3) == 0)
             for (double& weight : weights) weight = r.between(0.1, 3);
-        // The expected gradient is that of one graph over all items, in which each part has its weight.
+        // The expected gradient comes from one graph of all items, in which each part has its weight.
         Tensor64 sum = problem.loss(0, 0).sum * 0;
         double total = 0;
         for (std::size_t i = 0; i < parts; ++i) {
@@ -101,7 +101,7 @@ TEST_CASE("invariant 12: the window's gradient equals the full batch's gradient 
             total += part.count.item() * weights[i];
         }
         if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 1; }))
-            // Without weights, the loss of all items is the reference.
+            // If no weights are given, the loss of all items is the reference.
             sum = problem.loss(0, problem.rows).sum;
         std::vector<std::vector<double>> want, before;
         for (const Array<double>& each :

@@ -177,7 +177,7 @@ TEST_CASE("as_writable_xtensor: a shared buffer is copied, and the version is ra
         for (std::size_t i = 0; i < a.size(); ++i) REQUIRE(a.span()[i] == 1 + (before[i] + 1) * 2);
         CHECK(copy.to_vector() == before);
         CHECK(view_of_it.to_vector() == before);
-        as_writable_xtensor(a) *= 0;  // not shared, so in place
+        as_writable_xtensor(a) *= 0;  // not shared, so the write is in place
         CHECK(a.data() == address);
         CHECK(detail::version_of(a) == first_version + 2);
     }

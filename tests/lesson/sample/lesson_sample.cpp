@@ -1,5 +1,5 @@
-// A small lesson for tests of the kit, with all kinds of events. The environment variable SAMPLE_LESSON makes
-// the lesson misbehave.
+// Shows a small lesson with all kinds of events, for tests of the kit. The environment variable SAMPLE_LESSON
+// makes the lesson misbehave.
 #include <chrono>
 #include <cstdlib>
 #include <stdexcept>

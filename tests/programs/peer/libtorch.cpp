@@ -1,4 +1,4 @@
-// Runs a program with LibTorch, if it is installed, as a third independent check.
+// If LibTorch is installed, runs a program with LibTorch as a third independent check.
 #include <torch/torch.h>
 
 #include <limits>
@@ -94,7 +94,7 @@ private:
     }
 
     // Flattens images to (items, features, space) in contiguous memory, because LibTorch 1.13 computes wrong
-    // gradients for transposed views. Its gelu has the same fault.
+    // gradients for transposed views. LibTorch's gelu also fails.
     static Tensor normalised(const Tensor& x, const Tensor& gain, const Tensor& bias) {
         TORCH_CHECK(x.numel(), "batch_norm of an empty tensor");
         const Tensor flat = x.reshape({x.size(0), x.size(1), -1}).contiguous();
@@ -238,7 +238,7 @@ private:
                 const auto broadcast = [&](const Tensor& t) { return t.reshape(features); };
                 const Tensor mean = tensor({half}, {step.numbers.begin(), step.numbers.begin() + half});
                 const Tensor variance = tensor({half}, {step.numbers.begin() + half, step.numbers.end()});
-                // torch::batch_norm computes x * scale + shift, in which digits cancel.
+                // torch::batch_norm computes x * scale + shift, which loses digits by cancellation.
                 return (a - broadcast(mean)) / broadcast((variance + 1e-5).sqrt()) * broadcast(b) +
                        broadcast(c);
             }
