@@ -1,4 +1,4 @@
-// Tests that an exact sum is rounded only once. The order of additions, splits and merges change no bit.
+// Tests that an exact sum is rounded only once. The order of the additions changes no bit.
 #include "tally/array/exact_sum.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Prints the weights of a small training run as a number, and whether this number was recorded earlier.
+// Prints the weights of a small training run as a number, and whether the number is the recorded number.
 #include <cstdio>
 
 #include "one_training.hpp"

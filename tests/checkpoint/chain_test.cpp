@@ -19,7 +19,7 @@ namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-// Makes layers of several kinds, which count in `begun` how often they run.
+// Makes layers of several kinds. Each layer counts in `begun` how often the layer runs.
 template <class S> struct Layers {
     using V = Var<Array<S>>;
     Chain<Array<S>> chain;
@@ -303,8 +303,8 @@ TEST_CASE(
             const std::size_t predicted = detail::predicted_bytes(measured, even_segments(n, k));
             CHECK(peak <= predicted);
             CHECK(predicted <= peak + buffer + 256);  // x is in use before the measurement
-            // At the peak, memory holds k - 1 snapshots besides x, the longest segment, and two gradients or
-            // a gradient and the loss.
+            // At the peak, memory holds x, k - 1 other snapshots, the longest segment, and either two
+            // gradients or a gradient and the loss.
             const std::size_t model_of_docs = (k - 1 + (n + k - 1) / k + 1) * buffer;
             CHECK(peak <= model_of_docs + buffer);
             CHECK(peak + buffer >= model_of_docs - (k > 1 ? buffer : 0));
@@ -321,8 +321,8 @@ TEST_CASE("Revolve: holds its snapshots, the values of one step and two states")
         const Revolve<Array<float>> revolve(model.chain, c);
         const std::size_t peak = model.peak([&](const Tensor& x) { return revolve(x); });
         INFO(c << " snapshots: " << peak);
-        // At the peak, memory holds c - 1 snapshots besides x, the values of one step, and two gradients or a
-        // gradient and a result.
+        // At the peak, memory holds x, c - 1 other snapshots, the values of one step, and either two
+        // gradients or a gradient and a result.
         const std::size_t model_of_docs = (c - 1 + 1 + 2) * buffer;
         CHECK(peak <= model_of_docs + 256);
         CHECK(peak + buffer >= model_of_docs);

@@ -1,5 +1,4 @@
-// Tests windows on a device with its own memory: automatic micro-batch sizes, cached gradients and exact
-// batch norm.
+// Tests automatic micro-batch sizes, cached gradients and exact batch norm on a device with its own memory.
 #include "tally/train/micro_batch.hpp"
 
 #include <algorithm>

@@ -20,7 +20,7 @@ namespace {
 template <class S> using Leaves = std::vector<Var<Array<S>>>;
 const std::string no_error = "no error";
 
-// Generates random numbers of all magnitudes, 0, -0, denormal numbers, and the negatives of earlier numbers.
+// Generates random numbers of all magnitudes, including 0, -0, denormal numbers and negated numbers.
 template <class S> class NumberGenerator {
 public:
     NumberGenerator(Random& r, bool special, bool zeros = false) : r_(r), special_(special), zeros_(zeros) {}
@@ -94,7 +94,7 @@ template <class S> struct Results {
 template <class S> struct RandomWindow {
     std::vector<Array<S>> values;
     struct Micro {
-        std::vector<Array<S>> with;  // factor of each parameter; empty: the loss does not read the parameter
+        std::vector<Array<S>> with;  // factor of each parameter, or empty if the loss ignores the parameter
         S constant_part;             // the part of the loss that depends on no parameter
         double count, weight;
     };

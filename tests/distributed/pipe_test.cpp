@@ -31,7 +31,7 @@ template <class S> struct RandomPipe {
         std::vector<Array<S>> values;
     };
     std::vector<Layer> layers;
-    std::vector<std::size_t> begin;  // index of the first stage of each process; then the number of stages
+    std::vector<std::size_t> begin;  // index of each process's first stage, and then the number of stages
     std::vector<Array<S>> inputs, targets;
     Timetable::Schedule schedule;
 

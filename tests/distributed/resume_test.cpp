@@ -33,7 +33,7 @@ std::int64_t drawn_size(Random& r) {
 // and weights.
 template <class S> struct RandomWindow {
     struct Micro {
-        std::vector<Array<S>> with;  // factor of each parameter; empty: the loss does not read the parameter
+        std::vector<Array<S>> with;  // factor of each parameter, or empty if the loss ignores the parameter
         double count, weight;
     };
     std::vector<Array<S>> values;

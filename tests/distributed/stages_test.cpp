@@ -23,7 +23,7 @@ bool last() { return me() + 1 == ranks(); }
 // Generates one matrix for each stage, and micro-batches. The numbers are equal in all processes.
 struct Chain {
     std::vector<Numbers> values, inputs;
-    std::vector<std::size_t> begin;  // index of the first stage of each process; then the number of stages
+    std::vector<std::size_t> begin;  // index of each process's first stage, and then the number of stages
     Window<double>::Options options;
 
     explicit Chain(Random& r) {

@@ -58,7 +58,7 @@ TEST_CASE("Timetable::of: a stage never does two steps at once, nor a step befor
         const Timetable table =
             split ? detail::zero_bubble(seconds, m) : Timetable::of(schedules[round % 3], seconds, m);
         CAPTURE(seed, round, p, m);
-        std::map<std::tuple<char, int, int>, Timetable::Step> done;  // by what, stage, micro
+        std::map<std::tuple<char, int, int>, Timetable::Step> done;  // key: kind, stage, micro-batch
         for (int s = 0; s < p; ++s) {
             const auto& steps = table.stages[static_cast<std::size_t>(s)];
             const detail::StageSeconds& each = seconds[static_cast<std::size_t>(s)];

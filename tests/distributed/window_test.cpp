@@ -22,7 +22,7 @@ template <class S> using Leaves = std::vector<Var<Array<S>>>;
 template <class S> struct RandomWindow {
     std::vector<Array<S>> values;
     struct Micro {
-        std::vector<Array<S>> with;  // factor of each parameter; empty: the loss does not read the parameter
+        std::vector<Array<S>> with;  // factor of each parameter, or empty if the loss ignores the parameter
         double count;
     };
     std::vector<std::vector<Micro>> micros;  // micro-batches of each rank

@@ -11,7 +11,7 @@
 
 namespace tally::test {
 
-// The group's timeout is shorter than the timeout of a test, and longer than a loaded machine needs.
+// The group's timeout is shorter than the timeout of a test, and longer than delays of a loaded machine.
 ProcessGroup& world();
 
 // Returns a group of the first `count` processes, in rank order or reversed. Other processes get null.
@@ -20,7 +20,7 @@ std::unique_ptr<ProcessGroup> first_processes(int count, bool backwards);
 inline std::size_t ranks() { return static_cast<std::size_t>(world().size()); }
 inline std::size_t me() { return static_cast<std::size_t>(world().rank()); }
 
-// Returns the same seed on all processes: TALLY_TEST_SEED, or a new random number.
+// Returns TALLY_TEST_SEED or a random seed. The seed is the same on all processes.
 inline std::uint64_t common_seed(const std::string& what) {
     const char* const given = std::getenv("TALLY_TEST_SEED");
     const std::uint64_t mine = given ? std::strtoull(given, nullptr, 10) : std::random_device{}();

@@ -1,4 +1,4 @@
-// kill.py runs this training. killed_training FOLDER VARIANT resumes from FOLDER/run.state and writes its
+// kill.py runs this program. killed_training FOLDER VARIANT resumes from FOLDER/run.state and writes its
 // weights.
 #include <array>
 #include <cstdio>

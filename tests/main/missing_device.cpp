@@ -1,4 +1,4 @@
-// The device of this test program is always missing. main_test.py checks how the program is skipped.
+// The device of this test program is always missing. main_test.py checks that the tests are skipped.
 #include "catch.hpp"
 
 namespace tally::test {

@@ -1,4 +1,4 @@
-// Evaluates steps on the tape: elementwise operations, reductions, moves of numbers, and gradients.
+// Evaluates elementwise operations, reductions, moves of numbers, and gradients on the tape.
 #include "programs/evaluator.hpp"
 
 #include <cmath>

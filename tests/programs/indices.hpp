@@ -1,4 +1,4 @@
-// Functions for indices of arrays: row-major offsets, broadcasting, and groups of elements along axes.
+// These functions compute row-major offsets, broadcast indices, and groups of elements along axes.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Evaluates steps of a program on the tape: products, windows over images, norms and losses.
+// Evaluates products, windows over images, norms and losses on the tape.
 #include <cmath>
 #include <limits>
 

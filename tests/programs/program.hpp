@@ -94,9 +94,9 @@ inline bool is_act(Op op) { return op >= Op::backward; }
 // A step is identified by its index. The meaning of a field depends on the operation (evaluator.cpp).
 struct Step {
     Op op = Op::constant;
-    std::vector<int> in;                 // earlier steps; for grad: the result, then the targets
+    std::vector<int> in;                 // earlier steps, or for grad the result and then the targets
     std::vector<std::int64_t> whole;     // axes, extents, bounds, stride and padding
-    std::vector<double> numbers;         // values of a leaf; seed of backward or grad
+    std::vector<double> numbers;         // values of a leaf, or the seed of backward or grad
     Extents shape;                       // shape of a leaf or of the indices
     std::vector<std::int32_t> index;     // indices, labels, conditions
     bool first = false, second = false;  // flags: keepdims, transposed operands, or mean
@@ -113,7 +113,7 @@ struct Block {
 
 struct Program {
     std::uint64_t seed = 0;
-    bool wide = false;     // computed in double; otherwise in float
+    bool wide = false;     // whether the program uses double instead of float
     bool special = false;  // some numbers are 0, -0, huge or tiny
     std::vector<Step> steps;
     std::vector<Block> blocks;  // an outer block precedes its inner blocks

@@ -1,4 +1,4 @@
-// A Tape computes values and gradients independently of tally. It records single numbers, how each number was
+// A Tape computes values and gradients independently of tally. A Tape records each number, how the number was
 // computed, and a bound of its rounding error.
 //
 // Values are long double. Each value has an error e, which bounds the error of a computation in the program's

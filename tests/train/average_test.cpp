@@ -1,5 +1,5 @@
-// Tests that a MovingAverage gives updates the documented weights, that swap() exchanges the averages with
-// the model's values, and that loading restores every bit.
+// Tests that a MovingAverage weights updates as documented. swap() exchanges the averages with the model's
+// values, and loading restores every bit.
 #include "tally/train/average.hpp"
 
 #include <cmath>

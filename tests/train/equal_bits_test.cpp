@@ -20,7 +20,7 @@ std::uint64_t environment_number(const char* name, std::uint64_t otherwise) {
     return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-// Returns the sizes of random parts: single items, equal parts with a remainder, or arbitrary parts.
+// Returns the sizes of random parts. The parts are single items, equal parts with a remainder, or arbitrary.
 std::vector<std::int64_t> cut(Random& random, std::int64_t items) {
     std::vector<std::int64_t> sizes;
     const std::int64_t way = random.whole(0, 3), equal = way == 0 ? 1 : random.whole(1, items);

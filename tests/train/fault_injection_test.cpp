@@ -1,5 +1,5 @@
 // Lets each allocation of an accumulation window fail once. The memory account stays correct, no update is
-// partly done, and the next window is right.
+// incomplete, and the next window is right.
 #include <functional>
 #include <limits>
 #include <memory>

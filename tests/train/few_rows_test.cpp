@@ -1,5 +1,5 @@
-// For micro-batches with few rows, a Window caches transposed weights and defers weight gradients. The
-// results have the same bits as without a Window, and all memory is freed.
+// If micro-batches have few rows, a Window caches transposed weights and defers weight gradients. The results
+// have the same bits as without a Window, and all memory is freed.
 #include <algorithm>
 #include <string>
 #include <thread>

@@ -1,5 +1,5 @@
 // A Net is a random network for the tests of equal bits. A Net can contain every layer and operation of the
-// table in docs/architecture.md, with sizes below and above block boundaries.
+// table in docs/architecture.md, with sizes below and above the sizes of blocks.
 #pragma once
 
 #include <cstdint>

@@ -75,7 +75,7 @@ TEST_CASE("Linear, SelfAttention: initial values come from the layer's own rando
     CHECK_FALSE(Linear<float>(16, 3, {7, 2}, {.bias = false}).bias);
 
     const SelfAttention<double> attention(6, 2, {7, 2});
-    const double bound = std::sqrt(6.0 / (6 + 18)), out_bound = 1 / std::sqrt(6.0);  // Glorot's, Linear's
+    const double bound = std::sqrt(6.0 / (6 + 18)), out_bound = 1 / std::sqrt(6.0);  // Glorot, Linear
     for (std::size_t i = 0; i < 6 * 18; ++i)
         CHECK(attention.in_weight.value().span()[i] ==
               random::detail::uniform<double>(7, 2, i, -bound, bound));

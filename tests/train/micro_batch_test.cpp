@@ -1,5 +1,5 @@
 // Tests MicroBatchSize. The update equals the update by the undivided batch, and an attempt that runs out of
-// memory has no effect. If no size fits, the Error quotes numbers of bytes.
+// memory has no effect. If no size fits, the Error gives numbers of bytes.
 #include "tally/train/micro_batch.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tests every call that changes a training run in every state of a window, a graph or a checkpoint. The call
+// In every state of a window, a graph or a checkpoint, tests every call that changes a training run. The call
 // must be right, rejected or noticed later, but never silently wrong. rule() gives the expected outcome
 // without using the library. docs/misuse.md shows all outcomes.
 #include <algorithm>

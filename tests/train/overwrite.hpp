@@ -1,4 +1,4 @@
-// overwrite() writes to the memory of an array in place, as a kernel of the user may do.
+// overwrite() writes to the memory of an array in place, like a kernel that a user may write.
 #pragma once
 
 #include "tally/array/array.hpp"

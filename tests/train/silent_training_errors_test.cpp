@@ -303,7 +303,7 @@ TEST_CASE("Accumulate: two backward() calls before one step() throw an Error") {
     accumulate.window().save(state, "w");
     accumulate.window().load(state, "w");
     sum(w * 2).backward();
-    CHECK(accumulate.step(1));  // a loaded gradient does not count as a backward()
+    CHECK(accumulate.step(1));  // a loaded gradient does not count as a backward pass
     const auto encode = [&](std::size_t part) { return reshape(w * static_cast<double>(part), {1, 1}); };
     cached_backward<float>(3, {encode},
                            [](const detail::Representations<float>& all) { return sum(all[0]); });

@@ -1,4 +1,4 @@
-// Tests that a Trainer computes the same bits as a hand-written loop, also after a resume. Also tests the
+// Tests that a Trainer, even a resumed one, computes the same bits as a hand-written loop. Also tests the
 // printed lines.
 #include "tally/train/trainer.hpp"
 
