@@ -317,7 +317,7 @@ TEST_CASE("invariant 7: a second backward pass throws Error with the operation")
           "pass again");
     CHECK(message_of([&] { grad(loss, {w}); }) ==
           "[backward] through 'mean' a second time: its saved values are gone; run forward again");
-    CHECK_FALSE(loss.has_grad());  // backward() throws before it begins
+    CHECK_FALSE(loss.has_grad());  // the backward pass throws at its beginning
     const Array<float> once = w.grad();
     mean(matmul(w, w)).backward();
     CHECK(same_bits(w.grad(), zip(functor::Add{}, once, once)));

@@ -191,7 +191,7 @@ template <class S> Into<S[]> into(const Buffer<S>& buffer, Write how) { return {
 
 inline const char* const write_names[] = {"set", "add"};
 
-// Calls visit(index, functor) for each functor of a list, with the index of its kernel in the table.
+// Calls visit(index, functor) for each functor of a list, with the functor's index in the kernel table.
 template <class List, class Visit> void each_functor(Visit visit) {
     [&]<class... F>(std::tuple<F...>*) {
         const auto make = []<class G>(G*) {

@@ -225,7 +225,7 @@ Pipe<float> chain(const Tensor& weight, Pipe<float>::Options options = {}) {
                        options);
 }
 
-// Calls run(true) on the last process and run(false) on the others. All must get the returned error.
+// Calls run(true) on the last process and run(false) on the others. Returns the error that all throw.
 template <class F> std::string error_on_all(F run) {
     const std::string error = message_of([&] { run(me() + 1 == ranks()); });
     for (const std::string& other : world().all_gather("the errors", error)) CHECK(other == error);

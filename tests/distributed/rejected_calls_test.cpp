@@ -20,7 +20,7 @@ std::vector<Tensor> two(bool swapped = false, float first = 1) {
     return swapped ? std::vector<Tensor>{b, a} : std::vector<Tensor>{a, b};
 }
 
-// Calls open(true) on the last process and open(false) on the others. All must get the returned error.
+// Calls open(true) on the last process and open(false) on the others. Returns the error that all throw.
 template <class F> std::string error_on_all(F open) {
     const std::string error = message_of([&] { open(last()); });
     for (const std::string& other : world().all_gather("the errors", error)) CHECK(other == error);

@@ -376,7 +376,7 @@ TEST_CASE("DataParallel::save: messages of a failed save have no effect on later
     int failures = 0, updates = 0;
     for (std::uint64_t nth = 1; nth < 16; ++nth) {
         for (std::uint64_t i = 0; i < nth; ++i) add();
-        if (me() == 0) memory::detail::fail_allocation(nth);  // also while it receives data of others
+        if (me() == 0) memory::detail::fail_allocation(nth);  // also while this process receives data
         failures += message_of([&] { across.save(folder / "window.state", window); }) == no_error ? 0 : 1;
         memory::detail::fail_allocation(0);
         window.discard();

@@ -1,4 +1,4 @@
-// world() is the group of all processes that mpirun starts. All processes run equal cases in equal order.
+// world() is the group of all processes that mpirun starts. Every rank runs the same cases in the same order.
 #pragma once
 
 #include <cstdint>

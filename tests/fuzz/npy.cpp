@@ -1,4 +1,5 @@
-// Fuzzes load_npy(), which must return an array not larger than the file, or throw an Error with its name.
+// Fuzzes load_npy(), which must return an array not larger than the file, or throw an Error with the file's
+// name.
 #include "tally/io/npy.hpp"
 
 #include <sys/mman.h>

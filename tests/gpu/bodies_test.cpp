@@ -17,7 +17,7 @@ template <class S> S tree_sum(const S* x, std::size_t n, std::size_t lanes) {
     return lane[0];
 }
 
-// Calls a kernel of both tables with separate destinations, and compares all bits. All NaN are equal.
+// Calls a kernel of both tables with separate destinations, and compares all bits. All NaN count as equal.
 template <class S, class Call> std::string in_both(Dice& dice, std::size_t results, Write how, Call call) {
     const auto got = dice.destination<S>(results, how);
     const Buffer<S> want = got;

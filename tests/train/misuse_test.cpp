@@ -49,7 +49,7 @@ const Rule& rule(Kind kind) {
         {Kind::value, {"rxxxxrrx", "nxrrx"}},          // recorded: backward() finds a changed saved value
         {Kind::swaps_average, {"nxxxxnnx", "nxrrx"}},  // swap() must be called again before an update
         // add() finds a gradient that an earlier backward pass has written. Inside a backward function, the
-        // gradient belongs to the micro-batch. after_backward() expects this pass.
+        // gradient belongs to the micro-batch. after_backward() expects this backward pass.
         {Kind::runs_backward, {"nxrxxnnr", "rrr--"}},
         {Kind::another_window, {"rxxxxrrx", ""}},
         {Kind::always_rejected, {"xxxxxxxx", ""}},
