@@ -386,7 +386,7 @@ TEST_CASE("docs/options.md: the file is the table of these tests") {
         "tests/train/options_test.cpp. -->\n"
         "# Options of a resumed training run\n"
         "\n"
-        "This page is for you if you resume a training run. At its end you know which options you may "
+        "This page is for you if you resume a training run. After this page you know which options you may "
         "change, and how to change\n"
         "all other options.\n"
         "\n"
