@@ -47,11 +47,15 @@ def faults(page):
 
 def faults_of_site(site):
     pages = {page.resolve(): page.read_text() for page in site.rglob("*.html")}
+    nav = re.findall(r": (\S+\.md)$", (ROOT / "web/mkdocs.yml").read_text(), re.M)
+    yield from (f"web/mkdocs.yml does not list {page.relative_to(ROOT)}" for page in (ROOT / "docs").glob("*.md") if str(page.relative_to(ROOT)) not in nav)
+    if not pages:
+        yield f"{site} has no pages"
     ids = {page: set(re.findall(r'\b(?:id|name)="([^"]+)"', text)) for page, text in pages.items()}
     for page, text in pages.items():
         if (ROOT / page.relative_to(site)).exists() or page.name == "404.html":
             continue  # not made from Markdown; its links are those of a server
-        for link in sorted(set(re.findall(r'<a[^>]*? href="([^"]+)"', text))):
+        for link in sorted(set(re.findall(r'<(?:a|img)[^>]*? (?:href|src)="([^"]+)"', text))):
             path, _, anchor = link.partition("#")
             if re.match(r"[a-z]+:", link):
                 continue

@@ -204,7 +204,9 @@ def members(source, inside, head):
         if found := re.match(r"(public|protected|private)\s*:", words):
             public = found.group(1) == "public"
             continue
-        if not public or re.match(r"(?:friend|using)\b|.*= delete|.*static_assert|~", words):
+        if not public or re.match(r"(?:friend|using (?:value_type|\w+ = (?:typename )?detail::))\b|.*= delete|.*static_assert|(?:virtual )?~", words):
+            continue
+        if re.fullmatch(r"\w+\(\) = default", words) and source.line(end) not in source.comments:
             continue
         entry_name = name_of(source.code[begin:end])
         if entry_name in (None, "operator=") or words == "union" or re.match(rf"{class_name}\((?:const {class_name}&|{class_name}&&)", words):

@@ -295,14 +295,14 @@ const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&..
 }
 
 // If true, new gradient buffers are zero, because a custom backward function may add where it should set.
-inline constinit thread_local bool zero_output_buffers = false;
+inline constinit thread_local bool zero_grad_buffers = false;
 
 // Returns the memory for a gradient. The gradient already has the shape and device of its value.
 template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Array<S>> into) {
     if (into.how == Write::set &&
         (!into.dst.storage() || memory::detail::ref_count(into.dst.storage()) > 1)) {
         into.dst.reset();
-        if (detail::zero_output_buffers) [[unlikely]]
+        if (detail::zero_grad_buffers) [[unlikely]]
             into.dst.allocate_zeros();
         else
             into.dst.allocate();

@@ -155,7 +155,7 @@ public:
         for (std::size_t i = 0; i < nodes.size(); ++i)
             if (nodes[i]) nodes[i] = &temporaries[i].emplace(T(nodes[i]->value), State::constant);
         const bool can_reuse_dy = !check_only && !this->is_grad_target;
-        const ScopedValue<bool> zeroed(detail::zero_output_buffers, true);
+        const ScopedValue<bool> zeroed(detail::zero_grad_buffers, true);
         std::apply(
             [&](const auto&... saved) {
                 backward_(GradInputs<T>(nodes.data(), nodes.size(), can_reuse_dy),

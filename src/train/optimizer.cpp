@@ -27,7 +27,7 @@ Optimizer<S>::Optimizer(std::string name, Parameters parameters, double learning
 
 template <class S> void Optimizer<S>::require_learning_rate(double rate) const {
     if (!(std::isfinite(rate) && rate >= 0))  // allocates nothing: restores the rate after memory has run out
-        require(false, name_, "the learning rate must be a finite number from 0 on", rate);
+        require(false, name_, "the learning rate must be finite and at least 0", rate);
 }
 
 template <class S> void Optimizer<S>::set_learning_rate(double rate) {

@@ -181,10 +181,12 @@ void Window<S>::save(TrainingState& state, const std::string& prefix, Module<S>*
     require_after_backward_called("save");
     require_loss_reached_parameter("save");
     if (micro_batches_ == 0) require_no_gradients();
-    if (!regularizers_.empty() || (!model && !effects_.empty()))
+    if (!regularizers_.empty())
+        throw Error("[window] save: terms of add_regularizer() cannot be saved; save after finish()");
+    if (!model && !effects_.empty())
         throw Error(
-            "[window] save: terms of add_regularizer() cannot be saved, and neither can, without the model, "
-            "changes of buffers that finish() has yet to make; save after finish()");
+            "[window] save: finish() has yet to change buffers of the model, such as running statistics, and "
+            "this call would not save the changes; pass the model, or save after finish()");
     if (!model && optimizer_.had_effects())
         throw Error(
             "[window] save: updates have changed buffers of the model, such as batch norm's running "

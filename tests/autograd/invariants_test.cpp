@@ -316,7 +316,8 @@ TEST_CASE("invariant 7: a second backward pass throws Error with the operation")
           "[backward] a backward pass has already used 'matmul' and freed its saved values; run the forward "
           "pass again");
     CHECK(message_of([&] { grad(loss, {w}); }) ==
-          "[backward] through 'mean' a second time: its saved values are gone; run forward again");
+          "[grad] a backward pass has already used 'mean' and freed its saved values; run the forward pass "
+          "again");
     CHECK_FALSE(loss.has_grad());  // the backward pass throws at its beginning
     const Array<float> once = w.grad();
     mean(matmul(w, w)).backward();

@@ -202,7 +202,7 @@ TEST_CASE("batch_norm: throws Error when the variance is undefined or the number
                contains("[batch_norm] gain and bias, or mean and variance, for x (2, 2) must have the shape "
                         "(2); they have (2) and (1)"));
     CHECK_THAT(message_of([&] { batch_norm(x, two, two, RunningStatistics<double>(3)); }),
-               contains("must be (2); they are (3) and (3)"));
+               contains("must have the shape (2); they have (3) and (3)"));
     CHECK_THAT(message_of([&] { batch_norm(two, two, two); }),
                contains("[batch_norm] requires (items, features, ...); x is (2)"));
     const RunningStatistics<double>::Batch empty = batch_norm(numbers({0, 2}, {}), two, two).statistics;

@@ -280,7 +280,8 @@ TEST_CASE("checkpoint: leaves parameters usable and no node when the function th
             x);
         CHECK(message_of([&] { sum(y).backward(); }) == "the second time");
         CHECK_FALSE(is_recomputing());
-        CHECK(message_of([&] { sum(y).backward(); }).find("'checkpoint' a second time") != std::string::npos);
+        CHECK(message_of([&] { sum(y).backward(); }).find("has already used 'checkpoint'") !=
+              std::string::npos);
     }
     w.free_grad(), x.free_grad();
     CHECK(Node::live_count() == nodes);

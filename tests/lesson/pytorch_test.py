@@ -33,8 +33,8 @@ def of_several_processes(python, source, folder):
     """Returns the output of a listing that torchrun starts, as its first line requests."""
     program = Path(folder, "listing.py")
     program.write_text(source)
-    number = re.match(r"# torchrun --nproc-per-node (\d+) listing\.py\n", source).group(1)
-    done = subprocess.run([python, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", number, program], capture_output=True,
+    number = re.match(r"# torchrun --nproc_per_node (\d+) listing\.py\n", source).group(1)
+    done = subprocess.run([python, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", number, program], capture_output=True,
                           text=True, check=False, env=dict(os.environ, CUDA_VISIBLE_DEVICES="", GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1"))
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout

@@ -82,6 +82,16 @@ def divided_by(constant):
     return step
 
 
+def divided_with_penalty_once(model, batches):
+    divided_by(3)(model, batches)
+    (0.05 * sum((p ** 2).sum() for p in model.parameters())).backward()
+
+
+def divided_and_clipped_once(model, batches):
+    divided_by(3)(model, batches)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+
+
 def contrast(model, batches):
     for x, _ in batches:
         h = model(x)
@@ -131,6 +141,11 @@ def main():
         if not equal.startswith(expected) or not unequal.startswith("a mean of means"):
             wrong += 1
             print(f"[FAIL] divided by {constant}, divisor {divisor}: {equal}; {unequal}")
+    for step in (divided_with_penalty_once, divided_and_clipped_once):
+        equal = lines_of(step, plain, 3)[0]
+        if ": right" not in equal:
+            wrong += 1
+            print(f"[FAIL] {step.__name__}: {equal}")
     try:
         lines_of(weighed, plain, 0)
         wrong += 1

@@ -67,7 +67,7 @@ TEST_CASE("Picture: it shows names, operations, values, and gradients that have 
     CHECK(count(after.dot(), "6") >= 1);
     // x is read twice, so one label shows the sum of both gradients.
     CHECK(count(after.dot(), "6.0000 together") == 1);
-    CHECK_THROWS_WITH(Picture(y), contains("through 'mul' a second time"));
+    CHECK_THROWS_WITH(Picture(y), contains("[picture] a backward pass has already used 'mul'"));
 }
 
 TEST_CASE("Picture::write: the extension chooses .svg or .dot, and a file that cannot be written is named") {

@@ -255,7 +255,8 @@ TEST_CASE("Window::save: a window in mid-update keeps the pending statistics of 
             window->add(mse(y, constant(Array<double>::full(y.shape(), 0.5))));
             if (interrupted && micro % 2 == 1) {
                 TrainingState state;
-                CHECK_THROWS_WITH(window->save(state, "blind"), contains("unless the model is given"));
+                CHECK_THROWS_WITH(window->save(state, "blind"),
+                                  contains("pass the model, or save after finish()"));
                 window->save(state, "window", model.get());
                 window.reset();
                 model = std::make_unique<Sequential<double>>(BatchNorm<double>(3), Linear<double>(3, 2, any),

@@ -7,8 +7,9 @@ your_step(model, batches) does the work of your trainer between two updates: for
 backward, with scaling, clipping and penalties, but without optimizer.step() and zero_grad(). Batches are tuples divided
 along the first axis. The verdict depends only on the gradients, and not on your source code.
 
-A step that divides each loss by a constant, such as 4 accumulation steps, divides the whole batch by this constant, too.
-Pass the constant: diagnose(model, your_step, (x, y), parts=4, divisor=4).
+A step that divides each loss by a constant, such as 4 accumulation steps, needs 4 batches for a right gradient. Pass the
+constant, so that the whole batch is repeated 4 times: diagnose(model, your_step, (x, y), parts=4, divisor=4). If `divisor` is
+equal to `parts`, a penalty that is added once per micro-batch cannot be seen; run diagnose again with other parts.
 """
 
 import copy
@@ -37,7 +38,7 @@ def along(a, b):
 def verdict(model, step, batch, sizes, divisor):
     batch = tuple(t.double() if t.is_floating_point() else t for t in batch)
     parts = list(zip(*(torch.split(t, sizes) for t in batch)))
-    one = divisor * gradient(model, step, [batch])
+    one = gradient(model, step, [batch] * divisor)
     cut = gradient(model, step, parts)
     if not (torch.isfinite(one).all() and torch.isfinite(cut).all()):
         return "a gradient that is not finite: nothing can be compared"
@@ -46,12 +47,12 @@ def verdict(model, step, batch, sizes, divisor):
     if close(cut, one):
         return "right: the same gradient, except for rounding"
     n, rows = len(parts), len(batch[0])
-    alone = [divisor * gradient(model, step, [part]) for part in parts]  # each micro-batch as a single batch
+    alone = [gradient(model, step, [part] * divisor) for part in parts]  # each micro-batch as a single batch
     weighted = sum(size / rows * g for size, g in zip(sizes, alone))
     weights = torch.cat([p.detach().double().flatten() for p in model.parameters()])
     factor = along(cut, one)
     if factor is not None and divisor != 1 and abs(factor - n / divisor) < 1e-6:
-        return f"{factor:.4g} times the gradient of the batch: divide by the number of micro-batches, {n}, instead of {divisor:g}"
+        return f"{factor:.4g} times the gradient of the batch: divide by the number of micro-batches, {n}, instead of {divisor}"
     if factor is not None and abs(factor - n) < 1e-6:
         return (f"{n} times too large: {n} means were added up; divide each micro-loss by {n}. "
                 "(If the step already divides by a constant c, pass divisor=c)")
@@ -80,8 +81,8 @@ def verdict(model, step, batch, sizes, divisor):
 
 
 def diagnose(model, step, batch, parts=4, divisor=1):
-    """Prints a verdict for equal parts, and one for unequal parts. `divisor` is the constant by which the step divides each loss."""
-    if not divisor > 0:
+    """Prints a verdict for equal parts, and one for unequal parts. `divisor` is the whole number by which the step divides each loss."""
+    if not isinstance(divisor, int) or divisor < 1:
         raise ValueError(f"divisor={divisor}: pass the constant by which your step divides each loss, or leave it out")
     each, over = divmod(len(batch[0]), parts)
     if parts < 2 or each < 2 or over:
