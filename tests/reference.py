@@ -204,7 +204,7 @@ def members(source, inside, head):
         if found := re.match(r"(public|protected|private)\s*:", words):
             public = found.group(1) == "public"
             continue
-        if not public or re.match(r"(?:friend|using (?:value_type|\w+ = (?:typename )?detail::))\b|.*= delete|.*static_assert|(?:virtual )?~", words):
+        if not public or re.match(r"(?:friend|using (?:std::|value_type|scalar|\w+ = (?:typename )?detail::))|.*= delete|.*static_assert|(?:virtual )?~", words):
             continue
         if re.fullmatch(r"\w+\(\) = default", words) and source.line(end) not in source.comments:
             continue
