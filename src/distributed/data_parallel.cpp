@@ -72,9 +72,8 @@ template <class S> std::vector<Items> DataParallel<S>::share(const std::vector<I
 template <class S>
 std::int64_t DataParallel<S>::first_item(const Optimizer<S>& optimizer, std::int64_t window) {
     WindowRecord& record = windows_.at(&optimizer);
-    if (std::exchange(record.first_item_window, window) != window)
-        record.first_item_call = latest_share_call_;
-    if (latest_share_call_ && record.first_item_call && *record.first_item_call != *latest_share_call_)
+    if (std::exchange(record.first_item_window, window) != window) record.share_call = latest_share_call_;
+    if (latest_share_call_ && record.share_call && *record.share_call != *latest_share_call_)
         throw Error("data_parallel",
                     "share() was called again in this window, so two processes would draw the same random "
                     "numbers; share all micro-batches of a window by one call, or call begin_at(item) with "
@@ -92,69 +91,69 @@ std::vector<std::string> DataParallel<S>::all_gather(const std::string& what, co
 
 // ---- before the first micro-batch ----
 
-// Compares one checksum of all lines. If the checksums differ, compares the lines themselves.
-template <class S> void DataParallel<S>::require_equal(const std::string& call, const NamedTexts& lines,
+// Compares one checksum of all texts. If the checksums differ, compares the texts themselves.
+template <class S> void DataParallel<S>::require_equal(const std::string& call, const NamedTexts& texts,
                                                        const std::string& way_out) {
-    const std::string text = detail::text_of(lines);
-    const auto sums = all_gather(call, std::to_string(detail::checksum_of(text.data(), text.size())));
+    const std::string bytes = detail::serialize_texts(texts);
+    const auto sums = all_gather(call, std::to_string(detail::checksum_of(bytes.data(), bytes.size())));
     if (std::ranges::count(sums, sums[0]) == std::ssize(sums)) return;
-    const std::vector<std::string> texts = all_gather("the lines of " + call, text);
+    const std::vector<std::string> serialized = all_gather("the lines of " + call, bytes);
     error_already_shared_ = true;
-    throw Error("processes", call, call_, ": ", detail::difference(texts), way_out);
+    throw Error("processes", call, call_, ": ", detail::difference(serialized), way_out);
 }
 
 template <class S> typename DataParallel<S>::NamedTexts DataParallel<S>::checksums() const {
-    NamedTexts lines;
+    NamedTexts texts;
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-        lines.emplace_back("parameter " + std::to_string(i) + " with checksum",
+        texts.emplace_back("parameter " + std::to_string(i) + " with checksum",
                            std::to_string(detail::checksum(parameters_[i].value())));
-    return lines;
+    return texts;
 }
 
 template <class S> void DataParallel<S>::open(const Optimizer<S>& optimizer, const NamedTexts& options) {
     parameters_ = optimizer.parameters();
     WindowRecord& record = windows_[&optimizer] = {};
     call_ = where_ = "";
-    NamedTexts lines{
+    NamedTexts texts{
         {"version", std::to_string(TALLY_VERSION_MAJOR) + '.' + std::to_string(TALLY_VERSION_MINOR) + '.' +
                         std::to_string(TALLY_VERSION_PATCH)},
         {"numbers of", std::to_string(8 * sizeof(S)) + " bits"},
         {"reduce", options_.reduce == ProcessGroup::AllReduce::fast ? "fast" : "rank_order"},
         {"buckets of", std::to_string(options_.bucket) + " numbers"},
         {"parameters:", std::to_string(parameters_.size())}};
-    std::size_t most = 0;
+    std::size_t elements = 0;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         const auto& value = parameters_[i].value();
-        lines.emplace_back("parameter " + std::to_string(i) + " of", to_string(value.shape()));
-        most += value.size();
+        texts.emplace_back("parameter " + std::to_string(i) + " of", to_string(value.shape()));
+        elements += value.size();
     }
     if (options_.model)
         for (const detail::Member<S>& member : detail::members(*options_.model))
             for (std::size_t i = 0; i < parameters_.size(); ++i)
                 if (member.parameter && member.parameter.node() == parameters_[i].node())
-                    lines.emplace_back("parameter " + std::to_string(i) + " called", member.name);
-    for (const auto& [name, value] : options) lines.emplace_back("option " + name, value);
+                    texts.emplace_back("parameter " + std::to_string(i) + " called", member.name);
+    for (const auto& [name, value] : options) texts.emplace_back("option " + name, value);
     TrainingState state;
     optimizer.save(state, "optimizer");
-    for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_text(entry));
-    for (auto& line : checksums()) lines.push_back(std::move(line));
-    require_equal_and_clear_error("the opening of a window", lines);
+    for (const auto& [name, entry] : state.entries()) texts.emplace_back(name, detail::entry_text(entry));
+    for (auto& line : checksums()) texts.push_back(std::move(line));
+    require_equal_and_reset_flag("the opening of a window", texts);
     record.number = processes_.new_window();
     if (processes_.size() == 1) return;
-    bucket_->resize(std::max(std::min(most, options_.bucket), bucket_->numbers.size()),
+    bucket_->resize(std::max(std::min(elements, options_.bucket), bucket_->numbers.size()),
                     static_cast<std::size_t>(processes_.size()));
 }
 
 template <class S> void DataParallel<S>::require_same_weights() {
     detail::require(!parameters_.empty(), "data_parallel", "no weights to compare yet; open a window first");
     call_ = where_ = "";
-    require_equal_and_clear_error("require_same_weights", checksums());
+    require_equal_and_reset_flag("require_same_weights", checksums());
 }
 
 template <class S>
-void DataParallel<S>::require_equal_and_clear_error(const std::string& call, const NamedTexts& lines) {
+void DataParallel<S>::require_equal_and_reset_flag(const std::string& call, const NamedTexts& texts) {
     try {
-        require_equal(call, lines);
+        require_equal(call, texts);
     } catch (...) {
         error_already_shared_ = false;  // otherwise the next fail() would report nothing
         throw;

@@ -97,10 +97,10 @@ public:
 
 private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine = "");
-    void require_equal(const std::string& call, const NamedTexts& lines,
+    void require_equal(const std::string& call, const NamedTexts& texts,
                        const std::string& way_out = "; make them equal on all processes");
     // An error also resets error_already_shared_, so that the next fail() reports to the other processes.
-    void require_equal_and_clear_error(const std::string& call, const NamedTexts& lines);
+    void require_equal_and_reset_flag(const std::string& call, const NamedTexts& texts);
     NamedTexts checksums() const;
     void require_equal_totals(const std::vector<std::string>& all);
     void require_equal_written_weights(const std::vector<std::string>& all);
@@ -116,7 +116,7 @@ private:
     struct WindowRecord {
         std::int64_t number = 0;              // index in the order of opening
         std::int64_t first_item_window = -1;  // the window that called first_item() last, or -1 if none did
-        std::optional<std::int64_t> first_item_call = {};  // the call of share() that numbers its items
+        std::optional<std::int64_t> share_call = {};  // the call of share() that numbers its items
     };
     std::map<const Optimizer<S>*, WindowRecord> windows_;
     std::int64_t files_ = 0;  // number of calls of save() and load(), including failed calls

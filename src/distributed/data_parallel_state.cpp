@@ -110,9 +110,9 @@ void DataParallel<S>::save(const std::string& path, const Window<S>& window, Tra
     where_ = "";
     TrainingState part;
     run_and_report_errors(processes_, call_, [&] { part = own_part(window, options_.model, state); });
-    NamedTexts lines;
-    for (const auto& [name, entry] : state.entries()) lines.emplace_back(name, detail::entry_text(entry));
-    require_equal_and_clear_error("the shared entries, ", lines);
+    NamedTexts texts;
+    for (const auto& [name, entry] : state.entries()) texts.emplace_back(name, detail::entry_text(entry));
+    require_equal_and_reset_flag("the shared entries, ", texts);
     run_and_report_errors(processes_, call_, [&] {
         if (processes_.rank() == 0)
             joined_file(std::move(part), std::move(state), processes_, call_).save(path);

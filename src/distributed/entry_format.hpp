@@ -1,4 +1,4 @@
-// Formats entries of training states and lines of text, so that processes can compare them.
+// Formats entries of training states, and lists of named texts, so that processes can compare them.
 #pragma once
 
 #include <algorithm>
@@ -32,13 +32,13 @@ inline std::string entry_text(const TrainingState::Entry& entry) {
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-// text_of() converts lines to one text, and lines_of() converts the text back to lines.
-inline std::string text_of(const NamedTexts& lines) {
+// serialize_texts() returns the bytes of a TrainingState with these texts, and parse_texts() reads them back.
+inline std::string serialize_texts(const NamedTexts& texts) {
     TrainingState state;
-    state.put("lines", static_cast<std::int64_t>(lines.size()));
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-        state.put("name/" + std::to_string(i), lines[i].first);
-        state.put("value/" + std::to_string(i), lines[i].second);
+    state.put("lines", static_cast<std::int64_t>(texts.size()));
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        state.put("name/" + std::to_string(i), texts[i].first);
+        state.put("value/" + std::to_string(i), texts[i].second);
     }
     return state_bytes(state);
 }
@@ -47,20 +47,20 @@ inline TrainingState state_of(const std::string& bytes, std::size_t rank) {
     return parse_state(std::as_bytes(std::span(bytes)), "the message of rank " + std::to_string(rank));
 }
 
-inline NamedTexts lines_of(const std::string& bytes, std::size_t rank) {
+inline NamedTexts parse_texts(const std::string& bytes, std::size_t rank) {
     const TrainingState state = state_of(bytes, rank);
-    NamedTexts lines;
+    NamedTexts texts;
     for (std::int64_t i = 0; i < state.get<std::int64_t>("lines"); ++i)
-        lines.emplace_back(state.get<std::string>("name/" + std::to_string(i)),
+        texts.emplace_back(state.get<std::string>("name/" + std::to_string(i)),
                            state.get<std::string>("value/" + std::to_string(i)));
-    return lines;
+    return texts;
 }
 
-// Describes the first line that differs between rank 0 and another rank, or that one of the two ranks lacks.
-inline std::string difference(const std::vector<std::string>& texts) {
+// Describes the first named text that differs between rank 0 and another rank, or that one of the two ranks lacks.
+inline std::string difference(const std::vector<std::string>& serialized) {
     std::size_t rank = 1;
-    while (rank + 1 < texts.size() && texts[rank] == texts[0]) ++rank;
-    const NamedTexts first = lines_of(texts[0], 0), other = lines_of(texts[rank], rank);
+    while (rank + 1 < serialized.size() && serialized[rank] == serialized[0]) ++rank;
+    const NamedTexts first = parse_texts(serialized[0], 0), other = parse_texts(serialized[rank], rank);
     const std::string who = "rank " + std::to_string(rank) + " has ";
     for (std::size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
         if (i >= other.size()) return who + "no " + first[i].first + ", rank 0 has " + first[i].second;

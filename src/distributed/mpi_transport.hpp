@@ -43,7 +43,7 @@ public:
     // Sums over all ranks by MPI_Iallreduce. Returns false after the timeout, as exchange() does.
     template <class S> bool sum(const S* mine, S* all, std::size_t count, double seconds);
 
-    // ---- from one rank to another, between two all_gather() ----
+    // ---- from one rank to another; call these between two calls of all_gather() ----
 
     // Begins to send a label and a piece. `kept` owns the memory of the piece until it has been sent.
     void post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept);

@@ -229,8 +229,9 @@ private:
 
     ProcessGroup& processes_;
     const std::vector<Stage>& own_;
-    const int first_;            // index of this process's first stage
-    const int pipe_last_index_;  // index in own_ of the pipe's last stage, or at least own_.size()
+    const int first_;  // index of this process's first stage
+    const int
+        pipe_last_index_;  // index in own_ of the pipe's last stage; too large if another process has it
     const Device device_;
     const std::string call_;
     std::string where_;

@@ -1,4 +1,4 @@
-// A Pipe runs a model in stages on several processes, which work on different micro-batches at a time.
+// A Pipe runs a model in stages on several processes, which work on different micro-batches at the same time.
 //
 //     Pipe<float> pipe(processes, {[&](const Tensor& x, int) { return tanh(layer(x)); }});
 //     pipe.run(8, input, loss);   // runs 8 micro-batches forward and backward, and adds their gradients

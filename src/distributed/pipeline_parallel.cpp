@@ -25,7 +25,7 @@ template <class S> void PipelineParallel<S>::open(const Optimizer<S>&, const Nam
     for (const auto& [name, value] : options) lines.emplace_back("option " + name, value);
     std::vector<std::string> all;
     try {
-        all = all_gather(call, detail::text_of(lines));
+        all = all_gather(call, detail::serialize_texts(lines));
     } catch (...) {
         error_already_shared_ = false;  // otherwise the next fail() would report nothing
         throw;

@@ -78,7 +78,7 @@ public:
     // Call this only right after all_gather(). After an error do not free the buffers, because MPI may still
     // use them.
     template <class S> void sum(AllReduce how, std::span<S> numbers, std::span<S> scratch);
-    // Waits until done() returns true, between two calls of all_gather(). `missing` is the text of the error
+    // Waits until done() returns true. Call this between two calls of all_gather(). `missing` is the error
     // after the timeout. Throws as all_gather() does if a process reports a failure or leaves.
     void wait_or_fail(const std::string& call, const std::string& where, const std::string& missing,
                       const std::function<bool()>& done);

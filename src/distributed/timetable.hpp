@@ -47,8 +47,8 @@ struct Timetable {
 std::string to_string(Timetable::Schedule schedule);  // "GPipe", "1F1B"
 
 namespace detail {
-// Computes the timetable of ZB-H1 (arXiv 2401.10241): 1F1B in which a stage computes gradients of weights
-// when it would have to wait. Pipe does not run ZB-H1.
+// Computes the timetable of ZB-H1 (arXiv 2401.10241): 1F1B in which stage s computes the weights' gradients
+// s micro-batches late, to fill waiting time. Pipe does not run ZB-H1.
 Timetable zero_bubble(const std::vector<StageSeconds>& stages, int micro_batches);
 Timetable zero_bubble(int stages, int micro_batches);
 }  // namespace detail

@@ -67,9 +67,9 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, detail::WindowOpti
     reset();
     window_index_ = 0;
     if (!reducer_) return;
-    auto lines = options_as_text(true);
-    lines.insert(lines.end(), extra_options.begin(), extra_options.end());
-    reducer_->open(optimizer_, lines);
+    auto texts = options_as_text(true);
+    texts.insert(texts.end(), extra_options.begin(), extra_options.end());
+    reducer_->open(optimizer_, texts);
     lock_.note_values();
 }
 
@@ -399,7 +399,8 @@ template <class S> void Window<S>::require_valid_count(const char* call, double 
 template <class S> bool Window<S>::clip_if_finite(detail::WindowResult<S>& result) {
     detail::MeasuredGradients all =
         detail::measure_gradients(parameters(), options_.max_norm || noise_estimator_);
-    if (!std::isfinite(static_cast<double>(result.sum.item()))) ++all.non_finite;  // for all stages
+    if (!std::isfinite(static_cast<double>(result.sum.item())))
+        ++all.non_finite;  // all pipeline stages learn of the loss
     if (reducer_) all = reducer_->combine_norms(all);
     if (options_.max_norm) result.norm = all.norm;
     if (all.non_finite > 0 || !std::isfinite(result.norm.value_or(0))) return false;

@@ -75,7 +75,7 @@ template <class S> struct WindowOptions {
     std::optional<double> max_value = {};   // for clip_grad_value, after the division
     std::optional<Schedule> schedule = {};  // maps the number of the update to the learning rate
     MovingAverage<S>* average = nullptr;
-    std::uint64_t seed = 0;  // each window derives its own random numbers from this seed
+    std::uint64_t seed = 0;  // the random numbers of a window depend on this seed and on updates()
     bool noise = false;      // estimate noise(), which reads the gradients once more in each window
 };
 
