@@ -250,7 +250,7 @@ template <class S> void before_in_place_update(Array<S>& x) {
     memory::detail::mark_replaced(saved.storage());
 }
 
-// Sets the memory class of the buffer. A gradient that shares its buffer is copied first.
+// Sets the memory class of the buffer. If x is a gradient that shares a buffer, copies the buffer first.
 template <class S> void account_as(Array<S>& x, MemoryClass memory_class) {
     if (!x.storage()) return;
     if (memory_class == MemoryClass::gradient) make_unique_buffer(x);
@@ -320,7 +320,7 @@ template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Arra
 }
 }  // namespace detail
 
-// Computes dx = dy or dx += dy. For dx = dy, a dx without memory shares the buffer of dy.
+// Computes dx = dy or dx += dy. For dx = dy, an empty dx (without a buffer) shares the buffer of dy.
 template <class S>
 [[gnu::always_inline]] inline void accumulate_into(Into<Array<S>> into, const Array<S>& gradient) {
     if (into.how == Write::set && !into.dst.storage() && gradient.storage())

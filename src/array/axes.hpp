@@ -1,4 +1,4 @@
-// Plans of operations along axes: reductions, permutations, broadcasts and blocks.
+// Plans operations along axes, such as reductions, permutations, broadcasts and copies of blocks.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Convolution as a product of matrices (im2col), and max pooling, of images (items, channels, height, width).
+// Convolves images (items, channels, height, width) by a product of matrices (im2col), and plans max pooling.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Deferred weight gradients: the rows of several small batches are collected and added by a single product.
+// Collects the rows of several small batches, and adds their weight gradients by a single product.
 #pragma once
 
 #include <concepts>
@@ -14,17 +14,17 @@
 
 namespace tally::detail {
 
-// True while a window runs backward() on this thread and may defer rows. The window locks its parameters, so
-// that no other code reads or writes their gradients unnoticed.
+// `deferring_rows` is true while a Window runs backward() on this thread and may defer rows. The Window locks
+// the parameters, so that no other code reads or writes gradients of the parameters unnoticed.
 inline constinit thread_local bool deferring_rows = false;
 
 struct DeferRowsScope : private ScopedValue<bool> {
     explicit DeferRowsScope(bool may_defer) : ScopedValue(deferring_rows, may_defer) {}
 };
 
-// If a and b have few rows, copies the rows and returns true. flush_rows() later adds their product aᵀ b. The
-// additions keep their order, and the sum keeps its bits. While grad_flag::has_deferred_rows is set, any
-// thread must call flush_rows() before it accesses the gradient.
+// If a and b have few rows, copies the rows and returns true. flush_rows() later adds the product aᵀ b, in
+// the same order of additions and thus with the same bits. While grad_flag::has_deferred_rows is set, any
+// thread must call flush_rows() before the thread accesses the gradient.
 template <class S>
 bool defer_rows(const Product& p, const Array<S>& a, const Array<S>& b, const GradientRef<Array<S>>& to);
 

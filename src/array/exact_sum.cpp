@@ -184,7 +184,7 @@ template <class S> void detail::ExactSum<S>::add(const Array<S>& summand) {
     ++additions_;
 }
 
-// Adds blocks of 256 numbers, digit by digit. The loops have no branches, so that compilers vectorise them.
+// Adds the digits of 256 numbers at a time. The loops have no branches, so that compilers vectorise them.
 template <class S> void detail::ExactSum<S>::add_digits(std::span<const S> summand) {
     using F = Format<S>;
     constexpr std::size_t block_size = 256;

@@ -1,4 +1,4 @@
-// Functions that create arrays: random numbers, counting numbers, the identity matrix.
+// These functions create arrays of random numbers, arrays of counting numbers and identity matrices.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ inline constexpr std::uint8_t present = 1;  // the gradient has been written
 // A backward function was the first to write the gradient. For a leaf, this is the last backward function
 // that had the leaf as an input, because the flag is cleared before each such function.
 inline constexpr std::uint8_t first_write = 16;
-// A window sets the next two flags on the parameters whose gradients it accumulates.
+// A Window that accumulates the gradients of a parameter sets the next two flags on the parameter.
 inline constexpr std::uint8_t locked = 2;              // only the window may modify, clear or step the leaf
 inline constexpr std::uint8_t backward_locked = 4;     // only the window may run backward() into it
 inline constexpr std::uint8_t dirty_for_window = 8;    // a backward pass has written since the last check
@@ -24,10 +24,10 @@ inline constexpr std::uint8_t holds_average = 128;  // MovingAverage::swap() has
 }  // namespace grad_flag
 
 namespace detail {
-// UnlockScope suspends these flags on this thread.
+// An UnlockScope suspends `ignored_flags` on this thread.
 inline constinit thread_local std::uint8_t ignored_flags = 0;
 
-// A window or a moving average opens an UnlockScope around its own changes, which its flags would reject.
+// A Window or MovingAverage opens an UnlockScope for its own changes, which the flags would otherwise reject.
 struct UnlockScope : private ScopedValue<std::uint8_t> {
     explicit UnlockScope(std::uint8_t flags)
         : ScopedValue(ignored_flags, static_cast<std::uint8_t>(ignored_flags | flags)) {}
@@ -54,13 +54,13 @@ inline void require_not_averaged(const char* call, std::uint8_t grad_flags) {
     if (grad_flags & grad_flag::holds_average & ~ignored_flags) [[unlikely]]
         throw_average_not_writable(call);
 }
-// A backward pass calls this before it writes to a gradient that a window may have locked.
+// A backward pass calls this function before it writes to a gradient that a Window may have locked.
 template <class T> void before_backward_write(const T& value, std::uint8_t& grad_flags) {
     if (is_backward_locked(grad_flags)) throw_locked("backward", describe(value));
     grad_flags |= grad_flag::dirty_for_window;
 }
 // Call this before returning a reference to a gradient. The caller may keep the reference and read later
-// additions through the reference, so the window stops deferring additions.
+// additions through the reference, so a Window defers no more additions to this gradient.
 inline void mark_escaped(std::uint8_t& grad_flags) {
     if (!(ignored_flags & grad_flag::locked) && !(load_flags(grad_flags) & grad_flag::escaped))
         __atomic_fetch_or(&grad_flags, grad_flag::escaped, __ATOMIC_RELAXED);

@@ -1,4 +1,4 @@
-// Arguments of operations besides arrays: axes and named options.
+// Defines the arguments of operations that are not arrays, such as axes and named options.
 #pragma once
 
 #include <concepts>
@@ -24,12 +24,12 @@ struct AxesArg {
     requires(!std::same_as<N, bool>) AxesArg(N one) : axes{static_cast<std::int64_t>(one)} {}
 };
 
-// Options of a reduction. The reduced axes stay with extent 1 if keepdims is true, and are removed if not.
+// ReduceOptions hold `keepdims`. If it is true, reduced axes stay with extent 1; otherwise they are removed.
 struct ReduceOptions {
     bool keepdims = false;
 };
 
-// Options of a variance. The unbiased variance is divided by the number of elements minus 1.
+// VarianceOptions select the unbiased variance, whose denominator is the number of elements minus 1.
 struct VarianceOptions {
     bool unbiased = true, keepdims = false;
 };

@@ -1,4 +1,4 @@
-// Products of arrays: the plan of the matrices to multiply, and the multiplication.
+// Plans which matrices a product of arrays multiplies, and multiplies the matrices.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Numbers as values of the engine: float, double and Dual. Numbers are copied, never shared.
+// Lets the engine use float, double and Dual as values. Numbers are copied and never shared.
 #pragma once
 
 #include <concepts>

@@ -1,4 +1,4 @@
-// Mean and variance of each feature for batch norm: of one or several batches, and running averages.
+// Holds the mean and the variance of each feature for batch norm, of batches and as running averages.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace tally {
 
 namespace detail {
 // Returns the extents of x (items, features, ...) as (items, features, rest). Throws Error unless `gain` and
-// `bias`, or mean and variance in their place, have one number for each feature.
+// `bias` have one number for each feature. The caller may pass mean and variance instead of gain and bias.
 ReduceDims plan_batch_norm(const Shape& x, const Shape& gain, const Shape& bias);
 
 template <class S> Array<S> times(double factor, const Array<S>& x) {

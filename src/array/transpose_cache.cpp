@@ -20,7 +20,7 @@ template <class S> bool worth_keeping(const Array<S>& b, const Product& p) {
            products() == Products::ordered && memory::detail::budget(Device::cpu) == 0;
 }
 
-// Returns an array without memory if memory runs out.
+// Returns the transpose of b, or an empty array if memory runs out.
 template <class S> Array<S> transposed_copy(const Array<S>& b, const Product& p) {
     try {
         return transposed(b.reshaped({static_cast<std::int64_t>(p.n), static_cast<std::int64_t>(p.k)}));

@@ -19,7 +19,7 @@ template <class S> Array<S> transposed(const Array<S>& matrix);
 template <class S> class TransposeCache {
 public:
     // If b has a transposed copy, multiplies by the copy and returns true. The cache copies b only after
-    // several uses, because a window may have few micro-batches.
+    // several uses, because a Window may have few micro-batches.
     bool multiply(const Product& p, const Array<S>& a, const Array<S>& b, Into<S[]> c);
     void clear() { all_.clear(); }  // call it before an optimizer step, which would copy shared weights
 

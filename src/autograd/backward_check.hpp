@@ -20,7 +20,7 @@ namespace tally {
 namespace instrumentation {
 
 inline constinit thread_local bool checks = false;  // CheckRules sets it to check every backward function
-inline constinit thread_local bool skip_first_round = false;  // the next run_checked() skips the first round
+inline constinit thread_local bool skip_first_round = false;  // if true, run_checked() skips the first round
 
 inline bool set_checks(bool enabled) {  // also adds checksums to saved buffers; returns the old value
     memory::detail::checksum_saved = enabled;
@@ -121,7 +121,7 @@ public:
             stash();
     }
 
-    // Checks the round that ended, given the present checksums. Returns whether another round is needed.
+    // Checks the round that has ended, given the new checksums. Returns whether a second round must follow.
     [[gnu::cold, gnu::noinline]] bool next_round(const std::vector<std::uint64_t>& checksums) {
         for (std::size_t i = 0; i < checksums.size(); ++i)
             if (checksums[i] != checksums_[i]) throw_read_only_modified(call_.op, i);
@@ -212,8 +212,8 @@ private:
     std::uint32_t thread_id_;
 };
 
-// Checks a backward function, which run() calls. with_saved(f) passes the saved values to f. Returns false if
-// the first round is impossible. The caller must then call run_checked() again.
+// Checks the backward function that run() calls. with_saved(f) passes the saved values to f. Returns false if
+// the first round is impossible. In this case, the caller must call run_checked() again.
 template <class T, class WithSaved, class Run>
 [[gnu::cold, gnu::noinline]] bool run_checked(const BackwardCall<T>& call, const WithSaved& with_saved,
                                               const Run& run) {

@@ -33,7 +33,7 @@ void BackwardPass::run() {
         // The backward function may have ended the Observer::Scope.
         if (instrumentation::detail::observer) instrumentation::detail::observer->after_backward(node);
     };
-    ++node.refs;  // backward() drops the pass's reference, but after_backward() still reads the node
+    ++node.refs;  // backward() drops the reference of the BackwardPass, but after_backward() reads the node
     try {
         instrumentation::detail::observer->before_backward(node);
         node.backward(*this);

@@ -10,14 +10,14 @@ namespace tally::detail {
 
 class BackwardPass {
 public:
-    // The pass calls the hook before the backward function of each node that has received a gradient.
+    // A BackwardPass calls the hook before the backward function of each node that has received a gradient.
     struct Hook {
         void (*call)(const void* callable, Node& node);
         const void* callable;
     };
 
-    // The pass visits only nodes newer than `oldest_target_id`: in grad(), the smallest id of the targets,
-    // and in backward(), 0. In grad(), leaves that are not targets receive no gradient.
+    // A BackwardPass visits only nodes newer than `oldest_target_id`, which is 0 in backward() and the
+    // smallest id of a target in grad(). In grad(), leaves that are not targets receive no gradient.
     explicit BackwardPass(std::uint64_t oldest_target_id = 0, const Hook* hook = nullptr)
         : oldest_target_id_(oldest_target_id), hook_(hook) {
         if (context.backward_passes++ > 0) return;

@@ -68,7 +68,7 @@ private:
     explicit CheckpointProxyNode(T&& v) : ValueNode<T>(std::move(v), State::fresh) {}
 };
 
-// Passes an operation to the interceptor. Returns the proxy node, or an empty variable to record as usual.
+// Passes an operation to the interceptor. Returns the proxy node, or an empty Var to record as usual.
 template <class T> [[gnu::noinline]] Var<T> intercept(const char* op, T& value,
                                                       std::span<ValueNode<T>* const> inputs,
                                                       std::span<const SavedRef> saved,
@@ -80,7 +80,7 @@ template <class T> [[gnu::noinline]] Var<T> intercept(const char* op, T& value,
                                                         : CheckpointProxyNode<T>::of(std::move(value));
 }
 
-// Lists the values that the backward function will read. The result has moved to the address `after_move`.
+// Lists the values that the backward function will read. The operation's result now has address `after_move`.
 template <class T, class... Saves>
 std::array<SavedRef, sizeof...(Saves)> saved_refs(const std::tuple<Saves...>& saves, const T* before_move,
                                                   const T* after_move) {

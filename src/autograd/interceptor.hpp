@@ -1,5 +1,5 @@
-// An Interceptor sees each operation of its thread before the operation becomes a node. A running
-// checkpointed function installs an Interceptor. This header does not depend on the type of the values.
+// An Interceptor sees each operation of a thread before the operation becomes a node. checkpoint() installs
+// an Interceptor while the function runs. This header does not depend on the type of the values.
 #pragma once
 
 #include <cstddef>
@@ -58,7 +58,7 @@ protected:
 
 class Interceptor {
 public:
-    // Returns true to record as usual, or false to make a proxy. Either node gets the id context.next_id.
+    // Returns true to record as usual, and false to make a proxy. The node or proxy gets context.next_id.
     virtual bool on_operation(OpInfo& operation) = 0;
 
 protected:

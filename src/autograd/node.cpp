@@ -15,7 +15,7 @@ std::uint32_t assign_thread_id() {
     return context.thread_id = ++last;
 }
 
-// A backward function that owns a Var calls this again when destroyed. The inner call only extends the list.
+// Destroying a backward function that owns a Var calls this function again. The inner call extends the list.
 void destroy_iteratively(Node* pending) {
     if (context.pending_destruction) {
         pending->next_to_destroy = *context.pending_destruction;

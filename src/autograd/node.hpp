@@ -53,8 +53,8 @@ public:
         return static_cast<std::int64_t>(detail::context.next_id - 1 - detail::context.nodes_destroyed);
     }
     // ---- for the engine ----
-    // Runs the backward function, then drops the inputs, the saved values and the pass's reference to this
-    // node. If the backward function throws, the pass keeps its reference.
+    // Runs the backward function, then drops the inputs, the saved values and the reference of the
+    // BackwardPass to this node. If the backward function throws, the BackwardPass keeps the reference.
     virtual void backward(detail::BackwardPass&) = 0;
     // Clears the leaf gradients that a backward function created before it threw. Other gradients stay.
     virtual void clear_first_writes() {}
@@ -86,7 +86,7 @@ protected:
 };
 
 namespace detail {
-// Destroys nodes in a loop, because recursion would overflow the stack on a chain of a million nodes.
+// Destroys nodes in a loop, because recursion through a million nodes would overflow the stack.
 void destroy_iteratively(Node* pending);
 
 inline void unref(Node* node) {
@@ -108,7 +108,7 @@ inline void unref(Node* node, Node*& pending) {
 [[noreturn]] void throw_empty(const char* call);
 [[noreturn]] void throw_inside_checkpoint();
 [[noreturn]] void throw_bad_learning_rate(double rate);
-// Throws if two parameters of an sgd_step() are the same node. Each node comes with its index.
+// Throws if two parameters of an sgd_step() are the same node. `parameters` holds each node with an index.
 void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameters);
 [[noreturn]] void throw_no_gradient(const Node& node, const std::string& description);
 [[noreturn]] void throw_gradient_not_needed(std::size_t input);

@@ -37,7 +37,7 @@ struct ForwardEvent {
 };
 }  // namespace detail
 
-// The base class of observers. If a member function throws, the observed call throws the same error.
+// Observers derive from this class. If a member function throws, the observed call throws the same error.
 class Observer {
 public:
     using ForwardEvent = detail::ForwardEvent;
@@ -52,7 +52,7 @@ public:
 namespace detail {
 // Returns the bytes of the buffers that this operation was the first to save.
 std::size_t newly_saved_bytes(const ForwardEvent& operation);
-// Returns how many times other operations still save the buffer of `kept`.
+// Returns how many times operations other than `operation` still save the buffer of `kept`.
 std::size_t other_save_count(const ForwardEvent& operation, const ValueInfo& kept);
 // Returns the bytes of the result's buffer, or 0 if the result shares the buffer of an operand.
 std::size_t output_bytes(const ForwardEvent& operation);

@@ -17,7 +17,7 @@
 
 namespace tally::detail {
 
-// The name of an operation. A StaticName is known at compile time and takes no memory.
+// A StaticName is the name of an operation. The name is known at compile time and takes no memory.
 template <FixedName Name> struct StaticName {
     constexpr const char* text() const { return Name; }
 };
@@ -111,7 +111,7 @@ private:
 template <class T, class Name, class Nodes, class Backward, class... Saves> class Operation final
     : public ValueNode<T> {
 public:
-    // The attribute flatten saves time here and in free(), because inlined callees are shorter than calls.
+    // The attribute flatten saves time here and in free(), because the inlined code is shorter than calls.
     [[gnu::flatten]] Operation(Name name, T&& v, const std::tuple<Saves...>& saves, Backward&& function)
         : ValueNode<T>(std::move(v), State::fresh),
           saved_(saved_values(saves, &v)),

@@ -1,5 +1,5 @@
-// Notifies the observer of an operation and checks its backward function. These functions are cold and
-// separate, so that normal runs do not pay for them.
+// Notifies the observer of an operation, and checks the backward function of the operation. The functions of
+// this header are cold and separate, so that normal runs do not become slower.
 #pragma once
 
 #include <vector>
@@ -44,7 +44,7 @@ template <class Op>
                     try {
                         operation.call_custom_backward(true);
                     } catch (const GraphUsedDuringCheck&) {
-                        // The function uses an existing graph, which works only once. The run below does so.
+                        // The function uses an existing graph, which works only once, in the run below.
                     }
                 }
             const auto with_saved = [&](const auto& f) { return operation.with_saved(f); };

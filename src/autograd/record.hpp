@@ -96,7 +96,7 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
     return Var<T>(node);
 }
 
-// Works as record(), with a name that is known only at run time.
+// Works like record(), for a name that is known only at run time.
 template <class T, class... Saves, class Backward, class... Inputs>
 Var<T> record_as(RuntimeName name, T&& value, const std::tuple<Saves...>& saves, Backward&& f,
                  Inputs&&... inputs) {
@@ -115,7 +115,7 @@ template <detail::FixedName Name, class T, class... Saves, class Backward, class
 }
 
 namespace detail {
-// Works as record(), with a number of inputs that is known only at run time.
+// Works like record(), for a number of inputs that is known only at run time.
 template <detail::FixedName Name, class T, class... Saves, class Backward>
 Var<T> record_many(T&& value, const std::tuple<Saves...>& saves, Backward&& f, std::vector<Var<T>> inputs) {
     return detail::make_node<T>(detail::StaticName<Name>(), std::move(value), saves, std::move(f), inputs);

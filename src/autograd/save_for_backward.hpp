@@ -35,7 +35,7 @@ template <class T, int Slot> struct NothingSaved {
 };
 }  // namespace detail
 
-// Saves values, which the backward function gets after dy. save_if() saves only if `needed` is true.
+// save() saves values, which the backward function gets after dy. save_if() saves only if `needed` is true.
 template <class... T> std::tuple<detail::SaveRequest<T>...> save(const T&... x) {
     return {detail::SaveRequest<T>{&x}...};
 }

@@ -54,7 +54,7 @@ public:
     T value;             // freed with the last handle
 };
 
-// Throws if the caller must not change this leaf, because a backward() is running or a window has locked it.
+// Throws if the caller must not change this leaf, because backward() is running or a Window locks the leaf.
 template <class T>
 [[gnu::always_inline]] inline void require_unlocked(const char* call, const ValueNode<T>& node) {
     if (context.backward_passes && node.id < context.backward_start_id) [[unlikely]]
@@ -173,7 +173,7 @@ public:
         return node.gradient;
     }
     [[nodiscard]] T grad() const&& { return grad(); }
-    // Clears the gradient, but keeps its buffer for the next backward().
+    // Clears the gradient, but keeps the gradient's buffer for the next backward().
     void zero_grad() const { unlocked_node("zero_grad").clear_gradient(); }
     // Clears the gradient and frees its buffer.
     void free_grad() const {
@@ -323,7 +323,7 @@ private:
                     " was given a " + (of_value ? "value of " + value : "gradient of " + gradient));
     }
 
-    // Throws because f left `part` without memory. First sets the value to NaN or frees the gradient.
+    // Throws because f left `part` empty. Before that, sets an empty value to NaN or frees an empty gradient.
     [[noreturn, gnu::cold]] void replace_lost(const char* call, T detail::ValueNode<T>::*part) const {
         detail::ValueNode<T>& node = *node_;
         const bool of_value = part == &detail::ValueNode<T>::value;
@@ -380,7 +380,7 @@ template <detail::Variable V> V constant(const V& numbers) { return constant(num
 namespace detail {
 // Returns the gradients of `y`, weighted by `seed`, with respect to leaves or intermediate results.
 template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T>>& xs) {
-    // Sets the gradient of a target aside during this pass and restores it at the end, even after an error.
+    // Stores the gradient of a target during the backward pass, and restores it even after an error.
     struct SavedGradient {
         void save(ValueNode<T>& n) {
             node = &n;

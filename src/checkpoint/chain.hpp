@@ -87,11 +87,11 @@ struct Segmentation {
 std::string to_string(const detail::Segmentation& cut);
 
 namespace detail {
-// Predicts the peak, which is the largest sum of a segment's peak and the snapshots before the segment.
+// Predicts the peak of memory, the maximum over all segments of a segment's peak plus all earlier snapshots.
 std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes);
 }  // namespace detail
-// Returns the segments that recompute the fewest layers and need at most `bytes`. If no segments fit, throws
-// OutOfMemory with the smallest number of bytes that suffices.
+// Returns the segments that recompute the fewest layers and need at most `bytes` of memory. If no segments
+// fit, throws OutOfMemory with the smallest number of bytes that suffices.
 detail::Segmentation fit_into(const std::vector<detail::LayerBytes>& layers, std::size_t bytes,
                               Device device = Device::cpu);
 

@@ -2,8 +2,8 @@
 //
 //     Tensor y = checkpoint([&](const Tensor& h) { return relu(linear(h, w, b)); }, x);
 //
-// The new nodes of f join the running backward pass. The pass runs these nodes next, because they are the
-// newest. Each gradient is therefore added in the same order, and has the same bits, as without a checkpoint.
+// The new nodes of f join the running backward pass, and run next, because these nodes are the newest. Each
+// gradient is therefore added in the same order, and has the same bits, as without a checkpoint.
 // Parameters that f captures get their gradients as usual. f must depend only on its arguments and on the
 // values that it captures. backward() checks this rule.
 #pragma once
@@ -29,7 +29,7 @@ template <class T> struct ValueIn<Var<T>> { using type = T; };
 template <class First, class... Rest> struct ValueIn<std::tuple<First, Rest...>> : ValueIn<First> {};
 template <class First, class Second> struct ValueIn<std::pair<First, Second>> : ValueIn<First> {};
 
-// Gives the gradient of a result to the same result of the second run.
+// Passes the gradient of a result of the first run to the corresponding result of the second run.
 template <class T> void seed_gradient(BackwardPass& backward_pass, const Var<T>& result, const T& gradient) {
     ValueNode<T>& node = *result.node();
     if (!same_shape_and_device(node.value, gradient))

@@ -1,4 +1,4 @@
-// run_again() runs a checkpointed function again; Recompute restores saved results and skips unneeded ones.
+// run_again() runs a checkpointed function again. The class Recompute restores saved results in this run.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ template <class T, class Result> SavedResults<T> save_results(CheckpointTrace& r
     return saved_results;
 }
 
-// Recompute exists during the second run of a checkpointed function, and restores saved results.
+// The class Recompute restores saved results during the second run of a checkpointed function.
 template <class T> class Recompute final : public CheckpointTrace {
 public:
     Recompute(TraceLog& log, const SavedResults<T>& saved_results)
@@ -76,8 +76,8 @@ struct EnableGrad : private ScopedValue<bool> {
     EnableGrad() : ScopedValue(context.recording, true) {}
 };
 
-// Runs a checkpointed function again. The function may read a skipped value and throw. In this case, the
-// function runs once more and computes all values.
+// Runs a checkpointed function again. If the function throws because it reads a skipped value, the function
+// runs once more and computes all values.
 template <class Run> auto run_again(TraceLog& log, Run run) {
     const EnableGrad on;
     try {

@@ -26,8 +26,8 @@ std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
     return sum;
 }
 
-// Adds each operand from outside to `captured_` of this trace and of enclosing traces. Of an intermediate
-// result, only the version is added, because Revolve may recompute the result in another buffer.
+// Adds each operand from outside to `captured_` of this trace and of enclosing traces. If the operand is an
+// intermediate result, adds only a version, because Revolve may recompute the result in a different buffer.
 void CheckpointTrace::note_captured_inputs(const OpInfo& operation) {
     for (std::size_t i = 0; i < operation.operands; ++i) {
         const Node& node = *operation.operand(i).node;

@@ -28,13 +28,13 @@ struct [[nodiscard]] NoCheckpointVerification : private detail::ScopedValue<bool
 bool is_recomputing();
 
 namespace detail {
-// CapturedInputs identifies the values that a checkpointed function reads from outside.
+// CapturedInputs identify the values that a checkpointed function reads besides the function's arguments.
 struct CapturedInputs {
     std::uint32_t versions = 0;    // the sum of the versions of the buffers
     std::uint64_t identities = 0;  // a checksum of the buffers' addresses and of the numbers
 };
 
-// Keeps a buffer alive, as a saved value does.
+// A HeldBuffer keeps a buffer alive, like a saved value.
 class HeldBuffer {
 public:
     explicit HeldBuffer(memory::detail::Storage* storage) : storage_(storage) {
@@ -53,7 +53,7 @@ private:
     memory::detail::Storage* storage_;
 };
 
-// A TraceLog lists the operations of the first run, which the second run must repeat.
+// A TraceLog lists operations of the first run of a function, because the second run must repeat all of them.
 struct TraceLog {
     struct Operation {
         std::string op;
@@ -70,7 +70,7 @@ struct TraceLog {
     bool stopped_early = false;  // the last run did not compute all operations
 };
 
-// If `parameters_read` is not null, the list collects all parameters that checkpointed functions read.
+// Unless null, `parameters_read` points to a list of all parameters that checkpointed functions have read.
 inline constinit thread_local std::vector<const Node*>* parameters_read = nullptr;
 
 // A CheckpointTrace exists during one run of a checkpointed function, and sees each operation of the run.
@@ -87,9 +87,9 @@ public:
     bool is_first_run() const { return mode_ == Mode::first_run; }
     bool is_recomputing() const { return !is_first_run() || (outer_ && outer_->is_recomputing()); }
 
-    // Ends the first run. Returns the index of its operation for each result that must be saved. A result
-    // must be saved if a backward function reads the result and the second run would not compute it
-    // otherwise. `can_save` is false if the caller does not store saved results.
+    // Ends the first run. For each result that must be saved, returns the index of the operation. A result
+    // must be saved if a backward function reads the result and the second run would not compute the result.
+    // `can_save` is false if the caller does not store saved results.
     std::vector<std::optional<std::size_t>> end_first_run(const std::vector<const Node*>& results,
                                                           bool can_save = true);
     void finish_replay(const std::vector<const Node*>& results) const;

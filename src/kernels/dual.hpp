@@ -10,7 +10,7 @@
 
 namespace tally {
 
-// x + εv.
+// A Dual represents x + εv.
 template <class S> struct Dual {
     S value{};
     S rate{};

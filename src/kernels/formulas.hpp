@@ -1,4 +1,4 @@
-// exp, log, tanh, erf, sin, cos and pow for float, double, a SIMD batch and a GPU thread.
+// Computes exp, log, tanh, erf, sin, cos and pow for float, double, a SIMD batch and a GPU thread.
 //
 // The functions use only + - * /, fma and bit operations, which all processors round in the same way. Their
 // results therefore have the same bits everywhere, unlike results of the C library, which depend on the

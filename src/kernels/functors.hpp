@@ -16,10 +16,10 @@
 namespace tally {
 
 namespace detail {
-// The values that the derivative of a one-operand function reads.
+// Keep names the value that the derivative of a one-operand function reads.
 enum class Keep { nothing, input, output };
 
-// The values that the derivative of a two-operand function reads.
+// Keeps names the values that the derivatives of a two-operand function read.
 struct Keeps {
     bool a = false, b = false, y = false;
 };

@@ -1,9 +1,9 @@
-// Into is the destination of a result: the memory, and whether the result is set or added.
+// An Into describes the destination of a result, and says whether to set or to add the result.
 #pragma once
 
 namespace tally {
 
-// The number of each name is the factor of the old value, like beta in BLAS: dst = v + how * dst.
+// As a number, `how` is the factor of the old value in dst = v + how * dst, like beta in BLAS.
 enum class Write { set = 0, add = 1 };
 
 template <class T> struct Into {

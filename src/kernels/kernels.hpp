@@ -1,21 +1,21 @@
-// Kernels is the table of a device's functions for one scalar type. The CPU and each device module fill one.
+// A Kernels table lists the functions of a device for one scalar type. Each device fills its own tables.
 //
 // Contracts of all kernels:
 //  - Arrays are contiguous and row-major. Sizes may be 0.
 //  - Operands do not overlap the destination. Exceptions: map, zip, map_back, zip_back along a contiguous
 //    index and relu_bias_back may work in place (y == x, y == a, d == dy).
 //  - A destination that is a plain pointer is uninitialised. The kernel writes all of it.
-//  - A destination of type `Into` is set or added to. With `set` the kernel does not read the destination,
-//    and writes all of it, also if a summed extent is 0.
+//  - A kernel sets a destination of type `Into`, or adds to it. With `set`, the kernel does not read the
+//    destination and writes all elements, even if it sums along an axis of extent 0.
 //  - Buffers consist of whole lines (base/alignment.hpp). Kernels may read to the end of a line, but not
 //    write beyond the last element.
 //  - The order of additions is fixed, so that the same call gives the same bits every time.
 //  - A sum over samples (zip_back, scatter, rows_back, sum if in_order) starts from the destination and is
-//    sequential. Two calls therefore give the same bits as one call. If more than `longest_sequential_row`
-//    adjacent elements belong to a sample, these are added first. Only their number determines the order.
-//  - Each element of an ordered product is the chain c <- fma(a[p], b[p], c), p = 0, 1, ..., k-1. The chain
-//    starts from the destination (add) or from -0 (set; 0 if k is 0). The result has the same bits for all
-//    sizes, threads, vector widths and devices.
+//    sequential. Two calls thus give the same bits as one call. If a sample has more adjacent elements than
+//    `longest_sequential_row`, the kernel first adds these elements, in an order that depends on the number.
+//  - An ordered product computes each element by c <- fma(a[p], b[p], c) for p = 0, 1, ..., k-1. At first, c
+//    is the old element (add) or -0 (set; 0 if k is 0). Therefore, the bits of an element do not depend on
+//    the number of threads, the vector width, the device or the sizes m and n.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@
 namespace tally {
 
 namespace detail {
-// The extents of a reduction: x is (outer, reduced, inner), and its result is (outer, inner).
+// ReduceDims holds the extents of a reduction from x (outer, reduced, inner) to a result (outer, inner).
 struct ReduceDims {
     std::size_t outer, reduced, inner;
     bool in_order = false;  // the reduced axis counts samples, so the sum is sequential
@@ -85,7 +85,7 @@ struct LabelOptions {
 };
 
 // The mask of a dropout depends only on (seed, stream, item, element), so that an item has the same mask in
-// every batch. The first item of the batch has the number `first`.
+// every batch. `first` is the number of the batch's first item.
 struct DropoutMask {
     std::uint64_t seed, stream, first;
     std::uint64_t dropped;  // how many of the 2^32 values of an element's random bits drop it
@@ -95,8 +95,8 @@ struct DropoutMask {
     }
 };
 
-// A window of (tall, wide) pixels that moves over an image of (height, width) in steps of `stride`.
-// The first position is `padding` pixels before the image, and there are down * across positions.
+// Describes a window of (tall, wide) pixels, which moves over an image of (height, width) in steps of
+// `stride`. The window starts `padding` pixels before the image, and has down * across positions.
 struct SlidingWindow {
     std::size_t height, width, tall, wide, stride, padding, down, across;
 };
@@ -144,9 +144,9 @@ template <class S> struct Kernels {
     // dx[o, r, i] (+)= dy[o, i] / divisor
     void (*spread)(const S* dy, S divisor, Into<S[]> dx, const ReduceDims&);
     void (*max)(const S* x, S* y, const ReduceDims&);  // NaN counts as the largest; reduced is at least 1
-    // Equal largest elements get equal shares of the gradient.
+    // max_back() divides the gradient equally among equal largest elements.
     void (*max_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const ReduceDims&);
-    // The result is -inf if all elements are -inf or reduced is 0, and +inf if one element is +inf.
+    // logsumexp() returns -inf if all elements are -inf or if there are none, and +inf if an element is +inf.
     void (*logsumexp)(const S* x, S* y, const ReduceDims&);
     // dx (+)= dy * exp(x - y)
     void (*logsumexp_back)(const S* dy, const S* x, const S* y, Into<S[]> dx, const ReduceDims&);
@@ -235,14 +235,14 @@ template <class S> struct Kernels {
                           std::size_t planes);
 };
 
-// Returns the kernels of a device for float, double or Dual<double>. Throws Error without the device.
+// Returns the kernels of a device for float, double or Dual<double>. Throws Error if the device is missing.
 template <class S> const Kernels<S>& find_kernels(Device device);
 template <class S> const Kernels<S>& cpu_kernels();
 
 // The results of find_kernels(), indexed by device.
 template <class S> inline constinit std::atomic<const Kernels<S>*> found_kernels[2] = {};
 
-// While true, this thread records operations but does not compute them, because its kernels do nothing.
+// If `skip_compute` is true, this thread records operations, but the kernels compute nothing.
 inline constinit thread_local bool skip_compute = false;
 template <class S> const Kernels<S>& noop_kernels();
 

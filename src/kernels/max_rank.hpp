@@ -1,4 +1,4 @@
-// The maximum number of axes of an array. A GPU compiler can read this header, but not the class Shape.
+// Defines the maximum number of axes of an array. A GPU compiler can read this header, but not shape.hpp.
 #pragma once
 
 namespace tally::detail {

@@ -1,4 +1,4 @@
-// Tables of kernels that do nothing, for operations that are recorded and not computed.
+// Defines tables of kernels that do nothing, for operations that are recorded but not computed.
 #include "tally/kernels/dual.hpp"
 #include "tally/kernels/kernel_slots.hpp"
 #include "tally/kernels/kernels.hpp"

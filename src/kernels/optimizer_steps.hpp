@@ -1,4 +1,4 @@
-// The formulas of the optimizers, for float, double, a SIMD batch and a GPU thread.
+// Defines the formulas of the optimizers for float, double, a SIMD batch and a GPU thread.
 //
 // Each formula is a struct. The host computes the members, such as the learning rate, in double and rounds
 // each member once to the type of the parameters. The call operator applies the formula in the order of
@@ -13,7 +13,7 @@
 
 namespace tally::detail {
 
-// One tensor of the list that a kernel updates in one call. The kernel skips pointers that are null.
+// An Update describes one of the tensors that a kernel updates in one call. The kernel skips null pointers.
 template <class S> struct Update {
     S* value = nullptr;
     const S* gradient = nullptr;
@@ -39,7 +39,7 @@ template <class S> struct SgdStep {
     }
 };
 
-// If u.value is null, updates only the moments. If u.gradient is null, updates only the value.
+// AdamStep updates only the moments if u.value is null, and only the value if u.gradient is null.
 template <class S> struct AdamStep {
     S beta1, one_minus_beta1, beta2, one_minus_beta2;
     S negative_rate, correction2, eps;  // -rate / (1 - beta1^t), sqrt(1 - beta2^t)
@@ -58,7 +58,7 @@ template <class S> struct AdamStep {
     }
 };
 
-// Updates the moving average in `value` of the parameter in `gradient`.
+// Updates the moving average in u.value. u.gradient holds the parameter that is averaged.
 template <class S> struct AverageStep {
     S decay, one_minus_decay;
 

@@ -49,7 +49,7 @@ template <class S> Var<Array<S>> record_batch_norm(Var<Array<S>> x, Var<Array<S>
                                        sum_dy_xhat.data(), grad_buffer(to.into(0)), axes);
             if (to.needs_grad(1)) to.add(1, sum_dy_xhat);
             if (to.needs_grad(2)) {
-                // The gradient of the bias is the sum of dy over each feature.
+                // The gradient of a feature's bias is the sum of all dy of this feature.
                 const Shape whole{static_cast<std::int64_t>(axes.outer), features[0],
                                   static_cast<std::int64_t>(axes.inner)};
                 kernel.scatter(broadcast_index(whole, Shape{features[0], 1}), dy.data(),

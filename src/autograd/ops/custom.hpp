@@ -1,4 +1,4 @@
-// custom() makes a differentiable operation from a forward function and a backward function of the program.
+// custom() makes a differentiable operation from two functions of the program, forward and backward.
 #pragma once
 
 #include <string>

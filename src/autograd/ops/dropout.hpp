@@ -1,4 +1,4 @@
-// dropout() draws a mask from each item's index in the full batch, so that micro-batches keep the mask.
+// dropout() draws masks from the items' indices in the full batch, so micro-batches have the same masks.
 #pragma once
 
 #include <cmath>

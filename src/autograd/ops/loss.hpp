@@ -57,7 +57,7 @@ namespace detail {
 // CrossEntropyOptions select the rows that cross_entropy() counts, and the smoothing of the targets.
 struct CrossEntropyOptions {
     std::int32_t ignore = -100;  // rows with this label do not count
-    double smoothing = 0;        // the share of a row's target that is spread over all classes
+    double smoothing = 0;        // the part of a row's target that is divided among all classes
 };
 }  // namespace detail
 
@@ -89,8 +89,8 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>> logits, const Arra
 template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>>,  // write {.ignore = 0} or {.smoothing = 0.1}
                                                 const Array<std::int32_t>&, detail::Arithmetic auto) = delete;
 
-// A contrastive loss: each query (rows, width) should be most similar to the key of its own row. Each query
-// is compared with all keys of the batch, so micro-batches give another loss.
+// Computes a contrastive loss, which is small if each query is most similar to the key of the same row. Each
+// query is compared with all keys of the batch, so micro-batches give a different loss.
 template <class S>
 Loss<Array<S>> info_nce(Var<Array<S>> queries, Var<Array<S>> keys, double temperature = 1) {
     detail::require_info_nce_args(queries.shape(), keys.shape(), temperature);

@@ -28,7 +28,7 @@ template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<
     return detail::record_reshape<"reshape">(std::move(x), shape);
 }
 
-// One extent may be -1, as in reshape(x, {2, -1}). The number of elements determines that extent.
+// One extent may be -1, as in reshape(x, {2, -1}); reshape() computes it from the number of elements.
 template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const detail::Axes& extents) {
     const Shape shape = detail::with_inferred_extent("reshape", x.shape(), extents);
     return reshape(std::move(x), shape);
@@ -157,7 +157,7 @@ template <class S> Var<Array<S>> stack(std::vector<Var<Array<S>>> parts, std::in
     return concat(std::move(parts), axis);
 }
 
-// Splits the rows of x into micro-batches of these sizes, or of `size` rows each. The last may be smaller.
+// Splits the rows of x into micro-batches of these sizes, or of `size` rows each and a smaller last one.
 template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::int64_t>& sizes) {
     detail::require_valid_split(x.shape(), sizes);
