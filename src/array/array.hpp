@@ -27,7 +27,7 @@
 namespace tally {
 
 namespace detail::device_copy {
-// Copies bytes within one device or between two devices.
+// Copies `count` bytes within one device or between two devices.
 void bytes(void* to, Device to_device, const void* from, Device from_device, std::size_t count);
 }  // namespace detail::device_copy
 
@@ -70,7 +70,7 @@ public:
         if (before) memory::detail::unref(before);
         return *this;
     }
-    // A moved-from array has no memory, but keeps its shape.
+    // After a move, `other` has no buffer, but keeps its shape.
     Array& operator=(Array&& other) noexcept {
         shape_ = other.shape_;
         device_ = other.device_;
@@ -98,8 +98,8 @@ public:
     std::vector<S> to_vector() const;  // copies from any device
     S item() const;                    // the only element, from any device
 
-    // Returns the buffer for writing and raises its version. A buffer that other arrays or saved values share
-    // is copied first.
+    // Returns the buffer for writing, and raises the buffer's version counter. If other arrays or saved
+    // values share the buffer, writable() first copies the buffer.
     S* writable() &;
     S* writable() && = delete;
 
@@ -165,8 +165,8 @@ namespace detail {
 [[gnu::cold]] void throw_unless_replaced_elsewhere(const char* op, const memory::detail::Storage* saved,
                                                    std::uint32_t version, const Shape& shape);
 
-// Saved holds a value for the backward pass, with its version. get() throws Error if an optimizer step, or
-// any other write, has modified the value in place.
+// A Saved holds a value for the backward pass, with the version counter of the buffer. get() throws Error if
+// an optimizer step, or any other write, has modified the value in place.
 template <class S> class Saved<Array<S>> {
 public:
     [[gnu::always_inline]] explicit Saved(const Array<S>* value)
@@ -203,7 +203,7 @@ private:
 [[noreturn]] void fail_devices(const char* op, Device a, Device b);
 [[noreturn]] void fail_without_memory(const char* op);
 
-// Returns whether x's buffer is of class temporary, has no other user, and is not larger than x needs.
+// Returns whether the buffer of x is temporary, has no other user, and is not larger than x needs.
 template <class S> [[gnu::always_inline]] inline bool can_be_overwritten(const Array<S>& x) {
     const memory::detail::Storage* const storage = x.storage();
     return storage && memory::detail::is_unique_temporary(storage) &&
@@ -241,8 +241,8 @@ template <class S> void copy_into(Array<S>& x, const Array<S>& numbers) {
     device_copy::bytes(place, x.device(), numbers.data(), numbers.device(), numbers.size() * sizeof(S));
 }
 
-// Call this before an intended in-place update. If x is saved for backward(), x moves to a copy. A graph of
-// this thread that saved x then throws in backward(); graphs of other threads still use the old buffer.
+// Call this before an intended in-place update. If x is saved for backward(), x gets a copy of the buffer. If
+// this thread's graph saved x, backward() then throws; graphs of other threads still use the old buffer.
 template <class S> void before_in_place_update(Array<S>& x) {
     if (!x.storage() || memory::detail::saved_count(x.storage()) == 0) return;
     const Array<S> saved = x;
@@ -294,8 +294,8 @@ const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&..
     return detail::kernels<S>(a.device());
 }
 
-// If true, new gradient buffers are zero, because a custom backward function may add where it should set.
-inline constinit thread_local bool zero_grad_buffers = false;
+// If this flag is true, new gradient buffers are zero, because a custom function may add instead of setting.
+inline constinit thread_local bool zero_output_buffers = false;
 
 // Returns the memory for a gradient. The gradient already has the shape and device of its value.
 template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Array<S>> into) {
@@ -379,7 +379,7 @@ template <detail::UnaryFunctor F, class S> Array<S> map(const F& f, const Array<
     return y;
 }
 
-// Writes f(x) into the buffer of x, unless other arrays share the buffer.
+// Writes f(x) into the buffer of x, or into a new array if the buffer of x must not be overwritten.
 template <detail::UnaryFunctor F, class S> Array<S> map_in_place(const F& f, Array<S>& x) {
     if (!detail::can_be_overwritten(x)) return map(f, x);
     detail::kernels<S>(x.device()).map[detail::slot<F, detail::UnaryOps>](&f, x.data(), x.raw(), x.size());

@@ -1,4 +1,4 @@
-// Merges axes into few loops for reductions, permutations and broadcasts.
+// Merges adjacent axes, so that reductions, permutations and broadcasts need few nested loops.
 #include "tally/array/axes.hpp"
 
 #include <algorithm>
@@ -27,8 +27,8 @@ bool sums_long_rows(const Shape& out, const Strides& stride) {
     return row > longest_sequential_row;
 }
 
-// Merges an axis with the axis before it if every operand passes through both with a single stride. Axis 0
-// stays separate if an operand sums long rows (kernels.hpp).
+// Merges two adjacent axes if every operand passes through both axes with a single stride. Axis 0 stays
+// separate if an operand sums long rows (kernels.hpp).
 template <int N> void merge(StridedIndex<N>& index, const Shape& out, const std::array<Strides, N>& stride) {
     bool keep_first_axis = false;
     for (std::size_t i = 0; i < N; ++i) keep_first_axis = keep_first_axis || sums_long_rows(out, stride[i]);

@@ -48,7 +48,7 @@ public:
         });
     }
 
-    // The first chunk sets or adds, as `dweight.how` says. All other chunks add.
+    // Sets or adds the gradient of the first chunk, as `dweight.how` says. Adds those of all other chunks.
     void grad_weight(const S* dy, const S* x, Into<S[]> dweight) {
         each_chunk([&](std::size_t first, std::size_t count) {
             im2col(x, first, count);
@@ -85,7 +85,7 @@ private:
         kernel_.im2col(x + first * plan_.pixels(), columns_.raw(), plan_.windows, count, plan_.in);
     }
 
-    // gather() maps (channels, images, positions) to (images, channels, positions). scatter() is the inverse.
+    // Lets gather() map (channels, images, positions) to (images, channels, positions), and scatter() back.
     StridedIndex<1> image_channel_swap(std::size_t count) const {
         return permuted_index(Shape{static_cast<std::int64_t>(plan_.out), static_cast<std::int64_t>(count),
                                     static_cast<std::int64_t>(plan_.positions)},
@@ -108,7 +108,7 @@ inline StridedIndex<1> broadcast_channels(const ConvPlan& plan) {
     return broadcast_index(plan.shape, Shape{static_cast<std::int64_t>(plan.out), 1, 1});
 }
 
-// A plane is one channel of one image.
+// A PoolPlan describes a pooling of `planes` planes. A plane is one channel of one image.
 struct PoolPlan {
     SlidingWindow windows;
     std::size_t planes;

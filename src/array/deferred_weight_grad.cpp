@@ -1,4 +1,4 @@
-// Stores deferred rows of weight gradients, and adds them in the order in which they were deferred.
+// Stores deferred rows of weight gradients, and adds the rows in the order in which they were deferred.
 #include "tally/array/deferred_weight_grad.hpp"
 
 #include <algorithm>

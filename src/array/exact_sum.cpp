@@ -37,7 +37,7 @@ template <class S> struct Format {
     }
 };
 
-// Magnitude holds the digits of one sum as a sign and a magnitude.
+// A Magnitude holds one sum as a sign and the digits of its absolute value.
 class Magnitude {
 public:
     explicit Magnitude(const detail::ExactRange& range)
@@ -259,7 +259,7 @@ template <class S> void detail::ExactSum<S>::carry() {
     additions_ = 1;
 }
 
-// Returns true if the highest digit of an element is too large. The range then needs one more digit.
+// Carries within the range. Returns true if the highest digit of an element is too large for the range.
 template <class S> bool detail::ExactSum<S>::carry_in_range() {
     const std::size_t count = shape_.size(), digits = range_.digits();
     std::int64_t* at = digits_.raw();

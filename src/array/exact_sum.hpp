@@ -44,7 +44,7 @@ struct ExactRange {
 // zeros are +0 (docs/mathematics.md, 2.7).
 template <class S> class ExactSum {
 public:
-    // The limit of additions() after add() or merge(). Digits and marks have room for twice this number.
+    // The limit of additions() after add() or merge(). Digits and marks have room for twice as many additions.
     static constexpr std::int64_t most_additions = (std::int64_t{1} << 20) - 1;
 
     explicit ExactSum(const Shape& shape) : shape_(shape) {}

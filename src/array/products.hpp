@@ -27,7 +27,7 @@ template <class S> void multiply(const Product& p, const Array<S>& a, const Arra
         kernels_for("matmul", a, b).matmul(p, a.data(), b.data(), c);
 }
 
-// Return the products for the gradients of A and B. A transposed operand has a transposed gradient.
+// These functions plan the gradients of A and B. The gradient of a transposed operand is also transposed.
 inline Product product_for_a(const Product& p) {
     return p.transpose_a ? Product{p.k, p.m, p.n, p.transpose_b, true}
                          : Product{p.m, p.k, p.n, false, !p.transpose_b};

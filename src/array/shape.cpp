@@ -10,7 +10,7 @@
 namespace tally {
 namespace {
 
-// The size in bytes must fit into std::ptrdiff_t, with elements of up to 16 bytes (Dual<double>).
+// The size of an array in bytes must fit into std::ptrdiff_t. An element has up to 16 bytes (Dual<double>).
 constexpr std::size_t max_elements = std::numeric_limits<std::ptrdiff_t>::max() / 16;
 
 [[noreturn]] void fail_extent(std::span<const std::int64_t> extents, std::int64_t extent) {

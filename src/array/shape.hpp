@@ -76,7 +76,7 @@ int checked_axis(const char* op, std::int64_t axis, const Shape& shape);
 bool broadcasts(const Shape& a, const Shape& b, Shape& together);
 Shape broadcast(const char* op, const Shape& a, const Shape& b);
 
-// The arguments are descriptions that describe() returns.
+// The arguments of fail_gradient_shape() are descriptions that describe() returns.
 [[noreturn]] void fail_gradient_shape(const std::string& value, const std::string& gradient);
 }  // namespace detail
 

@@ -18,7 +18,7 @@ namespace detail {
 // `x` is a value, `dy` the gradient of a result, `dx` the gradient to write.
 template <class T>
 concept Value = requires(const T& x, const T& dy, T& owned, Into<T> dx) {
-    // Elementwise functions, and their derivatives, which write through Into.
+    // Elementwise functions return a value, and the derivatives of these functions write through Into.
     { map(functor::Neg{}, x) } -> std::same_as<T>;
     map_back(functor::Neg{}, dy, x, dx, true);  // true: dy is not needed afterwards
     { zip(functor::Add{}, x, x) } -> std::same_as<T>;

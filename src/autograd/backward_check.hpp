@@ -61,7 +61,7 @@ template <class X> void require_unmodified(const char* op, const X& saved) {
             throw_saved_modified(op, detail::describe(saved));
 }
 
-template <class X> void poison(X& x) {  // fills x with bytes 0xFF, a NaN that no computation gives
+template <class X> void poison(X& x) {  // fills x with 0xFF bytes, which are a NaN that no computation gives
     if constexpr (Buffered<X>)
         memory::detail::poison(x.storage());
     else

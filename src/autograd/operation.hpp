@@ -26,7 +26,7 @@ struct RuntimeName {  // only custom() uses names that are known at run time
     std::string name;
 };
 
-// Calls f for each input. A tuple or an array needs no loop, which saves time for single numbers.
+// Calls f for each input. A tuple or an array needs no loop, so that graphs of single numbers take less time.
 template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_input(Inputs& inputs, F f) {
     if constexpr (requires { std::tuple_size<Inputs>::value; }) {
         const auto visit = [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {

@@ -1,4 +1,4 @@
-// Var<T> is a handle to a value in the graph. backward() and grad() compute the gradients of the value.
+// A Var<T> is a handle to a value in the graph. backward() and grad() compute gradients of this value.
 #pragma once
 
 #include <concepts>
@@ -187,8 +187,8 @@ public:
         if (leaf("update").has_gradient())
             modify_value([&](T& value) { f(value, std::as_const(node_->gradient)); }, "update");
     }
-    // Replaces the value of a parameter in place, so that all handles see it. A later backward() that needs
-    // the previous value throws.
+    // Replaces the value of a parameter in place, so that all handles see the new value. A later backward()
+    // that needs the previous value throws.
     void assign(const T& value) const requires(!detail::Number<T>) {
         detail::ValueNode<T>& node = leaf("assign");
         if (node.value.shape() != value.shape())

@@ -1,4 +1,4 @@
-// Splits a chain into segments and predicts the memory that they need.
+// Splits a chain of layers into segments, and predicts the memory that the segments need.
 #include "tally/checkpoint/chain.hpp"
 
 #include <cmath>

@@ -123,7 +123,7 @@ private:
     std::size_t which_;
 };
 
-// Makes the node of a result. An enclosing checkpointed function treats the result as one operation.
+// Makes the node of a result. For an enclosing checkpointed function, the result counts as one operation.
 template <class T> Var<T> make_result_node(T value, const Var<T>& node_handle, std::size_t which) {
     if (context.interceptor) {  // no operands: operations inside have noted the captured values
         OpInfoOf<T> info("checkpoint", true, value, {}, {}, std::nullopt);

@@ -59,7 +59,7 @@ private:
     std::shared_ptr<Count> count_;
 };
 
-// A Run holds the snapshots of one run of the chain. The steps share the Run until backward() ends.
+// A Run holds the snapshots of one run of all steps. The StepNodes share the Run until backward() ends.
 template <class T> class Revolve<T>::Run {
 public:
     Run(const Revolve& of, const Var<T>& x)

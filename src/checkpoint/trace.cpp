@@ -1,5 +1,5 @@
-// Handles each operation of a checkpointed function. replay_check.cpp compares operations, and early_stop.cpp
-// decides which operations a second run computes.
+// Handles each operation of a checkpointed function. replay_check.cpp compares the operations of two runs.
+// early_stop.cpp decides which operations a second run computes.
 #include "tally/checkpoint/trace.hpp"
 
 #include <utility>

@@ -1,9 +1,9 @@
 // Defines elementwise functions and their derivatives for float, double, Dual, a SIMD batch and a GPU thread.
 //
-// A functor has value(x...) and, for each operand, a function that returns its gradient. The functor declares
-// which of its operands and output the derivative reads, so that nothing else is saved. To add a functor,
-// write it here and put its name on the list at the end of this file. The functions are constexpr, so that a
-// GPU compiler can use them, too.
+// A functor has value(x...) and, for each operand, a function that returns the operand's gradient. A functor
+// declares whether the derivative reads the operands or the output, so that an operation saves nothing else.
+// To add a functor, write the functor here, and put its name on a list at the end of this file. All functions
+// are constexpr, so that a GPU compiler can use the functions, too.
 #pragma once
 
 #include <cmath>

@@ -65,7 +65,7 @@ template <int Operands> struct StridedIndex {
     std::array<std::size_t, Operands> operand_size;  // elements of each operand's array
 };
 
-// Returns whether `length` adjacent elements are summed sequentially. A single axis is always summed
+// Returns whether a kernel sums `length` adjacent elements sequentially. Kernels always sum a single axis
 // sequentially, because that axis may count samples.
 template <int Operands> constexpr bool sums_in_order(const StridedIndex<Operands>& walk, std::size_t length) {
     return walk.rank == 1 || length <= longest_sequential_row;
@@ -106,7 +106,7 @@ template <class S> struct Kernels {
     using Map = void (*)(const void* f, const S* x, S* y, std::size_t n);
     using MapBack = void (*)(const void* f, const S* dy, const S* kept, Into<S[]> dx, std::size_t n);
     using Zip = void (*)(const void* f, const StridedIndex<2>&, const S* a, const S* b, S* y);
-    // Computes the gradient of one operand, and sums it over the axes along which that operand is broadcast.
+    // Computes the gradient of one operand, and sums the gradient over the axes that broadcast this operand.
     // Values that the derivative does not read are null. y and dy are contiguous.
     using ZipBack = void (*)(const void* f, const StridedIndex<2>&, const S* dy, const S* a, const S* b,
                              const S* y, Into<S[]> d);
@@ -123,7 +123,7 @@ template <class S> struct Kernels {
 
     // ---- memory ----
     void (*fill)(S value, S* y, std::size_t n);
-    // y (+)= factor * x. If the factor is 1, x is copied or added exactly.
+    // y (+)= factor * x. If the factor is 1, add_scaled() copies or adds the exact numbers of x.
     void (*add_scaled)(S factor, const S* x, Into<S[]> y, std::size_t n);
     // y (+)= x[index], with y contiguous.
     void (*gather)(const StridedIndex<1>&, const S* x, Into<S[]> y);
@@ -170,8 +170,8 @@ template <class S> struct Kernels {
     void (*linear)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n, std::size_t k);
     void (*linear_relu)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n,
                         std::size_t k);
-    // dz = dy where y > 0, else 0. The kernel also adds the rows of dz to dbias sequentially. dbias.dst may
-    // be null.
+    // Computes dz = dy where y > 0, and dz = 0 elsewhere. Also adds the rows of dz to dbias sequentially,
+    // unless dbias.dst is null.
     void (*relu_bias_back)(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows,
                            std::size_t width);
 
@@ -228,9 +228,9 @@ template <class S> struct Kernels {
     void (*col2im)(const S* columns, Into<S[]> x, const SlidingWindow&, std::size_t images,
                    std::size_t channels);
     // Finds the largest element of each window of x (planes, height, width), and its index in the plane.
-    // Takes the first of equal elements, or the last NaN. All windows are inside the plane.
+    // Of equal elements, max_pool() takes the first; of several NaN, the last. No window leaves the plane.
     void (*max_pool)(const S* x, S* y, std::int32_t* place, const SlidingWindow&, std::size_t planes);
-    // Adds dy of each window, in order, to the largest pixel of the window. With `set` the sum starts from 0.
+    // Adds the dy of each window, in order, to the window's largest pixel. With `set` the sum starts from 0.
     void (*max_pool_back)(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow&,
                           std::size_t planes);
 };
@@ -273,7 +273,7 @@ using namespace detail;
 // ---- settings of a program ----
 
 // Chooses the implementation of large matrix products. tally's kernels add in the order that this header
-// defines, and the device's BLAS library adds in another order. The environment variable TALLY_PRODUCTS sets
+// defines, but the device's BLAS library adds in a different order. The variable TALLY_PRODUCTS sets
 // the initial choice. A change affects the next product, also in a graph that is already recorded.
 enum class Products { ordered, blas };
 void set_products(Products products);

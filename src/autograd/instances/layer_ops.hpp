@@ -1,4 +1,4 @@
-// Declares explicit instantiations of the operations that layers use, like core_ops.hpp.
+// Declares explicit instantiations, as in core_ops.hpp, for the operations that layers use.
 #pragma once
 
 #include <cstdint>
