@@ -1,5 +1,5 @@
-// ExactSum adds arrays of float or double without rounding, and rounds the sum once. The result has the same
-// bits for every order and every split of the additions.
+// An ExactSum adds arrays of float or double without rounding, and rounds the sum once. The bits of the result
+// do not depend on the order of the additions, or on how the additions are split over several sums.
 //
 //     ExactSum<float> sum({3}), elsewhere({3});
 //     sum.add(a);
@@ -36,8 +36,8 @@ struct ExactRange {
     bool operator==(const ExactRange&) const = default;
 };
 
-// ExactSum holds the sum of each number in fixed point. A digit has 32 bits and is stored in an int64, so
-// that a million additions need no carry. The exponents of the summands determine how many digits there are.
+// An ExactSum holds the sum of each element in fixed point. A digit has 32 bits and is stored in an int64, so
+// that a million additions need no carry. The exponents of the summands determine the number of digits.
 //
 // rounded() returns the sum rounded to nearest, ties to even, as IEEE 754 defines it. A NaN, or infinities of
 // both signs, give a NaN that always has the same bits. If all summands are -0, the sum is -0. All other

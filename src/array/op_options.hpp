@@ -10,7 +10,7 @@
 namespace tally {
 
 namespace detail {
-// Axes are axis numbers, or extents. One of the extents may be -1.
+// The type Axes holds numbers of axes, or extents. One of the extents may be -1.
 using Axes = std::vector<std::int64_t>;
 
 // AxesArg holds the axes of a reduction, as in sum(x, 0) or sum(x, {0, 2}). An empty list means all axes.
@@ -39,7 +39,7 @@ struct TransposeOptions {
     bool transpose_a = false, transpose_b = false;
 };
 
-// Arithmetic is any arithmetic type. Deleted overloads reject calls with such a type, as in sum(x, 0, true).
+// The concept Arithmetic accepts any arithmetic type. Deleted overloads use it to reject sum(x, 0, true).
 template <class B>
 concept Arithmetic = std::is_arithmetic_v<B>;
 }  // namespace detail

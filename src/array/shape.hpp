@@ -1,4 +1,4 @@
-// Shape holds the extents of an array.
+// A Shape holds the extents of an array.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@
 
 namespace tally {
 
-// Shape stores the extents of up to six axes inline, so that a shape never allocates memory.
+// A Shape stores the extents of up to six axes inline, so that no Shape allocates memory.
 class Shape {
 public:
     Shape() { store_words(0, 0, 0, 1 << 4); }  // rank 0: one element, no axes

@@ -1,4 +1,4 @@
-// TransposeCache keeps transposed weights, so that dy · Wᵀ with few rows need not transpose W each time.
+// A TransposeCache keeps transposed weights, so that dy · Wᵀ with few rows need not transpose W each time.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace tally::detail {
 
 template <class S> Array<S> transposed(const Array<S>& matrix);
 
-// The cache makes no copies if memory has a budget or runs out.
+// A TransposeCache makes no copies if a budget limits the memory, or if memory runs out.
 template <class S> class TransposeCache {
 public:
     // If b has a transposed copy, multiplies by the copy and returns true. The cache copies b only after

@@ -1,4 +1,4 @@
-// BackwardPass visits the nodes of a graph from newest to oldest and runs each backward function once.
+// A BackwardPass visits the nodes of a graph from newest to oldest, and runs each backward function once.
 #pragma once
 
 #include <cstdint>

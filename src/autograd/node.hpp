@@ -118,7 +118,7 @@ void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameter
 [[noreturn]] void throw_during_backward(const char* call);
 }  // namespace detail
 
-// NoGrad stops recording on this thread during its lifetime. Operations still compute their values.
+// A NoGrad stops recording on its thread during its lifetime. Operations still compute their values.
 struct [[nodiscard]] NoGrad : private detail::ScopedValue<bool> {
     [[nodiscard]] NoGrad() : ScopedValue(detail::context.recording, false) {}
 };

@@ -21,7 +21,7 @@
 namespace tally {
 
 namespace detail {
-// ValueNode adds a value and its gradient to Node. Leaves and constants need nothing else.
+// The class ValueNode adds a value and a gradient to Node. Leaves and constants need nothing else.
 template <class T> class ValueNode : public Node {
 public:
     [[gnu::always_inline]] ValueNode(T&& v, detail::State s)

@@ -49,7 +49,7 @@ public:
     std::vector<bool> arrived;  // for each result
 };
 
-// RecomputingNode owns the function and its arguments, and runs the function again in backward().
+// A RecomputingNode owns a function and the function's arguments, and runs the function again in backward().
 template <class T, class F, class Arguments> class RecomputingNode final : public CheckpointNode<T> {
 public:
     RecomputingNode(F&& f, Arguments&& arguments, TraceLog&& log, SavedResults<T>&& saved)

@@ -21,7 +21,7 @@ void CheckpointTrace::note_saved_value(const SavedRef& value, const OpInfo& oper
         if (operand.node->id >= first_inner_id_) need(operation_of(*operand.node));
         return;
     }
-    need(next_index());  // only the present operation can compute the saved value
+    need(next_index());  // only this operation can compute the saved value
 }
 
 std::vector<std::optional<std::size_t>> CheckpointTrace::end_first_run(

@@ -16,15 +16,15 @@
 namespace tally {
 
 namespace detail {
-// Keep names the value that the derivative of a one-operand function reads.
+// The enum Keep names the value that the derivative of a one-operand function reads.
 enum class Keep { nothing, input, output };
 
-// Keeps names the values that the derivatives of a two-operand function read.
+// The struct Keeps names the values that the derivatives of a two-operand function read.
 struct Keeps {
     bool a = false, b = false, y = false;
 };
 
-// True if the gradient of the operand is dy itself, so that it need not be computed.
+// grad_a_is_dy is true if the gradient of operand a is dy itself, so that no kernel computes the gradient.
 template <class F> inline constexpr bool grad_a_is_dy = requires { F::identity_grad_a; };
 template <class F> inline constexpr bool grad_b_is_dy = requires { F::identity_grad_b; };
 }  // namespace detail
