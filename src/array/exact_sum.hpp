@@ -1,5 +1,5 @@
-// An ExactSum adds arrays of float or double without rounding, and rounds the sum once. The bits of the result
-// do not depend on the order of the additions, or on how the additions are split over several sums.
+// An ExactSum adds arrays of float or double without rounding, and rounds the sum once. The bits of the
+// result do not depend on the order of the additions, or on how the additions are split over several sums.
 //
 //     ExactSum<float> sum({3}), elsewhere({3});
 //     sum.add(a);
