@@ -295,7 +295,7 @@ const Kernels<S>& kernels_for(const char* op, const Array<S>& a, const Others&..
 }
 
 // If this flag is true, new gradient buffers are zero, because a custom function may add instead of setting.
-inline constinit thread_local bool zero_output_buffers = false;
+inline constinit thread_local bool zero_grad_buffers = false;
 
 // Returns the memory for a gradient. The gradient already has the shape and device of its value.
 template <class S> [[gnu::always_inline]] inline Into<S[]> grad_buffer(Into<Array<S>> into) {

@@ -100,7 +100,8 @@ ReductionPlan plan_reduction(const char* op, const Shape& shape, const Axes& axe
     if (axes.empty()) reduced.fill(true);
 
     ReductionPlan r{{1, 1, 1}, {}, {}};
-    Axes extents, kept, reduced_axes;
+    Axes kept, reduced_axes;
+    Extents extents;
     int alternations = 0;  // between kept and reduced axes
     for (int axis = 0; axis < shape.rank(); ++axis) {
         const auto at = static_cast<std::size_t>(axis);
@@ -152,14 +153,14 @@ Shape unsqueezed(const char* op, const Shape& shape, std::int64_t axis) {
     if (rank == max_rank)
         throw Error(std::string("[") + op + "] " + to_string(shape) + " has " + std::to_string(max_rank) +
                     " axes already, the most there can be");
-    Axes extents(shape.begin(), shape.end());
+    Extents extents(shape.begin(), shape.end());
     extents.insert(extents.begin() + at, 1);
     return Shape(extents);
 }
 
 Shape squeezed(const Shape& shape, const Axes& axes) {
     const std::array<bool, max_rank> named = named_axes("squeeze", shape, axes);
-    Axes extents;
+    Extents extents;
     for (int axis = 0; axis < shape.rank(); ++axis) {
         const bool is_named = named[static_cast<std::size_t>(axis)];
         if (is_named && shape.begin()[axis] != 1)
@@ -185,7 +186,7 @@ Axes checked_order(const char* op, const Shape& shape, const Axes& order) {
 }
 
 Shape permuted(const Shape& shape, const Axes& order) {
-    Axes extents;
+    Extents extents;
     for (std::int64_t axis : order) extents.push_back(shape.begin()[static_cast<int>(axis)]);
     return Shape(extents);
 }
@@ -216,7 +217,7 @@ void require_valid_eps(const char* op, double eps, const Shape& x) {
                     " it is " + to_text(eps));
 }
 
-Shape with_inferred_extent(const char* op, const Shape& shape, const Axes& extents) {
+Shape with_inferred_extent(const char* op, const Shape& shape, const Extents& extents) {
     const auto made_of = [&](const Axes& known) {
         try {
             return Shape(known);
@@ -238,7 +239,7 @@ Shape with_inferred_extent(const char* op, const Shape& shape, const Axes& exten
 }
 
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent) {
-    Axes extents(shape.begin(), shape.end());
+    Extents extents(shape.begin(), shape.end());
     extents[static_cast<std::size_t>(axis)] = extent;
     return Shape(extents);
 }

@@ -47,7 +47,7 @@ StridedIndex<3> broadcast_index(const Shape& out, const Shape& a, const Shape& b
 void require_valid_eps(const char* op, double eps, const Shape& x);
 
 // Returns the shape with these extents. An extent of -1 becomes the extent that makes the sizes equal.
-Shape with_inferred_extent(const char* op, const Shape& shape, const Axes& extents);
+Shape with_inferred_extent(const char* op, const Shape& shape, const Extents& extents);
 
 Shape with_extent(const Shape& shape, int axis, std::int64_t extent);
 std::size_t stride_of(const Shape& shape, int axis);  // elements from one index of the axis to the next

@@ -11,20 +11,20 @@ namespace tally {
 
 namespace grad_flag {
 inline constexpr std::uint8_t present = 1;  // the gradient has been written
-// A backward function was the first to write the gradient. For a leaf, this is the last backward function
-// that had the leaf as an input, because the flag is cleared before each such function.
+// A backward function created the gradient. Each backward function that has a leaf as an input first clears
+// this flag of the leaf, so the flag tells whether the last of these functions created the gradient.
 inline constexpr std::uint8_t first_write = 16;
 // A Window that accumulates the gradients of a parameter sets the next two flags on the parameter.
 inline constexpr std::uint8_t locked = 2;              // only the window may modify, clear or step the leaf
 inline constexpr std::uint8_t backward_locked = 4;     // only the window may run backward() into it
-inline constexpr std::uint8_t dirty_for_window = 8;    // a backward pass has written since the last check
+inline constexpr std::uint8_t dirty_for_window = 8;    // a pass has written since ParameterLock::snapshot()
 inline constexpr std::uint8_t has_deferred_rows = 32;  // call flush_rows() before any access to the gradient
 inline constexpr std::uint8_t escaped = 64;  // a caller may hold a reference, so additions are not deferred
 inline constexpr std::uint8_t holds_average = 128;  // MovingAverage::swap() has replaced the value
 }  // namespace grad_flag
 
 namespace detail {
-// An UnlockScope suspends `ignored_flags` on this thread.
+// The flags that have no effect on this thread, because an UnlockScope suspends them.
 inline constinit thread_local std::uint8_t ignored_flags = 0;
 
 // A Window or MovingAverage opens an UnlockScope for its own changes, which the flags would otherwise reject.

@@ -10,8 +10,8 @@
 namespace tally {
 
 namespace detail {
-// The type Axes holds numbers of axes, or extents. One of the extents may be -1.
-using Axes = std::vector<std::int64_t>;
+using Axes = std::vector<std::int64_t>;     // numbers of axes
+using Extents = std::vector<std::int64_t>;  // of a shape; one of them may be -1
 
 // AxesArg holds the axes of a reduction, as in sum(x, 0) or sum(x, {0, 2}). An empty list means all axes.
 struct AxesArg {

@@ -27,7 +27,7 @@ template <class S> void multiply(const Product& p, const Array<S>& a, const Arra
         kernels_for("matmul", a, b).matmul(p, a.data(), b.data(), c);
 }
 
-// These functions plan the gradients of A and B. The gradient of a transposed operand is also transposed.
+// These functions plan the gradients of A and B. If an operand is stored transposed, so is its gradient.
 inline Product product_for_a(const Product& p) {
     return p.transpose_a ? Product{p.k, p.m, p.n, p.transpose_b, true}
                          : Product{p.m, p.k, p.n, false, !p.transpose_b};
@@ -37,9 +37,9 @@ inline Product product_for_b(const Product& p) {
                          : Product{p.k, p.n, p.m, !p.transpose_a, false};
 }
 
-// Runs one product for each member of a batch. `batch` numbers the matrices of A, B and C in the forward
-// product. indices_of(i_A, i_B, i_C) returns the indices of this product's two factors and of its result. For
-// dA = dy * transposed B, the function returns {i_C, i_B, i_A}.
+// Runs one product for each member of a batch. `batch` gives the indices i_A, i_B and i_C of a member's
+// matrices in the forward product. indices_of(i_A, i_B, i_C) returns the indices of the factors a and b and of
+// the result c of this product, which may be a gradient. For dA = dy * transposed B these are i_C, i_B, i_A.
 template <class S, class IndicesOf> void multiply_each(const StridedIndex<2>& batch, const Product& p,
                                                        const Array<S>& a, const Array<S>& b, Into<S[]> c,
                                                        IndicesOf indices_of) {

@@ -313,7 +313,7 @@ private:
     template <class F> void modify_in_place(const char* call, F f, T detail::ValueNode<T>::*part) const {
         detail::ValueNode<T>& node = *node_;
         f(node.*part);
-        if (!detail::has_memory(node.*part)) replace_lost(call, part);
+        if (!detail::has_memory(node.*part)) throw_lost_memory(call, part);
         if (detail::same_shape_and_device(node.value, node.gradient)) return;
         const std::string value = detail::describe(node.value), gradient = detail::describe(node.gradient);
         const bool of_value = part == &detail::ValueNode<T>::value;
@@ -324,7 +324,7 @@ private:
     }
 
     // Throws because f left `part` empty. Before that, sets an empty value to NaN or frees an empty gradient.
-    [[noreturn, gnu::cold]] void replace_lost(const char* call, T detail::ValueNode<T>::*part) const {
+    [[noreturn, gnu::cold]] void throw_lost_memory(const char* call, T detail::ValueNode<T>::*part) const {
         detail::ValueNode<T>& node = *node_;
         const bool of_value = part == &detail::ValueNode<T>::value;
         if (of_value)

@@ -16,7 +16,7 @@ std::uint64_t CheckpointTrace::stable_id(const Node& operand) const {
     return operand.id < first_inner_id_ ? ~operand.id : operation_of(operand);
 }
 
-// Returns a checksum of the captured numbers, the saved labels or indices, and the origins of the operands.
+// Returns a checksum of the backward function's captures, the saved labels or indices, and the operands' origins.
 std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
     std::uint64_t sum = operation.captured_checksum.value_or(0);
     for (const SavedRef& value : operation.saved)
@@ -40,8 +40,8 @@ void CheckpointTrace::note_captured_inputs(const OpInfo& operation) {
             run->captured_.versions += identity.version;
             if (!keeps_buffer) continue;
             run->captured_.identities = mixed(run->captured_.identities, identity.buffer_or_checksum);
-            if (!run->is_first_run() ||
-                std::exchange(run->last_buffer_, identity.buffer_or_checksum) == identity.buffer_or_checksum)
+            if (!run->is_first_run() || std::exchange(run->last_identity_, identity.buffer_or_checksum) ==
+                                            identity.buffer_or_checksum)
                 continue;
             if (buffer) run->log_.held_buffers.emplace_back(buffer);
         }

@@ -51,7 +51,7 @@ bool CheckpointTrace::on_operation(OpInfo& operation) {
 void CheckpointTrace::log_op(const OpInfo& operation) {
     for (const SavedRef& value : operation.saved)
         if (value.address) note_saved_value(value, operation);
-    // If the captured numbers have no checksum, only a recomputed result can show that the numbers changed.
+    // If the backward function's captures have no checksum, only a recomputed result can show a change.
     if (!operation.captured_checksum) need(next_index());
     if (instrumentation::detail::observer) notify_without_node(operation.op, operation.result_info());
     note_captured_inputs(operation);

@@ -58,7 +58,7 @@ struct TraceLog {
     struct Operation {
         std::string op;
         std::uint64_t checksum;        // of the result
-        std::uint64_t input_checksum;  // of stable_id() of operands, captured numbers, saved labels
+        std::uint64_t input_checksum;  // of stable_id() of operands, the backward function's captures, labels
         CapturedInputs captured{};  // read by this operation and by constant operations since the last entry
     };
     std::vector<Operation> operations;
@@ -121,7 +121,7 @@ private:
     std::vector<std::uint64_t> ids_;             // of the operations' results
     std::vector<std::size_t> saves_own_result_;  // indices of operations that save their own results
     CapturedInputs captured_;                    // since the last operation
-    std::uint64_t last_buffer_ = 0;              // the buffer that was held last
+    std::uint64_t last_identity_ = 0;            // of the parameter or constant that was noted last
 };
 }  // namespace detail
 

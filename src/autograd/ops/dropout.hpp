@@ -16,7 +16,7 @@ namespace detail {
 // Selects the masks of one layer. `first_item` is the index of the first item in the full batch, so that the
 // items of a micro-batch get the same masks as in the full batch.
 struct DropoutKey {
-    std::uint64_t seed = 0, layer = 0, first_item = 0;
+    std::uint64_t seed = 0, stream = 0, first_item = 0;
 };
 }  // namespace detail
 
@@ -25,7 +25,7 @@ struct DropoutKey {
 template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const detail::DropoutKey& key) {
     detail::require_dropout_args(p, key.first_item, x.shape());
     if (p == 0) return x;
-    const detail::DropoutMask mask{key.seed, key.layer, key.first_item,
+    const detail::DropoutMask mask{key.seed, key.stream, key.first_item,
                                    static_cast<std::uint64_t>(std::round(p * 0x1p32))};
     const auto items = static_cast<std::size_t>(x.shape()[0]);
     const std::size_t width = detail::stride_of(x.shape(), 0);

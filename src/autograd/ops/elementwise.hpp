@@ -35,8 +35,8 @@ template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) 
             std::move(x));
 }
 
-// Saves only the values that the needed gradients read. For numbers, saves the values of both gradients,
-// because a test takes longer than a copy.
+// Saves only the values that the needed gradients read. For numbers, saves what either gradient may read,
+// because testing which gradient is needed takes longer than copying a number.
 template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     constexpr bool may_read_a = F::for_a.a || F::for_b.a, may_read_b = F::for_a.b || F::for_b.b,
                    may_read_y = F::for_a.y || F::for_b.y, is_number = detail::Number<T>;

@@ -29,7 +29,7 @@ template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<
 }
 
 // One extent may be -1, as in reshape(x, {2, -1}); reshape() computes it from the number of elements.
-template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const detail::Axes& extents) {
+template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const detail::Extents& extents) {
     const Shape shape = detail::with_inferred_extent("reshape", x.shape(), extents);
     return reshape(std::move(x), shape);
 }
