@@ -10,7 +10,11 @@
 
 namespace tally {
 
-std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments, const char* call) {
+std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments) {
+    return detail::even_segments(layers, segments, "even_segments");
+}
+
+std::vector<std::size_t> detail::even_segments(std::size_t layers, std::size_t segments, const char* call) {
     detail::require(layers > 0, call, "the chain has no layers; add at least one");
     detail::require(segments > 0 && segments <= layers, call, layers, layers == 1 ? " layer" : " layers",
                     " cannot be cut into ", segments, " segments; choose ",

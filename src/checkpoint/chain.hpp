@@ -26,9 +26,9 @@ namespace tally {
 template <class T> using Chain = std::vector<std::function<Var<T>(Var<T>)>>;
 
 // Splits the layers into segments whose sizes differ by at most one. The longer segments come first.
-std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments,
-                                       const char* call = "even_segments");
+std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments);
 namespace detail {
+std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments, const char* call);
 std::size_t default_segment_count(std::size_t layers);  // the square root, which minimises the stored bytes
 // Runs layers [from, to).
 template <class T> Var<T> run_chain(const Chain<T>& chain, std::size_t from, std::size_t to, Var<T> x) {
@@ -55,7 +55,7 @@ Var<T> checkpoint_sequential(const Chain<T>& chain, const std::vector<std::size_
 
 // Runs the chain in `segments` segments, by default in default_segment_count() segments.
 template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, std::size_t segments, Var<T> x) {
-    const auto sizes = even_segments(chain.size(), segments, "checkpoint_sequential");
+    const auto sizes = detail::even_segments(chain.size(), segments, "checkpoint_sequential");
     return checkpoint_sequential(chain, sizes, std::move(x));
 }
 

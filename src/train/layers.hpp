@@ -310,7 +310,8 @@ public:
                         std::to_string(how.bytes) + " exclude each other; set one of them");
         if (layers_.empty()) return false;
         const std::size_t segments = how.segments > 0 ? how.segments : detail::default_segment_count(size());
-        sizes_ = how.bytes > 0 ? std::vector<std::size_t>() : even_segments(size(), segments, "checkpoint");
+        sizes_ = how.bytes > 0 ? std::vector<std::size_t>()
+                               : detail::even_segments(size(), segments, "checkpoint");
         bytes_ = how.bytes;
         how_ = how;
         return true;
