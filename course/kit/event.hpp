@@ -41,7 +41,7 @@ struct TableShown {
     std::vector<std::vector<Cell>> rows;
 };
 
-// Follows a Prediction (prediction.hpp), which is an event too.
+// This event follows a Prediction (prediction.hpp), which is an event too.
 struct Reveal {
     Prediction prediction;
     std::vector<Try> tries;  // empty: the learner skipped the question, or the viewer does not ask

@@ -7,12 +7,12 @@
 
 namespace tally::lesson {
 
-// Thrown if a file cannot be read or written. The program then ends with exit code 5.
+// This error is thrown if a file cannot be read or written. The program then ends with exit code 5.
 struct WriteError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Thrown if the reader of standard output has closed it, as `head` does. The program then ends silently with
+// Is thrown if a reader such as `head` has closed the standard output. The program then ends silently with
 // the exit code of SIGPIPE. OutputClosed is not a std::exception, so handlers of errors do not catch it.
 struct OutputClosed {
     static constexpr int exit_code = 128 + 13;

@@ -27,7 +27,7 @@ namespace tally::lesson {
 namespace {
 enum Exit : int { good = 0, check_failed = 1, usage = 2, io_failed = 5, skipped = 77 };
 
-// Holds the flags that only the program of a lesson has, and not the runner.
+// Holds the flags that the program of a lesson has, but the runner does not have.
 struct LessonFlags {
     bool describe = false;
     int report = -1;           // from the runner: a descriptor for answers and result
@@ -66,7 +66,7 @@ int exit_code(const End& end) {
     return end.outcome == Outcome::fail || end.failed > 0 ? check_failed : good;
 }
 
-// Reports the tries at a question to the runner.
+// Reports all attempts at a question to the runner.
 void report_tries(int report, const Reveal& reveal, const std::string& lesson) {
     for (const auto& answer : answers_of(reveal, lesson)) write_to(report, line_of(answer) + "\n");
 }

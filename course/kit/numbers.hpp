@@ -1,4 +1,4 @@
-// Numbers holds any value that a lesson shows. It converts values by concepts and needs no engine header.
+// The class Numbers holds any value that a lesson shows. Concepts convert values without an engine header.
 #pragma once
 
 #include <concepts>

@@ -77,7 +77,7 @@ void read_results(const std::string& file) {
     }
 }
 
-// Returns the first error message of a rank, or else the launcher's output without lines of dashes.
+// Returns the first error that any rank printed, or else the launcher's output without lines of dashes.
 std::string complaint_in(const std::string& output) {
     std::istringstream lines(output);
     std::string all;

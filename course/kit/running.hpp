@@ -1,4 +1,4 @@
-// Running executes a lesson: it numbers steps, records events, counts checks and calls the viewer.
+// The class Running executes a lesson, numbers steps, records events, counts checks and calls the viewer.
 #pragma once
 
 #include <functional>

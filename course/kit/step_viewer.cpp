@@ -168,7 +168,7 @@ std::vector<Try> StepViewer::ask(const Prediction& prediction, const Record& rec
     }
 }
 
-// Asks until an answer is right or skipped, or no try is left. A visit to an earlier step deletes no try.
+// Asks until an answer is right or skipped, or no attempt is left. A visit to an earlier step deletes no Try.
 StepViewer::Move StepViewer::asked(const Prediction& prediction, const Place& place,
                                    std::vector<Try>& tries) {
     while (tries.empty() || (!prediction.is_right(tries.back()) && tries.size() < prediction.tries())) {
@@ -181,7 +181,7 @@ StepViewer::Move StepViewer::asked(const Prediction& prediction, const Place& pl
     return Move::next;
 }
 
-// Asks for one try.
+// Asks for one answer.
 StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Place& place, bool again) {
     const std::string what =
         prediction.is_typed ? "a number, ENTER" : fmt::format("1-{}", prediction.options.size());

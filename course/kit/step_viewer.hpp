@@ -1,4 +1,4 @@
-// StepViewer waits for a key after each step, asks for predictions, and shows earlier steps again.
+// A StepViewer waits for a key after each step, asks for predictions, and shows earlier steps again.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Toy is the small example of the course: three weights, and six rows of three numbers in micro-batches.
+// A Toy is the small example of the course: three weights, and six rows of three numbers in micro-batches.
 #pragma once
 
 #include <optional>

@@ -13,10 +13,10 @@ static_assert((line & (line - 1)) == 0, "a line is a power of two");
 
 constexpr std::size_t round_up_to_line(std::size_t bytes) { return (bytes + line - 1) & ~(line - 1); }
 
-// The total size of the packing buffers. Each thread that computes large products on the CPU has one buffer.
+// Counts the bytes of packing buffers. Each thread that computes large products on the CPU has one buffer.
 inline constinit std::atomic<std::size_t> packing_buffer_bytes{0};
 
-// Allocation functions of a device.
+// Holds the allocation functions of a device.
 struct Raw {
     void* (*allocate)(std::size_t bytes);  // aligned to a line; null if memory runs out
     void (*free)(void* data, std::size_t bytes);

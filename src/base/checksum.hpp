@@ -1,4 +1,4 @@
-// checksum_of() returns equal numbers for equal bytes, and almost always different numbers for others.
+// checksum_of() returns equal numbers for equal bytes, and almost always other numbers for other bytes.
 #pragma once
 
 #include <cstddef>

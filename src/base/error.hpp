@@ -12,7 +12,7 @@
 namespace tally {
 
 namespace detail {
-// One part of a message: text, a number, or an object that has a to_string().
+// Holds one part of a message: text, a number, or an object that has a to_string().
 class MessagePart {
 public:
     MessagePart(std::string_view text) : text_(text) {}

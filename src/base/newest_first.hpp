@@ -1,4 +1,4 @@
-// NewestFirst is a queue that returns the largest id first. Only the newest 32 entries are kept sorted.
+// The queue NewestFirst returns the entry with the largest id first. Only its newest 32 entries are sorted.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace tally::detail {
 
-// A heap of entries of any type, ordered by id. pop() returns the entry with the largest id.
+// Holds a heap of entries of any type, ordered by id. pop() returns the entry with the largest id.
 class NewestHeap {
 public:
     bool empty() const { return things_.empty(); }
@@ -26,7 +26,7 @@ private:
     std::vector<Aged> things_;
 };
 
-// A queue of Things with a member `id`.
+// Holds a queue of Things. Each Thing has a member `id`.
 template <class Thing> class NewestFirst {
 public:
     bool empty() const { return near_count_ == 0 && heap_.empty(); }

@@ -1,4 +1,4 @@
-// Fills arrays with the numbers that single calls return, and computes each block of random bits only once.
+// Fills arrays with the same numbers as single calls, but computes each block of random bits only once.
 #include "tally/base/random.hpp"
 
 #include <limits>

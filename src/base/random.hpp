@@ -1,4 +1,4 @@
-// Random numbers without state: each number is a function of (seed, stream, index) only.
+// Computes random numbers without state, because each number depends only on (seed, stream, index).
 //
 // Use a separate stream for each purpose, because different kinds of numbers use the same bits of a stream.
 // Integers and uniform numbers are computed exactly. Normal numbers use only + - * / sqrt and fma, for which
@@ -17,10 +17,10 @@
 namespace tally::random {
 
 namespace detail {
-// 128 random bits.
+// Holds 128 random bits.
 using Words = std::array<std::uint32_t, 4>;
 
-// Philox 4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
+// Computes Philox 4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 constexpr Words philox(Words counter, std::array<std::uint32_t, 2> key) {
     for (int round = 0; round < 10; ++round) {
         const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0];
@@ -45,7 +45,7 @@ constexpr std::uint64_t join(std::uint32_t low_half, std::uint32_t high_half) {
     return std::uint64_t{high_half} << 32 | low_half;
 }
 
-// The count of numbers of type S that are made from one block: 4 floats or 2 doubles.
+// One block of random bits gives this count of numbers of type S: 4 floats or 2 doubles.
 template <class S> inline constexpr std::size_t lanes = sizeof(Words) / sizeof(S);
 
 template <class S> constexpr S uniform(const Words& words, std::size_t lane) {
@@ -138,7 +138,7 @@ template <class S> S uniform(std::uint64_t seed, std::uint64_t stream, std::uint
     return detail::between(uniform<S>(seed, stream, index), lo, hi);
 }
 
-// Returns an unbiased integer below n, or 0 if n is 0. Draws the bits of n - 1 until a result is below n.
+// Returns an unbiased integer below n, or 0 if n is 0. Draws numbers until one of the numbers is below n.
 constexpr std::uint64_t below(std::uint64_t seed, std::uint64_t stream, std::uint64_t index,
                               std::uint64_t n) {
     if (n < 2) return 0;

@@ -1,4 +1,4 @@
-// Batch is a SIMD register of scalars. This header has partial loads and stores, and formulas of batches.
+// A Batch is a SIMD register of scalars. This header has partial loads and stores, and formulas of batches.
 #pragma once
 
 #include <cmath>

@@ -9,7 +9,7 @@ namespace tally::cpu {
 
 namespace {
 
-// Elements reads an array (items, features, space), and OfFeature reads one number per feature.
+// The class Elements reads an array (items, features, space), and OfFeature reads one number per feature.
 template <class S> struct Elements {
     const S* p;
     Contiguous<S> row(std::size_t first, std::size_t) const { return {p + first}; }

@@ -17,7 +17,7 @@ template <class S> struct Matrix {
     }
 };
 
-// The destination of a product, and the rows from which the sums start: the destination, other rows, or null.
+// Holds the destination of a product, and the rows where sums start: the destination, other rows, or null.
 template <class S> struct Sums {
     S* at;
     std::size_t pitch;  // from row to row
@@ -33,7 +33,7 @@ template <class S> struct Sums {
     Sums go_on() const { return {at, pitch, at, pitch}; }
 };
 
-// Memory for packed operands. The memory report includes its size.
+// Allocates memory for packed operands. The memory report includes the size of this memory.
 class Workspace {
 public:
     Workspace();

@@ -1,5 +1,5 @@
-// Kernels of matrix products, in which each element is one chain of additions. Separate loops compute single
-// rows and columns, small products, and large products. Threads divide the rows or columns of a large
+// Computes matrix products, in which each element is one sequence of additions. Separate loops compute
+// single rows and columns, small products, and large products. Threads divide the rows or columns of a large
 // product. With Products::blas, BLAS computes large products.
 #include <algorithm>
 

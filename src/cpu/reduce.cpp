@@ -9,7 +9,7 @@ namespace tally::cpu {
 
 namespace {
 
-// Sums more than `longest_sequential_sum` rows. Each sum is the sum of its two halves.
+// Sums more than `longest_sequential_sum` rows. Each sum adds the sums of the two halves.
 template <class S> void sum_many_rows(const S* x, Into<S[]> y, const detail::ReduceDims& dims) {
     for_column_tiles<wide_strip>(dims.inner, [&](std::size_t i, std::size_t width) {
         alignas(line) S total[wide_strip];

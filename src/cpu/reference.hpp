@@ -1,4 +1,4 @@
-// Plain loops for all kernels and any scalar type. Dual uses them, and tests compare fast kernels with them.
+// Defines all kernels as plain loops for any scalar, such as Dual. Tests compare fast kernels with the loops.
 #pragma once
 
 #include <cmath>

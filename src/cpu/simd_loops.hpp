@@ -80,7 +80,7 @@ struct Identity {
 
 // ---- sums ----
 
-// Returns -0 as the start of a sum, since -0 + x is x for every x, including -0. Without terms returns 0.
+// Returns -0 as the start of a sum, since -0 + x is x for every x, including -0. Returns 0 for no terms.
 template <class S> constexpr S sum_identity(std::size_t terms) { return terms ? -S(0) : S(0); }
 
 // Sums use the lanes of a whole cache line, so that the order of additions is the same for every CPU.
@@ -152,7 +152,7 @@ template <class S> S sum_in_order(S start, const S* x, std::size_t n) {
     return start;
 }
 
-// A sum of more terms than this is the sum of its halves, because a long chain of additions loses digits.
+// A sum of more terms than this is the sum of its halves, because a long sequence of additions loses digits.
 inline constexpr std::size_t whole_sum = detail::longest_sequential_sum;
 constexpr std::size_t half_of(std::size_t n, std::size_t unit) { return (n / unit + 1) / 2 * unit; }
 

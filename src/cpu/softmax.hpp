@@ -1,4 +1,4 @@
-// softmax_row() computes the softmax of one contiguous row. The losses use it, too.
+// softmax_row() computes the softmax of one contiguous row. The losses call this function, too.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Kernels of the optimizers. Each kernel updates all tensors of a list in one pass, batch by SIMD batch.
+// Kernels of the optimizers. Each kernel updates all tensors of a list, one SIMD batch after another.
 #include <array>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Finds and loads the device module when the device is first used, and throws errors of the module.
+// Finds and loads the device module when the device is first used, and throws errors that the module records.
 #include "tally/device/backend.hpp"
 
 #include <dlfcn.h>

@@ -116,7 +116,7 @@ void sum_along(const char* name, const StridedIndex<Operands>& walk, std::size_t
     const std::size_t places = walk.operand_size[operand];
     const auto last = static_cast<std::size_t>(walk.rank - 1);
     const bool last_repeats = walk.rank > 0 && walk.stride[operand][last] == 0 && walk.extent[last] > 0;
-    // The last axis does not count samples if there are others. Rows of samples are always added in order.
+    // If there are several axes, the last one counts no samples. Rows of samples are always added in order.
     const std::size_t length = last_repeats ? walk.extent[last] : reduction.repeats.size;
     const bool in_order = !last_repeats || sums_in_order(walk, length);
     const SumAlongBody<Operands, S, Term> body{reduction, length, in_order, term, d};

@@ -19,7 +19,7 @@ inline std::string words(const Product& p) {
            std::to_string(p.n) + ")";
 }
 
-// Returns the shape that the body has, or the number of launched elements or teams if it has none.
+// Returns the shape of the body. A body without a shape gives the number of launched elements or teams.
 template <class Body> std::string sizes_of(const Body& body, std::size_t count, const char* of) {
     if constexpr (requires { body.dims.reduced; }) {
         const std::size_t sizes[] = {body.dims.outer, body.dims.reduced, body.dims.inner};

@@ -54,7 +54,7 @@ template <class S> struct ReluBiasBackBody {
     }
 };
 
-// Returns whether the product is computed in order. With one summand, all orders are the same.
+// Returns whether the sums of the product are computed in order. A sum of one term has only one order.
 template <class On> bool multiplies_in_order(const Product& p) {
     return p.k <= 1 || p.m * p.n * p.k <= ordered_limit || On::products() == Products::ordered;
 }

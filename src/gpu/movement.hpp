@@ -52,7 +52,7 @@ template <class S> struct RowsBody {
     }
 };
 
-// Each row of dy has a team. The first of the rows with the same index adds all these rows in order.
+// A team handles each row of dy. Of several rows with one index, the first row's team adds all in order.
 template <class S> struct RowsBackBody {
     const S* dy;
     const std::int32_t* index;

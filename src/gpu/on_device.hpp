@@ -1,4 +1,4 @@
-// OnDevice launches kernel bodies on the GPU: a thread per index, or a thread, a warp or a block per team.
+// An OnDevice launches kernel bodies on the GPU: a thread per index, or a thread, a warp or a block per team.
 // Only .cu files include this.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace tally::gpu {
 
 inline constexpr std::size_t most_blocks = std::size_t{1} << 20;  // for more elements, each thread loops
 
-// A team whose lanes form a warp. For sums in order, each lane computes a term and lane 0 adds the terms.
+// The lanes of this team form a warp. For sums in order, each lane computes a term and lane 0 adds the terms.
 struct WarpTeam {
     static constexpr std::size_t lanes = warp;
     static constexpr unsigned everyone = 0xFFFFFFFFu;

@@ -10,7 +10,7 @@
 
 namespace tally::gpu {
 
-// The start and the step of the elements that are reduced to one result.
+// Holds the start and the step of the elements that are reduced to one result.
 struct RunOf {
     std::size_t first, step;
     TALLY_HOST_DEVICE constexpr RunOf(const detail::ReduceDims& dims, std::size_t result)

@@ -1,4 +1,4 @@
-// Scratch is temporary device memory for launches. Its memory is freed in the order of the stream.
+// A Scratch holds temporary device memory for launches. The memory is freed in the order of the stream.
 #pragma once
 
 #include <cstddef>

@@ -113,7 +113,7 @@ struct OnSimulated {
     static void throw_wrong_label() {}
 };
 
-// Sends only when the host waits, so that tests find a part of the ring that is overwritten too early.
+// Sends data only when the host waits, so that tests find a part of the ring that is overwritten too early.
 struct Link {
     static void* pinned(std::size_t bytes) { return ::operator new(bytes); }
     static void send(void* to, const void* from, std::size_t bytes) {

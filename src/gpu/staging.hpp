@@ -1,4 +1,4 @@
-// Staging first copies uploads to pinned memory, so that caller and device do not wait for each other.
+// The class Staging copies data to pinned memory before an upload, so that caller and device need not wait.
 #pragma once
 
 #include <algorithm>

@@ -45,7 +45,7 @@ concept Team = requires(T team, Into<double[]> place, double (*term)(std::size_t
     team.alone(once);
 };
 
-// Returns -0 as the start of a sum, since -0 + x is x for every x, including -0. Without terms returns 0.
+// Returns -0 as the start of a sum, since -0 + x is x for every x, including -0. Returns 0 for no terms.
 template <class S> TALLY_HOST_DEVICE constexpr S sum_identity(std::size_t terms) {
     return terms ? -S(0) : S(0);
 }

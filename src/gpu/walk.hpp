@@ -43,7 +43,7 @@ TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const StridedIndex<Operan
     return at;
 }
 
-// ReductionWalk divides the axes of a walk. `moves` has the axes with different elements of the operand.
+// A ReductionWalk divides the axes of a walk. `moves` has the axes with different elements of the operand.
 // `repeats` has the axes along which the operand repeats and terms are summed. The last operand's
 // offset is the element's index. As after a broadcast, indices along `moves` must lead to different elements.
 template <int Operands> struct ReductionWalk {

@@ -1,7 +1,7 @@
 // Allocates, counts and frees buffers.
 //
 // Reusing a buffer takes a few nanoseconds. The thread takes the buffer from its own free list and counts the
-// bytes in its own ThreadStats, without a lock or a locked instruction. `_slow` functions do all other cases.
+// bytes in its own ThreadStats, without a lock or a locked instruction. Functions named `_slow` do the rest.
 #include "tally/memory/memory.hpp"
 
 #include <algorithm>
@@ -79,7 +79,7 @@ std::size_t cached_bytes(Device device) {
     return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));
 }
 
-// A single thread updates the peaks only if its headroom is used up. Several threads update on every change.
+// A single thread updates the peaks only if its headroom is used up. Several threads always update peaks.
 void check_every_change(ThreadCache& thread) {
     for (ThreadStats& account : thread.account) account.check_peaks.store(true);
 }

@@ -14,7 +14,7 @@ namespace tally {
 // The purpose of a buffer. A forward value is `temporary` until it is saved for a backward function.
 enum class MemoryClass : std::uint8_t { parameter, gradient, saved, temporary };
 
-// Thrown if the device, or its budget, has too little memory.
+// This error is thrown if an allocation exceeds the memory or the budget of the device.
 class OutOfMemory : public Error {
 public:
     OutOfMemory(const std::string& what, Device on, std::size_t asked_bytes, std::size_t bytes_in_use)
@@ -38,7 +38,7 @@ struct Storage {
     std::atomic<std::uint32_t> replaced_by_thread;  // the thread that called mark_replaced()
     Device device;
     Storage* next_free;
-    // For CheckRules (check_rules.hpp): the checksum when a backward function first saved the buffer, if any.
+    // When a backward function first saves the buffer, CheckRules (check_rules.hpp) stores a checksum here.
     std::uint64_t checksum;
     std::uint32_t checksum_version;
     std::atomic<bool> has_checksum;
@@ -103,7 +103,7 @@ inline void unref_saved(Storage* storage) {
 
 // While true, this thread computes a checksum of each buffer that it saves (see set_checks()).
 inline constinit thread_local bool checksum_saved = false;
-// Returns whether a saved buffer has changed although its version has not. Detects this only in buffers that
+// Returns whether a saved buffer has changed although its version has not. Finds changes only in buffers that
 // were saved while `checksum_saved` was true.
 bool changed_since_saved(const Storage* storage);
 
@@ -139,7 +139,7 @@ struct Report {
 
 Report report(Device device = Device::cpu);  // for all threads together
 
-// in_use() returns the bytes in use now. peak() returns the most since the program began or reset_peak().
+// in_use() returns the bytes in use now. peak() returns the most since the start or since reset_peak().
 std::size_t in_use(Device device = Device::cpu);
 std::size_t peak(Device device = Device::cpu);
 void reset_peak(Device device = Device::cpu);
@@ -153,7 +153,7 @@ void set_budget(std::size_t bytes, Device device = Device::cpu);
 void drop_cache(Device device = Device::cpu);
 
 namespace detail {
-// Tests make the n-th allocation of this thread from now on throw OutOfMemory. With 0 no allocation throws.
+// For tests: the n-th next allocation of this thread will throw OutOfMemory. With 0 no allocation throws.
 void fail_allocation(std::uint64_t n);
 // Fills fresh buffers with NaN bytes, as debug builds do by default. Returns the previous setting.
 bool set_poison(bool on);

@@ -14,7 +14,7 @@
 
 namespace tally::memory::detail {
 
-// A ThreadCache is never destroyed. It keeps its sums when its thread ends, and a new thread may take it.
+// When a thread ends, its ThreadCache is not destroyed: all sums remain, and a new thread may use the cache.
 struct alignas(line) ThreadCache {
     std::array<ThreadStats, devices> account;
     ThreadCache* next = nullptr;

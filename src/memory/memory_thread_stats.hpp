@@ -28,7 +28,7 @@ private:
     std::atomic<Number> value_{};
 };
 
-// Free blocks, found by their exact size. The block that was freed last is reused first.
+// Holds lists of free blocks of equal size. The block that was freed last is reused first.
 class FreeLists {
 public:
     Storage* take(std::size_t bytes) {
@@ -82,7 +82,7 @@ private:
     std::array<Storage*, buckets> large_{};
 };
 
-// The bytes of each memory class and the bytes of all classes, for one thread or for all threads.
+// Holds the bytes of each memory class and of all classes together, for one thread or for all threads.
 using Sums = std::array<std::int64_t, rows>;
 
 // The counters of one thread for one device: in use = acquired - cached, temporary = in use - held. The

@@ -1,4 +1,4 @@
-// Detects modifications of saved buffers by versions and checksums.
+// Detects modifications of saved buffers by version counters and checksums.
 #include <atomic>
 
 #include "tally/base/checksum.hpp"

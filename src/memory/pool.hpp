@@ -1,4 +1,4 @@
-// A pool allocator for small host objects. Each thread has free lists by size.
+// Allocates small host objects from a pool. Each thread has a free list for each size.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Block {
     Block* next;
 };
 
-// Lists has no constructor or destructor at run time, so that a thread may use its lists at any time.
+// The class Lists has no constructor or destructor at run time, so that a thread may always use its lists.
 struct Lists {
     Block* head[list_count];
     bool open;  // a guard will free the lists when the thread ends
@@ -40,7 +40,7 @@ void free_slow(void* memory, std::size_t list) noexcept;  // opens the lists, un
     return block;
 }
 
-// Frees a block of the size passed to take(). Any thread may call this. The block goes to that thread's list.
+// Frees a block of the size passed to take(). Any thread may call this, and then has the block in its list.
 inline void give(void* memory, std::size_t bytes) noexcept {
     const std::size_t list = (bytes - 1) / granule;
     if (!enabled || list >= list_count) return ::operator delete(memory);

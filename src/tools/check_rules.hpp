@@ -1,4 +1,4 @@
-// CheckRules checks that backward functions keep their operands unchanged and write gradients correctly.
+// A CheckRules checks that backward functions keep their operands unchanged and write gradients correctly.
 //
 //     const CheckRules check;   // for its lifetime, on this thread
 //     loss.backward();          // throws an Error that names the operation and the fault

@@ -1,4 +1,4 @@
-// Diagram describes a computation graph by plain text, independent of the engine, and draws it.
+// A Diagram describes a computation graph by plain text, without the engine, and draws the graph.
 #pragma once
 
 #include <cstdint>

@@ -138,7 +138,7 @@ Cell GridMaker::passage(const Edge& edge, int column) const {
     return passage;
 }
 
-// Splits an edge into hops from column to column. The label goes where the edge passes the widest column.
+// Splits an edge into hops from column to column. The label is in the widest column that the edge crosses.
 void GridMaker::lead_through(int e) {
     Edge& edge = at(grid_.edges, e);
     const int last = at(grid_.cells, edge.to).column;
@@ -188,7 +188,7 @@ long GridMaker::crossings() const {
     return found;
 }
 
-// Starts with the order of a depth-first search from the losses. Keeps the best of several barycentre passes.
+// Starts with the order of a depth-first search from the losses. Keeps the best of several barycentre orders.
 void GridMaker::order_cells() {
     std::vector<char> met(grid_.cells.size());
     for (int i = 0; i < count(boxes_); ++i) {

@@ -31,7 +31,7 @@ private:
     void tighten(const std::vector<int>& cells);
 };
 
-// Returns the height at which a cell's middle wire is straight. Ignores parameters if it has other wires.
+// Returns the height at which a cell's middle wire is straight. Ignores parameters if there are other wires.
 int Heights::wanted(int index, bool from_left) const {
     const Cell& cell = at(grid_.cells, index);
     std::vector<int> places, of_parameters;
@@ -100,7 +100,7 @@ void Heights::sweep(int group) {
         for (int c = count(mine); c-- > 0;) tighten(at(mine, c));
 }
 
-// Moves cells that need no straight wire on their left as near to their targets as their neighbours permit.
+// Moves some cells as near to their targets as neighbours permit, but no cell whose left wire is straight.
 void Heights::tighten(const std::vector<int>& cells) {
     for (int i = 0; i < count(cells); ++i) {
         Cell& cell = at(grid_.cells, at(cells, i));

@@ -137,7 +137,7 @@ void Arranger::place_tracks(const std::vector<int>& bent) {
 }
 
 // If a wire ends at the height where another wire starts, moves the first to a later track to avoid an
-// overlap. If each of two wires needs a later track than the other, returns a cell where one ends, else -1.
+// overlap. If each of two wires needs a later track than the other, returns an end of a wire, else -1.
 int Arranger::part_collinear(const std::vector<int>& bent) {
     for (int round = 0; round <= count(bent); ++round) {
         int unparted = -1;
@@ -203,7 +203,7 @@ int Arranger::line_of(int column) const {
 }
 
 // Returns the last column of each line. Of the later gutters that fit, a line breaks at the gutter with the
-// fewest wires. If all of these have several wires, the line may grow by half to find a gutter with one wire
+// fewest wires. If each of them has several wires, the line may grow by half to find a gutter with one wire
 // or to reach the end.
 std::vector<int> Arranger::ends_of_lines(int width) const {
     const int end = count(grid_.columns) - 1, one_wire = 2, most = asked_ > 0 ? width : width * 3 / 2;

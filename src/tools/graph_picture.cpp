@@ -1,4 +1,4 @@
-// Picture assigns lanes to micro-batches, and writes the picture to a file.
+// Assigns the lanes of a Picture to micro-batches, and writes the Picture to a file.
 #include "tally/tools/graph_picture.hpp"
 
 #include "tally/base/error.hpp"

@@ -1,4 +1,4 @@
-// Picture draws a recorded graph and the gradients of its backward pass as SVG or DOT.
+// The class Picture draws a recorded graph and the gradients of its backward pass as SVG or DOT.
 //
 //     Picture::KeepValues keep_values;                       // keep values and data for the picture
 //     Picture picture;
@@ -21,7 +21,7 @@
 
 namespace tally {
 
-// Picture draws graphs in one picture, each graph in its own lane. Picture(loss) draws one graph.
+// A Picture draws several graphs, each graph in its own lane. Picture(loss) draws one graph.
 class Picture {
 public:
     using KeepValues = detail::KeepValues;

@@ -1,4 +1,4 @@
-// Profile measures the time and the bytes of each operation.
+// A Profile measures the time and the bytes of each operation.
 //
 //     Profile profile;
 //     for (...) { load(); profile.mark("load"); model(x).backward(); step(); profile.mark("step"); }
@@ -19,7 +19,7 @@
 
 namespace tally {
 
-// Observes the operations of this thread for its lifetime. The engine reports only the end of an operation,
+// A Profile observes the operations of its thread. The engine reports only the end of an operation,
 // so the time of an operation begins at the previous event. This time includes other work, unless mark()
 // separates that work. The time of a backward function excludes operations and backward passes inside it,
 // which have rows of their own. With a GPU all times are times of the host, which launches kernels.

@@ -1,4 +1,4 @@
-// SavedValues keeps a list of saved values, and prints it as a table.
+// The class SavedValues keeps a list of saved values, and prints the list as a table.
 #include "tally/tools/saved_values.hpp"
 
 #include <algorithm>

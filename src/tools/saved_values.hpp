@@ -1,4 +1,4 @@
-// SavedValues lists what operations save for backward, with the reason and the place in the program.
+// A SavedValues lists what operations save for backward, with the reason and the place in the program.
 //
 //     SavedValues kept;
 //     const ScopeName here;

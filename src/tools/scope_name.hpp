@@ -1,4 +1,4 @@
-// ScopeName names a place in the program, so that reports show where an operation was recorded.
+// A ScopeName names a place in the program, so that reports show where an operation was recorded.
 //
 //     const ScopeName here;                    // this file and line
 //     const ScopeName encoder("encoder");      // also a name

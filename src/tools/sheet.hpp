@@ -1,4 +1,4 @@
-// Sheet draws texts, lines and shapes at given places on a page that grows with them.
+// A Sheet draws texts, lines and shapes at given places on a page that grows with them.
 #pragma once
 
 #include <string>

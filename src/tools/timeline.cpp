@@ -1,4 +1,4 @@
-// Timeline samples the memory accounting after each event, and prints a strip of text.
+// A Timeline samples the memory accounting after each event, and prints a strip of text.
 #include "tally/tools/timeline.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Timeline shows the live bytes of a device, event by event, as a picture and as a strip of text.
+// A Timeline shows the live bytes of a device, event by event, as a picture and as a strip of text.
 //
 //     memory::reset_peak();          // so that the timeline includes peaks within an operation
 //     Timeline timeline;
@@ -27,8 +27,8 @@ struct StripOptions {
 };
 }  // namespace detail
 
-// Samples the live bytes of all threads for its lifetime: after each operation of this thread, while its
-// operands still exist, and after each backward function.
+// Samples the live bytes of all threads after each operation of this thread, while the operands still exist,
+// and after each backward function.
 class Timeline final : Observer {
 public:
     using StripOptions = detail::StripOptions;
@@ -57,7 +57,7 @@ public:
     // Returns rows of block characters or ASCII, and a line that describes the peak.
     std::string strip(const StripOptions& options = {}) const;
     std::string strip(int, bool = false) const = delete;  // write strip({.columns = 60, .ascii = true})
-    // A part of the temporary bytes, such as an optimizer's averages, which svg() draws as a separate band.
+    // svg() draws this part of the temporary bytes, for example an optimizer's averages, as a separate band.
     struct Share {
         std::string name;
         std::size_t bytes;

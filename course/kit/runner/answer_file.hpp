@@ -1,4 +1,4 @@
-// Reads and writes WORK/answers, which has the learner's answers and tries. This file is sent nowhere.
+// Reads and writes WORK/answers, which has every attempt of the learner. No program sends this file.
 #pragma once
 
 #include <string>

@@ -178,7 +178,7 @@ private:
         return exit_code_of(finished.end_signal != 0 ? finished.end_signal : finished.signal);
     }
 
-    // A lesson reports one line for each try, and its result.
+    // A lesson reports one line for each attempt at a question, and one line for its result.
     struct Report {
         std::vector<AnswerRecord> answers;
         std::string end;
