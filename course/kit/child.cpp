@@ -96,7 +96,7 @@ private:
 };
 
 // If the child has stopped, stops this program too. The child stops first (Ctrl-Z), so that it can restore
-// the terminal before the shell takes it. If SIGCONT reaches only this program, the child is continued too.
+// the terminal before the shell uses it. If SIGCONT reaches only this program, the child is continued too.
 void stop_with(pid_t pid, const SavedTerminal& terminal) {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != pid) return;

@@ -1,4 +1,4 @@
-// Converts an event to one line of JSON. "values" holds exact numbers, and "text" holds them as printed.
+// Converts an event to one line of JSON. "values" holds exact numbers, and "text" the printed numbers.
 #pragma once
 
 #include <string>

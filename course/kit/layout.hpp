@@ -18,7 +18,7 @@ struct Style {
 // Returns the lines of an event, each at most style.width columns. Some events have no lines.
 std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, const Style& style);
 
-// Returns the reply to a wrong try, printed before the next try.
+// Returns the reply to a wrong try. The reply is printed before the next try.
 std::vector<std::string> reply_lines(const Prediction& prediction, const Try& wrong, const Lesson& lesson,
                                      const Style& style);
 

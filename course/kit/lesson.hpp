@@ -17,7 +17,7 @@
 
 namespace tally::lesson {
 
-// File and line of a call. tally supports clang 14, which has no std::source_location.
+// Holds file and line of a call. tally supports clang 14, which has no std::source_location.
 struct Where {
     const char* file;
     std::size_t line;

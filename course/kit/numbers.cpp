@@ -1,4 +1,4 @@
-// Prints numbers as "%7.4f", or in scientific notation if they are too small or too large for this format.
+// Prints numbers as "%7.4f", or in scientific notation if the numbers are too small or too large.
 #include "course/kit/numbers.hpp"
 
 #include <fmt/format.h>

@@ -138,8 +138,8 @@ struct Walks {
 };
 Sheet sheet_of(const std::string& title, const Walks& walks);
 
-// Shows which step of a chain begins at each time, and how long the input of a step is kept for restarts:
-// from the end of the previous step to the last restart from this input.
+// Shows which step of a model begins at each time, and how long the input of a step is kept for restarts:
+// it is kept from the end of the previous step to the last restart from this input.
 struct Runs {
     std::vector<std::size_t> begun;
     std::vector<bool> recorded;

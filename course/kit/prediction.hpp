@@ -72,7 +72,7 @@ Prediction prediction_of(std::string_view question, const std::vector<Option>& o
 Prediction prediction_of(std::string_view question, const std::vector<TypedNumber>& numbers,
                          const Hints& hints, std::string_view why);
 
-// Drops mistakes that equal the answer or another mistake, which may happen if the learner sets parameters.
+// Drops mistakes that equal the answer or another mistake. Parameters of the learner can make them equal.
 std::vector<TypedNumber> distinct(const std::vector<TypedNumber>& numbers);
 
 // Puts the n options in an order that depends on lesson, prediction and seed. Over n successive seeds that

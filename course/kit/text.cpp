@@ -66,7 +66,7 @@ std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::st
     for (std::string_view piece : pieces) {
         if (!fresh && width_of(line) + width_of(between) + width_of(piece) > width) end_line();
         if (!fresh) line += between;
-        // Additional blanks before a word align text. At the beginning of a continued line they are dropped.
+        // Additional blanks before a word align text. A continued line does not begin with these blanks.
         if (fresh && !lines.empty())
             piece.remove_prefix(std::min(piece.find_first_not_of(' '), piece.size()));
         while (width_of(line) + width_of(piece) > width) {

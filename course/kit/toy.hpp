@@ -43,7 +43,7 @@ struct Toy {
 
     Tensor x = six_rows(), w = weights();
 
-    // Splits the six rows into parts of `size` rows. `size` may also be a list with the size of each part.
+    // Splits the six rows into parts of `size` rows. If `size` is a list, each part has its own size.
     template <class Size> std::vector<MicroBatch> micro_batches(const Size& size) const {
         std::vector<MicroBatch> all;
         std::int64_t from = 0;

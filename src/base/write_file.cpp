@@ -109,7 +109,7 @@ Target inspect(const std::string& path) {
 }
 
 // The temporary file's name contains the process id and a counter, so that processes and threads that write
-// the same file do not collide. Names that a killed process has left are skipped.
+// the same file do not collide. Names of files that a killed process has left are skipped.
 Output temporary_for(const Target& target) {
     static std::atomic<unsigned> serial{0};
     for (;;) {

@@ -1,4 +1,4 @@
-// Kernel of dropout. The bits of an item are drawn in chunks, and a block of bits serves four elements.
+// Implements dropout. The random bits of an item are drawn in chunks, with one block for four elements.
 #include <algorithm>
 
 #include "tally/base/random.hpp"

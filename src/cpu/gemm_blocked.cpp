@@ -140,7 +140,7 @@ template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& t
         (packed ? tile_of<S, 1, true>(rows) : tile_of<S, 1, false>(rows))(tile);
 }
 
-// Multiplies few rows by wide tiles. Few rows need few registers for sums, which leaves registers for longer,
+// Multiplies few rows by wide tiles. The sums of few rows need few registers, so more registers are left for
 // faster loads of b. Requires contiguous rows of b. Returns how many columns from the first on are computed.
 template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                                  Matrix<S> b, const Sums<S>& c) {
@@ -215,8 +215,8 @@ template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t
 
 // ---- few columns, and contiguous columns of a ----
 
-// Returns whether cᵀ = bᵀ aᵀ is faster, because the columns do not fill a vector and the lines of `a` are so
-// far apart that one tile evicts the lines of the next tile.
+// Returns whether cᵀ = bᵀ aᵀ is faster, because columns do not fill a vector, and the lines of `a` are so far
+// apart that one tile evicts the lines of the next tile.
 template <class S> bool better_transposed(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a) {
     return a.row_stride == 1 && n <= tile_rows && n % lanes<S> != 0 && m >= 4 * lanes<S> && k >= 32;
 }

@@ -1,4 +1,4 @@
-// Kernels of the cross-entropy of logits against labels, fused with its softmax.
+// Implements the cross-entropy of logits against labels, fused with its softmax.
 #include <string>
 
 #include "tally/base/error.hpp"

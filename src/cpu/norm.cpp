@@ -1,4 +1,4 @@
-// Kernels of layer norm. Sums along a row use lanes. The gain's gradient is summed row by row.
+// Implements layer norm. Sums along a row use lanes. The gain's gradient is summed row by row.
 #include <algorithm>
 #include <cmath>
 #include <limits>

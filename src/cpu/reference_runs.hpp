@@ -1,4 +1,4 @@
-// Plain loops along an axis: running sums and products, and the index of the largest element.
+// Computes running sums and products, and the index of the largest element, by plain loops along an axis.
 #pragma once
 
 #include <cstddef>

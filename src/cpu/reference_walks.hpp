@@ -1,4 +1,4 @@
-// Loops for reference.hpp over the elements of a StridedIndex, with sums, and over windows of images.
+// Defines loops for reference.hpp over the elements of a StridedIndex, with sums, and over windows of images.
 //
 // A sum starts from its destination. With Write::set it starts from -0, because -0 + x is x for every x,
 // including -0. A sum therefore has the same bits whether one call or several calls compute it.

@@ -120,7 +120,7 @@ template <class S> Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
                          Batch<S>(others));
 }
 
-// Combines all f(x[i]...) in the lanes of four lines, and then the four lines. `others` must be neutral.
+// Combines all f(x[i]...) in the lanes of four lines, and then these lines. `others` is a neutral element.
 template <class S, class Combine, class F, class... X>
 [[gnu::always_inline]] inline Line<S> fold_lanes(std::size_t n, S others, Combine combine, F f, X... x) {
     constexpr std::size_t L = lanes<S>, W = in_line<S>;
@@ -144,7 +144,7 @@ template <class S, class Combine, class F, class... X>
     return a;
 }
 
-// Keeps the compiler from vectorising a loop. A sum whose order is fixed would only become slower.
+// Keeps the compiler from vectorising a loop, because a sum with a fixed order would become slower.
 inline void prevent_vectorisation() { asm volatile(""); }
 
 template <class S> S sum_in_order(S start, const S* x, std::size_t n) {

@@ -42,8 +42,8 @@ private:
     sigset_t before_;
 };
 
-// Polls for a while before sleeping. Products follow each other within microseconds, but waking a sleeping
-// thread takes tens of microseconds.
+// Polls for a while before sleeping, because products follow each other within microseconds, but waking a
+// sleeping thread takes tens of microseconds.
 template <class GiveWay> void wait_while(const std::atomic<unsigned>& word, unsigned seen,
                                          std::chrono::microseconds awake, GiveWay give_way) {
     using Clock = std::chrono::steady_clock;

@@ -10,7 +10,7 @@ namespace tally::cpu {
 using RunPart = void (*)(const void* work, std::size_t part, const Workspace& workspace);
 
 // Calls run(work, part, workspace) once for every part, and returns when all calls have returned. Up to
-// threads() threads run the parts. If another caller uses the pool, only this thread runs the parts.
+// threads() threads run the parts. If another caller uses the pool, the calling thread runs all parts.
 void run_parts(std::size_t parts, const void* work, RunPart run);
 
 // Calls body(part, workspace) for every part.

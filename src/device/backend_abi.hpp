@@ -16,7 +16,7 @@
 
 namespace tally::backend {
 
-// The functions of the library that a module may call.
+// Holds the functions of the library that a module may call.
 struct HostApi {
     memory::detail::Storage* (*allocate)(std::size_t bytes) noexcept;  // records an Error if it returns null
     void (*unref)(memory::detail::Storage* storage) noexcept;
@@ -25,7 +25,7 @@ struct HostApi {
     void (*failed)(const char* words) noexcept;  // records an Error
 };
 
-// The functions of a module. A function that fails records the error and returns.
+// Holds the functions of a module. A function that fails records the error and returns.
 struct Table {
     const char* name;  // "cuda", "simulated"
     memory::Raw raw;

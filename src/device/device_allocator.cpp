@@ -14,7 +14,7 @@ namespace tally::memory {
 
 namespace {
 
-// With a larger size, the sanitizers' operator new would end the program.
+// For a size above this limit, the sanitizers' operator new would end the program.
 constexpr std::size_t max_host_block = std::size_t{1} << (sizeof(std::size_t) == 8 ? 40 : 30);
 
 // Huge pages make the first access of large blocks four times faster and give 10% more bandwidth (measured).

@@ -1,4 +1,4 @@
-// Calls either the CPU or the device module, and stores which implementation computes matrix products.
+// Calls CPU kernels or the device module, and stores which implementation computes matrix products.
 #include <atomic>
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,4 @@
-// Kernel bodies of batch norm. A team per feature computes sums, and a thread per element uses the sums.
+// Defines bodies of batch norm. A team per feature computes sums, and a thread per element uses the sums.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Kernel bodies of layer norm. A team handles each row, and a thread each column of the gain's gradient.
+// Kernel bodies of layer norm. A team handles each row. A thread sums each column of the gain's gradient.
 #pragma once
 
 #include <cmath>

@@ -101,7 +101,7 @@ struct SingleThread {
 };
 static_assert(Team<SingleThread>);
 
-// The number of lanes for a row depends only on the row's length, so that the same call gives the same bits.
+// The number of lanes for a row depends only on the row's length, so that equal calls give equal bits.
 inline constexpr std::size_t warp = 32, block = 256;
 
 template <class Launch> void with_lanes_for(std::size_t n, Launch launch) {

@@ -13,7 +13,7 @@ namespace tally::gpu {
 
 inline constexpr std::size_t tensors_at_once = 64;  // the arguments of a launch have at most 4 KiB
 
-// Concatenates up to `tensors_at_once` tensors, so that one index addresses the elements of all.
+// Concatenates up to `tensors_at_once` tensors, so that one index addresses all of their elements.
 template <class S> struct Tensors {
     std::array<Update<S>, tensors_at_once> list;
     std::array<std::size_t, tensors_at_once> ends;  // end of each tensor in the concatenation

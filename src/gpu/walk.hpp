@@ -1,4 +1,4 @@
-// Computes indices for GPU threads: the offsets of element i, and the terms that an operand's element gets.
+// Computes for GPU threads the offsets of element i, and the terms that an element of an operand gets.
 #pragma once
 
 #include <algorithm>

@@ -28,8 +28,8 @@ using namespace detail;
 constexpr std::size_t max_bytes = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - line;
 constexpr std::int64_t min_cache_limit = 64 << 20;
 
-// Tells AddressSanitizer whether host memory may be used. Kernels of a device run later and may still use
-// memory that is already freed.
+// Tells AddressSanitizer whether host memory may be used. This excludes device memory, because kernels run
+// later and may still use memory that is already freed.
 void asan_poison([[maybe_unused]] bool usable, [[maybe_unused]] const void* data,
                  [[maybe_unused]] std::size_t bytes, [[maybe_unused]] Device device) {
 #if TALLY_ASAN
@@ -288,7 +288,7 @@ void recycle_registered(Storage* storage) {
             return state.cache.put(storage, storage->bytes);
         }
     }
-    // If more bytes are cached than were ever in use, the sizes have changed and the cache is useless.
+    // If more bytes are cached than were ever in use, the sizes have changed, so the cache is useless.
     std::int64_t limit;
     {
         const std::lock_guard lock(registry.value);

@@ -11,7 +11,7 @@
 
 namespace tally {
 
-// The purpose of a buffer. A forward value is `temporary` until it is saved for a backward function.
+// Names the purpose of a buffer. A forward value is `temporary` until it is saved for a backward function.
 enum class MemoryClass : std::uint8_t { parameter, gradient, saved, temporary };
 
 // This error is thrown if an allocation exceeds the memory or the budget of the device.
@@ -113,7 +113,7 @@ inline void raise_version(Storage* storage) {
 }
 
 // Call this after a parameter has moved to another buffer with a new value. Raises the version of the old
-// buffer, so that backward functions of this thread that need the old value throw.
+// buffer, so that a backward function of this thread throws if it needs the old value.
 void mark_replaced(Storage* storage);
 // Returns whether a call of mark_replaced() by another thread is the only change since `version`.
 bool replaced_by_another_thread(const Storage* storage, std::uint32_t version);
@@ -122,7 +122,7 @@ void poison(Storage* storage);  // fills the buffer with NaN bytes
 void hold_poison(bool begins);  // poisons fresh buffers between hold_poison(true) and hold_poison(false)
 }  // namespace detail
 
-// Memory statistics of a device.
+// Holds the memory statistics of a device.
 struct Report {
     std::size_t in_use = 0, peak = 0;  // bytes, all classes together
     std::size_t in_use_by[detail::memory_classes] = {},

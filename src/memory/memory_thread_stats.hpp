@@ -85,13 +85,13 @@ private:
 // Holds the bytes of each memory class and of all classes together, for one thread or for all threads.
 using Sums = std::array<std::int64_t, rows>;
 
-// The counters of one thread for one device: in use = acquired - cached, temporary = in use - held. The
+// Counts the memory of one thread on one device: in use = acquired - cached, temporary = in use - held. The
 // fast path therefore changes only one byte count, `cached`.
 struct ThreadStats {
     Counter<std::int64_t> cached;
     std::int64_t min_cached = 0;  // if fewer bytes are cached, a peak may be exceeded and must be updated
     std::int64_t min_cached_for_all = 0, min_cached_for_temporary = 0;  // min_cached is the larger of these
-    // If true, every change updates the peaks. Any thread may set the flag; only its owner clears it.
+    // If true, every change updates the peaks. Any thread may set the flag; only the owner clears the flag.
     std::atomic<bool> check_peaks{true};
     Counter<std::uint64_t> allocations, fresh;
     std::atomic<std::int64_t> cache_limit{0};

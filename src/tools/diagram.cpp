@@ -229,7 +229,7 @@ std::string style_of(Role role, bool saved, bool recomputed) {
     return std::string("t-") + to_string(role) + (recomputed ? " t-recomputed" : saved ? " t-saved" : "");
 }
 
-// The legend explains the shapes and lines that occur in a diagram. It wraps at the width of the picture.
+// The legend explains the shapes and lines of a diagram. The legend wraps at the width of the picture.
 class Legend {
 public:
     Legend(const detail::Diagram& diagram, int width) : width_(width) {

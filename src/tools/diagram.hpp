@@ -39,7 +39,7 @@ struct Diagram {
     int widest = 0;                  // pixels at which lines must wrap; 0 wraps at a width that reads well
 };
 
-// Return the diagram as an SVG file and as a DOT file for Graphviz.
+// These functions return the diagram as an SVG file and as a DOT file for Graphviz.
 std::string to_svg(const Diagram& diagram);
 std::string to_dot(const Diagram& diagram);
 

@@ -1,4 +1,4 @@
-// make_grid() assigns columns to boxes, counted from the loss, and orders each column for few crossings.
+// make_grid() assigns columns to boxes, counted from the loss, and orders columns so that few wires cross.
 #include "tally/tools/diagram_grid.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ private:
     void place_ports();
 };
 
-// Makes one group per lane. Boxes that several lanes share go before, after or (rarely) below all lanes.
+// Makes one group per lane. A box that several lanes share is before, after or (rarely) below all lanes.
 void GridMaker::choose_groups() {
     for (const auto& box : boxes_)
         if (box.lane >= 0) grid_.lane_numbers.push_back(box.lane);
@@ -73,7 +73,7 @@ void GridMaker::choose_groups() {
     }
 }
 
-// Assigns layers by the longest path to a loss: first to boxes after the lanes, then in and before the lanes.
+// Assigns layers by the longest path to a loss, first to boxes after the lanes, and then to all other boxes.
 void GridMaker::choose_columns() {
     layer_.assign(boxes_.size(), 0);
     int next_layer = 0;

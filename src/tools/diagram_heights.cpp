@@ -123,7 +123,7 @@ void Heights::tighten(const std::vector<int>& cells) {
 
 void choose_heights(Grid& grid) { Heights{grid}; }
 
-// Moves the separately laid out lanes below each other.
+// Moves each lane below the previous lane, because each lane was laid out alone.
 std::vector<Extent> stack_lanes(Grid& grid) {
     std::vector<Extent> lanes;
     int top = 0;

@@ -33,7 +33,7 @@ public:
         : lane_names_(diagram.lanes), asked_(diagram.widest), grid_(make_grid(diagram)) {
         choose_heights(grid_);
         lane_extent_ = stack_lanes(grid_);
-        int attempts = 20;  // if these are not enough, two wires touch in the picture
+        int attempts = 20;  // if 20 attempts are not enough, two wires touch in the picture
         for (int cell = choose_tracks(); cell >= 0 && attempts > 0; --attempts) {
             push_down(cell);
             cell = choose_tracks();
@@ -137,7 +137,7 @@ void Arranger::place_tracks(const std::vector<int>& bent) {
 }
 
 // If a wire ends at the height where another wire starts, moves the first to a later track to avoid an
-// overlap. If each of two wires needs a later track than the other, returns an end of a wire, else -1.
+// overlap. If each of two wires needs a later track than the other, returns the cell at one end, else -1.
 int Arranger::part_collinear(const std::vector<int>& bent) {
     for (int round = 0; round <= count(bent); ++round) {
         int unparted = -1;
@@ -170,8 +170,8 @@ int Arranger::gutter_width(int column) const {
            at(label_room_, column);
 }
 
-// Returns the space for wires that come from the previous line, before the first column of a line, if the
-// width is limited. room_after() returns the space for wires that leave the last column.
+// If the width is limited, returns the space before the first column of a line for wires from the previous
+// line. room_after() returns the space after the last column of a line for wires that leave the line.
 int Arranger::room_before(int column) const {
     if (asked_ == 0) return 0;
     const int bands = grid_.has_lanes() ? 2 * band_padding : 0;
@@ -243,7 +243,7 @@ void Arranger::break_lines() {
         if (narrower.size() > ends.size()) break;
         ends = std::move(narrower);
     }
-    // Lanes that fit into a line of their own are not broken.
+    // A lane that fits into a line of its own is not broken.
     const int first_of_lanes = count(grid_.columns) - grid_.left_layer, end = count(grid_.columns) - 1;
     if (asked_ > 0 && grid_.has_lanes() && ends.size() > 1 && first_of_lanes > 0 &&
         line_width(0, first_of_lanes - 1) <= asked_ && line_width(first_of_lanes, end) <= asked_)
@@ -288,7 +288,7 @@ void Arranger::place_lines(const std::vector<int>& ends) {
     }
 }
 
-// Leads a wire from the end of one line to the start of the next. The wires nest, so they do not cross.
+// Leads a wire from the end of a line to the start of the next line. The wires nest and do not cross.
 void Arranger::route_return(std::vector<Point>& points, const Hop& hop, int offset) const {
     const int column = at(grid_.cells, hop.from).column;
     const Line& line = at(lines_, line_of(column));

@@ -18,7 +18,7 @@
 namespace tally {
 
 namespace detail {
-// The result of gradcheck().
+// Holds the result of gradcheck().
 struct Gradcheck {
     explicit operator bool() const { return ok; }
     bool ok = true;
@@ -26,7 +26,7 @@ struct Gradcheck {
     std::string report;  // where the largest difference is, and both derivatives
 };
 
-// Options of gradcheck().
+// Holds the options of gradcheck().
 struct GradcheckOptions {
     double step = 1e-6;
     double tolerance = 1e-6;  // relative to max(1, |gradient|)

@@ -55,7 +55,7 @@ struct Layer {
     }
 };
 
-// Puts the named part below the other temporary bytes, because this part changes less from event to event.
+// Puts the named part below the other temporary bytes, because this part changes less at each event.
 std::vector<Layer> layers_of(const Timeline::Share& named) {
     constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
     std::vector<Layer> layers;

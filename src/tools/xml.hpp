@@ -1,4 +1,4 @@
-// escape_xml() escapes text for XML, such as an SVG picture.
+// escape_xml() escapes text for XML, for example in an SVG picture.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@
 
 namespace tally::lesson {
 
-// Checks exercises in parallel: starting files fail with a known message, answers pass, known mistakes are
+// Checks in parallel that starting files fail with a known message, answers pass, known mistakes are
 // recognised, and hints and messages contain no line of the answer. Prints the faults.
 bool check_the_exercises(const Exercises& exercises, const std::vector<const Exercise*>& chosen,
                          std::uint64_t seed);

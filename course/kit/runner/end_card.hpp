@@ -1,4 +1,4 @@
-// Makes the text at the end of a lesson: its rule, the learner's result and the next lesson.
+// Makes the end of a lesson, which shows the rule, the learner's result and the next lesson.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Exit codes of the runner.
+// Defines the exit codes of the runner.
 #pragma once
 
 namespace tally::lesson {

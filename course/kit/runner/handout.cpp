@@ -1,4 +1,4 @@
-// Writes handouts.
+// Writes the handouts of lessons for a class.
 #include "course/kit/runner/handout.hpp"
 
 #include <fmt/format.h>

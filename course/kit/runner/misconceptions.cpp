@@ -35,7 +35,7 @@ std::string where(const AnswerRecord& answer) {
                                      : "exercise " + answer.of;
 }
 
-// Returns the wrong answer and its explanation. All answers without a known mistake share one explanation.
+// Returns the wrong answer and its explanation. Unknown mistakes have a common explanation.
 std::string explanation(const Misconception& one) {
     const AnswerRecord& answer = one.answer;
     if (answer.which.empty()) return "another answer, without a known mistake";

@@ -19,7 +19,7 @@ struct Misconception {
 // Counts the mistakes in the answers of each learner. The most frequent are first.
 std::vector<Misconception> misconceptions(const std::vector<std::vector<AnswerRecord>>& learners);
 
-// Draws the first ten mistakes as SVG. Each has a bar, the name of the question or exercise, and its text.
+// Draws the first ten mistakes as SVG. Each has a bar, the name of the question or exercise, and a text.
 std::string chart_of(const std::vector<Misconception>& all, std::size_t learners);
 
 // Prints the mistakes in the files of `folder` and writes the picture to `file`. Returns the exit code.

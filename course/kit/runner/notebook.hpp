@@ -1,4 +1,4 @@
-// Manages the learner's folder of edited files, earlier versions and results. It overwrites no edited file.
+// Manages the learner's folder of edited files, earlier versions and results. No edited file is overwritten.
 #pragma once
 
 #include <map>

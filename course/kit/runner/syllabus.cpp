@@ -1,4 +1,4 @@
-// Defines the syllabus.
+// Defines the order of the lessons.
 #include "course/kit/runner/syllabus.hpp"
 
 #include <algorithm>

@@ -21,7 +21,7 @@ struct Verdict {
     int end_signal = 0;              // the signal that asked this program to end, or 0
 };
 
-// Compiles the file to a library in the folder `scratch`, runs it, and removes the library.
+// Compiles the file to a library in the folder `scratch`, runs the library, and removes it.
 Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::string& file,
               const std::string& scratch, std::uint64_t seed);
 
