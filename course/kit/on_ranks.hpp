@@ -2,7 +2,7 @@
 //
 //     const std::vector<double> sums = on_ranks([&](ProcessGroup& processes) { return sum_on(processes.rank()); });
 //
-// The result of `each` is a string, a trivially copyable value or a vector of such values. If `each` changes
+// The result of `each` is a string, a trivially copyable value or a vector of these. If `each` changes
 // a variable, the program that shows the lesson does not see the change, because ranks are other processes.
 #pragma once
 

@@ -27,7 +27,7 @@ private:
 
     static constexpr int unopened = -1;
 
-    // The step on screen. The step is live if it is the last recorded step, which the lesson is executing.
+    // Names the step on screen. The last recorded step is live, because the lesson is executing this step.
     struct Place {
         const Record& record;
         std::size_t at;

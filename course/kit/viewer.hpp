@@ -1,4 +1,4 @@
-// A Viewer renders the events of a lesson. A Viewer may wait for a key, ask, and show earlier steps.
+// A Viewer renders the events of a lesson. A Viewer may wait for keys, ask questions and go back.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// FixedName is a string literal as a template argument, so that operation names cost nothing at run time.
+// A FixedName is a template argument with a string literal, so that names of operations take no time.
 #pragma once
 
 #include <cstddef>

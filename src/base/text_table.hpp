@@ -1,4 +1,4 @@
-// TextTable formats rows of text in columns that are as wide as their widest entry.
+// A TextTable formats rows of text in columns. Each column is as wide as its widest entry.
 #pragma once
 
 #include <algorithm>

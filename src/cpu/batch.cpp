@@ -1,4 +1,4 @@
-// Defines the large formulas of SIMD batches, such as log(), so that they are compiled only once.
+// Defines large formulas of SIMD batches, such as log(), so that the formulas are compiled only once.
 #include "tally/cpu/batch.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Kernels of batch norm. Contiguous features are summed row by row, other features one at a time.
+// Implements batch norm. Contiguous features are summed row by row, and other features one at a time.
 #include <algorithm>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// Kernels of map, zip and where, and of their gradients. They apply functors and broadcast row by row.
+// Implements map, zip, where and their gradients. The kernels apply functors and broadcast row by row.
 #include <algorithm>
 
 #include "tally/cpu/fast_families.hpp"

@@ -1,4 +1,4 @@
-// Kernels that copy elements to other positions or add them there, such as `gather` and `scatter`.
+// Defines kernels that copy or add elements to other positions, such as `gather` and `scatter`.
 #include <algorithm>
 #include <cstring>
 

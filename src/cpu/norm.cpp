@@ -15,8 +15,8 @@ template <class S, class Body> void with_optional(const S* p, S otherwise, Body 
     p ? body(Contiguous<S>{p}) : body(Broadcast<S>(otherwise));
 }
 
-// Handles a row whose sum or squares overflow in S, by dividing the row by its largest number. In such a row
-// eps is negligible compared with a variance that is not 0.
+// If the sum or the squares of a row overflow in S, divides the row by its largest number. In this row eps is
+// negligible compared with a variance that is not 0.
 template <class S, class Gains, class Biases>
 [[gnu::cold, gnu::noinline]] void layer_norm_of_large(const S* x, Gains gains, Biases biases, S eps, S* y,
                                                       S& mean, S& rstd, std::size_t width) {

@@ -1,4 +1,4 @@
-// Kernels `sum`, `spread` and `max`. They reduce contiguous elements in lanes, and other elements row by row.
+// Implements `sum`, `spread` and `max`. Contiguous elements are reduced in lanes, and others row by row.
 #include <algorithm>
 
 #include "tally/cpu/fast_families.hpp"

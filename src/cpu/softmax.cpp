@@ -1,4 +1,4 @@
-// Kernels of softmax, log_softmax, logsumexp and their gradients. Columns are processed in strips.
+// Computes softmax, log_softmax, logsumexp and their gradients. Columns are processed in strips.
 #include "tally/cpu/softmax.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct FiniteShift {  // replaces infinity by 0, because inf - inf would be NaN
     }
 };
 
-// A source of exp(x - m) that also writes each value to y.
+// Returns exp(x - m) as a source, and also writes each value to y.
 template <class S> struct Exps {
     const S* x;
     S* y;

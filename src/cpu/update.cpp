@@ -1,4 +1,4 @@
-// Kernels of the optimizers. Each kernel updates all tensors of a list, one SIMD batch after another.
+// Implements the optimizers. Each kernel updates all tensors of a list, one SIMD batch after another.
 #include <array>
 #include <cmath>
 

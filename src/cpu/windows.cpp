@@ -1,4 +1,4 @@
-// Kernels of windows over images: im2col for convolutions, its gradient col2im, and max pooling.
+// Implements im2col for convolutions, its gradient col2im, and max pooling over windows of images.
 #include <algorithm>
 
 #include "tally/cpu/fast_families.hpp"

@@ -24,7 +24,7 @@ const memory::Raw& raw();
 void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes);
 template <class S> const detail::Kernels<S>& kernels();
 
-// Tests call this to read results directly from device memory. waits() does not count these waits.
+// Tests call this function to read device memory directly. waits() does not count these waits.
 void wait_after_each_launch(bool wait);
 void* pinned_alloc(std::size_t bytes);  // memory for host and device that is never freed
 

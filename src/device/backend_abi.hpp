@@ -1,4 +1,4 @@
-// The binary interface between the library and a device module: two tables of functions.
+// Defines the binary interface between the library and a device module, which is two tables of functions.
 //
 // No exception crosses the interface. The library and the module record an error by HostApi::failed. The
 // library throws this error after the call has returned.

@@ -1,4 +1,4 @@
-// Defines bodies of batch norm. A team per feature computes sums, and a thread per element uses the sums.
+// Implements batch norm on a GPU. A team per feature computes sums, and a thread per element uses the sums.
 #pragma once
 
 #include <cstddef>

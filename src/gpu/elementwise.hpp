@@ -1,5 +1,5 @@
-// Kernel bodies of map, zip and where, with a thread per element. A thread or a team per element of the
-// operand computes the gradients.
+// Defines kernel bodies of map, zip and where, with a thread per element. For gradients, a thread or a team
+// handles each element of the operand.
 #pragma once
 
 #include <cstddef>

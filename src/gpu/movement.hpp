@@ -1,4 +1,4 @@
-// Bodies of kernels that copy elements to other positions or add them there, such as `gather` and `scatter`.
+// Defines bodies that copy elements to other positions or add elements there, such as `gather` and `scatter`.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Kernel bodies of layer norm. A team handles each row. A thread sums each column of the gain's gradient.
+// Implements layer norm on a GPU. A team handles each row. A thread sums each column of the gain's gradient.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Kernel bodies of softmax, log_softmax, logsumexp and their gradients. A team reduces one row or column.
+// Computes softmax, log_softmax, logsumexp and their gradients on a GPU. A team reduces one row or column.
 #pragma once
 
 #include <cmath>

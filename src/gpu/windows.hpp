@@ -1,4 +1,4 @@
-// Kernel bodies of windows over images. One thread per output element gathers the terms of this element.
+// Defines kernel bodies for windows over images. A thread per output element gathers the element's terms.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ template <class S> struct Im2colBody {
     }
 };
 
-// Finds the window that has the pixel at its position `place`. Returns false if none of `count` windows does.
+// Finds the window whose position `place` is at the pixel. Returns false if none of `count` windows does.
 TALLY_HOST_DEVICE constexpr bool seen_by(std::size_t pixel, std::size_t place, const SlidingWindow& w,
                                          std::size_t count, std::size_t& window) {
     const std::size_t from_start = pixel + w.padding - place;  // wraps around if negative

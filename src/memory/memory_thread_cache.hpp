@@ -21,7 +21,7 @@ struct alignas(line) ThreadCache {
     bool taken = false;
 };
 
-// The state of one device that all threads share.
+// Holds the state of one device that all threads share.
 struct DeviceState {
     std::array<std::atomic<std::int64_t>, rows> peak{};  // of the sums over all threads
 

@@ -88,7 +88,7 @@ void Heights::sweep(int group) {
             if (at(grid_.cells, cell).group == group) at(mine, c).push_back(cell);
     }
     for (int pass = 0; pass < 10; ++pass) {
-        const bool from_left = pass % 2 == 1;  // true in the last pass, so that the main path is straight
+        const bool from_left = pass % 2 == 1;  // true in the last round, so that the main path is straight
         for (int c = 0; c < count(mine); ++c) {
             const auto& cells = at(mine, from_left ? c : count(mine) - 1 - c);
             std::vector<int> wanted_y;

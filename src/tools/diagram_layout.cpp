@@ -44,7 +44,7 @@ public:
 
 private:
     const std::vector<std::string>& lane_names_;
-    const int asked_;  // the most pixels of a line that the diagram permits; 0: no such limit
+    const int asked_;  // the most pixels of a line that the diagram permits; 0: no limit
     Grid grid_;
     std::vector<Extent> lane_extent_;
     std::vector<int> tracks_, label_room_, strands_;  // in the gutter after each column

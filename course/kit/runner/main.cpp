@@ -196,8 +196,8 @@ private:
         return report;
     }
 
-    // Records the result of a lesson. Call this only in step mode, because only a lesson with a learner at
-    // the keyboard counts as done. If a check fails, an earlier "done" is withdrawn.
+    // Records the result of a lesson. Call this only in step mode, because a lesson counts as done only if a
+    // learner is at the keyboard. If a check fails, an earlier "done" is withdrawn.
     void record(const std::string& slug, Outcome outcome) {
         const bool done = answers_.done(slug);
         std::string how;
