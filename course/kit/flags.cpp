@@ -1,4 +1,4 @@
-// Defines the flags and decides from flags and environment how to render.
+// Defines the flags. Flags and environment variables decide how output is rendered.
 #include "course/kit/flags.hpp"
 
 #include <fmt/format.h>
@@ -74,7 +74,7 @@ void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonPa
                 return one.name == called;
             });
             const bool here = own != only->end();
-            // Accepts other lessons' parameters too. settings_of() rejects them with a better message.
+            // Accepts other lessons' parameters, because settings_of() rejects them with a better message.
             group = here ? "Parameters" : "";
             if (here) {
                 says = fmt::format("{}: {} (default {})", own->meaning, range_of(*own), usual_of(*own));

@@ -24,7 +24,7 @@ struct Range {
         low = std::min(low, value);
         high = std::max(high, value);
     }
-    void widen() {  // so that the range is not empty and no point is on the frame
+    void widen() {  // so that the range is not empty and no point lies on the frame
         if (low > high) low = high = 0;
         const double more = high > low ? 0.04 * (high - low) : std::max(1.0, std::abs(low)) / 2;
         low -= more, high += more;

@@ -17,7 +17,7 @@ bool on_several_ranks(const Lesson& lesson);
 // Returns why ranks cannot be started on this machine, or an empty string if they can.
 std::string why_no_launcher();
 
-// Starts `ranks` processes of the command and waits until they end. A flag names the file to which rank 0
+// Starts the command as several processes and waits until they end. A flag names the file to which rank 0
 // writes. A signal that arrives while the ranks run is raised again when they have ended.
 void run_ranks(int ranks, std::vector<std::string> command);
 

@@ -1,5 +1,5 @@
 // Lessons include this header. The source of a lesson is compiled twice, with `real` as float and as double.
-// Both objects are linked into one program, and --dtype selects one object.
+// Both object files are linked into one program, and --dtype selects one of the two.
 //
 //     namespace {  // both objects define the same names
 //     struct Divide {

@@ -50,7 +50,7 @@ void leave_screen() {
     [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, "\r\n", 2);
 }
 
-// Raises the signal with its default action, which ends or stops the program.
+// Raises the signal with the default action, which ends or stops the program.
 void as_without_handler(int signal) {
     struct sigaction usual {
     }, ours{};

@@ -51,7 +51,7 @@ inline void store_part(Batch<double> v, double* p, std::size_t n) {
 #else
 
 // Loads the first n (at least 1) elements at p. May also read the rest of the cache line, which the caller
-// ignores. AddressSanitizer rejects this. In its builds the function copies the elements.
+// ignores. Builds with AddressSanitizer, which rejects such reads, copy the elements.
 template <class S> Batch<S> load_part(const S* p, std::size_t n) {
     const std::size_t in_line = reinterpret_cast<std::uintptr_t>(p) % line;
     const bool stays_in_lines =

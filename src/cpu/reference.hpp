@@ -39,8 +39,8 @@ void zip(const void* f, const StridedIndex<2>& walk, const S* a, const S* b, S* 
     });
 }
 
-// Computes the gradient of operand 0 (a) or 1 (b). The pointer to an array that was not saved is null. The
-// functor then receives dy, which it does not read.
+// Computes the gradient of operand 0 (a) or 1 (b). If an array was not saved, its pointer is null, and the
+// functor receives dy instead, which the functor does not read.
 template <class F, std::size_t operand, class S> void zip_back(const void* f, const StridedIndex<2>& walk,
                                                                const S* dy, const S* a, const S* b,
                                                                const S* y, Into<S[]> d) {

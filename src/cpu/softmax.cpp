@@ -30,7 +30,7 @@ struct FiniteShift {  // replaces infinity by 0, because inf - inf would be NaN
     }
 };
 
-// Returns exp(x - m) as a source, and also writes each value to y.
+// An Exps is a source of exp(x - m) and also writes each value to y.
 template <class S> struct Exps {
     const S* x;
     S* y;

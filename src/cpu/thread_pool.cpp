@@ -52,7 +52,7 @@ template <class GiveWay> void wait_while(const std::atomic<unsigned>& word, unsi
     word.wait(seen);
 }
 
-// A forked process does not have the threads of its parent, and does not start new threads.
+// A forked process has no threads of its parent process, and starts no new threads.
 std::atomic<bool> forked = false;
 
 class Pool {
@@ -118,7 +118,7 @@ private:
         }
     };
 
-    // Threads take parts from a common counter, so a thread that starts late does not delay the others.
+    // Threads take parts from a common counter, so a thread that starts late does not delay other threads.
     void take_parts(const Workspace& workspace) {
         for (unsigned untaken = tasks_left_.load(); untaken != 0;)
             if (tasks_left_.compare_exchange_weak(untaken, untaken - 1)) {

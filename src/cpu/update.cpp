@@ -9,7 +9,7 @@ namespace tally::cpu {
 
 namespace {
 
-// Does the same as update_element() for several elements, which `load` reads and `store` writes.
+// Works like update_element(), but for several elements, which `load` reads and `store` writes.
 template <class Step, class S, class Load, class Store>
 void update_batch(const Step& step, const Update<S>& u, Load load, Store store) {
     const auto loaded = [&](const S* p, bool wanted) { return p && wanted ? load(p) : Batch<S>(S(0)); };

@@ -1,4 +1,4 @@
-// Kernel body of dropout. Each thread handles four elements of an item, which share a block of random bits.
+// Computes dropout. Each thread handles four elements of an item, which share a block of random bits.
 #pragma once
 
 #include <cstddef>

@@ -54,8 +54,8 @@ template <class S> struct WhereBody {
 
 // ---- gradients, summed over the axes along which their operand repeats ----
 
-// Computes one term of a gradient of zip. The pointer to an array that was not saved is null. The functor
-// then receives dy, which it does not read.
+// Computes one term of a gradient of zip. If an array was not saved, its pointer is null, and the functor
+// receives dy instead, which the functor does not read.
 template <class F, std::size_t operand, class S> struct SlopeTerm {
     F f;
     const S *dy, *a, *b, *y;

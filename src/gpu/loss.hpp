@@ -1,4 +1,4 @@
-// Kernel bodies of the cross-entropy, fused with softmax. Teams compute rows, then one team adds the losses.
+// Computes cross-entropy, fused with softmax, on a GPU. Teams compute rows, then one team adds the losses.
 #pragma once
 
 #include <cstddef>

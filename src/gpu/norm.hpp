@@ -36,8 +36,8 @@ template <class S> struct LayerNormBody {
     }
 
 private:
-    // Handles a row whose sum or squares overflow in S, by dividing the row by its largest number. In such a
-    // row eps is negligible compared with a variance that is not 0.
+    // If the sum or squares of a row overflow in S, divides the row by its largest number. In such a row, the
+    // eps is negligible compared with a variance that is not 0.
     template <class T> TALLY_HOST_DEVICE void large(T& team, std::size_t row) const {
         using std::sqrt;
         const S *from = x + row * width, n = static_cast<S>(width);

@@ -1,6 +1,6 @@
 // The class OnHost runs kernel bodies on the host, to test their arithmetic and indexing without a GPU.
 //
-// OnHost visits lanes and threads from the last to the first, so that tests find a body that relies on the
+// An OnHost visits lanes and threads from the last to the first, so that tests find a body that relies on the
 // writes of another lane.
 #pragma once
 

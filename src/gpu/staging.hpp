@@ -1,4 +1,4 @@
-// The class Staging copies data to pinned memory before an upload, so that caller and device need not wait.
+// The class Staging copies data to pinned memory before an upload, so that host and device need not wait.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ struct StagingRing {
     static constexpr std::size_t parts = 4, part_bytes = std::size_t{4} << 20;
 };
 
-// `Link` has these functions:
+// The class `Link` has these functions:
 //  - pinned(bytes) returns memory that the device can read;
 //  - send(to, from, bytes) queues the copy from this memory to the device;
 //  - mark(part) records the position of the queue, and await(part) waits until the queue has reached it.

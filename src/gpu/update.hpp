@@ -1,4 +1,4 @@
-// Kernel bodies of the optimizers. One launch, with pointers as arguments, updates or measures many tensors.
+// Defines bodies of the optimizers. One launch, with pointers as arguments, updates or measures many tensors.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +66,7 @@ template <class On, class Step, class S> void update(std::span<const Update<S>> 
     });
 }
 
-// Each team sums one piece of this many elements. One team adds the results, always in the same order.
+// Each team sums one piece of this many elements. Then one team adds the sums, always in the same order.
 inline constexpr std::size_t piece = 8192;
 
 template <class S> struct MeasureBody {

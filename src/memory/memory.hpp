@@ -28,8 +28,8 @@ namespace memory {
 namespace detail {
 inline constexpr int memory_classes = 4;
 
-// A reference-counted buffer. Several threads may at the same time read it, copy and free arrays that share
-// it, and save it for backward functions. A freed Storage keeps its memory in a free list for reuse.
+// A Storage is a reference-counted buffer. Several threads may at the same time read it, copy and free its
+// arrays, and save it for backward functions. A freed Storage keeps its memory in a free list for reuse.
 struct Storage {
     void* data;         // aligned to a line, in the device's memory (some address when bytes is 0)
     std::size_t bytes;  // rounded up to whole lines (base/alignment.hpp)

@@ -23,7 +23,7 @@ public:
 
 private:
     Grid& grid_;
-    std::vector<char> settled_;  // groups whose heights others may follow
+    std::vector<char> settled_;  // groups whose heights other groups may follow
 
     void sweep(int group);
     int wanted(int cell, bool from_left) const;
@@ -50,8 +50,8 @@ int Heights::wanted(int index, bool from_left) const {
     return at(places, (count(places) - 1) / 2);
 }
 
-// Places cells near their wanted heights, in order and without overlap. Cells that would overlap form a block
-// at the mean of their wanted heights.
+// Places cells near their wanted heights, in order and without overlap. If cells would overlap, they form a
+// block at the mean of their wanted heights.
 void Heights::settle(const std::vector<int>& cells, const std::vector<int>& wanted_y) {
     struct Block {
         long sum, weight;

@@ -60,8 +60,7 @@ public:
             const std::vector<detail::ValueNode<T>*>& nodes;
         };
         const KeepAlive hold(leaves);
-        std::vector<T>
-            before;  // gradient of each leaf before the current step; an arrow shows the difference
+        std::vector<T> before;  // each leaf's gradient before the current step; an arrow shows the difference
         for (const detail::ValueNode<T>* leaf : leaves)
             before.push_back(leaf->has_gradient() ? leaf->gradient : T());
         std::vector<bool> any(leaves.size());

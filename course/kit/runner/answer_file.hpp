@@ -22,11 +22,11 @@ public:
     explicit AnswerFile(const std::string& work);
 
     const std::vector<AnswerRecord>& all() const { return answers_; }
-    // Adds all answers in `more`. If it throws WriteError, it has added none.
+    // Adds all answers in `more`, or adds no answer and throws WriteError.
     void add(const std::vector<AnswerRecord>& more);
     void require_writable() { add({}); }
 
-    bool done(const std::string& lesson) const;  // its questions are answered, or its exercise is solved
+    bool done(const std::string& lesson) const;  // the questions are answered, or the exercise is solved
     bool begun(const std::string& lesson) const;
     // Returns whether all asked and earlier questions were answered, or `from_its_start` if none was asked.
     bool all_answered(const std::string& lesson, bool from_its_start) const;
