@@ -30,7 +30,7 @@ std::string print(double number, Form form, int digits) {
                                : fmt::format("{:.{}e}", number, digits);
 }
 
-// Prints all numbers padded to one width. The width is at least that of "%7.4f", so that tables line up.
+// Pads all numbers to one width. The width is at least that of "%7.4f", so that columns of tables align.
 std::vector<std::string> printed(const Numbers& numbers, int digits) {
     const Form form = form_of(numbers.values, numbers.type);
     std::vector<std::string> texts;

@@ -98,7 +98,7 @@ StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
         write(line);
         const KeyPress press = read_key();
         resumed = press.key == Key::resumed;
-        // Blanks erase the line also on a terminal that knows no escape sequences.
+        // Blanks also erase the line on a terminal without escape sequences.
         write("\r" + std::string(line.size(), ' ') + "\r");
         switch (press.key) {
             case Key::next:

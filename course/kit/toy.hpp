@@ -55,7 +55,7 @@ struct Toy {
         return all;
     }
 
-    // Returns the data of a picture of these micro-batches: the gradients of rows and means, and their sums.
+    // Returns a picture's data for these micro-batches: the gradients of rows, of means, and their sums.
     tally::lesson::Shares shares(const std::vector<MicroBatch>& parts, const tally::Array<real>& full,
                                  const std::optional<tally::Array<real>>& sum) const {
         using namespace tally;
@@ -89,7 +89,7 @@ struct Toy {
         for (std::size_t j = 0; j < 3; ++j) sums.push_back(double(units(0, 6, j)) / 10000 * factor);
         return sums;
     }
-    // Returns a vector such as w.grad in the form in which the lesson prints it.
+    // Returns a vector, such as w.grad, as the text that the lesson prints.
     static std::string as_printed(const std::vector<double>& numbers) {
         return "[" + tally::lesson::row_text(numbers, 4) + "]";
     }

@@ -1,4 +1,4 @@
-// multiply_in_blocks() multiplies large matrices, with the order of additions that kernels.hpp defines.
+// multiply_in_blocks() multiplies large matrices, and adds in the order that kernels.hpp defines.
 #pragma once
 
 #include <cstddef>

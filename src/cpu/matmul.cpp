@@ -143,7 +143,7 @@ template <class S> void multiply_by_blas(const Product& p, const S* a, const S* 
                    p.transpose_a, p.transpose_b, S(1), static_cast<S>(static_cast<int>(c.how)));
 }
 
-// Multiplies by BLAS. Does nothing and returns false if there is one row or summand, or no Products::blas.
+// Multiplies by BLAS. Without Products::blas, or for one row or summand, does nothing and returns false.
 template <class S>
 [[gnu::noinline]] bool multiplied_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (products() != Products::blas || p.m == 1 || p.k == 1) return false;
@@ -188,7 +188,7 @@ template <class S>
     });
 }
 
-// Computes c (m, n) (+)= a (m, 1) · b (1, n). A lambda would be slower: it loads its captures for each row.
+// Computes c (m, n) (+)= a (m, 1) · b (1, n). A lambda is slower, because it loads its captures for each row.
 template <class S> void add_outer_rows(const S* a, const S* b, Into<S[]> c, std::size_t m, std::size_t n) {
     for (std::size_t i = 0; i < m; ++i, c.dst += n)
         if (c.how == Write::set)
@@ -283,7 +283,7 @@ void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t
     }
     for (std::size_t r = 0; r < rows; r += at_once, dbias.how = Write::add) {
         const std::size_t first = r * width, count = std::min(at_once, rows - r);
-        // If dz is dy, this must not overwrite the following rows, because the loop still reads them.
+        // If dz is dy, this must not overwrite later rows of dy, because the loop still reads these rows.
         const std::size_t capacity = (dz == dy ? count : rows - r) * width;
         simd_for_each<Write::set>(count * width, capacity, dz + first, masked, Contiguous<S>{dy + first},
                                   Contiguous<S>{y + first});

@@ -1,4 +1,4 @@
-// table_of() builds the backend::Table of a device module. The functions of the table do not throw.
+// table_of() builds the backend::Table of a device module. The functions in this table do not throw.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// The simulated device runs the GPU's kernel bodies on the host, for machines without a GPU. It is as strict
-// as a GPU: other host code cannot access its memory, and queued work runs only when the host waits.
+// The simulated device runs kernel bodies on the host, for machines without a GPU. The device is as strict as
+// a GPU: other host code cannot access its memory, and queued work runs only when the host waits.
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -56,7 +56,7 @@ public:
         ++waits_;
         run();
     }
-    // Runs f with access to the memory of the device.
+    // Runs f while the memory of the device can be accessed.
     template <class F> void open(F f) {
         protect(PROT_READ | PROT_WRITE);
         f();

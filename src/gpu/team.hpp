@@ -1,4 +1,4 @@
-// A Team is a group of lanes (threads of a GPU) that work on one row together.
+// A Team is a group of lanes (threads of a GPU) that together process one row.
 //
 // On a GPU a team is a thread, a warp or a block. On the host a team is a loop, which adds in the same order
 // and gives the same bits. In fold(), lane l combines the elements l, l + lanes, l + 2 lanes, ... in order.

@@ -1,4 +1,4 @@
-// shape_of() cleans and measures the text of a box, stacks its rows, and chooses an outline around them.
+// shape_of() cleans and measures the text of a box, stacks the rows of text, and chooses an outline.
 #include "tally/tools/diagram_shape.hpp"
 
 #include <algorithm>

@@ -17,7 +17,7 @@
 namespace tally {
 
 // Lists the values that operations save while the object exists. A backward function removes the entries of
-// its operation. The entries of a graph that is dropped stay until its buffers are saved again.
+// its operation. The entries of a dropped graph stay until its buffers are saved again.
 class SavedValues final : Observer {
 public:
     enum class Why : std::uint8_t {

@@ -1,4 +1,4 @@
-// Submits every known answer of the exercises and compares the verdicts.
+// Checks every known answer to the exercises, and compares each verdict with the expected verdict.
 #include "course/kit/runner/dev_check.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Lists the versions and devices that ./learn doctor prints, and what each optional package is good for.
+// Lists the versions and devices that ./learn doctor prints, and the use of each optional package.
 #pragma once
 
 #include <string>

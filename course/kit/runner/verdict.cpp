@@ -27,7 +27,7 @@ struct KnownError {
 
 constexpr const char* no_memory = "out of memory";
 
-// Lists errors of g++ and clang++ with their most frequent meaning. The first match counts.
+// Lists errors of g++ and clang++ with their most frequent meaning. The first matching entry is used.
 constexpr KnownError known_errors[] = {
     {{no_memory},
      "The compiler asked for more memory than it is given (4 GiB). Does something that it computes or "
