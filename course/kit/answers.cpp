@@ -1,4 +1,4 @@
-// Converts answers to lines of text and back.
+// Converts answers to lines of text, and lines of text to answers.
 #include "course/kit/answers.hpp"
 
 #include <fmt/format.h>

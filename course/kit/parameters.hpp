@@ -28,7 +28,7 @@ LessonParameter one_of(std::string_view name, std::string_view meaning, int usua
                        const std::vector<int>& among);
 LessonParameter real_number(std::string_view name, std::string_view meaning, double usual, double least,
                             double most);
-// Declares sizes of parts, such as --split 3,2,1. Each size is at least 1. Their sum is that of the default.
+// Declares sizes of parts, such as --split 3,2,1. Each size is at least 1. The sum is that of the default.
 LessonParameter parts_of(std::string_view name, std::string_view meaning, const std::vector<int>& usual);
 // Declares as many whole numbers as the default has, such as --values 2,-3,11.
 LessonParameter several(std::string_view name, std::string_view meaning, const std::vector<int>& usual,

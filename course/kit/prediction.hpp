@@ -1,4 +1,4 @@
-// Asks the learner to predict a result, by options or by a number to type. Known mistakes are explained.
+// Asks the learner to predict a result, by options or by a typed number, and explains known mistakes.
 #pragma once
 
 #include <cstddef>

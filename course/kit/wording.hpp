@@ -19,7 +19,7 @@ struct Filling {
     template <std::integral T> Filling(T number) : text(std::to_string(number)) {}
 };
 
-// Replaces each {} of the pattern by the next filling. Throws std::logic_error if the counts differ.
+// Replaces each {} of the pattern by the next filling. Throws std::logic_error if {} or fillings are left.
 std::string filled(std::string_view pattern, const std::vector<Filling>& fillings);
 template <class... T> std::string say(std::string_view pattern, const T&... fillings) {
     return filled(pattern, {Filling(fillings)...});

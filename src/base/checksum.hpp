@@ -1,4 +1,4 @@
-// checksum_of() returns equal numbers for equal bytes, and almost always other numbers for other bytes.
+// checksum_of() maps equal bytes to equal numbers, and different bytes almost always to different numbers.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Declares install_NAME() for each family of fast kernels. This function fills its slots of a kernel table.
+// Declares install_NAME() for each family of fast kernels, to fill the family's slots of a kernel table.
 #pragma once
 
 #include "tally/kernels/families.hpp"

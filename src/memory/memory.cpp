@@ -79,7 +79,7 @@ std::size_t cached_bytes(Device device) {
     return static_cast<std::size_t>(std::max<std::int64_t>(total, 0));
 }
 
-// A single thread updates the peaks only if its headroom is used up. Several threads always update peaks.
+// A single thread updates peaks only if its headroom is used up. Several threads do this on every change.
 void check_every_change(ThreadCache& thread) {
     for (ThreadStats& account : thread.account) account.check_peaks.store(true);
 }

@@ -100,7 +100,7 @@ void Heights::sweep(int group) {
         for (int c = count(mine); c-- > 0;) tighten(at(mine, c));
 }
 
-// Moves some cells as near to their targets as neighbours permit, but no cell whose left wire is straight.
+// Moves cells as near to their targets as neighbours permit, unless the wire on the left must stay straight.
 void Heights::tighten(const std::vector<int>& cells) {
     for (int i = 0; i < count(cells); ++i) {
         Cell& cell = at(grid_.cells, at(cells, i));

@@ -26,7 +26,7 @@ struct Gradcheck {
     std::string report;  // where the largest difference is, and both derivatives
 };
 
-// Holds the options of gradcheck().
+// Options of gradcheck().
 struct GradcheckOptions {
     double step = 1e-6;
     double tolerance = 1e-6;  // relative to max(1, |gradient|)

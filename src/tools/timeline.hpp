@@ -20,7 +20,7 @@
 namespace tally {
 
 namespace detail {
-// Holds the options of Timeline::strip().
+// Options of Timeline::strip().
 struct StripOptions {
     int columns = 72;
     bool ascii = false;  // ASCII characters instead of blocks

@@ -1,4 +1,4 @@
-// Collects the findings of ./learn doctor.
+// Collects the facts that ./learn doctor prints.
 #include "course/kit/runner/doctor.hpp"
 
 #include <fmt/format.h>

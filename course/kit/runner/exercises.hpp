@@ -23,7 +23,7 @@ struct Exercise {
 struct Exercises {
     explicit Exercises(const std::string& folder);  // the build's folder; throws std::runtime_error
 
-    // Finds an exercise by slug, part of a slug, stem or number. Otherwise sets `message`, returns nullptr.
+    // Finds an exercise by slug, part of a slug, stem or number. Otherwise returns nullptr, sets `message`.
     const Exercise* find(const std::string& which, std::string& message) const;
 
     std::string starting_text(const Exercise& exercise) const;

@@ -1,4 +1,4 @@
-// Keeps the files and results of a learner.
+// Manages the files and the results of a learner.
 #include "course/kit/runner/notebook.hpp"
 
 #include <fmt/format.h>
