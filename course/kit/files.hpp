@@ -12,7 +12,7 @@ struct WriteError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Is thrown if a reader such as `head` has closed the standard output. The program then ends silently with
+// This is thrown if a reader such as `head` has closed standard output. The program then ends silently with
 // the exit code of SIGPIPE. OutputClosed is not a std::exception, so handlers of errors do not catch it.
 struct OutputClosed {
     static constexpr int exit_code = 128 + 13;
