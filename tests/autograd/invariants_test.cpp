@@ -227,6 +227,13 @@ TEST_CASE("invariant 3: a moved gradient buffer is adopted when it is the first,
     CHECK(w.grad().to_vector() == std::vector<float>{1, 1});
 }
 
+TEST_CASE("invariant 3: accumulate_into shares the buffer of a gradient when the destination is empty") {
+    const Array<float> gradient({2}, {1, 2});
+    Array<float> dx;
+    accumulate_into(Into<Array<float>>{dx, Write::set}, gradient);
+    CHECK(dx.data() == gradient.data());  // `gradient` is alive, so a copy would have a different address
+}
+
 TEST_CASE("invariant 3: a leaf does not adopt a gradient buffer that is shared") {
     Array<float> kept;
     const Tensor w = parameter({1.0f, 2.0f});
