@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/reference.md: every public name with its signature and the comment above it, header by header.
+"""Writes docs/reference.md: every public name with its signature and the comment above it, by module and header.
 
     reference.py            checks that the page is up to date and that each public name has a comment
     reference.py --write    writes the page

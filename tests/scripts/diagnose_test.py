@@ -82,6 +82,11 @@ def divided_by(constant):
     return step
 
 
+def summed(model, batches):
+    for x, y in batches:
+        mse(model(x), y, reduction="sum").backward()
+
+
 def divided_with_penalty_once(model, batches):
     divided_by(3)(model, batches)
     (0.05 * sum((p ** 2).sum() for p in model.parameters())).backward()
@@ -135,12 +140,16 @@ def main():
                 wrong += 1
                 print(f"[FAIL] {step.__name__}: {line}; expected {expected}")
         print(f"{step.__name__}: {lines}")
-    for constant, divisor, expected in ((3, 1, "3 times too large: 3 means were added up; divide each micro-loss by 3. (If"), (3, 3, "right"),
+    for constant, divisor, expected in ((3, 1, "3 times too large: 3 means were added up; divide each micro-loss by 3. (If"), (3, 3, "right: the same gradient, except for rounding, if the step divides each loss by 3"),
                                         (6, 6, "0.5 times the gradient of the batch: divide by the number of micro-batches, 3, instead of 6")):
         equal, unequal = (line.split(": ", 1)[1] for line in lines_of(divided_by(constant), plain, divisor))
         if not equal.startswith(expected) or not unequal.startswith("a mean of means"):
             wrong += 1
             print(f"[FAIL] divided by {constant}, divisor {divisor}: {equal}; {unequal}")
+    equal = lines_of(summed, plain, 3)[0]
+    if "3 times too small" not in equal or "does not divide each loss by 3" not in equal:
+        wrong += 1
+        print(f"[FAIL] summed, divisor 3: {equal}")
     for step in (divided_with_penalty_once, divided_and_clipped_once):
         equal = lines_of(step, plain, 3)[0]
         if ": right" not in equal:

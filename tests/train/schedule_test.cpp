@@ -33,7 +33,8 @@ TEST_CASE("Schedule: invalid arguments throw an Error") {
     CHECK_THROWS_WITH(Schedule::cosine(0.1, -3), contains("[cosine] the number of updates"));
     CHECK_THROWS_WITH(Schedule::cosine(0.1, 3, -1), contains("[cosine] a rate"));
     CHECK_THROWS_WITH(Schedule::warm_up(0, Schedule::constant(1)), contains("[warm_up]"));
-    CHECK_THROWS_WITH(Schedule::warm_up(3, Schedule::constant(1), 2), contains("[warm_up] the factor of the first rate"));
+    CHECK_THROWS_WITH(Schedule::warm_up(3, Schedule::constant(1), 2),
+                      contains("[warm_up] the factor of the first rate"));
     CHECK_THROWS_WITH(Schedule::constant(1).at(-1), contains("the update must be at least 0; -1 is not"));
 }
 

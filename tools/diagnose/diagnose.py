@@ -45,7 +45,7 @@ def verdict(model, step, batch, sizes, divisor):
     if one.norm() == 0:
         return "no gradient: the step must go backward in the model that it is given, and leave zero_grad() out"
     if close(cut, one):
-        return "right: the same gradient, except for rounding"
+        return "right: the same gradient, except for rounding" + (f", if the step divides each loss by {divisor}" if divisor != 1 else "")
     n, rows = len(parts), len(batch[0])
     alone = [gradient(model, step, [part] * divisor) for part in parts]  # each micro-batch as a single batch
     weighted = sum(size / rows * g for size, g in zip(sizes, alone))
@@ -57,7 +57,8 @@ def verdict(model, step, batch, sizes, divisor):
         return (f"{n} times too large: {n} means were added up; divide each micro-loss by {n}. "
                 "(If the step already divides by a constant c, pass divisor=c)")
     if factor is not None and abs(factor - 1 / n) < 1e-6:
-        return f"{n} times too small: it is divided twice (a mean already is, or two places divide)"
+        cause = f"it is divided twice, or the step does not divide each loss by {divisor}" if divisor != 1 else "it is divided twice (a mean already is, or two places divide)"
+        return f"{n} times too small: {cause}"
     norms = [float(g.norm()) for g in alone]
     if max(norms) - min(norms) < 1e-3 * max(norms):  # torch's clipping adds 1e-6 to a norm
         return f"each micro-batch brings a gradient of the same norm, {norms[0]:.3g}: each was clipped alone; clip once per update"
@@ -83,7 +84,7 @@ def verdict(model, step, batch, sizes, divisor):
 def diagnose(model, step, batch, parts=4, divisor=1):
     """Prints a verdict for equal parts, and one for unequal parts. `divisor` is the whole number by which the step divides each loss."""
     if not isinstance(divisor, int) or divisor < 1:
-        raise ValueError(f"divisor={divisor}: pass the constant by which your step divides each loss, or leave it out")
+        raise ValueError(f"divisor={divisor}: pass the whole number by which your step divides each loss, or leave it out")
     each, over = divmod(len(batch[0]), parts)
     if parts < 2 or each < 2 or over:
         raise ValueError(f"{len(batch[0])} rows in {parts} equal parts of 2 rows or more: not possible")
