@@ -173,7 +173,7 @@ class FirstContact(Faked):
         self.state(installed="")
         self.assertEqual(self.learn("test", "--", "-R", "toy").returncode, 0)
         calls = self.calls()
-        self.assertIn("cmake --preset release", calls)
+        self.assertTrue(any(call.startswith("cmake --preset release") for call in calls), calls)
         tested = [call for call in calls if call.startswith("ctest")]
         self.assertEqual(len(tested), 1)
         self.assertTrue(tested[0].startswith(f"ctest required= --test-dir {self.tree}/build/release "), tested)
