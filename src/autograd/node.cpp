@@ -1,4 +1,4 @@
-// Assigns thread ids, destroys nodes and throws the graph's errors.
+// Implements the thread ids, the destruction and the error messages of nodes.
 #include "tally/autograd/node.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::uint32_t assign_thread_id() {
     return context.thread_id = ++last;
 }
 
-// Destroying a backward function that owns a Var calls this function again. The inner call extends the list.
+// A captured Var can call this function recursively. The inner call adds its node to the outer call's list.
 void destroy_iteratively(Node* pending) {
     if (context.pending_destruction) {
         pending->next_to_destroy = *context.pending_destruction;

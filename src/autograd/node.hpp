@@ -18,10 +18,10 @@ namespace detail {
 class BackwardPass;
 class Interceptor;
 
-// Constants and leaves keep their state. The result of an operation goes from fresh to queued to consumed.
+// The state of constants and leaves never changes. A result is first fresh, then queued, then consumed.
 enum class State : std::uint8_t { constant, leaf, fresh, queued, consumed };
 
-// ThreadContext holds the recording state of one thread. A graph must be used in the thread that recorded it.
+// ThreadContext stores the recording state of a thread. A graph must be used in the thread that recorded it.
 struct ThreadContext {
     std::uint64_t next_id = 1;
     std::uint64_t nodes_destroyed = 0;
@@ -53,13 +53,13 @@ public:
         return static_cast<std::int64_t>(detail::context.next_id - 1 - detail::context.nodes_destroyed);
     }
     // ---- for the engine ----
-    // Runs the backward function, then drops the inputs, the saved values and the reference of the
-    // BackwardPass to this node. If the backward function throws, the BackwardPass keeps the reference.
+    // Runs the backward function, and then drops the inputs, the saved values and the BackwardPass's
+    // reference to this node. The BackwardPass keeps this reference if the backward function throws.
     virtual void backward(detail::BackwardPass&) = 0;
     // Clears the leaf gradients that a backward function created before it threw. Other gradients stay.
     virtual void clear_first_writes() {}
     virtual void release() {}  // drops inputs, saved values and, unless grad() returns it, the gradient
-    // Frees this node. Inputs that no longer have a reference join the list `pending`.
+    // Frees this node, and adds inputs without remaining references to the list `pending`.
     virtual void destroy(Node*& pending) = 0;
 
     // Ids order the graph topologically, because an input is created before the nodes that use the input.
@@ -76,7 +76,7 @@ public:
     bool keeps_values;                    // recorded inside KeepValues
 
 protected:
-    // For an operation, context.thread_id is set already, because the inputs of the operation exist.
+    // An operation reads context.thread_id directly, because the creation of its inputs has set this id.
     explicit Node(detail::State s)
         : id(detail::context.next_id++),
           thread_id(s == detail::State::fresh ? detail::context.thread_id : detail::this_thread_id()),
@@ -96,7 +96,7 @@ inline void unref(Node* node) {
     }
 }
 
-// Use this function in destroy(). destroy_iteratively() later frees the node, so that calls do not nest.
+// Drops a reference inside destroy(). destroy_iteratively() later frees the node without recursion.
 inline void unref(Node* node, Node*& pending) {
     if (--node->refs == 0) {
         node->next_to_destroy = pending;
@@ -108,7 +108,7 @@ inline void unref(Node* node, Node*& pending) {
 [[noreturn]] void throw_empty(const char* call);
 [[noreturn]] void throw_inside_checkpoint();
 [[noreturn]] void throw_bad_learning_rate(double rate);
-// Throws if two parameters of an sgd_step() are the same node. `parameters` holds each node with an index.
+// Throws if two parameters of an sgd_step() are the same node. Each pair is a node and its argument index.
 void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameters);
 [[noreturn]] void throw_no_gradient(const Node& node, const std::string& description);
 [[noreturn]] void throw_gradient_not_needed(std::size_t input);
@@ -118,13 +118,13 @@ void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameter
 [[noreturn]] void throw_during_backward(const char* call);
 }  // namespace detail
 
-// A NoGrad stops recording on its thread during its lifetime. Operations still compute their values.
+// A NoGrad stops recording on its thread during its lifetime. Operations compute their values as usual.
 struct [[nodiscard]] NoGrad : private detail::ScopedValue<bool> {
     [[nodiscard]] NoGrad() : ScopedValue(detail::context.recording, false) {}
 };
 
 namespace detail {
-// KeepValues makes nodes recorded during its lifetime keep values and constant inputs, to draw the graph.
+// While a KeepValues exists, new nodes keep their values and constant inputs, so that the graph can be drawn.
 struct [[nodiscard]] KeepValues : private ScopedValue<bool> {
     [[nodiscard]] KeepValues() : ScopedValue(context.keep_values, true) {}
 };

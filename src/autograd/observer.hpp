@@ -13,7 +13,6 @@ namespace tally {
 class Node;
 
 namespace detail {
-// ValueInfo describes a value to an observer.
 struct ValueInfo {
     Shape shape;
     std::size_t bytes = 0;  // the bytes of the buffer in memory accounting, or the size of the number
@@ -37,7 +36,7 @@ struct ForwardEvent {
 };
 }  // namespace detail
 
-// Observers derive from this class. If a member function throws, the observed call throws the same error.
+// Observers derive from Observer. If a member function throws, the observed call throws the same error.
 class Observer {
 public:
     using ForwardEvent = detail::ForwardEvent;
@@ -52,7 +51,7 @@ public:
 namespace detail {
 // Returns the bytes of the buffers that this operation was the first to save.
 std::size_t newly_saved_bytes(const ForwardEvent& operation);
-// Returns how many times operations other than `operation` still save the buffer of `kept`.
+// Returns how many times operations other than `operation` have saved the buffer of the value `kept`.
 std::size_t other_save_count(const ForwardEvent& operation, const ValueInfo& kept);
 // Returns the bytes of the result's buffer, or 0 if the result shares the buffer of an operand.
 std::size_t output_bytes(const ForwardEvent& operation);
@@ -66,7 +65,7 @@ inline constinit thread_local Observer* observer = nullptr;  // set by Observer:
 }
 
 // Observer::Scope adds an observer to this thread for its lifetime. Observers that were added first are
-// notified first. The scopes may end in any order.
+// notified first. Several scopes may end in any order.
 class [[nodiscard]] Observer::Scope final : Observer {
 public:
     [[nodiscard]] explicit Scope(Observer& observer)

@@ -26,7 +26,7 @@ struct RuntimeName {  // only custom() uses names that are known at run time
     std::string name;
 };
 
-// Calls f for each input. A tuple or an array needs no loop, so that graphs of single numbers take less time.
+// Calls f for each input. Tuples and arrays are unrolled, which makes graphs of single numbers faster.
 template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_input(Inputs& inputs, F f) {
     if constexpr (requires { std::tuple_size<Inputs>::value; }) {
         const auto visit = [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
@@ -38,7 +38,7 @@ template <class Inputs, class F> [[gnu::always_inline]] inline void for_each_inp
     }
 }
 
-// Holds the inputs of an operation. An input that needs no gradient is null, except inside KeepValues.
+// Stores the inputs of an operation. An input that needs no gradient is null, except inside KeepValues.
 template <class T, class Nodes> class InputNodes {
 public:
     void assign(Nodes nodes) { nodes_ = std::move(nodes); }
@@ -47,7 +47,7 @@ public:
     }
     std::vector<Node*> nodes() const { return {nodes_.begin(), nodes_.end()}; }
 
-    // Queues the inputs that need a gradient and drops all other inputs. Returns whether any input needs one.
+    // Queues inputs that need a gradient, and drops other inputs. Returns whether any input needs a gradient.
     [[gnu::always_inline]] bool enqueue_inputs(BackwardPass& backward_pass) {
         bool any_needed = false;
         for_each_input(
@@ -107,11 +107,11 @@ private:
     Nodes nodes_{};
 };
 
-// The backward function gets (GradInputs<T>, const T& dy, const auto& saved...), in the order of save().
+// The arguments of the backward function are GradInputs<T>, dy and the saved values in the order of save().
 template <class T, class Name, class Nodes, class Backward, class... Saves> class Operation final
     : public ValueNode<T> {
 public:
-    // The attribute flatten saves time here and in free(), because the inlined code is shorter than calls.
+    // The attribute flatten makes this constructor and free() faster, because inlined code is shorter.
     [[gnu::flatten]] Operation(Name name, T&& v, const std::tuple<Saves...>& saves, Backward&& function)
         : ValueNode<T>(std::move(v), State::fresh),
           saved_(saved_values(saves, &v)),
@@ -147,8 +147,8 @@ public:
             saved_);
     }
 
-    // Throws if a custom backward function leaves an input without a gradient. The function writes to empty
-    // temporary nodes. The inputs then get the gradients of these nodes, unless `check_only`.
+    // Throws if a custom backward function does not write the gradient of an input. The function writes to
+    // empty temporary nodes. If `check_only` is false, the inputs then receive the temporary gradients.
     [[gnu::noinline]] void call_custom_backward(bool check_only = false) {
         std::vector<ValueNode<T>*> nodes = inputs_.value_nodes();
         std::vector<std::optional<ValueNode<T>>> temporaries(nodes.size());
@@ -200,7 +200,7 @@ private:
     }
 
     using Values = std::tuple<typename Saves::saved...>;
-    // Call this while the inputs still have values. The output has moved from `before_move` into this node.
+    // Requires inputs that still have values. The output was moved from `before_move` into this node.
     Values saved_values(const std::tuple<Saves...>& saves, const T* before_move) const {
         return std::apply(
             [&](const auto&... each) { return Values(each.resolve(before_move, &this->value)...); }, saves);

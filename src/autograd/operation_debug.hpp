@@ -1,5 +1,5 @@
-// Notifies the observer of an operation, and checks the backward function of the operation. The functions of
-// this header are cold and separate, so that normal runs do not become slower.
+// Notifies the observer of an operation, and checks the backward function of the operation. The functions are
+// marked cold, so that runs without observers or checks stay fast.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace tally::detail {
 
-// Call this before the inputs are released, so that the memory in use includes all that the operation needed.
+// Runs before the inputs are released, so that the memory in use still includes the inputs.
 template <class Op> [[gnu::cold, gnu::noinline]] void notify_recorded(Op& operation) {
     std::vector<ValueInfo> saved;
     const auto append = [&]<class V>(const V& value) {
@@ -35,7 +35,7 @@ template <class Op>
             const backward_check::BackwardCall<T> call{operation.op(), operation.gradient,
                                                        operation.gradients(), context.thread_id};
             const auto has_gradient = [](const GradientRef<T>& grad) { return grad && grad.is_present(); };
-            // An existing gradient would hide a missing write, so custom functions first run on temporaries.
+            // If a gradient exists, a missing write is visible only in empty temporary nodes.
             bool any_gradient = false;
             for (const GradientRef<T>& grad : call.grads) any_gradient = any_gradient || has_gradient(grad);
             if constexpr (Op::custom)
@@ -44,7 +44,7 @@ template <class Op>
                     try {
                         operation.call_custom_backward(true);
                     } catch (const GraphUsedDuringCheck&) {
-                        // The function uses an existing graph, which works only once, in the run below.
+                        // A function that uses an outside graph can run only once, so this check is skipped.
                     }
                 }
             const auto with_saved = [&](const auto& f) { return operation.with_saved(f); };

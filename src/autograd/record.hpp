@@ -16,7 +16,7 @@
 namespace tally {
 
 namespace detail {
-// Returns the nodes of the inputs. If the number of inputs is known, an array avoids an allocation.
+// Returns the nodes of the inputs in an array, because an array, unlike a vector, needs no allocation.
 template <class T, class... Inputs>
 [[gnu::always_inline]] inline std::array<ValueNode<T>*, sizeof...(Inputs)> nodes_of(
     const std::tuple<Inputs...>& inputs) {
@@ -31,23 +31,22 @@ template <class T> std::vector<ValueNode<T>*> nodes_of(const std::vector<Var<T>>
     return nodes;
 }
 
-// Makes a result that needs no gradient.
 template <class T> [[gnu::noinline]] Var<T> make_constant_result(const char* op, T&& value) {
     if (instrumentation::detail::observer) notify_without_node(op, value_info(value));
     return Var<T>(std::move(value), State::constant);
 }
 
-// Drops the inputs. A dropped temporary frees its value, unless it is saved for a backward function.
+// Drops the inputs. The value of a dropped temporary is freed, unless a backward function has saved it.
 template <class T, class Inputs> [[gnu::always_inline]] inline void release_inputs(Inputs& inputs) {
     for_each_input(inputs, [](Var<T>& input) { void(Var<T>(std::move(input))); });
 }
 
-// Returns the proxy that replaces an intercepted value, or an empty variable to record the value as usual.
+// Returns the proxy of an intercepted value. An empty variable means that the value is recorded as usual.
 template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> try_intercept(const Name& name, T& value,
                                                    const std::tuple<Saves...>& saves,
                                                    const Backward& backward, Inputs& inputs) {
-    // intercept() gets the address of `computed`. So `value` can stay in registers: &value is only compared.
+    // `value` can stay in registers, because intercept() receives the address of `computed` instead.
     T computed = std::move(value);
     const auto operands = nodes_of<T>(inputs);
     const auto saved = saved_refs(saves, &value, &computed);
@@ -61,7 +60,7 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
     return y;
 }
 
-// Makes a node of a computed value and releases the inputs. `inputs` is a tuple of references or a vector.
+// Creates the node of a computed value. `inputs` is a tuple of references or a vector.
 template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> make_node(Name&& name, T&& value, const std::tuple<Saves...>& saves,
                                                Backward&& backward, Inputs& inputs) {
@@ -105,7 +104,7 @@ Var<T> record_as(RuntimeName name, T&& value, const std::tuple<Saves...>& saves,
 }
 }  // namespace detail
 
-// Makes a node of a computed value. Inputs are references, and are moved after the saved values are copied.
+// Creates the node of a computed value. Saved values are copied before the inputs are moved.
 template <detail::FixedName Name, class T, class... Saves, class Backward, class... Inputs>
 [[gnu::always_inline]] inline Var<T> record(T&& value, const std::tuple<Saves...>& saves, Backward&& backward,
                                             Inputs&&... inputs) {

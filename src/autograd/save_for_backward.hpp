@@ -9,12 +9,12 @@
 namespace tally {
 
 namespace detail {
-// A SaveRequest is a pointer, so that an operation that does not become a node copies nothing.
+// A SaveRequest stores a pointer, so that values are copied only if the operation becomes a node.
 template <class T> struct SaveRequest {
     using saved = Saved<T>;
     const T* value;  // null if the value is not needed
     const void* address() const { return value; }
-    // Returns the address of the value. A result has a new address, because the node has moved the result.
+    // Returns the current address of the value, which for the moved result is `after_move`.
     template <class Result> const T* resolve(const Result* before_move, const Result* after_move) const {
         if constexpr (std::is_same_v<T, Result> && !Number<T>)  // a number is still valid after a move
             return value == before_move ? after_move : value;
@@ -23,7 +23,7 @@ template <class T> struct SaveRequest {
     }
 };
 template <class T> inline const T unsaved_value{};
-// Replaces a value that is never read. Types with different `Slot` take no memory in a tuple.
+// NothingSaved replaces the request for an unread value. The `Slot` makes the type unique within a tuple.
 template <class T, int Slot> struct NothingSaved {
     struct saved {
         explicit saved(const T*) {}
@@ -42,7 +42,7 @@ template <class... T> std::tuple<detail::SaveRequest<T>...> save(const T&... x) 
 template <class T> detail::SaveRequest<T> save_if(bool needed, const T& value) {
     return {needed ? &value : nullptr};
 }
-// `EverNeeded` is false if no gradient ever reads `value`. `Slot` is the index of `value` in the tuple.
+// `EverNeeded` is false if no gradient reads `value`. `Slot` is the index of `value` among the saved values.
 template <bool EverNeeded, int Slot, class T> auto save_if(bool needed, const T& value) {
     if constexpr (EverNeeded)
         return save_if(needed, value);

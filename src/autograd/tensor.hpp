@@ -1,4 +1,4 @@
-// Scalar, Tensor and Tensor64 are the variables that programs use. This header makes and prints variables.
+// Programs use the variable types Scalar, Tensor and Tensor64. This header creates and prints variables.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ using Scalar = Var<double>;
 using Tensor = Var<Array<float>>;
 using Tensor64 = Var<Array<double>>;
 
-// These functions make a vector from a list, as in parameter({0.5f, 2.f}). Only parameters receive gradients.
+// A list creates a vector, as in parameter({0.5f, 2.f}). Only parameters receive gradients.
 template <class S> Var<Array<S>> parameter(std::initializer_list<S> vector) {
     static_assert(!std::is_integral_v<S>, "parameters are float or double: write 1.f or 1.0 instead of 1");
     return parameter(Array<S>(vector));
@@ -28,7 +28,7 @@ template <class S> Var<Array<S>> constant(std::initializer_list<S> vector) {
 
 // ---- constants, as in zeros({2, 3}), randn({3}, {.seed = 7}) and ones({6}, {.device = Device::cuda}) ----
 
-// Sets all elements to `value`.
+// Returns a constant whose elements all equal `value`.
 template <class S = float>
 Var<Array<S>> full(const Shape& shape, double value, const detail::TensorOptions& options = {}) {
     return constant(Array<S>::full(shape, static_cast<S>(value), options.device));
@@ -56,7 +56,7 @@ template <class S = float> Var<Array<S>> randn(const Shape& shape, double mean, 
                                                const detail::TensorOptions& options = {}) {
     return constant(detail::normal_array<S>(shape, options, S(mean), S(deviation)));
 }
-// Draws from the interval [low, high).
+// Draws random elements from the interval [low, high).
 template <class S = float> Var<Array<S>> uniform(const Shape& shape, double low = 0, double high = 1,
                                                  const detail::TensorOptions& options = {}) {
     return constant(detail::uniform_array<S>(shape, options, static_cast<S>(low), static_cast<S>(high)));

@@ -21,13 +21,13 @@
 namespace tally {
 
 namespace detail {
-// The class ValueNode adds a value and a gradient to Node. Leaves and constants need nothing else.
+// A ValueNode is a Node with a value and a gradient. Leaves and constants are objects of this class.
 template <class T> class ValueNode : public Node {
 public:
     [[gnu::always_inline]] ValueNode(T&& v, detail::State s)
         : Node(s), gradient(detail::like_without_memory(v)), value(std::move(v)) {}
 
-    // Call this right before a kernel writes. The first write sets the gradient, and later writes add to it.
+    // Call into() just before a kernel writes. The first write sets the gradient, and later writes add to it.
     [[gnu::always_inline]] Into<T> into() {
         if constexpr (!Number<T>)
             if (grad_flags & grad_flag::locked) [[unlikely]]
@@ -69,14 +69,14 @@ template <class T> class GradInputs {
 public:
     GradInputs(detail::ValueNode<T>* const* inputs, std::size_t count, bool can_reuse_dy)
         : inputs_(inputs), count_(static_cast<std::uint32_t>(count)), can_reuse_dy_(can_reuse_dy) {}
-    // Returns true if nothing else reads dy. The backward function may then overwrite dy after its last read.
+    // Returns whether the backward function may overwrite dy, because nothing else reads dy later.
     bool can_reuse_dy() const { return can_reuse_dy_; }
     bool needs_grad(std::size_t input) const {
         if (input >= count_) [[unlikely]]
             detail::throw_no_such_input(input, count_);
         return inputs_[input] != nullptr;
     }
-    // Returns the memory for a gradient, and marks the gradient as written. Write right after each call.
+    // Returns memory for a gradient, and marks the gradient as written. Call into() just before each write.
     [[gnu::always_inline]] Into<T> into(std::size_t input) const {
         if (!needs_grad(input)) detail::throw_gradient_not_needed(input);
         const Into<T> gradient = inputs_[input]->into();
@@ -181,8 +181,8 @@ public:
         node.clear_gradient();
         detail::reset(node.gradient);
     }
-    // Calls f(value, gradient) if there is a gradient. f changes the value in place through value.writable().
-    // A later backward() through an operation that saved the old value throws.
+    // If the gradient is present, calls f(value, gradient), which changes the value in place by
+    // value.writable(). A later backward() through an operation that saved the old value throws.
     template <class F> void update(F f) const {
         if (leaf("update").has_gradient())
             modify_value([&](T& value) { f(value, std::as_const(node_->gradient)); }, "update");
@@ -231,12 +231,12 @@ public:
 
     // ---- for the engine ----
     detail::ValueNode<T>* node() const { return node_; }
-    // Returns whether this is the last handle of a result. An operation that takes this handle may then
-    // overwrite the value, unless it is saved for a backward function.
+    // Returns whether this variable is the last handle to a result. If true, an operation on this variable
+    // may overwrite the value, unless a backward function has saved the value.
     bool is_last_handle() const {
         return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->keeps_values;
     }
-    // Drops this handle. The last handle frees the value. If `keep_ref`, returns a new reference, else null.
+    // Drops this handle, and frees the value if no handle remains. Returns null unless `keep_ref` is true.
     [[gnu::always_inline]] detail::ValueNode<T>* into_node(bool keep_ref) && {
         detail::ValueNode<T>* node = std::exchange(node_, nullptr);
         if (--node->handles > 0) {
@@ -309,7 +309,7 @@ private:
             throw Error(call, "requires a parameter; this variable is the result of '", node.op(), "'");
         return node;
     }
-    // Applies f to the value or the gradient. Throws if their shapes or devices differ afterwards.
+    // Applies f to the value or the gradient. Throws if value and gradient then differ in shape or device.
     template <class F> void modify_in_place(const char* call, F f, T detail::ValueNode<T>::*part) const {
         detail::ValueNode<T>& node = *node_;
         f(node.*part);
@@ -323,7 +323,7 @@ private:
                     " was given a " + (of_value ? "value of " + value : "gradient of " + gradient));
     }
 
-    // Throws because f left `part` empty. Before that, sets an empty value to NaN or frees an empty gradient.
+    // Sets a value without memory to NaN, or frees a gradient without memory, and then throws.
     [[noreturn, gnu::cold]] void throw_lost_memory(const char* call, T detail::ValueNode<T>::*part) const {
         detail::ValueNode<T>& node = *node_;
         const bool of_value = part == &detail::ValueNode<T>::value;
@@ -339,7 +339,7 @@ private:
     detail::ValueNode<T>* node_ = nullptr;
 };
 
-// The function is not inline, so that a program uses the instantiation of core_ops.hpp.
+// run_backward() is not inline, so that programs use the instantiation that core_ops.hpp declares.
 template <detail::Value T> void Var<T>::run_backward(const char* call, const T* seed,
                                                      std::uint64_t oldest_target_id,
                                                      const detail::BackwardPass::Hook* hook) const {
@@ -351,8 +351,6 @@ template <detail::Value T> void Var<T>::run_backward(const char* call, const T* 
     if (node.state == detail::State::leaf) detail::account_as(node.gradient, MemoryClass::gradient);
     backward_pass.run();
 }
-
-// ---- leaves and constants ----
 
 // Makes a leaf that receives gradients, from an array or from the value of a variable such as randn({3, 2}).
 template <detail::Value T> Var<T> parameter(T value) {
@@ -375,12 +373,10 @@ template <detail::Value T> Var<T> constant(T value) {
 }
 template <detail::Variable V> V constant(const V& numbers) { return constant(numbers.value()); }
 
-// ---- gradients that are returned, not accumulated in leaves ----
-
 namespace detail {
 // Returns the gradients of `y`, weighted by `seed`, with respect to leaves or intermediate results.
 template <Value T> std::vector<T> gradients(const Var<T>& y, const T* seed, const std::vector<Var<T>>& xs) {
-    // Stores the gradient of a target during the backward pass, and restores it even after an error.
+    // Stores the existing gradient of a target during the backward pass, and restores it even after an error.
     struct SavedGradient {
         void save(ValueNode<T>& n) {
             node = &n;

@@ -71,8 +71,8 @@ std::optional<detail::Segmentation> cut_within(const std::vector<detail::LayerBy
                                                std::size_t bytes) {
     const std::size_t n = layers.size();
     // snapshots[i] is the smallest size of snapshots with which segments of the layers [0, i) fit. begins[i]
-    // is the start of the last of these segments. The smallest size is enough, because smaller snapshots
-    // leave more memory for each later segment.
+    // is the start of the last of these segments. Smaller snapshots are always better, because they leave
+    // more memory for later segments.
     std::vector<std::optional<std::size_t>> snapshots(n);
     std::vector<std::size_t> begins(n);
     snapshots[0] = 0;
@@ -84,7 +84,7 @@ std::optional<detail::Segmentation> cut_within(const std::vector<detail::LayerBy
             snapshots[to] = held;
             begins[to] = from;
         }
-        // The last segment does not run again, so the earliest possible start is the best.
+        // The last segment is not recomputed, so its earliest start minimises the recomputed layers.
         if (!snapshots[to] || *snapshots[to] + segment_peak(layers, to, n) > bytes) continue;
         detail::Segmentation cut{.sizes = {n - to}, .recomputed = to};
         for (std::size_t end = to; end > 0; end = begins[end])

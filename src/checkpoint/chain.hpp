@@ -1,10 +1,9 @@
-// Splits a chain of functions into checkpointed segments, for a number of segments or a limit of memory.
+// Splits a chain of functions into checkpointed segments, given the number of segments or a memory limit.
+// The last segment is not checkpointed, because backward() would immediately run this segment again.
 //
 //     Tensor y = checkpoint_sequential(layers, 4, x);
 //     const auto cut = fit_into(layers, x, 64 << 20);   // measures each layer; to_string(cut) explains it
 //     y = checkpoint_sequential(layers, cut.sizes, x);
-//
-// The last segment is not checkpointed, because backward() would immediately run this segment again.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +29,6 @@ std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments)
 namespace detail {
 std::vector<std::size_t> even_segments(std::size_t layers, std::size_t segments, const char* call);
 std::size_t default_segment_count(std::size_t layers);  // the square root, which minimises the stored bytes
-// Runs layers [from, to).
 template <class T> Var<T> run_chain(const Chain<T>& chain, std::size_t from, std::size_t to, Var<T> x) {
     for (; from < to; ++from) x = chain[from](std::move(x));
     return x;
@@ -38,7 +36,7 @@ template <class T> Var<T> run_chain(const Chain<T>& chain, std::size_t from, std
 void require_segments(const std::vector<std::size_t>& sizes, std::size_t layers);
 }  // namespace detail
 
-// Runs the chain in segments of these sizes. All segments except the last are checkpointed.
+// Runs the chain in segments of the given sizes. All segments except the last are checkpointed.
 template <class T>
 Var<T> checkpoint_sequential(const Chain<T>& chain, const std::vector<std::size_t>& sizes, Var<T> x) {
     detail::require_segments(sizes, chain.size());
@@ -63,10 +61,8 @@ template <class T> Var<T> checkpoint_sequential(const Chain<T>& chain, Var<T> x)
     return checkpoint_sequential(chain, detail::default_segment_count(chain.size()), std::move(x));
 }
 
-// ---- segments for a number of bytes ----
-
 namespace detail {
-// LayerBytes holds the measured memory of one layer.
+// LayerBytes contains the measured memory of one layer.
 struct LayerBytes {
     std::size_t internal = 0;                        // saved for backward(), without the input and the result
     std::size_t input = 0, result = 0;               // the sizes of the input and the result
@@ -74,7 +70,7 @@ struct LayerBytes {
     std::size_t transient = 0;                       // needed only during the forward or backward function
 };
 
-// A Segmentation holds the segments of a chain and their predicted cost.
+// A Segmentation contains the segments of a chain and their predicted cost.
 struct Segmentation {
     std::vector<std::size_t> sizes;       // layers per segment
     std::size_t bytes = 0;                // the predicted peak, without parameters and their gradients
@@ -87,7 +83,7 @@ struct Segmentation {
 std::string to_string(const detail::Segmentation& cut);
 
 namespace detail {
-// Predicts the peak of memory, the maximum over all segments of a segment's peak plus all earlier snapshots.
+// Predicts the memory peak. Each segment needs the segment's own peak and all earlier snapshots.
 std::size_t predicted_bytes(const std::vector<LayerBytes>& layers, const std::vector<std::size_t>& sizes);
 }  // namespace detail
 // Returns the segments that recompute the fewest layers and need at most `bytes` of memory. If no segments

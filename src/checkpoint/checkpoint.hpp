@@ -1,11 +1,10 @@
 // checkpoint(f, x...) does not keep the graph of f. backward() runs f again to record the graph.
 //
-//     Tensor y = checkpoint([&](const Tensor& h) { return relu(linear(h, w, b)); }, x);
+// The running backward pass then visits the new nodes first. The gradients therefore have the same bits as
+// without a checkpoint. Parameters that f captures receive gradients as usual. A checkpointed function must
+// depend only on its arguments and on captured values, which backward() checks.
 //
-// The new nodes of f join the running backward pass, and run next, because these nodes are the newest. Each
-// gradient is therefore added in the same order, and has the same bits, as without a checkpoint.
-// Parameters that f captures get their gradients as usual. f must depend only on its arguments and on the
-// values that it captures. backward() checks this rule.
+//     Tensor y = checkpoint([&](const Tensor& h) { return relu(linear(h, w, b)); }, x);
 #pragma once
 
 #include <cstddef>
@@ -40,7 +39,7 @@ template <class T> void seed_gradient(BackwardPass& backward_pass, const Var<T>&
     if (node.state == State::leaf) account_as(node.gradient, MemoryClass::gradient);
 }
 
-// The node of a checkpointed function has no value. Each CheckpointResult stores its gradient in this node.
+// A CheckpointNode has no value, and stores the gradients of all results of a checkpointed function.
 template <class T> class CheckpointNode : public ValueNode<T> {
 public:
     CheckpointNode() : ValueNode<T>(T(), State::fresh) {}
@@ -123,7 +122,7 @@ private:
     std::size_t which_;
 };
 
-// Makes the node of a result. For an enclosing checkpointed function, the result counts as one operation.
+// Creates the node of a result, which counts as one operation of an enclosing checkpointed function.
 template <class T> Var<T> make_result_node(T value, const Var<T>& node_handle, std::size_t which) {
     if (context.interceptor) {  // no operands: operations inside have noted the captured values
         OpInfoOf<T> info("checkpoint", true, value, {}, {}, std::nullopt);
@@ -133,8 +132,6 @@ template <class T> Var<T> make_result_node(T value, const Var<T>& node_handle, s
     return Var<T>(new (pool::take(sizeof(Result)))
                       Result(std::move(value), static_cast<CheckpointNode<T>*>(node_handle.node()), which));
 }
-
-// ---- releasing memory and notifying the observer ----
 
 template <class T, class F, class Arguments> void RecomputingNode<T, F, Arguments>::release() {
     each_var(arguments_, [](auto& x) { x = {}; });
@@ -177,8 +174,8 @@ void RecomputingNode<T, F, Arguments>::notify_observer(const ValueInfo& result) 
 }
 }  // namespace detail
 
-// Returns f(x...): one variable, or several variables in a vector, an array, a tuple, a pair or a Loss. Each
-// x may have any copyable type. Inside another checkpoint, each result counts as one operation.
+// Returns f(x...), which is a variable, or several variables in a vector, an array, a tuple, a pair or a
+// Loss. Each argument may have any copyable type.
 template <class F, class... X>
 requires std::is_invocable_v<F&, const X&...>
 auto checkpoint(F f, X... x) {

@@ -1,5 +1,5 @@
-// Decides how many operations a second run computes. The run must compute each result that a backward
-// function reads, unless the result was saved. Skipping the other operations saves time, but no memory.
+// Decides how many operations of a checkpointed function the second run computes. Operations after the last
+// result that a backward function reads are skipped to make the second run faster.
 #include <algorithm>
 
 #include "tally/checkpoint/trace.hpp"

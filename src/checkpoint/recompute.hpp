@@ -1,4 +1,4 @@
-// run_again() runs a checkpointed function again. The class Recompute restores saved results in this run.
+// run_again() runs a checkpointed function again during the backward pass.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ template <class X, class Visit> void each_var(X& x, Visit visit) {
     }
 }
 
-// SavedResults are pairs of the index of an operation and its saved result.
+// SavedResults contain pairs of an operation's index and the operation's saved result.
 template <class T> using SavedResults = std::vector<std::pair<std::size_t, Saved<T>>>;
 
 template <class Result> std::vector<const Node*> nodes_of(Result& y) {
@@ -40,7 +40,7 @@ template <class Result> std::vector<const Node*> nodes_of(Result& y) {
     return nodes;
 }
 
-// Ends the first run, which returned y, and saves the results that are worth saving.
+// Ends the first run, which returned y, and saves results that the second run will not compute.
 template <class T, class Result> SavedResults<T> save_results(CheckpointTrace& run, Result& y) {
     const auto indices = run.end_first_run(nodes_of(y));
     SavedResults<T> saved_results;
@@ -71,13 +71,13 @@ private:
     const SavedResults<T>& saved_;
 };
 
-// Turns recording on, because backward() may have been called inside NoGrad.
+// EnableGrad turns recording on, because backward() may have been called inside NoGrad.
 struct EnableGrad : private ScopedValue<bool> {
     EnableGrad() : ScopedValue(context.recording, true) {}
 };
 
-// Runs a checkpointed function again. If the function throws because it reads a skipped value, the function
-// runs once more and computes all values.
+// Runs a checkpointed function again. If the run throws because of a skipped value, the function runs a third
+// time and computes all values.
 template <class Run> auto run_again(TraceLog& log, Run run) {
     const EnableGrad on;
     try {

@@ -16,7 +16,7 @@ std::uint64_t CheckpointTrace::stable_id(const Node& operand) const {
     return operand.id < first_inner_id_ ? ~operand.id : operation_of(operand);
 }
 
-// Returns a checksum of the backward function's captures, the saved labels or indices, and the operands' origins.
+// Returns a checksum of the captured values, the saved labels or indices, and the identities of the operands.
 std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
     std::uint64_t sum = operation.captured_checksum.value_or(0);
     for (const SavedRef& value : operation.saved)
@@ -26,8 +26,8 @@ std::uint64_t CheckpointTrace::input_checksum(const OpInfo& operation) const {
     return sum;
 }
 
-// Adds each operand from outside to `captured_` of this trace and of enclosing traces. If the operand is an
-// intermediate result, adds only a version, because Revolve may recompute the result in a different buffer.
+// Adds operands from outside the function to `captured_` of this trace and all enclosing traces. For an
+// intermediate result, adds only the version, because Revolve may recompute the result in a different buffer.
 void CheckpointTrace::note_captured_inputs(const OpInfo& operation) {
     for (std::size_t i = 0; i < operation.operands; ++i) {
         const Node& node = *operation.operand(i).node;

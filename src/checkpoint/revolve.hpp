@@ -1,11 +1,11 @@
 // Revolve runs backward() through l steps with c snapshots, and recomputes as few steps as possible.
 //
+// The algorithm is from Griewank and Walther, "Algorithm 799: revolve", 2000. A snapshot is the input of a
+// step. The input x of the chain counts as a snapshot. Each step is recorded once. To compute inputs, Revolve
+// also runs p(l, c) = r l - C(c + r, r - 1) steps, where r is the smallest number with C(c + r, c) >= l.
+//
 //     Revolve<Array<float>> chain(steps, 3);
 //     Tensor y = chain(x);        // y.backward() runs steps again, from the nearest snapshot
-//
-// The algorithm is from Griewank and Walther, "Algorithm 799: revolve", 2000. A snapshot is the input of a
-// step, and x counts as a snapshot. Each step is recorded once. To compute inputs, Revolve also runs p(l, c)
-// = r l - C(c + r, r - 1) steps, where r is the smallest number with C(c + r, c) >= l.
 #pragma once
 
 #include <algorithm>
@@ -23,11 +23,11 @@ namespace tally {
 namespace detail {
 // Returns p(l, c), the number of steps that run without being recorded.
 std::uint64_t revolve_cost(std::uint64_t steps, std::uint64_t snapshots);
-// Returns the number of steps to run before the next snapshot. `snapshots` includes the snapshot before these
-// steps. The result steps - 1 means that no snapshot follows, and that the last step is recorded next.
+// Returns how many steps run before the next snapshot is taken. The argument `snapshots` includes the
+// snapshot at the first step. The result steps - 1 means that no further snapshot is taken.
 std::uint64_t revolve_split(std::uint64_t steps, std::uint64_t snapshots);
 
-// Counts the steps and the snapshots of a Revolve.
+// Counts steps and snapshots.
 struct RevolveCounts {
     std::size_t advanced = 0, recorded = 0;  // steps that only ran, and steps that were recorded
     std::size_t snapshots = 0;               // the most snapshots at one time
@@ -59,13 +59,13 @@ private:
     std::shared_ptr<Count> count_;
 };
 
-// A Run holds the snapshots of one run of all steps. The StepNodes share the Run until backward() ends.
+// A Run stores the snapshots of one forward pass. The StepNodes share the Run until backward() ends.
 template <class T> class Revolve<T>::Run {
 public:
     Run(const Revolve& of, const Var<T>& x)
         : steps_(of.steps_), max_snapshots_(of.max_snapshots_), count_(of.count_), x_(x) {}
 
-    // Returns the step in (at, to] whose input is the next snapshot, or `to` if no snapshot follows.
+    // Returns the step after `at` whose input is the next snapshot, or `to` without such a snapshot.
     std::size_t next_snapshot(std::size_t at, std::size_t to) const {
         const std::size_t free = max_snapshots_ - taken_.size();  // snapshots left, plus the one at `at`
         return at == to ? to : at + static_cast<std::size_t>(detail::revolve_split(to - at + 1, free));
@@ -74,7 +74,7 @@ public:
         taken_.push_back({step, detail::Saved<T>(&value)});
         count_->snapshots = std::max(count_->snapshots, taken_.size() + 1);
     }
-    // Returns the input of a step. Call input_of() for the steps in descending order.
+    // Call input_of() for the steps in descending order.
     T input_of(std::size_t step) {
         while (!taken_.empty() && taken_.back().step > step) taken_.pop_back();
         std::size_t at = taken_.empty() ? 0 : taken_.back().step;

@@ -18,13 +18,13 @@ namespace detail {
 inline constinit thread_local bool verifying = true;  // false inside NoCheckpointVerification
 }  // namespace detail
 
-// During the lifetime of a NoCheckpointVerification, the first run of a checkpointed function on this thread
-// records no checksums of values. The second run then compares no values.
+// While a NoCheckpointVerification exists, the first run of a checkpointed function on its thread stores no
+// checksums of values. The second run therefore does not compare values.
 struct [[nodiscard]] NoCheckpointVerification : private detail::ScopedValue<bool> {
     [[nodiscard]] NoCheckpointVerification() : ScopedValue(detail::verifying, false) {}
 };
 
-// Returns true while a checkpointed function runs again. The function can then skip its side effects.
+// Returns true while a checkpointed function runs again, so that the function can skip its side effects.
 bool is_recomputing();
 
 namespace detail {
@@ -53,7 +53,7 @@ private:
     memory::detail::Storage* storage_;
 };
 
-// A TraceLog lists operations of the first run of a function, because the second run must repeat all of them.
+// A TraceLog lists the operations of the first run, which the second run of the function must repeat.
 struct TraceLog {
     struct Operation {
         std::string op;
@@ -64,16 +64,16 @@ struct TraceLog {
     std::vector<Operation> operations;
     std::vector<HeldBuffer> held_buffers;  // keeps the addresses of parameters and constants unique
     std::vector<std::uint64_t> results;    // the stable_id() of each result
-    // The second run computes the first `needed` operations. Any later result that is read has been saved.
+    // The second run computes only the first `needed` operations. Later results are saved or never read.
     std::size_t needed = 0;
     bool verified = false;       // the operations have checksums of the results
     bool stopped_early = false;  // the last run did not compute all operations
 };
 
-// Unless null, `parameters_read` points to a list of all parameters that checkpointed functions have read.
+// If not null, points to a list to which checkpointed functions add each parameter that they read.
 inline constinit thread_local std::vector<const Node*>* parameters_read = nullptr;
 
-// A CheckpointTrace exists during one run of a checkpointed function, and sees each operation of the run.
+// A CheckpointTrace exists during one run of a checkpointed function, and intercepts each operation.
 class CheckpointTrace : public Interceptor {
 public:
     enum class Mode : std::uint8_t { first_run, second_run };
@@ -88,8 +88,7 @@ public:
     bool is_recomputing() const { return !is_first_run() || (outer_ && outer_->is_recomputing()); }
 
     // Ends the first run. For each result that must be saved, returns the index of the operation. A result
-    // must be saved if a backward function reads the result and the second run would not compute the result.
-    // `can_save` is false if the caller does not store saved results.
+    // must be saved if a backward function reads it and the second run does not compute it.
     std::vector<std::optional<std::size_t>> end_first_run(const std::vector<const Node*>& results,
                                                           bool can_save = true);
     void finish_replay(const std::vector<const Node*>& results) const;
@@ -103,7 +102,7 @@ private:
 
     std::size_t next_index() const { return ids_.size(); }  // the index of the next operation
     std::size_t operation_of(const Node& node) const;  // the index of its operation; next_index() if unknown
-    // Returns a number that identifies the operand and is the same in both runs.
+    // Returns a number that identifies the operand in both runs.
     std::uint64_t stable_id(const Node& operand) const;
     std::uint64_t input_checksum(const OpInfo& operation) const;
     void note_captured_inputs(const OpInfo& operation);

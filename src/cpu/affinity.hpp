@@ -8,8 +8,8 @@ namespace tally::cpu {
 
 int this_core();  // -1 if the system does not report the core
 
-// Removes `core` from the affinity of the thread, calls wake() to wake the thread, and restores the affinity.
-// Leaves the affinity unchanged if the thread may run on no other core.
+// Excludes `core` from the affinity mask of the thread, calls wake(), and restores the mask. If the thread
+// may run only on `core`, the mask does not change.
 void wake_off_core(std::thread& thread, int core, const std::function<void()>& wake);
 
 }  // namespace tally::cpu

@@ -1,4 +1,4 @@
-// Defines large formulas of SIMD batches, such as log(), so that the formulas are compiled only once.
+// Defines large functions of SIMD batches, such as log(), so that each function is compiled only once.
 #include "tally/cpu/batch.hpp"
 
 #include <cmath>
@@ -8,7 +8,7 @@ namespace tally::cpu {
 
 namespace {
 
-// Applies f to each pair of lanes, for formulas without a SIMD form.
+// Applies f to each pair of lanes, for functions that have no SIMD implementation.
 template <class S, class F> Batch<S> lane_by_lane(F f, const Batch<S>& x, const Batch<S>& y) {
     alignas(line) S a[lanes<S>], b[lanes<S>];
     x.store_aligned(a);

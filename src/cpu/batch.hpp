@@ -1,4 +1,4 @@
-// A Batch is a SIMD register of scalars. This header has partial loads and stores, and formulas of batches.
+// A Batch is a SIMD register of scalars. This header defines partial loads and stores, and functions.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ template <class S> inline constexpr std::size_t lanes = Batch<S>::size;
 using memory::line;
 static_assert(sizeof(Batch<double>) <= line, "a register is filled from one line");
 
-// Loads n elements that are `step` apart, followed by zeros.
+// Loads n elements that are `step` elements apart, and fills the remaining lanes with zeros.
 template <class S> [[gnu::noinline]] Batch<S> load_copied(const S* p, std::ptrdiff_t step, std::size_t n) {
     alignas(line) S copied[lanes<S>] = {};
     for (std::size_t i = 0; i < n; ++i) copied[i] = p[static_cast<std::ptrdiff_t>(i) * step];
@@ -34,7 +34,7 @@ template <class S> [[gnu::noinline]] Batch<S> load_copied(const S* p, std::ptrdi
 
 #if defined(__AVX512F__)
 
-// Masked loads and stores access only the n elements.
+// Masked loads and stores access only the first n elements.
 inline Batch<float> load_part(const float* p, std::size_t n) {
     return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
 }
@@ -50,8 +50,8 @@ inline void store_part(Batch<double> v, double* p, std::size_t n) {
 
 #else
 
-// Loads the first n (at least 1) elements at p. May also read the rest of the cache line, which the caller
-// ignores. Builds with AddressSanitizer, which rejects such reads, copy the elements.
+// Loads n >= 1 elements from p. May also read later elements of the same cache line, which the caller
+// ignores. Builds with AddressSanitizer do not read the later elements.
 template <class S> Batch<S> load_part(const S* p, std::size_t n) {
     const std::size_t in_line = reinterpret_cast<std::uintptr_t>(p) % line;
     const bool stays_in_lines =
@@ -80,8 +80,8 @@ template <class S> [[gnu::noinline]] void store_part(Batch<S> v, S* p, std::size
 
 }  // namespace tally::cpu
 
-// formulas.hpp calls these functions with batches. Functors find these functions, and not xsimd's templates,
-// by argument-dependent lookup. Large functions are compiled once in batch.cpp, not in every loop.
+// formulas.hpp calls these functions with batches. Argument-dependent lookup prefers these functions to the
+// templates of xsimd. Large functions are compiled once in batch.cpp, not in every loop.
 namespace xsimd {
 
 // Returns a * b + c, rounded once. (xsimd 8's fma rounds twice on some processors.)

@@ -1,4 +1,4 @@
-// Implements batch norm. Contiguous features are summed row by row, and other features one at a time.
+// Implements batch norm. Features without space axes are summed row by row, and other features separately.
 #include <algorithm>
 #include <limits>
 
@@ -21,7 +21,7 @@ template <class S> struct OfFeature {
     Broadcast<S> stretch(std::size_t, std::size_t feature) const { return Broadcast<S>(p[feature]); }
 };
 
-// Computes y (+)= f(x...) for each element.
+// Sets or adds f(x...) for each element of y.
 template <class S, class F, class... X>
 void each_element(const detail::ReduceDims& dims, Into<S[]> y, F f, X... x) {
     if (dims.inner == 1)
@@ -33,7 +33,7 @@ void each_element(const detail::ReduceDims& dims, Into<S[]> y, F f, X... x) {
                           x.stretch(i * dims.inner, i % dims.reduced)...);
 }
 
-// Computes total[feature] = sum of f(x...).
+// Sets total[feature] to the sum of f(x...) over the elements of the feature.
 template <class S, class F, class... X>
 void sum_features(const detail::ReduceDims& dims, S* total, F f, X... x) {
     for_column_tiles<wide_strip>(dims.reduced, [&](std::size_t first_feature, std::size_t width) {

@@ -1,4 +1,4 @@
-// Implements dropout. The random bits of an item are drawn in chunks, with one block for four elements.
+// Implements dropout. One block of the random generator contains the random bits of four elements.
 #include <algorithm>
 
 #include "tally/base/random.hpp"

@@ -1,4 +1,4 @@
-// Implements map, zip, where and their gradients. The kernels apply functors and broadcast row by row.
+// Implements map, zip, where and their gradients. Kernels with broadcast operands process one row at a time.
 #include <algorithm>
 
 #include "tally/cpu/fast_families.hpp"
@@ -83,9 +83,7 @@ void zip(const void* functor, const StridedIndex<2>& walk, const S* a, const S* 
     });
 }
 
-// ---- gradients, summed over the axes along which their operand repeats ----
-
-// Returns the destination of sums. If elements get several terms, stores zeros and replaces `set` by `add`.
+// If several terms are added to an element, fills d with zeros, and replaces `set` by `add`.
 template <int Operands, class S>
 Into<S[]> sum_destination(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d) {
     if (d.how == Write::add || walk.size == walk.operand_size[operand]) return d;
@@ -93,7 +91,7 @@ Into<S[]> sum_destination(const StridedIndex<Operands>& walk, std::size_t operan
     return {d.dst, Write::add};
 }
 
-// Computes d[i * step] (+)= terms[i] for i < n. With step 0 all terms are added to one number.
+// Sets d[i * step] to terms[i], or adds terms[i], for i < n. If `step` is 0, adds all terms to d[0].
 template <class S> [[gnu::noinline]] void add_terms(const S* terms, std::size_t n, std::ptrdiff_t step,
                                                     bool in_order, Into<S[]> d) {
     if (step == 0) {
@@ -107,7 +105,7 @@ template <class S> [[gnu::noinline]] void add_terms(const S* terms, std::size_t 
     }
 }
 
-// Computes d[i * step] (+)= f(x[i]...) for a row of n elements. May overwrite `capacity` elements of d.
+// Sets d[i * step] to f(x[i]...), or adds f(x[i]...), for i < n. May overwrite `capacity` elements of d.
 template <class S, class F, class... X> void add_row(std::size_t n, std::size_t capacity, std::ptrdiff_t step,
                                                      bool in_order, Into<S[]> d, F f, X... x) {
     if (step == 1) {
@@ -126,7 +124,7 @@ template <class S, class F, class... X> void add_row(std::size_t n, std::size_t 
     }
 }
 
-// Sums rows that are narrower than a batch. The sum stays in a register. terms(i) returns row i.
+// Sums rows that are narrower than a batch. One register contains the sum. terms(i) returns row i.
 template <class S, class RowTerms>
 void sum_narrow_rows(std::size_t rows, std::size_t width, Into<S[]> d, RowTerms terms) {
     Batch<S> total = d.how == Write::set ? Batch<S>(sum_identity<S>(rows)) : load_part(d.dst, width);
@@ -188,8 +186,6 @@ void zip_back(const void* functor, const StridedIndex<2>& walk, const S* dy, con
             });
         });
 }
-
-// ---- where: plain loops, which the compiler vectorises ----
 
 template <class S>
 void where(const StridedIndex<3>& walk, const std::int32_t* c, const S* a, const S* b, S* y) {

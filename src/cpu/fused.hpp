@@ -1,4 +1,4 @@
-// Functions for matrix products: fused multiply-add of numbers and batches, and transposition of squares.
+// Defines fused multiply-add and the transposition of square blocks, which matrix products use.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ inline float fused(float a, float b, float c) { return std::fma(a, b, c); }
 inline double fused(double a, double b, double c) { return std::fma(a, b, c); }
 using xsimd::fused;
 
-// Loads a register from several rows that are `pitch` apart, with 16 bytes from each row.
+// Loads 16 bytes from each of several rows into one register. The rows are `pitch` elements apart.
 #if defined(__AVX512F__)
 
 inline __m512 load_tiles(const float* p, std::size_t pitch) {
@@ -54,7 +54,7 @@ template <class S> typename Batch<S>::register_type load_tiles(const S* p, std::
 
 #endif
 
-// Calls f(0), ..., f(n - 1). The arguments are constants, so arrays that f indexes by them stay in registers.
+// Calls f with the constants 0, ..., n - 1, so that arrays that f indexes stay in registers.
 template <std::size_t n, class F> [[gnu::always_inline]] inline void unrolled(F f) {
     [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
         (f(std::integral_constant<std::size_t, i>()), ...);
@@ -62,14 +62,14 @@ template <std::size_t n, class F> [[gnu::always_inline]] inline void unrolled(F 
     (std::make_index_sequence<n>());
 }
 
-// Loads the first n elements at p. May also read the rest of the cache line.
+// Loads the first n elements at p, and may also read later elements of the cache line.
 template <class S> Batch<S> load_up_to(const S* p, std::size_t n) {
     return n >= lanes<S> ? Batch<S>::load_unaligned(p) : load_part(p, n);
 }
 
 template <class S> using LaneMatrix = std::array<Batch<S>, lanes<S>>;
 
-// Interleaves groups of `wide` elements of a and b, from the lower or upper half of each 16-byte piece.
+// Alternates groups of `wide` elements of a and b. Each 16-byte piece contributes its lower or upper half.
 template <class S, std::size_t wide, std::size_t half, class Lanes> Lanes interleaved(Lanes a, Lanes b) {
     constexpr std::size_t L = lanes<S>, piece = 16 / sizeof(S);
     return [&]<std::size_t... j>(std::index_sequence<j...>) {
@@ -81,7 +81,7 @@ template <class S, std::size_t wide, std::size_t half, class Lanes> Lanes interl
     (std::make_index_sequence<L>());
 }
 
-// Loads a square matrix whose rows are `pitch` apart, with one row for each lane, and returns its columns.
+// Loads a square matrix of as many rows as lanes, and returns its columns. Rows are `pitch` elements apart.
 template <class S>
 [[gnu::always_inline]] inline LaneMatrix<S> load_transposed(const S* from, std::size_t pitch) {
     constexpr std::size_t piece = 16 / sizeof(S);
@@ -107,7 +107,7 @@ template <class S>
     return columns;
 }
 
-// Returns the columns of a matrix of `height` rows and `width` columns. Neither exceeds the lanes of a batch.
+// Returns the columns of a matrix of (height, width) elements. Both extents are at most the number of lanes.
 template <class S> [[gnu::noinline]] LaneMatrix<S> load_transposed(const S* from, std::size_t pitch,
                                                                    std::size_t height, std::size_t width) {
     constexpr std::size_t L = lanes<S>;

@@ -1,4 +1,4 @@
-// A Device, the CPU or a GPU, is chosen for each array at run time. Some builds support only the CPU.
+// Each array is stored on a Device, which is chosen at run time. Some builds support only the CPU.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace tally {
 
-// Device names the device whose memory holds an array: the CPU, or the GPU that a device module drives.
+// The enum Device names the device whose memory stores an array. `cuda` is the GPU of a device module.
 enum class Device : std::uint8_t { cpu, cuda };
 
 inline const char* to_string(Device device) {  // "cpu" or "cuda"
@@ -21,7 +21,7 @@ template <class Character> auto& operator<<(std::basic_ostream<Character>& out, 
 bool available(Device device);  // returns whether this build and this machine have the device
 
 namespace detail {
-// Returns how often the host has waited for the device. Operations do not wait, but reading values does.
+// Returns how often the host has waited for the device. Reading values can wait, but operations do not.
 std::uint64_t waits(Device device);
 }  // namespace detail
 

@@ -1,6 +1,6 @@
 // Dual is a number with its derivative. Arrays of Dual combine forward mode with reverse mode.
 //
-// A backward pass over dual numbers x + εv computes the gradient and, as its ε part, the Hessian times v.
+// A backward pass over dual numbers x + εv computes the gradient, whose ε part is the Hessian times v.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,6 @@
 
 namespace tally {
 
-// A Dual represents x + εv.
 template <class S> struct Dual {
     S value{};
     S rate{};
@@ -34,7 +33,7 @@ template <class S> struct Dual {
     constexpr Dual& operator*=(Dual b) { return *this = *this * b; }
     constexpr Dual& operator/=(Dual b) { return *this = *this / b; }
 
-    // Comparisons use only the value, and ignore the rate.
+    // Comparisons use only `value`, and ignore the derivative `rate`.
     friend constexpr bool operator==(Dual a, Dual b) { return a.value == b.value; }
     friend constexpr auto operator<=>(Dual a, Dual b) { return a.value <=> b.value; }
 

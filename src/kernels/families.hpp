@@ -1,5 +1,5 @@
-// TALLY_KERNEL_FAMILIES lists the families of kernels. src/cpu and src/gpu have a file for each family, with
-// a function install_NAME() that fills the family's slots of the kernel table.
+// TALLY_KERNEL_FAMILIES lists the families of kernels. For each family, src/cpu and src/gpu contain a file.
+// The function install_NAME() of this file fills the slots of the family in the kernel table.
 #pragma once
 
 // clang-format off

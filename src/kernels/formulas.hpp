@@ -1,9 +1,9 @@
 // Computes exp, log, tanh, erf, sin, cos and pow for float, double, a SIMD batch and a GPU thread.
 //
-// The functions use only + - * /, fma and bit operations, which all processors round in the same way. Their
-// results therefore have the same bits everywhere, unlike results of the C library, which depend on the
-// processor. The polynomials are Chebyshev interpolations with errors below a tenth of a unit in the last
-// place. For very large numbers sin and cos call the C library.
+// The functions use only + - * /, fma and bit operations, which all processors round in the same way. The
+// results therefore have the same bits on every processor, unlike results of the C library. The polynomials
+// are Chebyshev interpolations with errors below a tenth of a unit in the last place. For very large numbers
+// sin and cos call the C library.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,6 @@ namespace tally {
 namespace detail {
 template <class T> constexpr T select(bool condition, T a, T b) { return condition ? a : b; }
 
-// Converts the number c to T. If T is a SIMD batch, every lane holds c.
 template <class T> constexpr T as(double c) {
     if constexpr (requires { typename T::batch_bool_type; })
         return T(static_cast<typename T::value_type>(c));
@@ -51,7 +50,7 @@ struct NumberIn<T> {
 };
 template <class T> inline constexpr bool is_float = std::same_as<typename NumberIn<T>::type, float>;
 
-// Returns the constant for the precision of T.
+// Returns `for_float` or `for_double`, depending on the precision of T.
 template <class T> constexpr T either(double for_float, double for_double) {
     return as<T>(is_float<T> ? for_float : for_double);
 }
@@ -64,16 +63,16 @@ template <class T> constexpr auto word(std::uint32_t of_float, std::uint64_t of_
 }
 template <class T> inline constexpr int mantissa = is_float<T> ? 23 : 52;
 
-// Returns c + x (more[0] + x (more[1] + ...)).
+// Evaluates the polynomial c + x (more[0] + x (more[1] + ...)).
 template <class T> constexpr T polynomial(T, double c) { return as<T>(c); }
 template <class T, class... More> constexpr T polynomial(T x, double c, More... more) {
     return fused(x, polynomial(x, more...), as<T>(c));
 }
 
-// Adding this constant rounds a number to a whole number n; the last bits of the sum are n.
+// Adding to_whole() rounds a number to an integer n, and stores n in the last bits of the sum.
 template <class T> constexpr T to_whole() { return either<T>(0x1.8p23, 0x1.8p52); }
 
-// Returns 2^n for a whole n, given n + to_whole().
+// Returns 2^n for an integer n. The argument `shifted` is n + to_whole().
 template <class T> constexpr T power_of_two(T shifted) {
     return number((bits(shifted) << mantissa<T>)+word<T>(0x3f800000, 0x3ff0000000000000));
 }
@@ -110,7 +109,7 @@ template <class T> constexpr T exp_less_one(T r) {
                      r);
 }
 
-// Returns e^(x + low), where low is smaller than the last place of x.
+// Returns e^(x + low), where `low` is smaller than one unit in the last place of x.
 template <class T, class... Low> constexpr T exp(T x, Low... low) {
     using std::abs;
     if (all(abs(x) < either<T>(87, 708))) {
@@ -234,7 +233,7 @@ template <class T> constexpr T erf(T x) {
 
 // ---- sin and cos: x = n pi / 2 + r ----
 
-// For |x| below this number, pi / 2 as the sum of three constants is precise enough.
+// Returns the limit for |x| below which the sum of three constants represents pi / 2 precisely enough.
 template <class T> constexpr T far_turn() { return either<T>(0x1p20, 0x1p30); }
 
 // Returns sin(x + quarter * pi / 2).
@@ -306,7 +305,7 @@ template <class T> constexpr T pow_of_positive(T x, T p) {
     return exp(high, select((high < most) & (high > least), low, as<T>(0)));
 }
 
-// Returns x to the power of p for floats stored as doubles. log x then need not be a sum of two numbers.
+// Returns x to the power of p for floats stored as doubles. One double is precise enough for log x.
 template <class T> constexpr T short_pow_of_positive(T x, T p) { return exp(p * log(x)); }
 
 template <std::floating_point S> constexpr S pow(S x, S p) {

@@ -1,9 +1,9 @@
 // Defines elementwise functions and their derivatives for float, double, Dual, a SIMD batch and a GPU thread.
 //
-// A functor has value(x...) and, for each operand, a function that returns the operand's gradient. A functor
-// declares whether the derivative reads the operands or the output, so that an operation saves nothing else.
-// To add a functor, write the functor here, and put its name on a list at the end of this file. All functions
-// are constexpr, so that a GPU compiler can use the functions, too.
+// A functor has a function value(x...) and, for each operand, a function that returns the operand's gradient.
+// A functor declares which values its derivatives read, so that an operation saves only these values. To add
+// a functor, define it in this file, and add its name to a list at the end of the file. All functions are
+// constexpr for GPU compilers.
 #pragma once
 
 #include <cmath>
@@ -38,7 +38,7 @@ using std::abs, std::sqrt;
 // Returns -x, and -0 for 0. (Some SIMD libraries compute 0 - x, which is 0 for 0.)
 template <class T> constexpr T negated(T x) { return as<T>(-0.0) - x; }
 
-// The names differ from log1p and expm1, because the SIMD library defines these. Dual has its own overloads.
+// These functions are not named log1p and expm1, because xsimd defines functions with these names.
 template <class T> constexpr T log_of_one_plus(T x) { return formula::log1p(x); }
 template <class T> constexpr T exp_less_one(T x) { return formula::expm1(x); }
 
@@ -311,8 +311,6 @@ struct Minimum {
     template <class T> constexpr T back_b(T dy, T a, T b, T y) const { return back_a(dy, b, a, y); }
 };
 
-// ---- losses of one element ----
-
 struct SquaredDifference {
     static constexpr FixedName name = "squared_difference";
     static constexpr Keeps for_a{.a = true, .b = true}, for_b{.a = true, .b = true};
@@ -342,7 +340,7 @@ struct BinaryCrossEntropy {  // of a probability a and a target b; logarithms ar
 }  // namespace functor
 
 namespace detail {
-// Each device instantiates its kernels from these lists. A functor and its kernel have the same index.
+// Each device instantiates its kernels from these lists. A functor and its kernel have equal indices.
 using UnaryOps = std::tuple<functor::Neg, functor::Exp, functor::Log, functor::Sqrt, functor::Tanh,
                             functor::Sigmoid, functor::Relu, functor::Gelu, functor::Abs, functor::Sin,
                             functor::Cos, functor::Log1p, functor::Expm1, functor::Softplus, functor::Silu,

@@ -19,7 +19,7 @@ constexpr Array some_slots(std::index_sequence<i...>) {
     return Array{{Slot<from + i>()...}};
 }
 
-// Returns a table whose slot i is Slot<i>(), which must convert to a pointer to a function of any type.
+// Returns a table whose slot i is Slot<i>(). Slot must convert to every type of function pointer.
 template <class S, template <std::size_t> class Slot> constexpr Kernels<S> each_slot() {
     using K = Kernels<S>;
     constexpr std::size_t unary = std::tuple_size_v<UnaryOps>, binary = std::tuple_size_v<BinaryOps>;

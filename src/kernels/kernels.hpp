@@ -1,21 +1,22 @@
 // A Kernels table lists the functions of a device for one scalar type. Each device fills its own tables.
 //
-// Contracts of all kernels:
-//  - Arrays are contiguous and row-major. Sizes may be 0.
-//  - Operands do not overlap the destination. Exceptions: map, zip, map_back, zip_back along a contiguous
-//    index and relu_bias_back may work in place (y == x, y == a, d == dy).
-//  - A destination that is a plain pointer is uninitialised. The kernel writes all of it.
-//  - A kernel sets a destination of type `Into`, or adds to it. With `set`, the kernel does not read the
-//    destination and writes all elements, even if it sums along an axis of extent 0.
-//  - Buffers consist of whole lines (base/alignment.hpp). Kernels may read to the end of a line, but not
-//    write beyond the last element.
-//  - The order of additions is fixed, so that the same call gives the same bits every time.
-//  - A sum over samples (zip_back, scatter, rows_back, sum if in_order) starts from the destination and is
-//    sequential. Two calls thus give the same bits as one call. If a sample has more adjacent elements than
-//    `longest_sequential_row`, the kernel first adds these elements, in an order that depends on the number.
-//  - An ordered product computes each element by c <- fma(a[p], b[p], c) for p = 0, 1, ..., k-1. At first, c
-//    is the old element (add) or -0 (set; 0 if k is 0). Therefore, the bits of an element do not depend on
-//    the number of threads, the vector width, the device or the sizes m and n.
+// Rules for all kernels. Arrays are contiguous and row-major. Sizes may be 0. Operands do not overlap the
+// destination. The kernels map, zip, map_back, zip_back along a contiguous index, and relu_bias_back are
+// exceptions: y may be x or a, and d may be dy. A destination that is a plain pointer is uninitialised, and
+// the kernel writes all elements. A kernel sets a destination of type `Into`, or adds to this destination.
+// With `set`, the kernel does not read the destination and writes all elements, even if it sums over an axis
+// of extent 0. Buffers consist of whole cache lines (base/alignment.hpp). Kernels may read to the end of a
+// cache line, but do not write beyond the last element.
+//
+// The order of additions is fixed, so that the same call gives the same bits every time. A sum over samples
+// (zip_back, scatter, rows_back, sum if in_order) starts from the destination and is sequential. Two calls
+// for two micro-batches thus give the same bits as one call for both. If a sample has more than
+// `longest_sequential_row` adjacent elements, the kernel first adds the elements of this sample, in an order
+// that depends only on the number of elements.
+//
+// An ordered product updates each element by c = fma(a[p], b[p], c) for p = 0, 1, ..., k-1. The initial c is
+// the old element with `add`, and -0 with `set` (0 if k is 0). The bits of an element therefore do not depend
+// on the number of threads, the vector width, the device or the sizes m and n.
 #pragma once
 
 #include <array>
@@ -35,14 +36,12 @@
 namespace tally {
 
 namespace detail {
-// ReduceDims holds the extents of a reduction from x (outer, reduced, inner) to a result (outer, inner).
+// ReduceDims contains the extents of a reduction from x (outer, reduced, inner) to a result (outer, inner).
 struct ReduceDims {
     std::size_t outer, reduced, inner;
     bool in_order = false;  // the reduced axis counts samples, so the sum is sequential
 };
 }  // namespace detail
-
-// ---- the kernel table of a device ----
 
 namespace detail {
 inline constexpr std::size_t ordered_limit = 4096;  // with Products::blas, up to this many fma are in order
@@ -53,10 +52,10 @@ constexpr bool sums_in_order(const ReduceDims& dims) {
            dims.reduced <= (dims.inner != 1 ? longest_sequential_sum : longest_sequential_row);
 }
 
-// A row-major loop over `extent`, and the strides of each operand. A stride of 0 broadcasts. Adjacent axes
-// are merged if the strides of all operands allow it, so a contiguous index has rank 1 and stride 1. The
-// first axis, which may count samples, is not merged if more than `longest_sequential_row` adjacent elements
-// are summed to one number.
+// A StridedIndex describes a row-major loop over `extent` with the strides of each operand. A stride of 0
+// repeats an operand. Adjacent axes are merged if the strides of all operands permit a merge, so a contiguous
+// index has rank 1 and stride 1. The first axis may count samples, so this axis is not merged if more than
+// `longest_sequential_row` adjacent elements are summed to one number.
 template <int Operands> struct StridedIndex {
     int rank = 0;
     std::size_t size = 1;                      // product of the extents
@@ -65,19 +64,19 @@ template <int Operands> struct StridedIndex {
     std::array<std::size_t, Operands> operand_size;  // elements of each operand's array
 };
 
-// Returns whether a kernel sums `length` adjacent elements sequentially. Kernels always sum a single axis
-// sequentially, because that axis may count samples.
+// Returns whether a kernel sums `length` adjacent elements sequentially. A single axis is always summed
+// sequentially, because this axis may count samples.
 template <int Operands> constexpr bool sums_in_order(const StridedIndex<Operands>& walk, std::size_t length) {
     return walk.rank == 1 || length <= longest_sequential_row;
 }
 
-// C (m, n) = A (m, k) · B (k, n). The flags mark operands that are stored transposed.
+// Describes the matrix product C (m, n) = A (m, k) · B (k, n). The flags mark transposed operands.
 struct Product {
     std::size_t m, n, k;
     bool transpose_a, transpose_b;
 };
 
-// Options of a cross-entropy. Rows with the label `ignore` do not count. For all other rows, the share
+// Options of a cross-entropy. Rows with the label `ignore` are skipped. For all other rows, the fraction
 // `smoothing` of the target probability is distributed over all classes.
 struct LabelOptions {
     std::int32_t ignore = -100;
@@ -96,7 +95,7 @@ struct DropoutMask {
 };
 
 // Describes a window of (tall, wide) pixels, which moves over an image of (height, width) in steps of
-// `stride`. The window starts `padding` pixels before the image, and has down * across positions.
+// `stride`. The window starts `padding` pixels outside the image, and moves to down * across positions.
 struct SlidingWindow {
     std::size_t height, width, tall, wide, stride, padding, down, across;
 };
@@ -107,7 +106,7 @@ template <class S> struct Kernels {
     using MapBack = void (*)(const void* f, const S* dy, const S* kept, Into<S[]> dx, std::size_t n);
     using Zip = void (*)(const void* f, const StridedIndex<2>&, const S* a, const S* b, S* y);
     // Computes the gradient of one operand, and sums the gradient over the axes that broadcast this operand.
-    // Values that the derivative does not read are null. y and dy are contiguous.
+    // Arguments that the derivative does not read are null. The arrays y and dy are contiguous.
     using ZipBack = void (*)(const void* f, const StridedIndex<2>&, const S* dy, const S* a, const S* b,
                              const S* y, Into<S[]> d);
 
@@ -116,20 +115,19 @@ template <class S> struct Kernels {
     std::array<Zip, std::tuple_size_v<BinaryOps>> zip;
     std::array<ZipBack, std::tuple_size_v<BinaryOps>> zip_back_a, zip_back_b;
 
-    // y = c ? a : b. The operands of the index are c, a, b. where_back() computes the gradient of operand
-    // `place`: 1 is a, 2 is b. The gradient is dy where c selects the operand, else 0, summed as in ZipBack.
+    // Computes y = c ? a : b. The index has the operands c, a and b. where_back() computes the gradient of a
+    // if `place` is 1, or of b if `place` is 2. The gradient is dy where the operand is selected, else 0.
     void (*where)(const StridedIndex<3>&, const std::int32_t* c, const S* a, const S* b, S* y);
     void (*where_back)(const StridedIndex<3>&, const std::int32_t* c, const S* dy, int place, Into<S[]> d);
 
-    // ---- memory ----
     void (*fill)(S value, S* y, std::size_t n);
-    // y (+)= factor * x. If the factor is 1, add_scaled() copies or adds the exact numbers of x.
+    // y (+)= factor * x. If the factor is 1, add_scaled() copies or adds the exact values of x.
     void (*add_scaled)(S factor, const S* x, Into<S[]> y, std::size_t n);
     // y (+)= x[index], with y contiguous.
     void (*gather)(const StridedIndex<1>&, const S* x, Into<S[]> y);
-    // x[index] (+)= dy, with dy contiguous. With `set` all other elements of x become 0.
+    // x[index] (+)= dy, with dy contiguous. With `set`, elements of x outside the index become 0.
     void (*scatter)(const StridedIndex<1>&, const S* dy, Into<S[]> x);
-    // Copies or adds only this block: y[r * y_pitch + i] (+)= x[r * x_pitch + i], r < count, i < width.
+    // Copies or adds a block of (count, width) elements: y[r * y_pitch + i] (+)= x[r * x_pitch + i].
     void (*block)(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count,
                   std::size_t width);
     // y[i] = x[index[i]]
@@ -138,7 +136,6 @@ template <class S> struct Kernels {
     void (*rows_back)(const S* dy, const std::int32_t* index, Into<S[]> dx, std::size_t count,
                       std::size_t height, std::size_t width);
 
-    // ---- reductions ----
     void (*sum)(const S* x, Into<S[]> y, const ReduceDims&);
     void (*mean)(const S* x, S* y, const ReduceDims&);  // NaN if reduced is 0
     // dx[o, r, i] (+)= dy[o, i] / divisor
@@ -156,7 +153,7 @@ template <class S> struct Kernels {
     // dx (+)= dy - exp(y) * sum(dy)
     void (*log_softmax_back)(const S* dy, const S* y, Into<S[]> dx, const ReduceDims&);
 
-    // Computes running sums along the reduced axis, from its front or from its end.
+    // Computes running sums along the reduced axis, from the first element or from the last element.
     void (*cumsum)(const S* x, Into<S[]> y, const ReduceDims&, bool from_the_end);
     void (*prod)(const S* x, S* y, const ReduceDims&);  // 1 if reduced is 0
     // dx = dy * (product of the elements before) * (product of the elements behind), without a division.
@@ -164,7 +161,6 @@ template <class S> struct Kernels {
     // Finds the index of the first largest element, or of the first NaN. reduced is at least 1.
     void (*argmax)(const S* x, std::int32_t* y, const ReduceDims&);
 
-    // ---- linear algebra ----
     void (*matmul)(const Product&, const S* a, const S* b, Into<S[]> c);
     // linear() computes y = x · w + bias, linear_relu() y = relu(x · w + bias). bias may be null.
     void (*linear)(const S* x, const S* w, const S* bias, S* y, std::size_t m, std::size_t n, std::size_t k);
@@ -175,7 +171,6 @@ template <class S> struct Kernels {
     void (*relu_bias_back)(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t rows,
                            std::size_t width);
 
-    // ---- losses and norms ----
     // Writes softmax(logits) (rows, classes), the loss summed over the rows whose label is not `ignore`, and
     // the number of these rows. Throws Error if a label is outside 0..classes-1.
     void (*cross_entropy)(const S* logits, const std::int32_t* labels, const LabelOptions&, S* probabilities,
@@ -202,33 +197,31 @@ template <class S> struct Kernels {
     // found[1] is the number of elements that are not finite.
     void (*measure)(std::span<const Update<S>>, bool squares, double* found);
 
-    // ---- batch norm and dropout ----
     // Computes the mean and the biased variance of each feature of x (items, features, space).
     void (*batch_moments)(const S* x, S* mean, S* variance, const ReduceDims&);
     // y = (x - mean) * rstd * gain + bias for each feature.
     void (*batch_norm)(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
                        const ReduceDims&);
-    // For each feature: total = sum of dy, along = sum of dy * (x - mean) * rstd.
+    // Computes two sums per feature: `total` of dy, and `along` of dy * (x - mean) * rstd.
     void (*batch_norm_back_sums)(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
                                  const ReduceDims&);
-    // dx (+)= gain * rstd * (dy - (total + (x - mean) * rstd * along) / (items * space)). If the statistics
-    // are not those of the batch, x, mean, total and along are null, and dx (+)= gain * rstd * dy.
+    // dx (+)= gain * rstd * (dy - (total + (x - mean) * rstd * along) / (items * space)). With running
+    // statistics, x, mean, total and along are null, and dx (+)= gain * rstd * dy.
     void (*batch_norm_back)(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
                             const S* total, const S* along, Into<S[]> dx, const ReduceDims&);
     // y (+)= x * scale where the mask keeps an element, x * 0 elsewhere; x is (items, width).
     void (*dropout)(const S* x, const DropoutMask&, S scale, Into<S[]> y, std::size_t items,
                     std::size_t width);
 
-    // ---- windows over images ----
-    // Copies x (images, channels, height, width) to columns (channels, tall, wide, images, down, across),
-    // which hold the pixels that the window covers at each of its positions. Pixels outside the image are 0.
+    // Copies the pixels under each position of the window from x (images, channels, height, width) to columns
+    // (channels, tall, wide, images, down, across). Pixels outside the image are 0.
     void (*im2col)(const S* x, S* columns, const SlidingWindow&, std::size_t images, std::size_t channels);
-    // Adds to each pixel of x its copies in the columns, from the first element of the window to the last.
+    // Adds all copies of a pixel in the columns to this pixel of x, in the order of the window's elements.
     // With `set` the sum starts from 0.
     void (*col2im)(const S* columns, Into<S[]> x, const SlidingWindow&, std::size_t images,
                    std::size_t channels);
     // Finds the largest element of each window of x (planes, height, width), and its index in the plane.
-    // Of equal elements, max_pool() takes the first; of several NaN, the last. No window leaves the plane.
+    // max_pool() returns the first of equal elements, but the last of several NaN.
     void (*max_pool)(const S* x, S* y, std::int32_t* place, const SlidingWindow&, std::size_t planes);
     // Adds the dy of each window, in order, to the window's largest pixel. With `set` the sum starts from 0.
     void (*max_pool_back)(const S* dy, const std::int32_t* place, Into<S[]> dx, const SlidingWindow&,
@@ -239,7 +232,6 @@ template <class S> struct Kernels {
 template <class S> const Kernels<S>& find_kernels(Device device);
 template <class S> const Kernels<S>& cpu_kernels();
 
-// The results of find_kernels(), indexed by device.
 template <class S> inline constinit std::atomic<const Kernels<S>*> found_kernels[2] = {};
 
 // If `skip_compute` is true, this thread records operations, but the kernels compute nothing.
@@ -259,7 +251,6 @@ template <class S> [[gnu::always_inline]] inline const Kernels<S>& kernels(Devic
 }
 }  // namespace detail
 
-// These namespaces implement kernels and therefore use the names of detail.
 namespace cpu {
 using namespace detail;
 }
@@ -270,11 +261,9 @@ namespace reference {
 using namespace detail;
 }
 
-// ---- settings of a program ----
-
 // Chooses the implementation of large matrix products. tally's kernels add in the order that this header
-// defines, but the device's BLAS library adds in a different order. The variable TALLY_PRODUCTS sets
-// the initial choice. A change affects the next product, also in a graph that is already recorded.
+// defines, but the device's BLAS library adds in a different order. The environment variable TALLY_PRODUCTS
+// sets the initial choice. A change applies to all later products, also in backward().
 enum class Products { ordered, blas };
 void set_products(Products products);
 Products products();

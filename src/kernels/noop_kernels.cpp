@@ -7,7 +7,7 @@ namespace tally::detail {
 
 namespace {
 
-// Converts to a pointer to a function that does nothing, for any type of function.
+// DoesNothing converts to any type of function pointer. The function does nothing.
 template <std::size_t> struct DoesNothing {
     template <class... Arguments> using Function = void(Arguments...);
     template <class... Arguments> constexpr operator Function<Arguments...>*() const {

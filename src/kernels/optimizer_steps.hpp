@@ -1,8 +1,7 @@
 // Defines the formulas of the optimizers for float, double, a SIMD batch and a GPU thread.
 //
-// Each formula is a struct. The host computes the members, such as the learning rate, in double and rounds
-// each member once to the type of the parameters. The call operator applies the formula in the order of
-// operations of PyTorch.
+// Each formula is a struct. The host computes members such as the learning rate in double, and rounds each
+// member once to the type of the parameters. The call operator uses the same order of operations as PyTorch.
 #pragma once
 
 #include <cmath>
@@ -13,7 +12,7 @@
 
 namespace tally::detail {
 
-// An Update describes one of the tensors that a kernel updates in one call. The kernel skips null pointers.
+// An Update describes one tensor of a kernel call. The kernel does not access an array whose pointer is null.
 template <class S> struct Update {
     S* value = nullptr;
     const S* gradient = nullptr;
@@ -39,7 +38,7 @@ template <class S> struct SgdStep {
     }
 };
 
-// AdamStep updates only the moments if u.value is null, and only the value if u.gradient is null.
+// AdamStep updates only the moments if u.value is null, and only u.value if u.gradient is null.
 template <class S> struct AdamStep {
     S beta1, one_minus_beta1, beta2, one_minus_beta2;
     S negative_rate, correction2, eps;  // -rate / (1 - beta1^t), sqrt(1 - beta2^t)
@@ -58,7 +57,7 @@ template <class S> struct AdamStep {
     }
 };
 
-// Updates the moving average in u.value. u.gradient holds the parameter that is averaged.
+// Updates the moving average in u.value. The pointer u.gradient refers to the averaged parameter.
 template <class S> struct AverageStep {
     S decay, one_minus_decay;
 
@@ -67,7 +66,7 @@ template <class S> struct AverageStep {
     }
 };
 
-// Multiplies `value`, which is usually a gradient, by a factor and clips it to ±max_value. NaN stays NaN.
+// Multiplies `value`, usually a gradient, by a factor, and limits the product to ±max_value. NaN stays NaN.
 template <class S> struct LimitStep {
     S factor, max_value;
 
@@ -83,8 +82,6 @@ constexpr double clip_factor(double norm, double max_norm) {
     const double factor = max_norm / (norm + 1e-6);
     return factor >= 1 ? 1 : factor;  // NaN stays NaN
 }
-
-// ---- element by element ----
 
 template <class Step, class S>
 constexpr void update_element(const Step& step, const Update<S>& u, std::size_t i) {

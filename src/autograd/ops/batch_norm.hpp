@@ -71,8 +71,8 @@ BatchStatistics<S> batch_statistics(const Var<Array<S>>& x, const Array<S>& gain
 }
 }  // namespace detail
 
-// Normalises x (items, features) or (items, features, height, width) by its own statistics, for training.
-// Commit the returned statistics once per update.
+// For training, normalises x (items, features) or (items, features, height, width) by the statistics of x.
+// Call RunningStatistics::commit() with the returned statistics once per update.
 template <class S> detail::BatchNormResult<S> batch_norm(Var<Array<S>> x, Var<Array<S>> gain,
                                                          Var<Array<S>> bias, double eps = 1e-5) {
     const detail::ReduceDims axes = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());
@@ -88,7 +88,7 @@ template <class S> detail::BatchNormResult<S> batch_norm(Var<Array<S>> x, Var<Ar
     return {std::move(y), std::move(batch)};
 }
 
-// Normalises x by the running statistics, which are constants, for evaluation.
+// For evaluation, normalises x by the running statistics, which count as constants.
 template <class S> Var<Array<S>> batch_norm(Var<Array<S>> x, Var<Array<S>> gain, Var<Array<S>> bias,
                                             const RunningStatistics<S>& running, double eps = 1e-5) {
     const detail::ReduceDims axes = detail::plan_batch_norm(x.shape(), gain.shape(), bias.shape());

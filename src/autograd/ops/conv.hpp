@@ -11,7 +11,7 @@
 namespace tally {
 
 namespace detail {
-// Computes conv2d() as a matrix product of the windows of x and the weights of the channels.
+// Computes conv2d() as the product of a matrix of image patches and a matrix of weights.
 template <class S, class... Bias>
 Var<Array<S>> record_conv(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> weight, Bias... bias) {
     const Device device = x.value().device();
@@ -43,7 +43,7 @@ Var<Array<S>> record_conv(const ConvPlan& plan, Var<Array<S>> x, Var<Array<S>> w
 }  // namespace detail
 
 // Convolves x (items, in, height, width) with weight (out, in, kernel height, kernel width), and adds bias
-// (out). Zeros extend x by `padding` elements at each edge.
+// (out). Each edge of an image is padded with `padding` zeros.
 template <class S> Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, Var<Array<S>> bias,
                                         std::int64_t stride = 1, std::int64_t padding = 0) {
     const auto plan =
@@ -58,8 +58,8 @@ template <class S> Var<Array<S>> conv2d(Var<Array<S>> x, Var<Array<S>> weight, s
     return detail::record_conv(plan, std::move(x), std::move(weight));
 }
 
-// Returns the largest element of each window (size, size). If stride is 0, windows move by `size` and do not
-// overlap. The first of several equal largest elements gets the gradient.
+// Returns the largest element of each window of size x size pixels. If `stride` is 0, the stride is `size`,
+// so that windows do not overlap. If several elements are largest, the first receives the gradient.
 template <class S> Var<Array<S>> max_pool2d(Var<Array<S>> x, std::int64_t size, std::int64_t stride = 0) {
     const auto plan = detail::plan_pool(x.shape(), size, stride == 0 ? size : stride);
     const Device device = x.value().device();

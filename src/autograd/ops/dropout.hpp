@@ -13,15 +13,15 @@
 namespace tally {
 
 namespace detail {
-// Selects the masks of one layer. `first_item` is the index of the first item in the full batch, so that the
-// items of a micro-batch get the same masks as in the full batch.
+// A DropoutKey selects the dropout masks of one layer. `first_item` is the index of the micro-batch's first
+// item in the full batch, so that the masks do not depend on the micro-batches.
 struct DropoutKey {
     std::uint64_t seed = 0, stream = 0, first_item = 0;
 };
 }  // namespace detail
 
-// Sets each element of x (items, ...) to 0 with probability p, and divides the others by 1 - p. The backward
-// function draws the same mask again, so the operation saves nothing.
+// Sets each element of x (items, ...) to 0 with probability p, and divides the remaining elements by 1 - p.
+// The backward function draws the same mask again, so the operation saves nothing.
 template <class S> Var<Array<S>> dropout(Var<Array<S>> x, double p, const detail::DropoutKey& key) {
     detail::require_dropout_args(p, key.first_item, x.shape());
     if (p == 0) return x;

@@ -35,8 +35,8 @@ template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) 
             std::move(x));
 }
 
-// Saves only the values that the needed gradients read. For numbers, saves what either gradient may read,
-// because testing which gradient is needed takes longer than copying a number.
+// Saves only the values that the needed gradients read. For single numbers, saves each value that any
+// gradient may read, because copying a number is faster than testing which gradient is needed.
 template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     constexpr bool may_read_a = F::for_a.a || F::for_b.a, may_read_b = F::for_a.b || F::for_b.b,
                    may_read_y = F::for_a.y || F::for_b.y, is_number = detail::Number<T>;
@@ -65,7 +65,6 @@ template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a,
 namespace detail {
 // A plain array as an operand counts as a constant.
 template <class T> using PlainArray = std::enable_if_t<!Number<T>, std::type_identity_t<T>>;
-// Returns n as a constant on the device of x.
 template <class T> Var<T> constant_like(const Var<T>& x, double n) {
     if constexpr (Number<T>)
         return Var<T>(T(n));
@@ -94,7 +93,7 @@ template <class T> Var<T> abs(Var<T> x) { return apply(functor::Abs{}, std::move
 template <class T> Var<T> sin(Var<T> x) { return apply(functor::Sin{}, std::move(x)); }
 template <class T> Var<T> cos(Var<T> x) { return apply(functor::Cos{}, std::move(x)); }
 
-// Combines two operands that broadcast as in NumPy. Equal elements share the gradient of maximum and minimum.
+// Operands broadcast as in NumPy. At equal elements, maximum and minimum give each operand half of dy.
 template <class T> Var<T> operator+(Var<T> a, Var<T> b) { return apply(functor::Add{}, std::move(a), std::move(b)); }
 template <class T> Var<T> operator-(Var<T> a, Var<T> b) { return apply(functor::Sub{}, std::move(a), std::move(b)); }
 template <class T> Var<T> operator*(Var<T> a, Var<T> b) { return apply(functor::Mul{}, std::move(a), std::move(b)); }

@@ -13,9 +13,9 @@
 
 namespace tally {
 
-// Returns row weight[i] for each index i. weight is (entries, ...), `indices` has any shape, and the result
-// has the shape of `indices` followed by the shape of a row. The row `padding` gets no gradient. A negative
-// padding counts from the end.
+// Returns the row weight[i] for each index i. The shape of `weight` is (entries, ...). The shape of the
+// result is the shape of `indices` followed by the shape of a row. The row with index `padding` receives no
+// gradient. A negative `padding` counts from the last row.
 template <class S> Var<Array<S>> embedding(Var<Array<S>> weight, const Array<std::int32_t>& indices,
                                            std::optional<std::int64_t> padding = {}) {
     const Shape& table = weight.shape();

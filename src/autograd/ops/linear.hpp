@@ -107,8 +107,8 @@ template <class S> Var<Array<S>> linear(Var<Array<S>> x, Var<Array<S>> w, Var<Ar
         std::move(x), std::move(w), std::move(bias));
 }
 
-// Computes relu(linear(x, w, bias)) as one operation. A single kernel of the backward function masks dy and
-// sums the gradient of the bias.
+// Computes relu(linear(x, w, bias)) as one operation. In the backward function, one kernel masks dy and sums
+// the gradient of the bias.
 template <class S> Var<Array<S>> linear_relu(Var<Array<S>> x, Var<Array<S>> w, Var<Array<S>> bias) {
     const auto plan = detail::plan_linear("linear_relu", x.shape(), w.shape(), &bias.shape());
     Array<S> y = Array<S>::empty(plan.shape, x.value().device());

@@ -1,4 +1,4 @@
-// A Loss contains a sum and a count, because the mean of several micro-batches requires both.
+// A Loss contains a sum and a count, because the mean over several micro-batches requires both numbers.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,13 @@
 
 namespace tally {
 
-// A Loss holds the sum and the count of a loss before the division.
 template <class T> struct Loss {
     Var<T> sum;    // over all elements that count
     Var<T> count;  // the number of these elements, without a gradient
 
     Loss() = default;
     Loss(Var<T> total, Var<T> counted) : sum(std::move(total)), count(std::move(counted)) {}
-    // Makes a loss from one term per element. The count is the number of elements.
+    // Creates a Loss from one term per element. The count is the number of terms.
     explicit Loss(Var<T> terms) {
         using S = std::remove_cvref_t<decltype(*terms.value().data())>;
         count = Var<T>(
@@ -31,7 +30,7 @@ template <class T> struct Loss {
     }
     Var<T> mean() const { return sum / count; }
 
-    // For checkpoint(): value_type is the type of the variables of a loss, and each() visits them.
+    // checkpoint() uses value_type, the type of both variables, and each(), which visits both variables.
     using value_type = Var<T>;
     template <class Visit> void each(Visit visit) {
         visit(sum);
@@ -54,7 +53,7 @@ template <class S> Loss<Array<S>> binary_cross_entropy(Var<Array<S>> probability
 }
 
 namespace detail {
-// CrossEntropyOptions select the rows that cross_entropy() counts, and the smoothing of the targets.
+// The options choose which rows cross_entropy() ignores, and how much the targets are smoothed.
 struct CrossEntropyOptions {
     std::int32_t ignore = -100;  // rows with this label do not count
     double smoothing = 0;        // the part of a row's target that is divided among all classes
@@ -90,7 +89,7 @@ template <class S> Loss<Array<S>> cross_entropy(Var<Array<S>>,  // write {.ignor
                                                 const Array<std::int32_t>&, detail::Arithmetic auto) = delete;
 
 // Computes a contrastive loss, which is small if each query is most similar to the key of the same row. Each
-// query is compared with all keys of the batch, so micro-batches give a different loss.
+// query is compared with all keys of the batch, so splitting the batch changes the loss.
 template <class S>
 Loss<Array<S>> info_nce(Var<Array<S>> queries, Var<Array<S>> keys, double temperature = 1) {
     detail::require_info_nce_args(queries.shape(), keys.shape(), temperature);

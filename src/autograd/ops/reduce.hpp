@@ -80,7 +80,7 @@ template <class S> Var<Array<S>> logsumexp(Var<Array<S>> x, const detail::AxesAr
         std::move(x));
 }
 
-// Computes the variance about the mean. The denominator is the number of elements, or one less if unbiased.
+// Computes the variance about the mean. The divisor is the number of elements, minus 1 if `unbiased` is true.
 template <class S> Var<Array<S>> var(Var<Array<S>> x, const detail::AxesArg& along = {},
                                      const detail::VarianceOptions& how = {}) {
     const auto count =
@@ -90,7 +90,7 @@ template <class S> Var<Array<S>> var(Var<Array<S>> x, const detail::AxesArg& alo
            (count > how.unbiased ? count - how.unbiased : 0.0);
 }
 
-// Multiplies the elements. The gradient of an element multiplies all other elements, without a division.
+// Multiplies the elements. The backward function does not divide, so that elements may be 0.
 template <class S> Var<Array<S>> prod(Var<Array<S>> x, const detail::AxesArg& along = {},
                                       const detail::ReduceOptions& how = {}) {
     const auto r = detail::plan_reduction("prod", x.shape(), along.axes, how.keepdims);
@@ -107,7 +107,7 @@ template <class S> Var<Array<S>> prod(Var<Array<S>> x, const detail::AxesArg& al
         std::move(x));
 }
 
-// Computes running sums along one axis. The gradient of an element sums dy from this element to the last.
+// Computes running sums along one axis. The gradient of element i is the sum of dy over elements i and later.
 template <class S> Var<Array<S>> cumsum(Var<Array<S>> x, std::int64_t axis) {
     const detail::ReduceDims dims = detail::split_at_axis("cumsum", x.shape(), axis);
     Array<S> y = Array<S>::empty_like(x.value());
@@ -149,7 +149,7 @@ template <class S> Var<Array<S>> softmax(Var<Array<S>> x, std::int64_t axis = -1
         std::move(x));
 }
 
-// Computes the logarithm of softmax without losing the digits of small probabilities.
+// Computes the logarithm of softmax accurately, also for small probabilities.
 template <class S> Var<Array<S>> log_softmax(Var<Array<S>> x, std::int64_t axis = -1) {
     const detail::ReduceDims dims = detail::split_at_axis("log_softmax", x.shape(), axis);
     Array<S> y = Array<S>::empty_like(x.value());

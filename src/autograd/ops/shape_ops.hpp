@@ -1,4 +1,4 @@
-// These operations move or repeat elements. Their backward functions move or add the gradients.
+// The shape operations move or repeat elements, and their backward functions move or add gradients.
 #pragma once
 
 #include <concepts>
@@ -14,7 +14,7 @@
 namespace tally {
 
 namespace detail {
-// Records a reshape under the name of the function that was called.
+// Records a reshape under the name of the called function, such as squeeze.
 template <FixedName Name, class S> Var<Array<S>> record_reshape(Var<Array<S>> x, const Shape& shape) {
     return record<Name>(
         x.value().reshaped(shape), save(),
@@ -23,12 +23,12 @@ template <FixedName Name, class S> Var<Array<S>> record_reshape(Var<Array<S>> x,
 }
 }  // namespace detail
 
-// Changes the shape. The result shares the buffer of x. The first gradient of x shares the buffer of dy.
+// Changes the shape of x. The result shares the buffer of x, and the first gradient shares the buffer of dy.
 template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
     return detail::record_reshape<"reshape">(std::move(x), shape);
 }
 
-// One extent may be -1, as in reshape(x, {2, -1}); reshape() computes it from the number of elements.
+// One extent may be -1, as in reshape(x, {2, -1}). This extent is computed from the number of elements.
 template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const detail::Extents& extents) {
     const Shape shape = detail::with_inferred_extent("reshape", x.shape(), extents);
     return reshape(std::move(x), shape);
@@ -85,7 +85,7 @@ template <class S> Var<Array<S>> broadcast_to(Var<Array<S>> x, const Shape& shap
         std::move(x));
 }
 
-// Returns elements [from, to) along one axis. A slice of the first axis shares the buffer of x.
+// Returns the elements [from, to) of one axis. A slice along the first axis shares the buffer of x.
 template <class S>
 Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::int64_t to) {
     const int along = detail::checked_axis("slice", axis, x.shape());
@@ -114,7 +114,7 @@ Var<Array<S>> slice(Var<Array<S>> x, std::int64_t axis, std::int64_t from, std::
         std::move(x));
 }
 
-// Returns x[i] without the first axis. A negative i counts from the end.
+// Returns x[i], an array without the first axis. A negative i counts from the end of the axis.
 template <class S> Var<Array<S>> at(Var<Array<S>> x, std::int64_t i) {
     const std::int64_t from = detail::checked_row("at", x.shape(), i);
     Var<Array<S>> row = slice(std::move(x), 0, from, from + 1);
@@ -122,7 +122,7 @@ template <class S> Var<Array<S>> at(Var<Array<S>> x, std::int64_t i) {
     return detail::record_reshape<"at">(std::move(row), shape);
 }
 
-// Joins arrays along an axis. All other extents must agree.
+// Joins arrays along an axis. The extents of all other axes must be equal.
 template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
     const auto [along, whole] = detail::plan_concat(detail::shapes_of(parts), axis);
     Array<S> y = Array<S>::empty(whole, parts[0].value().device());
@@ -157,7 +157,7 @@ template <class S> Var<Array<S>> stack(std::vector<Var<Array<S>>> parts, std::in
     return concat(std::move(parts), axis);
 }
 
-// Splits the rows of x into micro-batches of these sizes, or of `size` rows each and a smaller last one.
+// Splits the rows of x into micro-batches. With a single `size`, the last micro-batch may be smaller.
 template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::int64_t>& sizes) {
     detail::require_valid_split(x.shape(), sizes);

@@ -1,5 +1,5 @@
-// where(condition, a, b) takes elements of a where the condition is nonzero, and elements of b elsewhere.
-// Each operand gets the gradients of its own elements.
+// where(condition, a, b) selects elements of a where the condition is nonzero, and elements of b elsewhere.
+// Each element of dy is added to the gradient of the selected operand.
 #pragma once
 
 #include <cstdint>
