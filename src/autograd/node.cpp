@@ -83,12 +83,12 @@ void throw_no_such_input(std::size_t input, std::size_t count) {
 void throw_no_gradient_written(const char* op, std::size_t input, const std::string& description) {
     throw Error("[backward] the backward function of '" + std::string(op) + "' gave no gradient to input " +
                 std::to_string(input) + " of " + description +
-                ", which requires one; add() zeros if the output ignores this input");
+                ", which requires a gradient; add() zeros if the output ignores this input");
 }
 
 void throw_during_backward(const char* call) {
     throw Error(std::string("[") + call +
-                "] a backward() is running, whose gradients this call would change; make the call after "
+                "] a backward() is running, and this call would change its gradients; make the call after "
                 "backward() returns");
 }
 

@@ -331,9 +331,10 @@ private:
             node.value = detail::nans_like(node.gradient);
         else
             free_grad();
-        throw Error(call, "the function left the parameter of ", detail::describe(node.gradient), " without ",
-                    of_value ? "a value, so it is NaN now; assign() new numbers, and " : "its gradient; ",
-                    "let the function write into the array or replace it by one with memory");
+        throw Error(
+            call, "the function left the parameter of ", detail::describe(node.gradient), " without ",
+            of_value ? "a value, so the value is now NaN; assign() new numbers, and " : "a gradient; ",
+            "let the function write to the array, or replace the array by an array with memory");
     }
 
     detail::ValueNode<T>* node_ = nullptr;

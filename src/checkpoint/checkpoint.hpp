@@ -32,8 +32,8 @@ template <class First, class Second> struct ValueIn<std::pair<First, Second>> : 
 template <class T> void seed_gradient(BackwardPass& backward_pass, const Var<T>& result, const T& gradient) {
     ValueNode<T>& node = *result.node();
     if (!same_shape_and_device(node.value, gradient))
-        throw Error("[checkpoint] the function gave a result of " + describe(gradient) + ", and now one of " +
-                    describe(node.value));
+        throw Error("[checkpoint] the first run returned a result of " + describe(gradient) +
+                    ", and the second run one of " + describe(node.value));
     if (!backward_pass.enqueue_if_needed(&node)) return;
     accumulate_into(node.into(), gradient);
     if (node.state == State::leaf) account_as(node.gradient, MemoryClass::gradient);

@@ -54,8 +54,8 @@ void CheckpointTrace::require_same_operation(const OpInfo& operation) {
     const CapturedInputs captured = std::exchange(captured_, {});
     const auto described = [&] { return "operation " + std::to_string(which + 1) + " "; };
     if (which >= log_.operations.size())
-        throw Error("[checkpoint] the function did " + std::to_string(log_.operations.size()) +
-                    " operations, and now goes on with '" + op + "'; it must do the same when it runs again");
+        throw Error("[checkpoint] the first run had " + std::to_string(log_.operations.size()) +
+                    " operations, and the second run continues with '" + op + "'; repeat the operations");
     const TraceLog::Operation& before = log_.operations[which];
     if (before.op != op)
         throw Error("[checkpoint] " + described() + "was '" + before.op + "' and is now '" + op +
@@ -87,12 +87,12 @@ void CheckpointTrace::require_same_value(const OpInfo& operation) const {
 
 void CheckpointTrace::finish_replay(const std::vector<const Node*>& results) const {
     if (next_index() < log_.operations.size())
-        throw Error("[checkpoint] the function did " + std::to_string(log_.operations.size()) +
-                    " operations, and now only " + std::to_string(next_index()) +
-                    "; it must do the same when it runs again");
+        throw Error("[checkpoint] the first run had " + std::to_string(log_.operations.size()) +
+                    " operations, and the second run had only " + std::to_string(next_index()) +
+                    "; repeat the operations");
     if (results.size() != log_.results.size())
-        throw Error("[checkpoint] the function gave " + std::to_string(log_.results.size()) +
-                    " results, and now " + std::to_string(results.size()));
+        throw Error("[checkpoint] the first run returned " + std::to_string(log_.results.size()) +
+                    " results, and the second run " + std::to_string(results.size()));
     for (std::size_t i = 0; i < results.size(); ++i)
         if (stable_id(*results[i]) != log_.results[i])
             throw Error("[checkpoint] result " + std::to_string(i + 1) +

@@ -132,8 +132,8 @@ public:
             const Var<T> x(input_), y = again(x);        // throws if parameters were changed
             if (differs)
                 throw Error("[revolve] the steps before step " + std::to_string(which_ + 1) +
-                            " gave other values than the first time; a step must be a function of its input, "
-                            "and what it captures must stay until backward() is over");
+                            " gave other values than the first time; a step must depend only on its input "
+                            "and on captured values that do not change before backward() ends");
             ++run_->count().recorded;
             if (y.requires_grad()) detail::seed_gradient(backward_pass, y, this->gradient);
         }

@@ -91,9 +91,9 @@ TEST_CASE("checkpoint: finds a result of another shape even when it is not recom
         int runs = 0;
         const auto data = [&] { return constant(runs++ == 0 ? once : again); };
         const Tensor64 y = checkpoint([&](const Tensor64& h) { return h + data(); }, x);
-        CHECK(message_of([&] { sum(y).backward(); }) == "[checkpoint] the function gave a result of " +
-                                                            detail::describe(once) + ", and now one of " +
-                                                            detail::describe(again));
+        CHECK(message_of([&] { sum(y).backward(); }) ==
+              "[checkpoint] the first run returned a result of " + detail::describe(once) +
+                  ", and the second run one of " + detail::describe(again));
         CHECK_FALSE(x.has_grad());
     }
 }
@@ -218,12 +218,11 @@ TEST_CASE("checkpoint: throws Error when the function runs other operations duri
           "[checkpoint] operation 1 was 'exp' and is now 'sin'; the function must do the same when it runs "
           "again");
     CHECK(error([&](const Tensor64& h) { return ++runs == 1 ? exp(h) : sin(exp(h)); }) ==
-          "[checkpoint] the function did 1 operations, and now goes on with 'sin'; it must do the same when "
-          "it runs "
-          "again");
-    CHECK(
-        error([&](const Tensor64& h) { return ++runs == 1 ? sin(exp(h)) : exp(h); }) ==
-        "[checkpoint] the function did 2 operations, and now only 1; it must do the same when it runs again");
+          "[checkpoint] the first run had 1 operations, and the second run continues with 'sin'; repeat the "
+          "operations");
+    CHECK(error([&](const Tensor64& h) { return ++runs == 1 ? sin(exp(h)) : exp(h); }) ==
+          "[checkpoint] the first run had 2 operations, and the second run had only 1; repeat the "
+          "operations");
     CHECK(message_of([&] {
               const auto results = checkpoint(
                   [&](const Tensor64& h) {
@@ -232,7 +231,7 @@ TEST_CASE("checkpoint: throws Error when the function runs other operations duri
                   },
                   (runs = 0, x));
               sum(results[0]).backward();
-          }) == "[checkpoint] the function gave 2 results, and now 1");
+          }) == "[checkpoint] the first run returned 2 results, and the second run 1");
 }
 
 TEST_CASE("invariant 10: a checkpoint finds a parameter that is stepped between forward and backward") {
