@@ -15,7 +15,7 @@ std::uint32_t assign_thread_id() {
     return context.thread_id = ++last;
 }
 
-// A captured Var can call this function recursively. The inner call adds its node to the outer call's list.
+// If destroy() calls destroy_iteratively() again, the inner call adds its node to the list of the outer call.
 void destroy_iteratively(Node* pending) {
     if (context.pending_destruction) {
         pending->next_to_destroy = *context.pending_destruction;

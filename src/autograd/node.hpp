@@ -76,7 +76,7 @@ public:
     bool keeps_values;                    // recorded inside KeepValues
 
 protected:
-    // An operation reads context.thread_id directly, because the creation of its inputs has set this id.
+    // Only leaves and constants assign the thread id, because a thread never starts with an operation.
     explicit Node(detail::State s)
         : id(detail::context.next_id++),
           thread_id(s == detail::State::fresh ? detail::context.thread_id : detail::this_thread_id()),
@@ -96,7 +96,7 @@ inline void unref(Node* node) {
     }
 }
 
-// Drops a reference inside destroy(). destroy_iteratively() later frees the node without recursion.
+// Drops a reference to `node`. An unreferenced node is added to `pending`, which avoids recursion.
 inline void unref(Node* node, Node*& pending) {
     if (--node->refs == 0) {
         node->next_to_destroy = pending;
@@ -108,7 +108,7 @@ inline void unref(Node* node, Node*& pending) {
 [[noreturn]] void throw_empty(const char* call);
 [[noreturn]] void throw_inside_checkpoint();
 [[noreturn]] void throw_bad_learning_rate(double rate);
-// Throws if two parameters of an sgd_step() are the same node. Each pair is a node and its argument index.
+// Throws if two parameters of an sgd_step() are the same node. Each pair contains a node and its index.
 void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameters);
 [[noreturn]] void throw_no_gradient(const Node& node, const std::string& description);
 [[noreturn]] void throw_gradient_not_needed(std::size_t input);
@@ -118,7 +118,7 @@ void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameter
 [[noreturn]] void throw_during_backward(const char* call);
 }  // namespace detail
 
-// A NoGrad stops recording on its thread during its lifetime. Operations compute their values as usual.
+// A NoGrad stops recording on its thread during its lifetime. Operations inside NoGrad compute values.
 struct [[nodiscard]] NoGrad : private detail::ScopedValue<bool> {
     [[nodiscard]] NoGrad() : ScopedValue(detail::context.recording, false) {}
 };

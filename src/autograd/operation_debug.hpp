@@ -1,5 +1,5 @@
-// Notifies the observer of an operation, and checks the backward function of the operation. The functions are
-// marked cold, so that runs without observers or checks stay fast.
+// Notifies the observer of an operation, and checks the backward function of the operation. All functions are
+// marked cold, so that programs without observers or checks stay fast.
 #pragma once
 
 #include <vector>

@@ -23,7 +23,7 @@ template <class T> struct SaveRequest {
     }
 };
 template <class T> inline const T unsaved_value{};
-// NothingSaved replaces the request for an unread value. The `Slot` makes the type unique within a tuple.
+// NothingSaved replaces a SaveRequest for an unread value. `Slot` makes the types in a tuple different.
 template <class T, int Slot> struct NothingSaved {
     struct saved {
         explicit saved(const T*) {}

@@ -16,7 +16,7 @@ using Scalar = Var<double>;
 using Tensor = Var<Array<float>>;
 using Tensor64 = Var<Array<double>>;
 
-// A list creates a vector, as in parameter({0.5f, 2.f}). Only parameters receive gradients.
+// A braced list creates a vector, as in parameter({0.5f, 2.f}). Only parameters receive gradients.
 template <class S> Var<Array<S>> parameter(std::initializer_list<S> vector) {
     static_assert(!std::is_integral_v<S>, "parameters are float or double: write 1.f or 1.0 instead of 1");
     return parameter(Array<S>(vector));

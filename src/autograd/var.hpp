@@ -21,13 +21,13 @@
 namespace tally {
 
 namespace detail {
-// A ValueNode is a Node with a value and a gradient. Leaves and constants are objects of this class.
+// A ValueNode is a Node with a value and a gradient. Leaves and constants are of class ValueNode.
 template <class T> class ValueNode : public Node {
 public:
     [[gnu::always_inline]] ValueNode(T&& v, detail::State s)
         : Node(s), gradient(detail::like_without_memory(v)), value(std::move(v)) {}
 
-    // Call into() just before a kernel writes. The first write sets the gradient, and later writes add to it.
+    // Call into() just before a kernel writes a gradient. The first write sets it, and later writes add.
     [[gnu::always_inline]] Into<T> into() {
         if constexpr (!Number<T>)
             if (grad_flags & grad_flag::locked) [[unlikely]]

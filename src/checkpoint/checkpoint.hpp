@@ -1,8 +1,8 @@
 // checkpoint(f, x...) does not keep the graph of f. backward() runs f again to record the graph.
 //
-// The running backward pass then visits the new nodes first. The gradients therefore have the same bits as
-// without a checkpoint. Parameters that f captures receive gradients as usual. A checkpointed function must
-// depend only on its arguments and on captured values, which backward() checks.
+// Gradients have the same bits as without a checkpoint, because the backward pass visits the newest nodes
+// first. Parameters that f captures receive gradients as usual. A checkpointed function must depend only on
+// its arguments and on captured values, which backward() checks.
 //
 //     Tensor y = checkpoint([&](const Tensor& h) { return relu(linear(h, w, b)); }, x);
 #pragma once
@@ -122,7 +122,7 @@ private:
     std::size_t which_;
 };
 
-// Creates the node of a result, which counts as one operation of an enclosing checkpointed function.
+// Creates the node of a result. In an enclosing checkpoint, the result counts as one operation.
 template <class T> Var<T> make_result_node(T value, const Var<T>& node_handle, std::size_t which) {
     if (context.interceptor) {  // no operands: operations inside have noted the captured values
         OpInfoOf<T> info("checkpoint", true, value, {}, {}, std::nullopt);

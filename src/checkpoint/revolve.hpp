@@ -24,7 +24,7 @@ namespace detail {
 // Returns p(l, c), the number of steps that run without being recorded.
 std::uint64_t revolve_cost(std::uint64_t steps, std::uint64_t snapshots);
 // Returns how many steps run before the next snapshot is taken. The argument `snapshots` includes the
-// snapshot at the first step. The result steps - 1 means that no further snapshot is taken.
+// snapshot at the first step. A return value of steps - 1 means that no further snapshot is taken.
 std::uint64_t revolve_split(std::uint64_t steps, std::uint64_t snapshots);
 
 // Counts steps and snapshots.
@@ -65,7 +65,7 @@ public:
     Run(const Revolve& of, const Var<T>& x)
         : steps_(of.steps_), max_snapshots_(of.max_snapshots_), count_(of.count_), x_(x) {}
 
-    // Returns the step after `at` whose input is the next snapshot, or `to` without such a snapshot.
+    // Returns the step after `at` whose input is the next snapshot, or `to` if no snapshot follows.
     std::size_t next_snapshot(std::size_t at, std::size_t to) const {
         const std::size_t free = max_snapshots_ - taken_.size();  // snapshots left, plus the one at `at`
         return at == to ? to : at + static_cast<std::size_t>(detail::revolve_split(to - at + 1, free));

@@ -34,7 +34,7 @@ CheckpointTrace::~CheckpointTrace() {
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {
     if (!operation.needs_grad) {
-        // Constant results are not logged. The second run computes all operations up to this operation.
+        // Constant results are not logged, so the second run computes all operations up to a constant.
         note_captured_inputs(operation);
         if (is_first_run()) need(next_index());
         return true;
@@ -51,7 +51,7 @@ bool CheckpointTrace::on_operation(OpInfo& operation) {
 void CheckpointTrace::log_op(const OpInfo& operation) {
     for (const SavedRef& value : operation.saved)
         if (value.address) note_saved_value(value, operation);
-    // Without a checksum of captured values, only a recomputed result reveals a change.
+    // Without a checksum of captured values, only a recomputed result shows that a captured value changed.
     if (!operation.captured_checksum) need(next_index());
     if (instrumentation::detail::observer) notify_without_node(operation.op, operation.result_info());
     note_captured_inputs(operation);
@@ -59,7 +59,7 @@ void CheckpointTrace::log_op(const OpInfo& operation) {
                                input_checksum(operation), std::exchange(captured_, {})});
 }
 
-// Throws Error if a recomputed value differs. Restores or drops the result of a skipped operation.
+// Throws Error if a recomputed value differs from the first run. Restores or drops a skipped result.
 void CheckpointTrace::replay_op(OpInfo& operation) {
     note_captured_inputs(operation);
     require_same_operation(operation);

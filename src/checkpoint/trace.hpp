@@ -64,7 +64,7 @@ struct TraceLog {
     std::vector<Operation> operations;
     std::vector<HeldBuffer> held_buffers;  // keeps the addresses of parameters and constants unique
     std::vector<std::uint64_t> results;    // the stable_id() of each result
-    // The second run computes only the first `needed` operations. Later results are saved or never read.
+    // The second run computes only the first `needed` operations, and restores later results that are read.
     std::size_t needed = 0;
     bool verified = false;       // the operations have checksums of the results
     bool stopped_early = false;  // the last run did not compute all operations

@@ -1,4 +1,4 @@
-// A Batch is a SIMD register of scalars. This header defines partial loads and stores, and functions.
+// A Batch is a SIMD register of scalars. This header defines functions that load, store and compute batches.
 #pragma once
 
 #include <cmath>
@@ -51,7 +51,7 @@ inline void store_part(Batch<double> v, double* p, std::size_t n) {
 #else
 
 // Loads n >= 1 elements from p. May also read later elements of the same cache line, which the caller
-// ignores. Builds with AddressSanitizer do not read the later elements.
+// ignores. Builds with AddressSanitizer do not read elements beyond the first n.
 template <class S> Batch<S> load_part(const S* p, std::size_t n) {
     const std::size_t in_line = reinterpret_cast<std::uintptr_t>(p) % line;
     const bool stays_in_lines =

@@ -1,4 +1,4 @@
-// Implements batch norm. Features without space axes are summed row by row, and other features separately.
+// Implements batch norm. If x has no spatial axes, features are summed row by row, otherwise one at a time.
 #include <algorithm>
 #include <limits>
 
@@ -21,7 +21,7 @@ template <class S> struct OfFeature {
     Broadcast<S> stretch(std::size_t, std::size_t feature) const { return Broadcast<S>(p[feature]); }
 };
 
-// Sets or adds f(x...) for each element of y.
+// Sets each element of y to f(x...), or adds f(x...).
 template <class S, class F, class... X>
 void each_element(const detail::ReduceDims& dims, Into<S[]> y, F f, X... x) {
     if (dims.inner == 1)

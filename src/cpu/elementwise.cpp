@@ -124,7 +124,7 @@ template <class S, class F, class... X> void add_row(std::size_t n, std::size_t 
     }
 }
 
-// Sums rows that are narrower than a batch. One register contains the sum. terms(i) returns row i.
+// Sums rows that are narrower than a batch in one register. terms(i) must return row i.
 template <class S, class RowTerms>
 void sum_narrow_rows(std::size_t rows, std::size_t width, Into<S[]> d, RowTerms terms) {
     Batch<S> total = d.how == Write::set ? Batch<S>(sum_identity<S>(rows)) : load_part(d.dst, width);

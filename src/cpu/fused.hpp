@@ -16,7 +16,7 @@ inline float fused(float a, float b, float c) { return std::fma(a, b, c); }
 inline double fused(double a, double b, double c) { return std::fma(a, b, c); }
 using xsimd::fused;
 
-// Loads 16 bytes from each of several rows into one register. The rows are `pitch` elements apart.
+// Loads 16 bytes from each of several rows, which are `pitch` elements apart, into one register.
 #if defined(__AVX512F__)
 
 inline __m512 load_tiles(const float* p, std::size_t pitch) {
@@ -62,14 +62,14 @@ template <std::size_t n, class F> [[gnu::always_inline]] inline void unrolled(F 
     (std::make_index_sequence<n>());
 }
 
-// Loads the first n elements at p, and may also read later elements of the cache line.
+// Loads the first n elements at p, and may also read later elements of the same cache line.
 template <class S> Batch<S> load_up_to(const S* p, std::size_t n) {
     return n >= lanes<S> ? Batch<S>::load_unaligned(p) : load_part(p, n);
 }
 
 template <class S> using LaneMatrix = std::array<Batch<S>, lanes<S>>;
 
-// Alternates groups of `wide` elements of a and b. Each 16-byte piece contributes its lower or upper half.
+// Alternates `wide` elements of a and of b, from the lower or upper half of each 16-byte piece.
 template <class S, std::size_t wide, std::size_t half, class Lanes> Lanes interleaved(Lanes a, Lanes b) {
     constexpr std::size_t L = lanes<S>, piece = 16 / sizeof(S);
     return [&]<std::size_t... j>(std::index_sequence<j...>) {
@@ -81,7 +81,7 @@ template <class S, std::size_t wide, std::size_t half, class Lanes> Lanes interl
     (std::make_index_sequence<L>());
 }
 
-// Loads a square matrix of as many rows as lanes, and returns its columns. Rows are `pitch` elements apart.
+// Loads a square matrix whose rows are `pitch` elements apart, and returns the columns of this matrix.
 template <class S>
 [[gnu::always_inline]] inline LaneMatrix<S> load_transposed(const S* from, std::size_t pitch) {
     constexpr std::size_t piece = 16 / sizeof(S);
@@ -107,7 +107,7 @@ template <class S>
     return columns;
 }
 
-// Returns the columns of a matrix of (height, width) elements. Both extents are at most the number of lanes.
+// Returns the columns of a matrix whose height and width are at most the number of lanes.
 template <class S> [[gnu::noinline]] LaneMatrix<S> load_transposed(const S* from, std::size_t pitch,
                                                                    std::size_t height, std::size_t width) {
     constexpr std::size_t L = lanes<S>;

@@ -1,5 +1,5 @@
-// TALLY_KERNEL_FAMILIES lists the families of kernels. For each family, src/cpu and src/gpu contain a file.
-// The function install_NAME() of this file fills the slots of the family in the kernel table.
+// TALLY_KERNEL_FAMILIES lists the families of kernels. Each family has a file in src/cpu and in src/gpu. The
+// file's function install_NAME() fills the family's slots of the kernel table.
 #pragma once
 
 // clang-format off

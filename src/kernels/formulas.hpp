@@ -72,7 +72,7 @@ template <class T, class... More> constexpr T polynomial(T x, double c, More... 
 // Adding to_whole() rounds a number to an integer n, and stores n in the last bits of the sum.
 template <class T> constexpr T to_whole() { return either<T>(0x1.8p23, 0x1.8p52); }
 
-// Returns 2^n for an integer n. The argument `shifted` is n + to_whole().
+// Returns 2^n for an integer n, where the argument `shifted` is n + to_whole().
 template <class T> constexpr T power_of_two(T shifted) {
     return number((bits(shifted) << mantissa<T>)+word<T>(0x3f800000, 0x3ff0000000000000));
 }

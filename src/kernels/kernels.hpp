@@ -1,22 +1,22 @@
 // A Kernels table lists the functions of a device for one scalar type. Each device fills its own tables.
 //
 // Rules for all kernels. Arrays are contiguous and row-major. Sizes may be 0. Operands do not overlap the
-// destination. The kernels map, zip, map_back, zip_back along a contiguous index, and relu_bias_back are
-// exceptions: y may be x or a, and d may be dy. A destination that is a plain pointer is uninitialised, and
-// the kernel writes all elements. A kernel sets a destination of type `Into`, or adds to this destination.
-// With `set`, the kernel does not read the destination and writes all elements, even if it sums over an axis
-// of extent 0. Buffers consist of whole cache lines (base/alignment.hpp). Kernels may read to the end of a
-// cache line, but do not write beyond the last element.
+// destination. Only map, zip, map_back, zip_back along a contiguous index, and relu_bias_back may work in
+// place (y == x, y == a, d == dy). A destination that is a plain pointer is uninitialised, and the kernel
+// writes all elements. A kernel sets a destination of type `Into`, or adds to this destination. With `set`,
+// the kernel does not read the destination and writes all elements, even if it sums over an axis of extent 0.
+// Buffers consist of whole cache lines (base/alignment.hpp). Kernels may read to the end of a cache line, but
+// do not write beyond the last element.
 //
 // The order of additions is fixed, so that the same call gives the same bits every time. A sum over samples
-// (zip_back, scatter, rows_back, sum if in_order) starts from the destination and is sequential. Two calls
-// for two micro-batches thus give the same bits as one call for both. If a sample has more than
-// `longest_sequential_row` adjacent elements, the kernel first adds the elements of this sample, in an order
-// that depends only on the number of elements.
+// (in zip_back, scatter, rows_back, and sum if in_order) starts from the destination and is sequential. Two
+// calls for two micro-batches thus give the same bits as one call for the whole batch. If a sample has more
+// than `longest_sequential_row` adjacent elements, the kernel first adds the elements of this sample, in an
+// order that depends only on the number of elements.
 //
-// An ordered product updates each element by c = fma(a[p], b[p], c) for p = 0, 1, ..., k-1. The initial c is
-// the old element with `add`, and -0 with `set` (0 if k is 0). The bits of an element therefore do not depend
-// on the number of threads, the vector width, the device or the sizes m and n.
+// An ordered product updates each element by c = fma(a[p], b[p], c) for p = 0, 1, ..., k-1. At first, c is
+// the old element if `how` is `add`. If `how` is `set`, c is first -0, or 0 if k is 0. The bits of an element
+// therefore do not depend on the number of threads, the vector width, the device or the sizes m and n.
 #pragma once
 
 #include <array>
@@ -53,9 +53,9 @@ constexpr bool sums_in_order(const ReduceDims& dims) {
 }
 
 // A StridedIndex describes a row-major loop over `extent` with the strides of each operand. A stride of 0
-// repeats an operand. Adjacent axes are merged if the strides of all operands permit a merge, so a contiguous
-// index has rank 1 and stride 1. The first axis may count samples, so this axis is not merged if more than
-// `longest_sequential_row` adjacent elements are summed to one number.
+// repeats an element along the axis. Adjacent axes are merged if the strides of all operands permit a merge,
+// so a contiguous index has rank 1 and stride 1. If more than `longest_sequential_row` adjacent elements are
+// summed, the first axis is not merged, because this axis may count samples.
 template <int Operands> struct StridedIndex {
     int rank = 0;
     std::size_t size = 1;                      // product of the extents
@@ -206,7 +206,7 @@ template <class S> struct Kernels {
     void (*batch_norm_back_sums)(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
                                  const ReduceDims&);
     // dx (+)= gain * rstd * (dy - (total + (x - mean) * rstd * along) / (items * space)). With running
-    // statistics, x, mean, total and along are null, and dx (+)= gain * rstd * dy.
+    // statistics, x, mean, total and along are null, and the gradient is gain * rstd * dy.
     void (*batch_norm_back)(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
                             const S* total, const S* along, Into<S[]> dx, const ReduceDims&);
     // y (+)= x * scale where the mask keeps an element, x * 0 elsewhere; x is (items, width).

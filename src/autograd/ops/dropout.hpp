@@ -14,7 +14,7 @@ namespace tally {
 
 namespace detail {
 // A DropoutKey selects the dropout masks of one layer. `first_item` is the index of the micro-batch's first
-// item in the full batch, so that the masks do not depend on the micro-batches.
+// item in the full batch, so that the masks do not depend on the split into micro-batches.
 struct DropoutKey {
     std::uint64_t seed = 0, stream = 0, first_item = 0;
 };

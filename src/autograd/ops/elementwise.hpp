@@ -93,7 +93,7 @@ template <class T> Var<T> abs(Var<T> x) { return apply(functor::Abs{}, std::move
 template <class T> Var<T> sin(Var<T> x) { return apply(functor::Sin{}, std::move(x)); }
 template <class T> Var<T> cos(Var<T> x) { return apply(functor::Cos{}, std::move(x)); }
 
-// Operands broadcast as in NumPy. At equal elements, maximum and minimum give each operand half of dy.
+// Operands broadcast as in NumPy. If elements are equal, maximum and minimum give half of dy to each operand.
 template <class T> Var<T> operator+(Var<T> a, Var<T> b) { return apply(functor::Add{}, std::move(a), std::move(b)); }
 template <class T> Var<T> operator-(Var<T> a, Var<T> b) { return apply(functor::Sub{}, std::move(a), std::move(b)); }
 template <class T> Var<T> operator*(Var<T> a, Var<T> b) { return apply(functor::Mul{}, std::move(a), std::move(b)); }

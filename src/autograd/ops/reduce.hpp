@@ -90,7 +90,7 @@ template <class S> Var<Array<S>> var(Var<Array<S>> x, const detail::AxesArg& alo
            (count > how.unbiased ? count - how.unbiased : 0.0);
 }
 
-// Multiplies the elements. The backward function does not divide, so that elements may be 0.
+// Multiplies the elements. The backward function of prod() avoids divisions, so that elements may be 0.
 template <class S> Var<Array<S>> prod(Var<Array<S>> x, const detail::AxesArg& along = {},
                                       const detail::ReduceOptions& how = {}) {
     const auto r = detail::plan_reduction("prod", x.shape(), along.axes, how.keepdims);
@@ -107,7 +107,7 @@ template <class S> Var<Array<S>> prod(Var<Array<S>> x, const detail::AxesArg& al
         std::move(x));
 }
 
-// Computes running sums along one axis. The gradient of element i is the sum of dy over elements i and later.
+// Computes running sums along one axis. The gradient of x[i] is the sum of dy[i] and later elements.
 template <class S> Var<Array<S>> cumsum(Var<Array<S>> x, std::int64_t axis) {
     const detail::ReduceDims dims = detail::split_at_axis("cumsum", x.shape(), axis);
     Array<S> y = Array<S>::empty_like(x.value());

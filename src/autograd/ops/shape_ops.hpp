@@ -28,7 +28,7 @@ template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<
     return detail::record_reshape<"reshape">(std::move(x), shape);
 }
 
-// One extent may be -1, as in reshape(x, {2, -1}). This extent is computed from the number of elements.
+// An extent of -1, as in reshape(x, {2, -1}), is computed from the number of elements.
 template <class S> Var<Array<S>> reshape(Var<Array<S>> x, const detail::Extents& extents) {
     const Shape shape = detail::with_inferred_extent("reshape", x.shape(), extents);
     return reshape(std::move(x), shape);
@@ -122,7 +122,7 @@ template <class S> Var<Array<S>> at(Var<Array<S>> x, std::int64_t i) {
     return detail::record_reshape<"at">(std::move(row), shape);
 }
 
-// Joins arrays along an axis. The extents of all other axes must be equal.
+// Joins arrays along `axis`. The extents of all axes except `axis` must be equal.
 template <class S> Var<Array<S>> concat(std::vector<Var<Array<S>>> parts, std::int64_t axis = 0) {
     const auto [along, whole] = detail::plan_concat(detail::shapes_of(parts), axis);
     Array<S> y = Array<S>::empty(whole, parts[0].value().device());
@@ -157,7 +157,7 @@ template <class S> Var<Array<S>> stack(std::vector<Var<Array<S>>> parts, std::in
     return concat(std::move(parts), axis);
 }
 
-// Splits the rows of x into micro-batches. With a single `size`, the last micro-batch may be smaller.
+// Splits the rows of x into micro-batches. With split(x, size), the last micro-batch may be smaller.
 template <class S>
 std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, const std::vector<std::int64_t>& sizes) {
     detail::require_valid_split(x.shape(), sizes);
