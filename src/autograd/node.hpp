@@ -54,7 +54,7 @@ public:
     }
     // ---- for the engine ----
     // Runs the backward function, and then drops the inputs, the saved values and the BackwardPass's
-    // reference to this node. The BackwardPass keeps this reference if the backward function throws.
+    // reference to this node. If the backward function throws, the BackwardPass keeps this reference.
     virtual void backward(detail::BackwardPass&) = 0;
     // Clears the leaf gradients that a backward function created before it threw. Other gradients stay.
     virtual void clear_first_writes() {}
@@ -108,7 +108,7 @@ inline void unref(Node* node, Node*& pending) {
 [[noreturn]] void throw_empty(const char* call);
 [[noreturn]] void throw_inside_checkpoint();
 [[noreturn]] void throw_bad_learning_rate(double rate);
-// Throws if two parameters of an sgd_step() are the same node. Each pair contains a node and its index.
+// Throws if two parameters of an sgd_step() are the same node.
 void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameters);
 [[noreturn]] void throw_no_gradient(const Node& node, const std::string& description);
 [[noreturn]] void throw_gradient_not_needed(std::size_t input);
@@ -118,7 +118,7 @@ void require_distinct(std::vector<std::pair<const Node*, std::size_t>> parameter
 [[noreturn]] void throw_during_backward(const char* call);
 }  // namespace detail
 
-// A NoGrad stops recording on its thread during its lifetime. Operations inside NoGrad compute values.
+// A NoGrad stops recording on its thread during its lifetime, but operations still compute values.
 struct [[nodiscard]] NoGrad : private detail::ScopedValue<bool> {
     [[nodiscard]] NoGrad() : ScopedValue(detail::context.recording, false) {}
 };

@@ -147,8 +147,8 @@ public:
             saved_);
     }
 
-    // Throws if a custom backward function does not write the gradient of an input. The function writes to
-    // empty temporary nodes. Unless `check_only` is true, these gradients are then added to the inputs.
+    // Throws if a custom backward function does not write the gradient of an input. Gradients are first
+    // written to temporary nodes, and are added to the inputs unless `check_only` is true.
     [[gnu::noinline]] void call_custom_backward(bool check_only = false) {
         std::vector<ValueNode<T>*> nodes = inputs_.value_nodes();
         std::vector<std::optional<ValueNode<T>>> temporaries(nodes.size());
@@ -200,7 +200,7 @@ private:
     }
 
     using Values = std::tuple<typename Saves::saved...>;
-    // Returns the values to save. `before_move` is the address of the output before the move into this node.
+    // Returns the values to save, after the output was moved from `before_move` to this node.
     Values saved_values(const std::tuple<Saves...>& saves, const T* before_move) const {
         return std::apply(
             [&](const auto&... each) { return Values(each.resolve(before_move, &this->value)...); }, saves);

@@ -41,7 +41,7 @@ template <class T, class Inputs> [[gnu::always_inline]] inline void release_inpu
     for_each_input(inputs, [](Var<T>& input) { void(Var<T>(std::move(input))); });
 }
 
-// Returns the proxy of an intercepted value. An empty variable means that the value is recorded as usual.
+// Returns the proxy of an intercepted value, or an empty variable if the value must be recorded as usual.
 template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> try_intercept(const Name& name, T& value,
                                                    const std::tuple<Saves...>& saves,
@@ -60,7 +60,7 @@ template <class T, class Name, class... Saves, class Backward, class Inputs>
     return y;
 }
 
-// Creates the node of a computed value. `inputs` is a tuple of references or a vector.
+// Creates the node of a computed value. The argument `inputs` is a tuple of references or a vector.
 template <class T, class Name, class... Saves, class Backward, class Inputs>
 [[gnu::always_inline]] inline Var<T> make_node(Name&& name, T&& value, const std::tuple<Saves...>& saves,
                                                Backward&& backward, Inputs& inputs) {

@@ -14,7 +14,7 @@ template <class T> struct SaveRequest {
     using saved = Saved<T>;
     const T* value;  // null if the value is not needed
     const void* address() const { return value; }
-    // Returns the current address of the value, which for the moved result is `after_move`.
+    // Returns the address of the value after the result was moved to `after_move`.
     template <class Result> const T* resolve(const Result* before_move, const Result* after_move) const {
         if constexpr (std::is_same_v<T, Result> && !Number<T>)  // a number is still valid after a move
             return value == before_move ? after_move : value;
@@ -23,7 +23,7 @@ template <class T> struct SaveRequest {
     }
 };
 template <class T> inline const T unsaved_value{};
-// NothingSaved replaces a SaveRequest for an unread value. `Slot` makes the types in a tuple different.
+// NothingSaved is an empty placeholder for a value that no gradient reads.
 template <class T, int Slot> struct NothingSaved {
     struct saved {
         explicit saved(const T*) {}

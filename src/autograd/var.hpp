@@ -27,7 +27,7 @@ public:
     [[gnu::always_inline]] ValueNode(T&& v, detail::State s)
         : Node(s), gradient(detail::like_without_memory(v)), value(std::move(v)) {}
 
-    // Call into() just before a kernel writes a gradient. The first write sets it, and later writes add.
+    // Call into() right before each write. The first write sets the gradient, and later writes add to it.
     [[gnu::always_inline]] Into<T> into() {
         if constexpr (!Number<T>)
             if (grad_flags & grad_flag::locked) [[unlikely]]
@@ -231,8 +231,8 @@ public:
 
     // ---- for the engine ----
     detail::ValueNode<T>* node() const { return node_; }
-    // Returns whether this variable is the last handle to a result. If true, an operation on this variable
-    // may overwrite the value, unless a backward function has saved the value.
+    // Returns whether this variable is the last handle to a result. An operation may overwrite the value of
+    // the last handle, unless a backward function has saved the value.
     bool is_last_handle() const {
         return node_ && node_->handles == 1 && node_->state == detail::State::fresh && !node_->keeps_values;
     }

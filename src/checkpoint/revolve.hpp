@@ -106,7 +106,7 @@ private:
     std::vector<Snapshot> taken_;  // without x, in the order of the steps
 };
 
-// A StepNode is the node of one step. The node saves no value, because the Run provides the step's input.
+// A StepNode is the node of one step, and saves no value, because a Run provides the step's input.
 template <class T> class Revolve<T>::StepNode final : public detail::ValueNode<T> {
 public:
     StepNode(T&& v, std::shared_ptr<Run> chain_run, std::size_t which, detail::TraceLog&& log,

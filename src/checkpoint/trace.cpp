@@ -34,7 +34,7 @@ CheckpointTrace::~CheckpointTrace() {
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {
     if (!operation.needs_grad) {
-        // Constant results are not logged, so the second run computes all operations up to a constant.
+        // The second run computes each constant and all earlier operations, because no constant is logged.
         note_captured_inputs(operation);
         if (is_first_run()) need(next_index());
         return true;
@@ -59,7 +59,7 @@ void CheckpointTrace::log_op(const OpInfo& operation) {
                                input_checksum(operation), std::exchange(captured_, {})});
 }
 
-// Throws Error if a recomputed value differs from the first run. Restores or drops a skipped result.
+// Throws Error if a recomputed value differs from the first run.
 void CheckpointTrace::replay_op(OpInfo& operation) {
     note_captured_inputs(operation);
     require_same_operation(operation);

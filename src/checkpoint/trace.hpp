@@ -18,8 +18,8 @@ namespace detail {
 inline constinit thread_local bool verifying = true;  // false inside NoCheckpointVerification
 }  // namespace detail
 
-// While a NoCheckpointVerification exists, the first run of a checkpointed function on its thread stores no
-// checksums of values. The second run therefore does not compare values.
+// While a NoCheckpointVerification exists, the first runs of checkpointed functions on its thread store no
+// checksums of values, so that the second runs do not compare values.
 struct [[nodiscard]] NoCheckpointVerification : private detail::ScopedValue<bool> {
     [[nodiscard]] NoCheckpointVerification() : ScopedValue(detail::verifying, false) {}
 };
@@ -34,7 +34,7 @@ struct CapturedInputs {
     std::uint64_t identities = 0;  // a checksum of the buffers' addresses and of the numbers
 };
 
-// A HeldBuffer keeps a buffer alive, like a saved value.
+// A HeldBuffer refers to a buffer, so that the buffer is not freed.
 class HeldBuffer {
 public:
     explicit HeldBuffer(memory::detail::Storage* storage) : storage_(storage) {
@@ -102,7 +102,7 @@ private:
 
     std::size_t next_index() const { return ids_.size(); }  // the index of the next operation
     std::size_t operation_of(const Node& node) const;  // the index of its operation; next_index() if unknown
-    // Returns a number that identifies the operand in both runs.
+    // Returns a number that identifies the operand in the first run and in the second run.
     std::uint64_t stable_id(const Node& operand) const;
     std::uint64_t input_checksum(const OpInfo& operation) const;
     void note_captured_inputs(const OpInfo& operation);

@@ -83,7 +83,7 @@ void zip(const void* functor, const StridedIndex<2>& walk, const S* a, const S* 
     });
 }
 
-// If several terms are added to an element, fills d with zeros, and replaces `set` by `add`.
+// If several terms are added to one element, fills d with zeros and changes `set` to `add`.
 template <int Operands, class S>
 Into<S[]> sum_destination(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d) {
     if (d.how == Write::add || walk.size == walk.operand_size[operand]) return d;

@@ -84,7 +84,7 @@ struct LabelOptions {
 };
 
 // The mask of a dropout depends only on (seed, stream, item, element), so that an item has the same mask in
-// every batch. `first` is the number of the batch's first item.
+// every batch. `first` is the index of the batch's first item.
 struct DropoutMask {
     std::uint64_t seed, stream, first;
     std::uint64_t dropped;  // how many of the 2^32 values of an element's random bits drop it
@@ -127,7 +127,7 @@ template <class S> struct Kernels {
     void (*gather)(const StridedIndex<1>&, const S* x, Into<S[]> y);
     // x[index] (+)= dy, with dy contiguous. With `set`, elements of x outside the index become 0.
     void (*scatter)(const StridedIndex<1>&, const S* dy, Into<S[]> x);
-    // Copies or adds a block of (count, width) elements: y[r * y_pitch + i] (+)= x[r * x_pitch + i].
+    // Copies or adds a block of `count` rows and `width` columns. A pitch is the distance between two rows.
     void (*block)(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count,
                   std::size_t width);
     // y[i] = x[index[i]]
@@ -202,7 +202,7 @@ template <class S> struct Kernels {
     // y = (x - mean) * rstd * gain + bias for each feature.
     void (*batch_norm)(const S* x, const S* mean, const S* rstd, const S* gain, const S* bias, S* y,
                        const ReduceDims&);
-    // Computes two sums per feature: `total` of dy, and `along` of dy * (x - mean) * rstd.
+    // For each feature, `total` is the sum of dy, and `along` is the sum of dy * (x - mean) * rstd.
     void (*batch_norm_back_sums)(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
                                  const ReduceDims&);
     // dx (+)= gain * rstd * (dy - (total + (x - mean) * rstd * along) / (items * space)). With running
@@ -216,8 +216,8 @@ template <class S> struct Kernels {
     // Copies the pixels under each position of the window from x (images, channels, height, width) to columns
     // (channels, tall, wide, images, down, across). Pixels outside the image are 0.
     void (*im2col)(const S* x, S* columns, const SlidingWindow&, std::size_t images, std::size_t channels);
-    // Adds all copies of a pixel in the columns to this pixel of x, in the order of the window's elements.
-    // With `set` the sum starts from 0.
+    // Reverses im2col(): adds all copies of a pixel to this pixel of x, in the order of the window's
+    // elements. With `set` the sum starts from 0.
     void (*col2im)(const S* columns, Into<S[]> x, const SlidingWindow&, std::size_t images,
                    std::size_t channels);
     // Finds the largest element of each window of x (planes, height, width), and its index in the plane.

@@ -15,7 +15,7 @@ namespace detail {
 template <class S> Var<Array<S>> matmul_batched(const ProductPlan& plan, Var<Array<S>> a, Var<Array<S>> b);
 }
 
-// Multiplies vectors, matrices or batches that broadcast. {.transpose_b = true} transposes b first.
+// Multiplies vectors, matrices or batches that broadcast. With {.transpose_b = true}, b is transposed first.
 template <class S>
 Var<Array<S>> matmul(Var<Array<S>> a, Var<Array<S>> b, const detail::TransposeOptions& options = {}) {
     const auto plan = detail::plan_product("matmul", a.shape(), b.shape(), options);

@@ -21,7 +21,7 @@ template <class T> struct Loss {
 
     Loss() = default;
     Loss(Var<T> total, Var<T> counted) : sum(std::move(total)), count(std::move(counted)) {}
-    // Creates a Loss from one term per element. The count is the number of terms.
+    // Creates a Loss whose sum is the sum of `terms`, and whose count is the number of terms.
     explicit Loss(Var<T> terms) {
         using S = std::remove_cvref_t<decltype(*terms.value().data())>;
         count = Var<T>(

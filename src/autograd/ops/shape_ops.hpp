@@ -23,7 +23,7 @@ template <FixedName Name, class S> Var<Array<S>> record_reshape(Var<Array<S>> x,
 }
 }  // namespace detail
 
-// Changes the shape of x. The result shares the buffer of x, and the first gradient shares the buffer of dy.
+// Reshapes x. The result shares the buffer of x, and the first gradient of x shares the buffer of dy.
 template <class S, std::same_as<Shape> Extents> Var<Array<S>> reshape(Var<Array<S>> x, const Extents& shape) {
     return detail::record_reshape<"reshape">(std::move(x), shape);
 }
@@ -183,7 +183,7 @@ template <class S> std::vector<Var<Array<S>>> split(const Var<Array<S>>& x, std:
     return parts;
 }
 
-// Selects rows of the first axis, in any order and with repetitions. A negative index counts from the end.
+// Selects rows of x, in any order and with repetitions. A negative index counts from the last row.
 template <class S> Var<Array<S>> rows(Var<Array<S>> x, const Array<std::int32_t>& index) {
     const Shape& shape = x.shape();
     const Array<std::int32_t> from_the_front = detail::rows_from_front(index, shape);
