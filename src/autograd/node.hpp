@@ -54,7 +54,7 @@ public:
     }
     // ---- for the engine ----
     // Runs the backward function, and then drops the inputs, the saved values and the BackwardPass's
-    // reference to this node. If the backward function throws, the BackwardPass keeps this reference.
+    // reference to this node.
     virtual void backward(detail::BackwardPass&) = 0;
     // Clears the leaf gradients that a backward function created before it threw. Other gradients stay.
     virtual void clear_first_writes() {}

@@ -44,7 +44,7 @@ template <class Op>
                     try {
                         operation.call_custom_backward(true);
                     } catch (const GraphUsedDuringCheck&) {
-                        // A function that uses an outside graph can run only once, so this check is skipped.
+                        // A function that uses another graph can run only once, so this check is skipped.
                     }
                 }
             const auto with_saved = [&](const auto& f) { return operation.with_saved(f); };

@@ -1,5 +1,5 @@
-// Decides how many operations of a checkpointed function the second run computes. Operations after the last
-// result that a backward function reads are skipped to make the second run faster.
+// Decides how many operations of a checkpointed function the second run computes. The last operations are
+// skipped if their results were saved, or if no backward function reads these results.
 #include <algorithm>
 
 #include "tally/checkpoint/trace.hpp"

@@ -8,15 +8,16 @@
 // Buffers consist of whole cache lines (base/alignment.hpp). Kernels may read to the end of a cache line, but
 // do not write beyond the last element.
 //
-// The order of additions is fixed, so that the same call gives the same bits every time. A sum over samples
-// (in zip_back, scatter, rows_back, and sum if in_order) starts from the destination and is sequential. Two
-// calls for two micro-batches thus give the same bits as one call for the whole batch. If a sample has more
-// than `longest_sequential_row` adjacent elements, the kernel first adds the elements of this sample, in an
-// order that depends only on the number of elements.
+// The order of additions is fixed, so that the same call gives the same bits every time. The kernels
+// zip_back, scatter, rows_back, and sum with in_order add samples sequentially, starting from the
+// destination. Two calls for two micro-batches thus give the same bits as one call for the whole batch. If a
+// sample has more than `longest_sequential_row` adjacent elements, the kernel first adds the elements of this
+// sample, in an order that depends only on the number of elements.
 //
-// An ordered product updates each element by c = fma(a[p], b[p], c) for p = 0, 1, ..., k-1. At first, c is
-// the old element if `how` is `add`. If `how` is `set`, c is first -0, or 0 if k is 0. The bits of an element
-// therefore do not depend on the number of threads, the vector width, the device or the sizes m and n.
+// An ordered product updates each element by c = fma(a[p], b[p], c) for p = 0, 1, ..., k-1. If `how` is
+// `add`, the first c is the old element. If `how` is `set`, the first c is -0, or 0 if k is 0. The bits of an
+// element therefore do not depend on the number of threads, the vector width, the device or the sizes m and
+// n.
 #pragma once
 
 #include <array>
@@ -216,7 +217,7 @@ template <class S> struct Kernels {
     // Copies the pixels under each position of the window from x (images, channels, height, width) to columns
     // (channels, tall, wide, images, down, across). Pixels outside the image are 0.
     void (*im2col)(const S* x, S* columns, const SlidingWindow&, std::size_t images, std::size_t channels);
-    // Reverses im2col(): adds all copies of a pixel to this pixel of x, in the order of the window's
+    // Reverses im2col() by adding all copies of a pixel to this pixel of x, in the order of the window's
     // elements. With `set` the sum starts from 0.
     void (*col2im)(const S* columns, Into<S[]> x, const SlidingWindow&, std::size_t images,
                    std::size_t channels);
