@@ -16,8 +16,7 @@
 //
 // An ordered product updates each element by c = fma(a[p], b[p], c) for p = 0, 1, ..., k-1. If `how` is
 // `add`, the first c is the old element. If `how` is `set`, the first c is -0, or 0 if k is 0. The bits of an
-// element therefore do not depend on the number of threads, the vector width, the device or the sizes m and
-// n.
+// element therefore do not depend on the number of threads, the vector width, the device, m or n.
 #pragma once
 
 #include <array>
