@@ -76,7 +76,7 @@ public:
     bool keeps_values;                    // recorded inside KeepValues
 
 protected:
-    // Only leaves and constants assign the thread id, because a thread never starts with an operation.
+    // Only leaves and constants assign a thread id, because the first node of a thread has no inputs.
     explicit Node(detail::State s)
         : id(detail::context.next_id++),
           thread_id(s == detail::State::fresh ? detail::context.thread_id : detail::this_thread_id()),
@@ -96,7 +96,7 @@ inline void unref(Node* node) {
     }
 }
 
-// Drops a reference to `node`. An unreferenced node is added to `pending`, which avoids recursion.
+// Drops a reference to `node`. If no reference is left, adds the node to `pending`.
 inline void unref(Node* node, Node*& pending) {
     if (--node->refs == 0) {
         node->next_to_destroy = pending;

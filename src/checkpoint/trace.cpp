@@ -34,7 +34,7 @@ CheckpointTrace::~CheckpointTrace() {
 
 bool CheckpointTrace::on_operation(OpInfo& operation) {
     if (!operation.needs_grad) {
-        // The second run computes each constant and all earlier operations, because no constant is logged.
+        // Constants are not logged, so the second run computes each constant and all earlier operations.
         note_captured_inputs(operation);
         if (is_first_run()) need(next_index());
         return true;
@@ -51,7 +51,7 @@ bool CheckpointTrace::on_operation(OpInfo& operation) {
 void CheckpointTrace::log_op(const OpInfo& operation) {
     for (const SavedRef& value : operation.saved)
         if (value.address) note_saved_value(value, operation);
-    // Without a checksum of captured values, only a recomputed result shows that a captured value changed.
+    // If captured values have no checksum, only a recomputed result can show that these values changed.
     if (!operation.captured_checksum) need(next_index());
     if (instrumentation::detail::observer) notify_without_node(operation.op, operation.result_info());
     note_captured_inputs(operation);

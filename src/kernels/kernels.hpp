@@ -115,8 +115,8 @@ template <class S> struct Kernels {
     std::array<Zip, std::tuple_size_v<BinaryOps>> zip;
     std::array<ZipBack, std::tuple_size_v<BinaryOps>> zip_back_a, zip_back_b;
 
-    // Computes y = c ? a : b. The index has the operands c, a and b. where_back() computes the gradient of a
-    // if `place` is 1, or of b if `place` is 2. The gradient is dy where the operand is selected, else 0.
+    // Computes y = c ? a : b. The operands of the index are c, a and b. where_back() computes the gradient of
+    // a if `place` is 1, or of b if `place` is 2. The gradient is dy where the operand is selected, else 0.
     void (*where)(const StridedIndex<3>&, const std::int32_t* c, const S* a, const S* b, S* y);
     void (*where_back)(const StridedIndex<3>&, const std::int32_t* c, const S* dy, int place, Into<S[]> d);
 
@@ -125,7 +125,7 @@ template <class S> struct Kernels {
     void (*add_scaled)(S factor, const S* x, Into<S[]> y, std::size_t n);
     // y (+)= x[index], with y contiguous.
     void (*gather)(const StridedIndex<1>&, const S* x, Into<S[]> y);
-    // x[index] (+)= dy, with dy contiguous. With `set`, elements of x outside the index become 0.
+    // x[index] (+)= dy, with dy contiguous. With `set`, elements of x that are not in the index become 0.
     void (*scatter)(const StridedIndex<1>&, const S* dy, Into<S[]> x);
     // Copies or adds a block of `count` rows and `width` columns. A pitch is the distance between two rows.
     void (*block)(const S* x, std::size_t x_pitch, Into<S[]> y, std::size_t y_pitch, std::size_t count,
@@ -206,7 +206,7 @@ template <class S> struct Kernels {
     void (*batch_norm_back_sums)(const S* dy, const S* x, const S* mean, const S* rstd, S* total, S* along,
                                  const ReduceDims&);
     // dx (+)= gain * rstd * (dy - (total + (x - mean) * rstd * along) / (items * space)). With running
-    // statistics, x, mean, total and along are null, and the gradient is gain * rstd * dy.
+    // statistics, the gradient is gain * rstd * dy, and the unused pointers are null.
     void (*batch_norm_back)(const S* dy, const S* x, const S* mean, const S* rstd, const S* gain,
                             const S* total, const S* along, Into<S[]> dx, const ReduceDims&);
     // y (+)= x * scale where the mask keeps an element, x * 0 elsewhere; x is (items, width).

@@ -36,7 +36,7 @@ template <detail::UnaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& x) 
 }
 
 // Saves only the values that the needed gradients read. For single numbers, saves each value that any
-// gradient may read, because copying a number is faster than testing which gradient is needed.
+// gradient may read, because copying a number is faster than a test.
 template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a, Var<T>&& b) {
     constexpr bool may_read_a = F::for_a.a || F::for_b.a, may_read_b = F::for_a.b || F::for_b.b,
                    may_read_y = F::for_a.y || F::for_b.y, is_number = detail::Number<T>;
@@ -63,7 +63,7 @@ template <detail::BinaryFunctor F, class T> inline Var<T> apply(F f, Var<T>&& a,
 }  // namespace functor
 
 namespace detail {
-// A plain array as an operand counts as a constant.
+// An operand that is a plain array counts as a constant.
 template <class T> using PlainArray = std::enable_if_t<!Number<T>, std::type_identity_t<T>>;
 template <class T> Var<T> constant_like(const Var<T>& x, double n) {
     if constexpr (Number<T>)
