@@ -1,5 +1,5 @@
-// Multiplies matrices in blocks that fit the caches. Operands are packed into strips, and a tile of the
-// destination stays in registers while products are added to it.
+// Multiplies matrices in blocks that fit the caches. Operands are packed into strips. A tile of the
+// destination stays in registers while the loop adds products to the tile.
 #include "tally/cpu/gemm_blocked.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace tally::cpu {
 
 namespace {
 
-// With these sizes, accumulators and operands fit into the registers: 32 with AVX-512, 16 without.
+// The tile sizes are chosen for 32 vector registers with AVX-512, and for 16 registers otherwise.
 #if defined(__AVX512F__)
 constexpr std::size_t tile_rows = 12, few_rows = 6, pair_vectors = 8;
 #else
@@ -34,7 +34,7 @@ template <class S> struct Strip {  // element r of summand q is at r * across + 
     std::size_t across, along, height, below;  // `below` elements, at least the strip's height, can be read
 };
 
-// Computes to[q * step + r] = element r of summand q. The other elements of `to` are undefined.
+// Stores element r of summand q at index q * step + r of `to`. The other elements of `to` are undefined.
 template <class S> void pack_across(const Strip<S>& strip, std::size_t k, S* to, std::size_t step) {
     constexpr std::size_t L = lanes<S>;
     for (std::size_t r = 0; r < strip.height; r += L)
@@ -61,7 +61,7 @@ template <class S> void pack(const Strip<S>& strip, std::size_t k, S* to, std::s
 
 // ---- a tile ----
 
-// Loads n elements and reads no others, because another thread may write the next elements.
+// Loads exactly n elements, because another thread may write the elements after them.
 template <class S> Batch<S> load_only(const S* p, std::size_t n) {
     if (n >= lanes<S>) return Batch<S>::load_unaligned(p);
 #if defined(__AVX512F__)
@@ -85,7 +85,7 @@ template <class S> struct Tile {
     std::size_t width, k;
 };
 
-// Computes a tile of Rows x (Vectors * lanes) elements. Packed strips of `a` are stored by columns.
+// Computes a tile of Rows x (Vectors * lanes) elements. Packed strips of `a` are stored column by column.
 template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_tile(const Tile<S>& t) {
     constexpr std::size_t L = lanes<S>;
     Batch<S> total[Rows][Vectors];
@@ -95,7 +95,7 @@ template <class S, std::size_t Rows, std::size_t Vectors, bool Packed> void add_
                                     : Batch<S>(-S(0));
         });
     });
-    // Prefetches the next tile, which is below this tile and probably not in the cache.
+    // Prefetches the next tile of the destination, which is probably not in the cache.
     unrolled<Packed ? Rows : 0>([&](auto i) __attribute__((always_inline)) {
         unrolled<Vectors>([&](auto v) __attribute__((always_inline)) {
             __builtin_prefetch(t.c.at + (Rows + i) * t.c.pitch + v * L, 1);
@@ -140,8 +140,8 @@ template <class S> void add_tile(std::size_t rows, bool packed, const Tile<S>& t
         (packed ? tile_of<S, 1, true>(rows) : tile_of<S, 1, false>(rows))(tile);
 }
 
-// Multiplies few rows by wide tiles. The sums of few rows need few registers, so more registers are left for
-// faster loads of b. Requires contiguous rows of b. Returns how many columns from the first on are computed.
+// Multiplies a few rows of `a` by wide tiles of b. With few rows, more vectors of b fit into the registers.
+// Requires contiguous rows of b. Returns the number of leading columns that have been computed.
 template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                                  Matrix<S> b, const Sums<S>& c) {
     if (m > few_rows || b.col_stride != 1) return 0;
@@ -155,7 +155,7 @@ template <class S> std::size_t multiply_few_rows(std::size_t m, std::size_t n, s
 
 // ---- a block ----
 
-// Returns the height that gives the fewest strips. Strips of nearly equal height are faster than a low strip.
+// Returns the strip height that divides the rows into the fewest strips. A strip of few rows is slow.
 std::size_t strip_height(std::size_t rows, std::size_t max_height) {
     const std::size_t strips = (rows + max_height - 1) / max_height;
     return (rows + strips - 1) / strips;
@@ -189,7 +189,7 @@ template <class S> Panels<S> pack_panels(Matrix<S> b, bool in_place, std::size_t
 
 template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                        const Panels<S>& panels, const Sums<S>& c, S* packed_a) {
-    // `a` need not be packed if it is read at most twice, or if its few lines stay in the cache.
+    // Does not pack `a` if `a` is read at most twice or stays in the cache.
     const bool is_unpacked = n <= 2 * tile_width<S> || (a.row_stride == 1 && k <= 32);
     const bool neighbours = !is_unpacked || a.row_stride == 1;
     const std::size_t high = strip_height(m, neighbours ? tile_rows : loose_rows);
@@ -215,8 +215,8 @@ template <class S> void multiply_block(std::size_t m, std::size_t n, std::size_t
 
 // ---- few columns, and contiguous columns of a ----
 
-// Returns whether cᵀ = bᵀ aᵀ is faster, because columns do not fill a vector, and the lines of `a` are so far
-// apart that one tile evicts the lines of the next tile.
+// Returns whether computing cᵀ = bᵀ aᵀ is faster than c = a b. If c has few columns, c = a b leaves lanes of
+// vectors unused, and tiles of `a` evict each other from the cache.
 template <class S> bool better_transposed(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a) {
     return a.row_stride == 1 && n <= tile_rows && n % lanes<S> != 0 && m >= 4 * lanes<S> && k >= 32;
 }
@@ -255,8 +255,8 @@ Workspace::~Workspace() {
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Sums<S> c, const Workspace& workspace) {
     if (better_transposed(m, n, k, a)) return multiply_transposed(m, n, k, a, b, c, workspace);
-    // Packing b costs more than it saves if all of b fits into the cache, or if `a` has few rows. The limit
-    // of rows is higher if two rows of b fit into a page.
+    // Packing b takes more time than it saves if b fits into the cache, or if `a` has few rows. If two rows
+    // of b fit into a memory page, up to 4 * tile_rows rows count as few.
     const bool few = m <= 24 || (m <= 4 * tile_rows && b.row_stride * sizeof(S) <= 2048);
     const bool b_in_place = b.col_stride == 1 && (few || n * k * sizeof(S) <= near);
     for (std::size_t j = multiply_few_rows(m, n, k, a, b, c); j < n; j += block_width<S>) {

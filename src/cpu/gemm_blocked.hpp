@@ -7,7 +7,7 @@
 
 namespace tally::cpu {
 
-// The element in row i and column j is at[i * row_stride + j * col_stride]. One of the two strides is 1.
+// The element in row i and column j is at[i * row_stride + j * col_stride]. One stride is 1.
 template <class S> struct Matrix {
     const S* at;
     std::size_t row_stride, col_stride;
@@ -17,7 +17,7 @@ template <class S> struct Matrix {
     }
 };
 
-// Holds the destination of a product, and the rows where sums start: the destination, other rows, or null.
+// Stores the destination of a product and the initial values of its sums.
 template <class S> struct Sums {
     S* at;
     std::size_t pitch;  // from row to row
@@ -33,7 +33,7 @@ template <class S> struct Sums {
     Sums go_on() const { return {at, pitch, at, pitch}; }
 };
 
-// Allocates memory for packed operands. The memory report includes the size of this memory.
+// Allocates memory for packed operands, and adds its size to the memory report.
 class Workspace {
 public:
     Workspace();
@@ -52,7 +52,7 @@ private:
     void* memory_;
 };
 
-// Computes c (m, n) = c.start + a (m, k) · b (k, n). m, n and k must not be 0.
+// Multiplies a (m, k) by b (k, n), and stores the sums in c (m, n). m, n and k must not be 0.
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Sums<S> c, const Workspace& workspace);
 

@@ -1,4 +1,4 @@
-// Implements the cross-entropy of logits against labels, fused with its softmax.
+// Implements the cross-entropy of logits and labels, fused with softmax.
 #include <string>
 
 #include "tally/base/error.hpp"

@@ -1,6 +1,6 @@
-// Computes matrix products, in which each element is one sequence of additions. Separate loops compute
-// single rows and columns, small products, and large products. Threads divide the rows or columns of a large
-// product. With Products::blas, BLAS computes large products.
+// Computes matrix products, whose elements are sums in a fixed order. Separate loops compute single rows and
+// columns, small products, and large products. Threads divide the rows or columns of a large product. With
+// Products::blas, BLAS computes large products.
 #include <algorithm>
 
 #include "tally/cpu/fast_families.hpp"
@@ -18,7 +18,7 @@ struct Times {
     template <class T> T operator()(T a, T b) const { return a * b; }
 };
 
-// Multiplies a row by a matrix: c (n) (+)= a[0] * row 0 of b + a[1] * row 1 + ... The rows are `pitch` apart.
+// Multiplies the row `a` (k) by the matrix b (k, n), whose rows are `pitch` elements apart.
 template <class S>
 void add_scaled_rows(const S* a, const S* b, std::size_t pitch, Into<S[]> c, std::size_t n, std::size_t k) {
     if (n <= lanes<S>) {  // the sum stays in a register
@@ -51,7 +51,7 @@ void add_scaled_rows(const S* a, const S* b, std::size_t pitch, Into<S[]> c, std
     while (l < k) take(Contiguous<S>{c.dst});
 }
 
-// Computes c[j] (+)= a · row j of b for one j per lane. Transposes squares of b for this.
+// Each lane computes the dot product of `a` and one row of b. Square blocks of b are transposed in registers.
 template <class S> [[gnu::noinline]] void dots_in_lanes(const S* a, const S* b, Into<S[]> c, std::size_t k) {
     constexpr std::size_t L = lanes<S>;
     Batch<S> total = c.how == Write::set ? Batch<S>(-S(0)) : Batch<S>::load_unaligned(c.dst);
@@ -66,7 +66,7 @@ template <class S> [[gnu::noinline]] void dots_in_lanes(const S* a, const S* b, 
     total.store_unaligned(c.dst);
 }
 
-// Computes c[j] (+)= a · row j of b. Computing several sums at a time hides the latency of additions.
+// Computes the dot product of `a` with each row of b. Interleaved sums hide the latency of additions.
 template <class S> void row_dots(const S* a, const S* b, Into<S[]> c, std::size_t n, std::size_t k) {
     constexpr std::size_t L = lanes<S>;
     const auto start = [&](std::size_t j) { return c.how == Write::set ? sum_identity<S>(k) : c.dst[j]; };
@@ -143,7 +143,7 @@ template <class S> void multiply_by_blas(const Product& p, const S* a, const S* 
                    p.transpose_a, p.transpose_b, S(1), static_cast<S>(static_cast<int>(c.how)));
 }
 
-// Multiplies by BLAS. Without Products::blas, or for one row or summand, does nothing and returns false.
+// Multiplies by BLAS. Returns false, and computes nothing, unless Products::blas is set, m > 1 and k > 1.
 template <class S>
 [[gnu::noinline]] bool multiplied_by_blas(const Product& p, const S* a, const S* b, Into<S[]> c) {
     if (products() != Products::blas || p.m == 1 || p.k == 1) return false;
@@ -153,7 +153,7 @@ template <class S>
 
 // ---- large products in the defined order ----
 
-// Returns how many parts have at least `least` multiply-adds and at least one unit of the divided extent.
+// Returns the number of parts of a product, so that each part has at least `least` multiply-adds.
 std::size_t parts_of(std::size_t work, std::size_t least, std::size_t extent, std::size_t unit) {
     const auto max_parts = static_cast<std::size_t>(threads());
     return max_parts < 2 ? 1 : std::max<std::size_t>(1, std::min({max_parts, work / least, extent / unit}));
@@ -171,7 +171,7 @@ void parallel_for_extent(std::size_t parts, std::size_t extent, std::size_t unit
 
 inline constexpr std::size_t unit_of_columns = 32, unit_of_rows = 12;
 
-// Computes columns j to j + n - 1 of a single row.
+// Computes the columns j to j + n - 1 of a product with a single row.
 template <class S>
 void multiply_row(const Product& p, const S* a, const S* b, Into<S[]> c, std::size_t j, std::size_t n) {
     p.transpose_b ? row_dots(a, b + j * p.k, from(c, j), n, p.k)
@@ -188,7 +188,7 @@ template <class S>
     });
 }
 
-// Computes c (m, n) (+)= a (m, 1) · b (1, n). A lambda is slower, because it loads its captures for each row.
+// Computes the outer product of column `a` and row b. A lambda would load its captures again for each row.
 template <class S> void add_outer_rows(const S* a, const S* b, Into<S[]> c, std::size_t m, std::size_t n) {
     for (std::size_t i = 0; i < m; ++i, c.dst += n)
         if (c.how == Write::set)
@@ -205,7 +205,7 @@ template <class S>
     const auto rows = [&](std::size_t first, std::size_t count) {
         add_outer_rows(a + first, b, from(c, first * p.n), count, p.n);
     };
-    // `unit` rows end at the end of a cache line, so no thread reads elements that another thread may write.
+    // Each part is a multiple of `unit` rows, so two threads never write to one cache line.
     constexpr std::size_t unit = line / sizeof(float);
     const bool in_lines = reinterpret_cast<std::uintptr_t>(c.dst) % line == 0;
     const std::size_t parts = in_lines ? parts_of(p.m * p.n, least, p.m, unit) : 1;
@@ -283,7 +283,7 @@ void relu_bias_back(const S* dy, const S* y, S* dz, Into<S[]> dbias, std::size_t
     }
     for (std::size_t r = 0; r < rows; r += at_once, dbias.how = Write::add) {
         const std::size_t first = r * width, count = std::min(at_once, rows - r);
-        // If dz is dy, this must not overwrite later rows of dy, because the loop still reads these rows.
+        // If dz is dy, padding must not overwrite rows of dy that later iterations read.
         const std::size_t capacity = (dz == dy ? count : rows - r) * width;
         simd_for_each<Write::set>(count * width, capacity, dz + first, masked, Contiguous<S>{dy + first},
                                   Contiguous<S>{y + first});

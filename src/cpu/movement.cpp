@@ -1,4 +1,4 @@
-// Defines kernels that copy or add elements to other positions, such as `gather` and `scatter`.
+// Implements kernels that move elements, such as `gather` and `scatter`.
 #include <algorithm>
 #include <cstring>
 
@@ -35,7 +35,7 @@ struct Transposed {
     std::ptrdiff_t pitch;  // step of the other array along that axis
 };
 
-// Finds the axis with stride 1. Returns false if this is the last axis, or if no axis has stride 1.
+// Finds the axis with stride 1. Returns false if no axis, or only the last axis, has stride 1.
 bool transposed(const StridedIndex<1>& walk, Transposed& found) {
     if (walk.rank < 2 || row_step(walk, 0) == 1 || row_step(walk, 0) == 0) return false;
     std::ptrdiff_t pitch = 1;
@@ -66,7 +66,7 @@ template <class S> void transpose_whole_tile(const S* from_lines, std::ptrdiff_t
         }
 }
 
-// Computes to[a][b] (+)= from[b][a] for b < lines and a < width. Reads and writes line by line.
+// Transposes a tile of `lines` lines with `width` elements each.
 template <class S> void transpose_tile(const S* from_lines, std::ptrdiff_t from_pitch, Into<S[]> to,
                                        std::ptrdiff_t to_pitch, std::size_t lines, std::size_t width) {
     if (lines == tile && width == tile) return transpose_whole_tile(from_lines, from_pitch, to, to_pitch);
@@ -117,7 +117,7 @@ template <class S> void gather(const StridedIndex<1>& walk, const S* x, Into<S[]
     });
 }
 
-// Sets all elements that the walk visits to the number from which a sum starts.
+// Sets the elements of x to the initial value of a sum.
 template <class S> void clear(const StridedIndex<1>& walk, S* x) {
     const std::size_t length = row_length(walk);
     const std::ptrdiff_t step = row_step(walk, 0);

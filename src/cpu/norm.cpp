@@ -1,4 +1,4 @@
-// Implements layer norm. Sums along a row use lanes. The gain's gradient is summed row by row.
+// Implements layer norm. The sums over each row use SIMD lanes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,8 +15,8 @@ template <class S, class Body> void with_optional(const S* p, S otherwise, Body 
     p ? body(Contiguous<S>{p}) : body(Broadcast<S>(otherwise));
 }
 
-// If the sum or the squares of a row overflow in S, divides the row by its largest number. In this row eps is
-// negligible compared with a variance that is not 0.
+// Divides a row by its largest magnitude before normalising, because its sum or squares overflow in S. Uses
+// eps only if the variance is 0, because a variance of large numbers makes eps negligible.
 template <class S, class Gains, class Biases>
 [[gnu::cold, gnu::noinline]] void layer_norm_of_large(const S* x, Gains gains, Biases biases, S eps, S* y,
                                                       S& mean, S& rstd, std::size_t width) {

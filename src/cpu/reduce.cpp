@@ -1,4 +1,4 @@
-// Implements `sum`, `spread` and `max`. Contiguous elements are reduced in lanes, and others row by row.
+// Implements `sum`, `spread` and `max`. Contiguous elements are reduced in SIMD lanes, all others row by row.
 #include <algorithm>
 
 #include "tally/cpu/fast_families.hpp"
@@ -9,7 +9,7 @@ namespace tally::cpu {
 
 namespace {
 
-// Sums more than `longest_sequential_sum` rows. Each sum adds the sums of the two halves.
+// Sums more than `longest_sequential_sum` rows. Recursively adds the sums of two halves of the rows.
 template <class S> void sum_many_rows(const S* x, Into<S[]> y, const detail::ReduceDims& dims) {
     for_column_tiles<wide_strip>(dims.inner, [&](std::size_t i, std::size_t width) {
         alignas(line) S total[wide_strip];

@@ -1,4 +1,4 @@
-// Defines all kernels as plain loops for any scalar, such as Dual. Tests compare fast kernels with the loops.
+// Defines all kernels as plain loops for any scalar type. Tests compare fast kernels with these loops.
 #pragma once
 
 #include <cmath>
@@ -39,8 +39,7 @@ void zip(const void* f, const StridedIndex<2>& walk, const S* a, const S* b, S* 
     });
 }
 
-// Computes the gradient of operand 0 (a) or 1 (b). If an array was not saved, its pointer is null, and the
-// functor receives dy instead, which the functor does not read.
+// Computes the gradient of operand 0 or 1. The functor receives dy instead of an array that was not saved.
 template <class F, std::size_t operand, class S> void zip_back(const void* f, const StridedIndex<2>& walk,
                                                                const S* dy, const S* a, const S* b,
                                                                const S* y, Into<S[]> d) {
@@ -364,7 +363,7 @@ template <class S> void measure(std::span<const Update<S>> list, bool squares, d
 
 // ---- batch norm and dropout ----
 
-// Calls visit(f, at) for element number `at` of (items, features, space). f is the element's feature.
+// Calls visit(f, at) for the feature f and the index `at` of each element of (items, features, space).
 template <class Visit> void each_of_feature(const detail::ReduceDims& dims, Visit visit) {
     for (std::size_t i = 0; i < dims.outer * dims.reduced * dims.inner; ++i)
         visit(i / dims.inner % dims.reduced, i);

@@ -1,7 +1,6 @@
-// Defines loops for reference.hpp over the elements of a StridedIndex, with sums, and over windows of images.
-//
-// A sum starts from its destination. With Write::set it starts from -0, because -0 + x is x for every x,
-// including -0. A sum therefore has the same bits whether one call or several calls compute it.
+// Defines loops over the elements of a `StridedIndex` and over windows of images. A sum starts from the value
+// in its destination. With Write::set, a sum starts from -0, because -0 + x is x for every x, including -0.
+// Splitting a sum into several calls therefore gives the same bits.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +24,7 @@ template <class S> void store(Into<S[]> into, std::size_t i, S value) {
     into.dst[i] = value;
 }
 
-// Calls visit(i, at) for each element i of the walk. `at` holds the offset of each operand.
+// Calls visit(i, at) for each element i of the `StridedIndex`, with the offset `at` of each operand.
 template <int Operands, class Visit> void follow(const StridedIndex<Operands>& walk, Visit visit) {
     std::array<std::size_t, max_rank> index{};
     std::array<std::ptrdiff_t, Operands> at{};
@@ -41,7 +40,7 @@ template <int Operands, class Visit> void follow(const StridedIndex<Operands>& w
     }
 }
 
-// Computes d (+)= value(i, at), summed over the axes along which the operand repeats.
+// Sums value(i, at) over the axes along which a broadcast operand is repeated.
 template <class S, int Operands, class Value>
 void sum_along(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]> d, Value value) {
     const S start = sum_start(S(0), Write::set, walk.size);
@@ -55,7 +54,7 @@ void sum_along(const StridedIndex<Operands>& walk, std::size_t operand, Into<S[]
 
 // ---- windows over images ----
 
-// Calls visit(index in the columns, whether it is inside x, index in x) for every element of every window.
+// For each element of a window, calls visit(index in the columns, is inside the image, index in the image).
 template <class Visit>
 void each_place(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;

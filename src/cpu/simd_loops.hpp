@@ -1,7 +1,6 @@
-// SIMD loops apply a function to the elements of some sources, and write, add or sum the results.
-//
-// The same SIMD instructions compute every result, because the last elements are padded to a batch. A result
-// therefore does not depend on the position of its element.
+// SIMD loops apply a function to elements of arrays, and store or sum the results. The last elements are
+// padded to a full SIMD batch, so that the same instructions compute every result. The position of an element
+// therefore does not change its result.
 #pragma once
 
 #include <algorithm>
@@ -47,8 +46,8 @@ template <class S, class Index> Into<S[]> from(Into<S[]> d, Index i) { return {d
 
 // ---- elementwise ----
 
-// Computes dst[i] (+)= f(x[i]...) for i < n. With `set`, elements from n to `capacity` (at least n) may get
-// any values, because the caller writes these elements next.
+// Applies f to n elements of the sources, and writes or adds the results to dst. With Write::set, the
+// elements of dst from n to `capacity` are undefined afterwards.
 template <Write how, class S, class F, class... X>
 void simd_for_each(std::size_t n, std::size_t capacity, S* dst, F f, X... x) {
     constexpr std::size_t L = lanes<S>;
@@ -80,14 +79,14 @@ struct Identity {
 
 // ---- sums ----
 
-// Returns -0 as the start of a sum, since -0 + x is x for every x, including -0. Returns 0 for no terms.
+// Returns -0 as the start of a sum, since -0 + x is x for every x, including -0. Returns 0 without terms.
 template <class S> constexpr S sum_identity(std::size_t terms) { return terms ? -S(0) : S(0); }
 
-// Sums use the lanes of a whole cache line, so that the order of additions is the same for every CPU.
+// A sum uses as many lanes as a cache line has elements, so the order of additions is the same on every CPU.
 template <class S> using Line = std::array<Batch<S>, line / sizeof(Batch<S>)>;
 template <class S> inline constexpr std::size_t in_line = line / sizeof(S);
 
-// Adds lane i and lane i + half, for i < half.
+// Adds lane i + half to lane i for each i < half.
 template <class S, std::size_t half> Batch<S> add_halves(const Batch<S>& v) {
     constexpr std::size_t L = lanes<S>;
     const typename Batch<S>::register_type x = v;
@@ -97,7 +96,7 @@ template <class S, std::size_t half> Batch<S> add_halves(const Batch<S>& v) {
     (std::make_index_sequence<L>());
 }
 
-// Adds the second half of the lanes to the first half, again and again until one number is left.
+// Repeatedly adds the upper half of the lanes to the lower half, until one number is left.
 template <class S, std::size_t half = lanes<S> / 2> Batch<S> add_lanes(Batch<S> v) {
     v = add_halves<S, half>(v);
     if constexpr (half > 1) v = add_lanes<S, half / 2>(v);
@@ -109,7 +108,7 @@ template <class S> S add_lanes(Line<S> v) {
     return add_lanes<S>(v[0]).get(0);
 }
 
-// Returns v with the lanes from n on replaced by `others`.
+// Returns v, with `others` in all lanes from lane n on.
 template <class S> Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
     alignas(line) static constexpr auto place = [] {
         std::array<S, lanes<S>> made{};
@@ -120,7 +119,7 @@ template <class S> Batch<S> only_first(Batch<S> v, std::size_t n, S others) {
                          Batch<S>(others));
 }
 
-// Combines all f(x[i]...) in the lanes of four lines, and then these lines. `others` is a neutral element.
+// Combines the values f(x[i]...) in four accumulators. `others` is the neutral element of `combine`.
 template <class S, class Combine, class F, class... X>
 [[gnu::always_inline]] inline Line<S> fold_lanes(std::size_t n, S others, Combine combine, F f, X... x) {
     constexpr std::size_t L = lanes<S>, W = in_line<S>;
@@ -144,7 +143,7 @@ template <class S, class Combine, class F, class... X>
     return a;
 }
 
-// Keeps the compiler from vectorising a loop, because a sum with a fixed order would become slower.
+// Prevents the vectorisation of a loop. Vectorisation would make a sum in a fixed order slower.
 inline void prevent_vectorisation() { asm volatile(""); }
 
 template <class S> S sum_in_order(S start, const S* x, std::size_t n) {
@@ -152,7 +151,7 @@ template <class S> S sum_in_order(S start, const S* x, std::size_t n) {
     return start;
 }
 
-// A sum of more terms than this is the sum of its halves, because a long sequence of additions loses digits.
+// Sums of more terms are divided into halves, because long sequential sums are less accurate.
 inline constexpr std::size_t whole_sum = detail::longest_sequential_sum;
 constexpr std::size_t half_of(std::size_t n, std::size_t unit) { return (n / unit + 1) / 2 * unit; }
 
@@ -169,8 +168,8 @@ template <class S, class F, class... X> [[gnu::noinline]] Line<S> sum_of_halves(
     return sum;
 }
 
-// Computes f(x[0]...) + f(x[1]...) + ... fast. The order of additions is not the order of the terms, but is
-// fixed, so that the same call gives the same bits.
+// Sums f(x[i]...) for all i < n in SIMD lanes. The order of additions is fixed, but differs from the order of
+// the terms.
 template <class S, class F, class... X> S sum_in_lanes(std::size_t n, F f, X... x) {
     return add_lanes(n <= 2 * whole_sum ? fold_lanes(n, -S(0), Plus(), f, x...)
                                         : sum_of_halves<S>(n, f, x...));
@@ -179,7 +178,7 @@ template <class S> [[gnu::noinline]] S sum_in_lanes(const S* x, std::size_t n) {
     return sum_in_lanes<S>(n, Identity(), Contiguous<S>{x});
 }
 
-// Computes start + f(x[0]...) + f(x[1]...) + ... Adds at most `ordered` terms in order, more in lanes.
+// Adds f(x[i]...) for all i < n to `start`. More than `ordered` terms are added in lanes.
 template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::size_t ordered, F f, X... x) {
     constexpr std::size_t chunk = 256;
     const bool in_order = n <= ordered;
@@ -198,7 +197,7 @@ template <class S, class F, class... X> S sum_run(S start, std::size_t n, std::s
     return in_order ? total : start + total;
 }
 
-// Computes y (+)= f(row 0 of x) + f(row 1 of x) + ... in order. Adds four rows at a time, to write y rarely.
+// Sums f(row) over the rows of x in order. Adds four rows at a time, so that y is written less often.
 template <class S, class F>
 void sum_rows(const S* x, std::size_t pitch, Into<S[]> y, std::size_t rows, std::size_t width, F f) {
     if (rows == 0 || width == 0) {
@@ -272,8 +271,7 @@ template <std::size_t most = strip, class Body> void for_column_tiles(std::size_
     for (std::size_t i = 0; i < columns; i += most) body(i, std::min(most, columns - i));
 }
 
-// Computes total[0, width) = sum of `rows` rows from `first` on, for width <= wide_strip. add() must sum a
-// block of at most block_of_rows rows.
+// Recursively sums `rows` rows from row `first` on. The function add() sums at most block_of_rows rows.
 inline constexpr std::size_t block_of_rows = 128;
 template <class S, class Add>
 void sum_in_halves(std::size_t first, std::size_t rows, std::size_t width, S* total, Add add) {

@@ -30,7 +30,7 @@ struct FiniteShift {  // replaces infinity by 0, because inf - inf would be NaN
     }
 };
 
-// An Exps is a source of exp(x - m) and also writes each value to y.
+// An `Exps` computes exp(x - m), and also writes each value to y.
 template <class S> struct Exps {
     const S* x;
     S* y;
@@ -48,7 +48,7 @@ template <class S> struct Exps {
     Exps from(std::size_t i) const { return {x + i, y + i, m}; }
 };
 
-// Finds the largest element of each column in a strip whose rows are `pitch` apart.
+// Finds the largest element of each column of x.
 template <class S>
 void largest_of_columns(const S* x, std::size_t rows, std::size_t pitch, std::size_t width, S* m) {
     std::copy_n(x, width, m);
@@ -104,7 +104,7 @@ template <class S, bool logarithm> void softmax_or_log(const S* x, S* y, const d
     }
 }
 
-// Computes dx (+)= slope(y, dy, total), where total is the sum of terms(dy, y) along the axis.
+// Computes dx by slope(y, dy, total), where `total` is the sum of terms(dy, y) along the axis.
 template <class S, class Terms, class Slope>
 void back(const S* dy, const S* y, Into<S[]> dx, const detail::ReduceDims& dims, Terms terms, Slope slope) {
     const std::size_t size = dims.reduced * dims.inner;

@@ -1,4 +1,4 @@
-// softmax_row() computes the softmax of one contiguous row. The losses call this function, too.
+// softmax_row() computes the softmax of one contiguous row.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Builds the CPU's kernel table for each scalar type, and sets its number of threads.
+// Builds the table of CPU kernels for each scalar type, and sets the number of threads.
 #include <atomic>
 #include <string>
 
@@ -48,7 +48,7 @@ void set_threads(int threads) {
         throw Error("[set_threads] at least one thread is needed; " + std::to_string(threads) +
                     " were asked for");
     if (threads > 1024)
-        throw Error("[set_threads] at most 1024 threads; " + std::to_string(threads) + " were asked for");
+        throw Error("[set_threads] use at most 1024 threads; " + std::to_string(threads) + " were asked for");
     openblas_set_num_threads(threads);
     thread_count.store(threads, std::memory_order_relaxed);
 }

@@ -26,7 +26,7 @@ struct Work {
     RunPart run = nullptr;
 };
 
-// Blocks all signals during its lifetime. A thread that is started during this time handles no signals.
+// Blocks all signals while the object exists, so that new threads handle no signals.
 class BlockSignals {
 public:
     BlockSignals() {
@@ -42,8 +42,7 @@ private:
     sigset_t before_;
 };
 
-// Polls for a while before sleeping, because products follow each other within microseconds, but waking a
-// sleeping thread takes tens of microseconds.
+// Polls for a while before sleeping, because waking a sleeping thread takes tens of microseconds.
 template <class GiveWay> void wait_while(const std::atomic<unsigned>& word, unsigned seen,
                                          std::chrono::microseconds awake, GiveWay give_way) {
     using Clock = std::chrono::steady_clock;
@@ -81,7 +80,7 @@ public:
         work_ = work;
         unfinished_.store(parts);
         tasks_left_.store(parts);  // from here on, threads that are awake take parts
-        // With more threads than cores, some threads share a core anyway, so wake() is enough.
+        // If there are more threads than cores, threads must share cores, so wake() may use any core.
         for (unsigned i = 0; i < workers_wanted; ++i)
             workers <= cores_ ? helpers_[i]->call() : helpers_[i]->wake();
         take_parts(workspace);
@@ -106,9 +105,8 @@ private:
             calls.fetch_add(1);
             calls.notify_one();
         }
-        // The system may wake a thread on the caller's core and leave both threads there. The thread would
-        // then start only after the caller has finished all parts. call() therefore wakes the thread on
-        // another core if the thread waits on the caller's core, or has not yet woken up for the last call.
+        // The system may wake a thread on the caller's core, where the thread must wait until the caller is
+        // finished. The function call() therefore wakes the thread on a different core.
         void call() {
             const int here = this_core();
             if (core == here || heard != calls)
@@ -128,7 +126,7 @@ private:
             }
     }
 
-    // Starts threads and returns their number, which is below `count` if the system lacks threads or memory.
+    // Starts up to `count` threads, or fewer if the system cannot start more, and returns their number.
     unsigned grow_to(std::size_t count) {
         while (helpers_.size() < count) {
             const BlockSignals blocked;

@@ -13,7 +13,6 @@ using RunPart = void (*)(const void* work, std::size_t part, const Workspace& wo
 // threads() threads run the parts. If another caller uses the pool, the calling thread runs all parts.
 void run_parts(std::size_t parts, const void* work, RunPart run);
 
-// Calls body(part, workspace) for every part.
 template <class Body> void parallel_for(std::size_t parts, const Body& body) {
     run_parts(parts, &body, [](const void* work, std::size_t part, const Workspace& workspace) {
         (*static_cast<const Body*>(work))(part, workspace);

@@ -9,7 +9,7 @@ namespace tally::cpu {
 
 namespace {
 
-// Works like update_element(), but for several elements, which `load` reads and `store` writes.
+// Updates a batch of elements like update_element(). `load` and `store` access the elements.
 template <class Step, class S, class Load, class Store>
 void update_batch(const Step& step, const Update<S>& u, Load load, Store store) {
     const auto loaded = [&](const S* p, bool wanted) { return p && wanted ? load(p) : Batch<S>(S(0)); };
@@ -25,7 +25,7 @@ void update_batch(const Step& step, const Update<S>& u, Load load, Store store) 
 template <class Step, class S> void update(std::span<const Update<S>> list, const Step& given) {
     constexpr std::size_t L = lanes<S>;
     const Step step = given;  // a local copy, which stores cannot alias
-    // Starts with the last tensor. If measure() has just read the list, this tensor is in the cache.
+    // Starts with the last tensor, which is in the cache if measure() has just read the list.
     for (auto last = list.rbegin(); last != list.rend(); ++last) {
         const Update<S> u = *last;
         std::size_t i = 0;
@@ -40,7 +40,7 @@ template <class Step, class S> void update(std::span<const Update<S>> list, cons
     }
 }
 
-// Returns the sum of f(x), computed in 16 interleaved sums.
+// Sums f(x) over all elements x in 16 interleaved partial sums.
 template <class Sum, class S, class F> Sum sum_of(const S* x, std::size_t n, F f) {
     constexpr std::size_t width = 16;
     std::array<Sum, width> lane{};

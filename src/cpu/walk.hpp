@@ -16,7 +16,7 @@ template <int Operands> std::ptrdiff_t row_step(const StridedIndex<Operands>& wa
     return walk.rank ? walk.stride[operand][static_cast<std::size_t>(walk.rank - 1)] : 1;
 }
 
-// Calls visit(i, at) for the first element i of each row. `at` holds the offset of each operand.
+// Calls visit(i, at) for the first element i of each row, with the offset `at` of each operand.
 template <int Operands, class Visit> void each_row(const StridedIndex<Operands>& walk, Visit visit) {
     if (walk.size == 0) return;
     const std::size_t length = row_length(walk);
@@ -38,7 +38,7 @@ template <int Operands, class Visit> void each_row(const StridedIndex<Operands>&
     }
 }
 
-// Returns the number of different elements of the operand that the walk visits.
+// Returns the number of distinct elements of the operand, without broadcast copies.
 template <int Operands> std::size_t places(const StridedIndex<Operands>& walk, std::size_t operand) {
     std::size_t n = walk.size ? 1 : 0;
     for (std::size_t axis = 0; n && axis < static_cast<std::size_t>(walk.rank); ++axis)
@@ -46,7 +46,7 @@ template <int Operands> std::size_t places(const StridedIndex<Operands>& walk, s
     return n;
 }
 
-// Returns whether the walk reads each element of the operand once, and in order.
+// Returns whether the operand is contiguous, so that its elements are read in order.
 template <int Operands> bool in_order(const StridedIndex<Operands>& walk, std::size_t operand) {
     std::ptrdiff_t step = 1;
     for (auto axis = static_cast<std::size_t>(walk.rank); axis-- > 0;) {

@@ -8,7 +8,7 @@ namespace tally::cpu {
 
 namespace {
 
-// The elements [from, to) of a row of columns that are inside the image. `pixel` belongs to element `from`.
+// Stores the range [from, to) of a row of the im2col matrix that is inside the image.
 struct VisiblePart {
     std::size_t from, to, pixel;
     VisiblePart(const SlidingWindow& w, std::size_t j) {  // j: column within the window
@@ -20,8 +20,8 @@ struct VisiblePart {
     }
 };
 
-// Calls visit(at, inside, row, visible) for every row of the columns, with the offset of this row, whether
-// any part is inside the image, the offset of the row of pixels in x, and the part that is inside.
+// Calls visit(at, inside, row, visible) for every row of the im2col matrix. `at` is the offset of this row,
+// and `row` is the offset of the row of the image.
 template <class Visit>
 void each_row_of_columns(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;
@@ -74,7 +74,7 @@ void col2im(const S* columns, Into<S[]> x, const SlidingWindow& w, std::size_t i
                         });
 }
 
-// Loops over windows of common sizes are fast, because they are unrolled. Side = 0 handles all other sizes.
+// Unrolls the loops over windows of common sizes. Side = 0 supports windows of any size.
 template <std::size_t Side, class S>
 void largest_of_plane(const S* x, S* y, std::int32_t* place, const SlidingWindow& w) {
     const std::size_t tall = Side == 0 ? w.tall : Side, wide = Side == 0 ? w.wide : Side;

@@ -1,4 +1,4 @@
-// Includes xtensor and xtensor-blas, whose paths depend on their version, and makes views of memory.
+// Includes xtensor and xtensor-blas, whose header paths depend on the version, and defines views of memory.
 #pragma once
 
 #include <array>
@@ -23,11 +23,10 @@
 
 namespace tally::cpu {
 
-// Makes the types of our views unique. Otherwise the linker could merge their functions with those of a
-// program that uses xtensor without xsimd.
+// Makes the types of tally's xtensor views unique. Otherwise the linker could mix functions of the library
+// with functions that a program compiles without xsimd.
 template <class S> struct Ours : std::allocator<S> {};
 
-// Returns a row-major view of fixed rank. An assignment is as fast as a loop and allocates no memory.
 template <std::size_t rank, class S>
 auto view(S* p, std::size_t n, const std::array<std::size_t, rank>& shape) {
     return xt::adapt(p, n, xt::no_ownership(), shape, xt::layout_type::row_major,
@@ -40,7 +39,7 @@ template <class S> auto matrix_view(S* p, std::size_t rows, std::size_t columns)
     return view<2>(p, rows * columns, {rows, columns});
 }
 
-// Computes dst (+)= expression, which has the same shape, without a temporary array.
+// Writes or adds the value of an expression to a destination of the same shape, without a temporary array.
 template <class S, class Expression>
 void assign(Into<S[]> into, std::size_t n, const Expression& expression) {
     auto dst = vector_view(into.dst, n);

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 // ---- the error of the current call ----
 
-// This is a plain pointer, because arrays may be freed after the thread_local objects have been destroyed.
+// The pointer has no destructor, because arrays may be freed after thread_local objects have been destroyed.
 constinit thread_local std::exception_ptr* failure = nullptr;
 
 void record_failure(std::exception_ptr error) {
@@ -99,7 +99,7 @@ struct Loaded {
     std::string why;  // the reason if `table` is null
 };
 
-// Tries to load a module from this file. Returns false if the next candidate should be tried.
+// Tries to load a device module from `file`. Returns false if the caller should try the next file.
 bool load(Loaded& loaded, const fs::path& file) {
     const auto reject = [&](const std::string& words) {
         if (loaded.why.empty()) loaded.why = words;

@@ -1,4 +1,4 @@
-// The interface to the device module, a shared library that is loaded when the device is first used.
+// Declares the interface to the device module, a shared library that the first use of the device loads.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace tally::backend {
 
-// Selects the module before the device is first used: "cuda" (the default), "simulated", which computes on the
-// host, or a path. The environment variable TALLY_GPU_MODULE overrides the choice.
+// Selects the module: "cuda" (the default), "simulated" (computes on the host), or a path. Call select()
+// before the device is first used. The environment variable TALLY_GPU_MODULE overrides this choice.
 void select(const std::string& module);
 
 const std::string& unavailable_reason();  // why no module can be used; empty if one is loaded
@@ -24,7 +24,7 @@ const memory::Raw& raw();
 void copy(void* to, Device to_device, const void* from, Device from_device, std::size_t bytes);
 template <class S> const detail::Kernels<S>& kernels();
 
-// Tests call this function to read device memory directly. waits() does not count these waits.
+// Makes the host wait after each launch, so that tests can read device memory. waits() ignores these waits.
 void wait_after_each_launch(bool wait);
 void* pinned_alloc(std::size_t bytes);  // memory for host and device that is never freed
 

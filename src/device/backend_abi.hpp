@@ -1,7 +1,6 @@
-// Defines the binary interface between the library and a device module, which is two tables of functions.
-//
-// No exception crosses the interface. The library and the module record an error by HostApi::failed. The
-// library throws this error after the call has returned.
+// Defines the binary interface between the library and a device module, as two tables of functions. No
+// exception crosses the interface. The library and the module record an error by HostApi::failed. The library
+// throws the recorded error after the call has returned.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,7 @@
 
 namespace tally::backend {
 
-// Holds the functions of the library that a module may call.
+// Contains the functions of the library that a module may call.
 struct HostApi {
     memory::detail::Storage* (*allocate)(std::size_t bytes) noexcept;  // records an Error if it returns null
     void (*unref)(memory::detail::Storage* storage) noexcept;
@@ -25,7 +24,7 @@ struct HostApi {
     void (*failed)(const char* words) noexcept;  // records an Error
 };
 
-// Holds the functions of a module. A function that fails records the error and returns.
+// Contains the functions of a device module. If a function fails, it records the error and returns.
 struct Table {
     const char* name;  // "cuda", "simulated"
     memory::Raw raw;
@@ -59,7 +58,7 @@ inline constexpr AbiVersion stamp{TALLY_DOTTED(TALLY_VERSION_MAJOR, TALLY_VERSIO
 #undef TALLY_DOTTED
 #undef TALLY_IN_WORDS
 
-// A module exports these two names. `open` returns the module's table, or records an error and returns null.
+// Each module exports two symbols. `open` returns a table, or records an error and returns null.
 inline constexpr const char* stamp_name = "tally_module_stamp";
 inline constexpr const char* open_name = "tally_module_open";
 using Open = const Table* (*)(const HostApi*);

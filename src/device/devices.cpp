@@ -1,4 +1,4 @@
-// Calls CPU kernels or the device module, and stores which implementation computes matrix products.
+// Selects the kernels of a device, and stores which implementation computes matrix products.
 #include <atomic>
 #include <cstdlib>
 #include <string>

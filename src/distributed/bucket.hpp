@@ -10,7 +10,7 @@
 
 namespace tally::detail {
 
-// The owner of a bucket never frees it after a failed sum, because MPI may still write to the bucket.
+// After a failed sum, the owner must not free the bucket, because MPI may still write to the bucket.
 template <class T> struct Bucket {
     std::vector<T> numbers, scratch;
 
@@ -20,11 +20,11 @@ template <class T> struct Bucket {
     }
 };
 
-// add() appends an array, and sums the bucket when it is full. The capacity is at least one number. finish()
-// sums the remaining numbers and copies the sums back. Use a bucket only right after an all_gather().
+// add() appends an array, and sums the bucket when it is full. Finally, finish() sums the remaining numbers
+// and copies all sums to the arrays. Call all_gather() immediately before you use a bucket.
 template <class T> class BucketedAllReduce {
 public:
-    // `error_already_shared` becomes true if a sum fails, because all processes then get an error.
+    // `error_already_shared` becomes true if a sum fails, because a failed sum throws on all processes.
     BucketedAllReduce(ProcessGroup& processes, ProcessGroup::AllReduce how,
                       std::unique_ptr<Bucket<T>>& bucket, bool& error_already_shared)
         : processes_(processes), how_(how), bucket_(bucket), error_already_shared_(error_already_shared) {}

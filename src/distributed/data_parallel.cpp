@@ -1,4 +1,4 @@
-// DataParallel compares the updates of all processes, sums totals and gradients, and merges side effects.
+// DataParallel checks that all processes run the same update, and sums the gradients of all processes.
 #include "tally/distributed/data_parallel.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace tally {
 
 namespace {
 
-// At the end of a window each process sends a message that begins with this head. Then the message has a byte
-// per parameter (1 if the parameter has a gradient), and the serialized exact sums.
+// At the end of an accumulation window, each process sends a message that begins with a `WindowMessage`. The
+// message also contains one byte per parameter (1 if the parameter has a gradient) and the exact sums.
 template <class S> struct WindowMessage {
     detail::WindowTotals totals;
     std::int64_t window;  // index in the order in which windows were opened
@@ -91,7 +91,7 @@ std::vector<std::string> DataParallel<S>::all_gather(const std::string& what, co
 
 // ---- before the first micro-batch ----
 
-// Compares one checksum of all texts. If the checksums differ, compares the texts themselves.
+// Compares a checksum of all texts between the processes, and the texts themselves if the checksums differ.
 template <class S> void DataParallel<S>::require_equal(const std::string& call, const NamedTexts& texts,
                                                        const std::string& way_out) {
     const std::string bytes = detail::serialize_texts(texts);
@@ -188,7 +188,7 @@ template <class S> void DataParallel<S>::require_equal_totals(const std::vector<
     }
 }
 
-// Compares the weights again if a process changed weights outside of a step. Steps change all copies alike.
+// Compares the weights of all processes again if a process changed weights without an optimizer step.
 template <class S> void DataParallel<S>::require_equal_written_weights(const std::vector<std::string>& all) {
     std::string writers;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -241,8 +241,8 @@ template <class S> detail::WindowTotals DataParallel<S>::gather(const Optimizer<
     return sum;
 }
 
-// Allocates the memory for the sums before the processes exchange side effects, because a process that runs
-// out of memory can then still report the error to the other processes.
+// Allocates the memory for sums before the processes communicate, so that a process can still report a lack
+// of memory.
 template <class S>
 void DataParallel<S>::reduce(detail::SideEffects& effects, std::span<detail::ExactSum<S>> exact) {
     if (processes_.size() == 1) return;
@@ -254,7 +254,7 @@ void DataParallel<S>::reduce(detail::SideEffects& effects, std::span<detail::Exa
     exact.empty() ? sum_gradients() : sum_digits(exact);
 }
 
-// Makes a gradient of -0, which changes no sum, for each parameter with a gradient only on other processes.
+// If only other processes have a gradient of a parameter, sets its gradient to -0, which changes no sum.
 // Allocates all memory now, because a process cannot report an error that occurs between two sums.
 template <class S> void DataParallel<S>::prepare_gradients() {
     for (std::size_t i = 0; i < any_rank_has_gradient_.size(); ++i) {
@@ -269,7 +269,7 @@ template <class S> void DataParallel<S>::prepare_gradients() {
     }
 }
 
-// Merges the side effects of all processes in the order of ranks, including processes without side effects.
+// Merges the side effects of the micro-batches of all processes, in the order of ranks.
 template <class S> void DataParallel<S>::merge_effects(detail::SideEffects& effects) {
     TrainingState mine;
     if (options_.model)

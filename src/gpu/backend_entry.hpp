@@ -58,7 +58,7 @@ template <class On, class S> const Kernels<S>* catching_kernels(const Kernels<S>
     return &made;
 }
 
-// Builds the table from static functions of `Device`. Throws if Device::missing() returns a reason.
+// Builds the table from static functions of `Device`. Throws if Device::missing() returns a message.
 template <class Device> const backend::Table* table_of() {
     using On = typename Device::On;
     if (const std::string why = Device::missing(); !why.empty()) throw Error(why);

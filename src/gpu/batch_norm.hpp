@@ -1,4 +1,4 @@
-// Implements batch norm on a GPU. A team per feature computes sums, and a thread per element uses the sums.
+// Implements batch norm on a GPU. A team of threads sums each feature, and one thread computes each element.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tally::gpu {
 
-// Returns the index of term i of a feature in (items, features, space).
+// Returns the index of element number i of a feature in an array (items, features, space).
 TALLY_HOST_DEVICE constexpr std::size_t term_of(const detail::ReduceDims& dims, std::size_t feature,
                                                 std::size_t i) {
     return (i / dims.inner * dims.reduced + feature) * dims.inner + i % dims.inner;

@@ -1,4 +1,4 @@
-// Implements the CUDA context: errors with messages, the only stream, and waiting for the device.
+// Implements the CUDA stream, errors of CUDA calls, and waiting for the device.
 #include "tally/gpu/cuda.hpp"
 
 #include <atomic>
@@ -41,7 +41,7 @@ void synchronize_stream(const char* why) {
                   "', and CUDA_LAUNCH_BLOCKING=1 in the environment shows which one failed");
 }
 
-// Waits for the stream. If a kernel has found a wrong label, the next thread that waits throws an Error.
+// Waits for the stream. Throws an Error if a kernel has found a wrong label.
 void synchronize(const char* why) {
     synchronize_stream(why);
     static std::mutex& one_at_a_time = *new std::mutex;

@@ -1,5 +1,4 @@
-// Functions for CUDA: one compute stream, errors with messages, and a counter of the waits of the host. Only
-// .cu files include this.
+// Declares the CUDA stream and functions that check CUDA calls. Only .cu files include this header.
 #pragma once
 
 #include <cublas_v2.h>
@@ -11,7 +10,7 @@
 
 namespace tally::gpu {
 
-// Throws an Error with the call, the purpose of the call and CUDA's message.
+// If a CUDA call failed, throws an Error with the call, its purpose and CUDA's message.
 void check(cudaError_t result, const char* call, const std::string& doing);
 void check(cublasStatus_t result, const char* call, const std::string& doing);
 
@@ -19,13 +18,13 @@ cudaStream_t stream();      // orders all work
 cublasHandle_t cublas();    // on this stream; computes in full float32, without TF32
 std::string why_missing();  // empty if there is a device
 
-// The host waits for the device only in these functions. wait_for_device() also throws errors of kernels.
+// Only these functions wait for the device. wait_for_device() also throws errors of kernels.
 void wait_for_device(const char* why);
 void trim_pool();  // waits, and returns unused memory to the device
 void wait_for(cudaEvent_t event, const char* why);
 
 std::uint64_t waits();
-// Tests call this to read results directly from device memory. waits() does not count these waits.
+// Makes the host wait after each launch, so that tests can read device memory. waits() ignores these waits.
 void wait_after_each_launch(bool wait);
 
 void launched(const char* kernel);  // stores the name for a later error

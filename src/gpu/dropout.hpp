@@ -1,4 +1,4 @@
-// Computes dropout. Each thread handles four elements of an item, which share a block of random bits.
+// Computes dropout. Each thread computes four elements of an item from one block of random bits.
 #pragma once
 
 #include <cstddef>

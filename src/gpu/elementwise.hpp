@@ -1,5 +1,4 @@
-// Defines kernel bodies of map, zip and where, with a thread per element. For gradients, a thread or a team
-// handles each element of the operand.
+// Defines the kernel bodies of `map`, `zip`, `where` and their gradients.
 #pragma once
 
 #include <cstddef>
@@ -54,8 +53,7 @@ template <class S> struct WhereBody {
 
 // ---- gradients, summed over the axes along which their operand repeats ----
 
-// Computes one term of a gradient of zip. If an array was not saved, its pointer is null, and the functor
-// receives dy instead, which the functor does not read.
+// Computes one term of a gradient of `zip`. The functor receives dy instead of an array that was not saved.
 template <class F, std::size_t operand, class S> struct SlopeTerm {
     F f;
     const S *dy, *a, *b, *y;
@@ -87,8 +85,8 @@ template <class S> struct CopyTerm {
     TALLY_HOST_DEVICE S operator()(const Places<2>& at) const { return dy[at[1]]; }
 };
 
-// Adds all terms of element `place` to d[place], row by row. The team sums the `length` terms of a row in
-// order or in its lanes. An element that the walk does not visit gets no term.
+// Adds all gradient terms of the element with index `place` to d[place], row by row. A team sums the terms of
+// a row sequentially or in its lanes.
 template <int Operands, class S, class Term> struct SumAlongBody {
     ReductionWalk<Operands> walk;
     std::size_t length;
@@ -116,11 +114,11 @@ void sum_along(const char* name, const StridedIndex<Operands>& walk, std::size_t
     const std::size_t places = walk.operand_size[operand];
     const auto last = static_cast<std::size_t>(walk.rank - 1);
     const bool last_repeats = walk.rank > 0 && walk.stride[operand][last] == 0 && walk.extent[last] > 0;
-    // If there are several axes, the last one counts no samples. Rows of samples are always added in order.
+    // If there are several axes, the last axis is not the axis of the samples. Samples are added in order.
     const std::size_t length = last_repeats ? walk.extent[last] : reduction.repeats.size;
     const bool in_order = !last_repeats || sums_in_order(walk, length);
     const SumAlongBody<Operands, S, Term> body{reduction, length, in_order, term, d};
-    // Teams of a whole block would rarely be useful, and each formula would have to be compiled once more.
+    // Does not launch teams of a whole block, which would increase the compile time and rarely run faster.
     if (last_repeats && length > 4)
         On::template teams<warp>(name, places, body);
     else

@@ -1,4 +1,4 @@
-// Formats the sizes of a kernel's arguments, for the message of a failed launch.
+// Formats the sizes of a kernel's arguments for error messages.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ inline std::string words(const Product& p) {
            std::to_string(p.n) + ")";
 }
 
-// Returns the shape of the body. A body without a shape gives the number of launched elements or teams.
+// Returns the dimensions of a kernel body as text, or the number of launched elements or teams.
 template <class Body> std::string sizes_of(const Body& body, std::size_t count, const char* of) {
     if constexpr (requires { body.dims.reduced; }) {
         const std::size_t sizes[] = {body.dims.outer, body.dims.reduced, body.dims.inner};

@@ -1,4 +1,4 @@
-// Computes cross-entropy, fused with softmax, on a GPU. Teams compute rows, then one team adds the losses.
+// Computes cross-entropy, fused with softmax, on a GPU. One team of threads computes each row of the batch.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tally::gpu {
 
-// The first label that is not a class. A GPU cannot throw, so the host throws when it next waits for the GPU.
+// Stores the first wrong label. The host throws an Error when it next waits for the GPU.
 struct WrongLabel {
     bool found = false;
     std::int32_t label = 0;

@@ -1,4 +1,4 @@
-// Computes matrix products by cuBLAS, for Products::blas.
+// Computes matrix products by cuBLAS if Products::blas is set.
 #include "tally/gpu/matmul.hpp"
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tally::gpu {
 
 namespace {
 
-// Returns the size of cuBLAS's workspace. Only the budget changes the size, so equal calls give equal bits.
+// Returns the size of cuBLAS's workspace. The same size is needed to reproduce a result bit for bit.
 std::size_t workspace_bytes() {
     constexpr std::size_t small = std::size_t{64} << 10, large = std::size_t{32} << 20;
     const std::size_t budget = host().budget();
@@ -34,7 +34,7 @@ cublasStatus_t gemm(cublasOperation_t first, cublasOperation_t second, int m, in
 template <class S> void OnDevice::multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {
     constexpr auto max_extent = static_cast<std::size_t>(std::numeric_limits<int>::max());
     if (p.m > max_extent || p.n > max_extent || p.k > max_extent)
-        throw Error("[matmul] " + words(p) + ": cuBLAS takes extents up to " + std::to_string(max_extent));
+        throw Error("[matmul] " + words(p) + ": cuBLAS supports extents up to " + std::to_string(max_extent));
     const auto require_success = [&](cublasStatus_t result, const char* call) {
         if (result != CUBLAS_STATUS_SUCCESS) [[unlikely]]
             check(result, call, "matmul " + words(p));
@@ -48,7 +48,7 @@ template <class S> void OnDevice::multiply(const Product& p, const S* a, const S
     require_success(cublasSetWorkspace(cublas(), reinterpret_cast<void*>(from), bytes), "cublasSetWorkspace");
     const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
     const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
-    // Row-major C = A · B is column-major Cᵀ = Bᵀ · Aᵀ.
+    // cuBLAS expects column-major matrices, so this call computes Cᵀ = Bᵀ · Aᵀ.
     require_success(
         gemm(operation(p.transpose_b), operation(p.transpose_a), n, m, k, S(1), b, p.transpose_b ? k : n, a,
              p.transpose_a ? m : k, static_cast<S>(static_cast<int>(c.how)), c.dst),

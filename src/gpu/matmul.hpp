@@ -1,5 +1,4 @@
-// Kernel bodies of matrix products. A thread per element starts from the destination and adds the products in
-// order. With Products::blas the device's library computes large products.
+// Defines the kernel bodies of matrix products. One thread per element adds all products in order.
 #pragma once
 
 #include <cmath>
@@ -36,7 +35,7 @@ template <class S> struct RepeatRowBody {
     TALLY_HOST_DEVICE void operator()(std::size_t i) const { y[i] = row[i % width]; }
 };
 
-// One thread handles each column, and visits all rows.
+// Each thread processes all rows of one column.
 template <class S> struct ReluBiasBackBody {
     const S *dy, *y;
     S* dz;
@@ -54,7 +53,6 @@ template <class S> struct ReluBiasBackBody {
     }
 };
 
-// Returns whether the sums of the product are computed in order. A sum of one term has only one order.
 template <class On> bool multiplies_in_order(const Product& p) {
     return p.k <= 1 || p.m * p.n * p.k <= ordered_limit || On::products() == Products::ordered;
 }

@@ -1,4 +1,4 @@
-// Defines bodies that copy elements to other positions or add elements there, such as `gather` and `scatter`.
+// Defines the kernel bodies of `gather`, `scatter` and other kernels that move elements.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ template <class S> struct RowsBody {
     }
 };
 
-// A team handles each row of dy. Of several rows with one index, the first row's team adds all in order.
+// One team handles each row of dy. The team of the first row with an index adds all rows with this index.
 template <class S> struct RowsBackBody {
     const S* dy;
     const std::int32_t* index;

@@ -1,4 +1,4 @@
-// Implements layer norm on a GPU. A team handles each row. A thread sums each column of the gain's gradient.
+// Implements layer norm on a GPU. One team of threads computes a row. One thread sums a column of gradients.
 #pragma once
 
 #include <cmath>
@@ -36,8 +36,7 @@ template <class S> struct LayerNormBody {
     }
 
 private:
-    // If the sum or squares of a row overflow in S, divides the row by its largest number. In such a row, the
-    // eps is negligible compared with a variance that is not 0.
+    // Divides a row by its largest magnitude, because its sum or squares overflow in S.
     template <class T> TALLY_HOST_DEVICE void large(T& team, std::size_t row) const {
         using std::sqrt;
         const S *from = x + row * width, n = static_cast<S>(width);

@@ -1,5 +1,5 @@
-// An OnDevice launches kernel bodies on the GPU: a thread per index, or a thread, a warp or a block per team.
-// Only .cu files include this.
+// An `OnDevice` launches kernel bodies on the GPU. One thread processes an index, and one team (a thread, a
+// warp or a block) processes a row. Only .cu files include this header.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace tally::gpu {
 
 inline constexpr std::size_t most_blocks = std::size_t{1} << 20;  // for more elements, each thread loops
 
-// The lanes of this team form a warp. For sums in order, each lane computes a term and lane 0 adds the terms.
+// A `WarpTeam` is a warp. In an ordered sum, each lane computes one term, and lane 0 adds the terms.
 struct WarpTeam {
     static constexpr std::size_t lanes = warp;
     static constexpr unsigned everyone = 0xFFFFFFFFu;

@@ -1,7 +1,5 @@
-// The class OnHost runs kernel bodies on the host, to test their arithmetic and indexing without a GPU.
-//
-// An OnHost visits lanes and threads from the last to the first, so that tests find a body that relies on the
-// writes of another lane.
+// The class OnHost runs kernel bodies on the host, to test their arithmetic and indexing without a GPU. Lanes
+// and threads run in reverse order, so that tests detect a kernel body that reads another lane's writes.
 #pragma once
 
 #include <array>
@@ -53,8 +51,8 @@ struct OnHost {
         }
     }
 
-    // multiply() replaces the BLAS library that a GPU has. It reads b along the rows, ProductBody reads along
-    // the columns. Both add in the same order and therefore give the same bits.
+    // multiply() replaces the BLAS library that a GPU has. multiply() and ProductBody read b in different
+    // orders, but add the products in the same order.
     static Products products() { return Products::blas; }
 
     template <class S> static void multiply(const Product& p, const S* a, const S* b, Into<S[]> c) {

@@ -1,4 +1,4 @@
-// The GPU's device module: its memory, copies to and from it, and its table of kernels.
+// Defines the device module for CUDA, with memory, copies and the table of kernels.
 #include <mutex>
 #include <string>
 

@@ -1,5 +1,4 @@
-// Bodies of `sum`, `mean`, `spread` and `max`, with a thread per column or a team per contiguous row. Running
-// sums and products use one thread for each run of elements.
+// Defines the kernel bodies of `sum`, `mean`, `spread` and `max`, and of running sums and products.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +9,6 @@
 
 namespace tally::gpu {
 
-// Holds the start and the step of the elements that are reduced to one result.
 struct RunOf {
     std::size_t first, step;
     TALLY_HOST_DEVICE constexpr RunOf(const detail::ReduceDims& dims, std::size_t result)

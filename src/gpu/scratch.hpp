@@ -1,4 +1,4 @@
-// A Scratch holds temporary device memory for launches. The memory is freed in the order of the stream.
+// A `Scratch` owns temporary device memory, which is freed in the order of the stream.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The simulated device runs kernel bodies on the host, for machines without a GPU. The device is as strict as
-// a GPU: other host code cannot access its memory, and queued work runs only when the host waits.
+// The simulated device runs kernel bodies on the host, for machines without a GPU. As with a GPU, host code
+// cannot access the memory of the device, and queued work runs only when the host waits.
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class SimulatedDevice {
 public:
     static constexpr std::size_t size = std::size_t{1} << 30;
 
-    // The object is never destroyed, because arrays may be freed while the program ends.
+    // The device object is never destroyed, because arrays may be freed while the program ends.
     static SimulatedDevice& one() {
         static SimulatedDevice* const made = new SimulatedDevice;
         return *made;
@@ -35,7 +35,7 @@ public:
 
     void* allocate(std::size_t bytes) {
         const std::lock_guard lock(mutex_);
-        // Rounds up, because with AddressSanitizer callers do not round sizes.
+        // Rounds up the size, because callers do not round sizes in builds with AddressSanitizer.
         const auto offset = arena_.take(memory::round_up_to_line(bytes));
         return offset ? base_ + *offset : nullptr;
     }
@@ -56,7 +56,6 @@ public:
         ++waits_;
         run();
     }
-    // Runs f while the memory of the device can be accessed.
     template <class F> void open(F f) {
         protect(PROT_READ | PROT_WRITE);
         f();
@@ -113,7 +112,7 @@ struct OnSimulated {
     static void throw_wrong_label() {}
 };
 
-// Sends data only when the host waits, so that tests find a part of the ring that is overwritten too early.
+// Copies data only when the host waits, so that tests detect a buffer that is overwritten before the copy.
 struct Link {
     static void* pinned(std::size_t bytes) { return ::operator new(bytes); }
     static void send(void* to, const void* from, std::size_t bytes) {

@@ -1,4 +1,4 @@
-// Computes softmax, log_softmax, logsumexp and their gradients on a GPU. A team reduces one row or column.
+// Computes softmax, log_softmax, logsumexp and their gradients on a GPU. One team reduces a row or column.
 #pragma once
 
 #include <cmath>
@@ -18,8 +18,7 @@ template <class S> TALLY_HOST_DEVICE constexpr S finite_shift(S largest) {  // i
     return largest == -lowest<S>() || largest == lowest<S>() ? S(0) : largest;
 }
 
-// Sums exp(value(i) - shift) for i < n. softmax always shifts by the largest value. If the largest value is
-// infinite, the result is NaN, as in PyTorch.
+// Sums exp(value(i) - shift) for i < n, where `shift` is the largest value.
 template <class S, class T, class Value>
 TALLY_HOST_DEVICE constexpr ExpSum<S> exp_sum(T& team, std::size_t n, bool only_finite, Value value) {
     using formula::exp;

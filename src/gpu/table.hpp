@@ -2,7 +2,7 @@
 //
 // each(name, n, body) runs body(i) for i < n in any order. teams<lanes>(name, count, body) runs body(team, i)
 // for i < count. multiply(p, a, b, c) is a matrix product of the BLAS library, for large products with
-// Products::blas. Launches run in order. OnDevice uses a CUDA stream, and OnHost replaces it in tests.
+// Products::blas. Launches run in order. OnDevice uses a CUDA stream, and tests use OnHost instead.
 #pragma once
 
 #include "tally/gpu/batch_norm.hpp"

@@ -1,8 +1,7 @@
-// A Team is a group of lanes (threads of a GPU) that together process one row.
-//
-// On a GPU a team is a thread, a warp or a block. On the host a team is a loop, which adds in the same order
-// and gives the same bits. In fold(), lane l combines the elements l, l + lanes, l + 2 lanes, ... in order.
-// Then the upper half of the lanes is combined into the lower half, until one lane is left.
+// A `Team` is a group of lanes (threads of a GPU) that together process one row. On a GPU a team is a thread,
+// a warp or a block. On the host a team is a loop that adds in the same order as a GPU. In fold(), lane l
+// combines the elements l, l + lanes, l + 2 lanes, ... in order. Afterwards fold() combines the upper half of
+// the lanes with the lower half, until one lane is left.
 #pragma once
 
 #include <concepts>
@@ -45,7 +44,7 @@ concept Team = requires(T team, Into<double[]> place, double (*term)(std::size_t
     team.alone(once);
 };
 
-// Returns -0 as the start of a sum, since -0 + x is x for every x, including -0. Returns 0 for no terms.
+// Returns -0 as the start of a sum, since -0 + x is x for every x, including -0. Returns 0 without terms.
 template <class S> TALLY_HOST_DEVICE constexpr S sum_identity(std::size_t terms) {
     return terms ? -S(0) : S(0);
 }
@@ -64,7 +63,7 @@ template <class S, class T, class F> TALLY_HOST_DEVICE constexpr S sum_in_team(T
     return team.fold(n, -S(0), Plus(), f);
 }
 
-// Adds the terms to *place, in order or as one sum that the lanes compute.
+// Adds n terms to *place, either in order or as one sum over the lanes.
 template <class S, class T, class F>
 TALLY_HOST_DEVICE constexpr void add_terms(T& team, std::size_t n, bool in_order, Into<S[]> place, F f) {
     if (in_order) return team.add_in_order(n, place, f);
@@ -72,7 +71,6 @@ TALLY_HOST_DEVICE constexpr void add_terms(T& team, std::size_t n, bool in_order
     team.alone([&] { place.dst[0] = start_of(place, 0, n) + total; });
 }
 
-// This team has a single lane. On a GPU the lane is one thread.
 struct SingleThread {
     static constexpr std::size_t lanes = 1;
 
@@ -101,7 +99,7 @@ struct SingleThread {
 };
 static_assert(Team<SingleThread>);
 
-// The number of lanes for a row depends only on the row's length, so that equal calls give equal bits.
+// Only the length of a row determines its number of lanes, so repeated calls compute the same bits.
 inline constexpr std::size_t warp = 32, block = 256;
 
 template <class Launch> void with_lanes_for(std::size_t n, Launch launch) {

@@ -1,4 +1,4 @@
-// Defines bodies of the optimizers. One launch, with pointers as arguments, updates or measures many tensors.
+// Defines the kernel bodies of the optimizers. One kernel launch processes many tensors.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ template <class S> struct Tensors {
     }
 };
 
-// Calls launch() with at most as many tensors as its arguments hold.
+// Calls launch() for groups of at most `tensors_at_once` tensors.
 template <class S, class Launch> void in_launches(std::span<const Update<S>> list, Launch launch) {
     Tensors<S> tensors;
     const auto send = [&] {
@@ -66,7 +66,7 @@ template <class On, class Step, class S> void update(std::span<const Update<S>> 
     });
 }
 
-// Each team sums one piece of this many elements. Then one team adds the sums, always in the same order.
+// Each team sums `piece` elements, and a final team adds the sums in a fixed order.
 inline constexpr std::size_t piece = 8192;
 
 template <class S> struct MeasureBody {

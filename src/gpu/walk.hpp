@@ -1,4 +1,4 @@
-// Computes for GPU threads the offsets of element i, and the terms that an element of an operand gets.
+// Computes offsets of elements for GPU threads, and finds the terms of each gradient element.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace tally::gpu {
 
 template <int Operands> using Places = std::array<std::ptrdiff_t, static_cast<std::size_t>(Operands)>;
 
-// Divides in 32 bits if possible, because a GPU divides 64-bit numbers many times more slowly.
+// Divides 32-bit numbers if possible, because 64-bit divisions are many times slower on a GPU.
 TALLY_HOST_DEVICE constexpr std::size_t divided(std::size_t i, std::size_t by) {
     return i <= 0xFFFFFFFFu && by <= 0xFFFFFFFFu
                ? static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(by)
@@ -27,7 +27,7 @@ template <int Operands> TALLY_HOST_DEVICE constexpr void step(Places<Operands>& 
         at[o] += walk.stride[o][axis] * static_cast<std::ptrdiff_t>(by);
 }
 
-// Returns the offset of each operand at element i. The outermost axis needs no division.
+// Returns the offset of element i in each operand.
 template <int Operands>
 TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const StridedIndex<Operands>& walk, std::size_t i) {
     Places<Operands> at{};
@@ -43,15 +43,15 @@ TALLY_HOST_DEVICE constexpr Places<Operands> places_at(const StridedIndex<Operan
     return at;
 }
 
-// A ReductionWalk divides the axes of a walk. `moves` has the axes with different elements of the operand.
-// `repeats` has the axes along which the operand repeats and terms are summed. The last operand's
-// offset is the element's index. As after a broadcast, indices along `moves` must lead to different elements.
+// A `ReductionWalk` splits the axes of a `StridedIndex`. Along `moves`, different indices must address
+// different elements of the operand. Along `repeats`, the operand is broadcast and terms are summed. The
+// offset of the last operand is the index of the element.
 template <int Operands> struct ReductionWalk {
     StridedIndex<Operands + 1> moves;    // the operand's largest stride first
     StridedIndex<Operands + 1> repeats;  // in the walk's order
     std::size_t operand;
 
-    // Returns whether the walk visits element `place`, and sets `at` to the offsets of its first term.
+    // Returns whether element `place` has a term, and sets `at` to the offsets of its first term.
     TALLY_HOST_DEVICE constexpr bool first_at(std::size_t place, Places<Operands + 1>& at) const {
         at = {};
         for (std::size_t axis = 0; axis < static_cast<std::size_t>(moves.rank); ++axis) {

@@ -1,4 +1,4 @@
-// Defines kernel bodies for windows over images. A thread per output element gathers the element's terms.
+// Defines kernel bodies for windows over images. One thread computes each element of the output.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,6 @@
 
 namespace tally::gpu {
 
-// Returns i % extent, and divides i by the extent.
 TALLY_HOST_DEVICE constexpr std::size_t split_off(std::size_t& i, std::size_t extent) {
     const std::size_t remaining = i % extent;
     i /= extent;
@@ -33,7 +32,7 @@ template <class S> struct Im2colBody {
     }
 };
 
-// Finds the window whose position `place` is at the pixel. Returns false if none of `count` windows does.
+// Finds the window whose element `place` covers the pixel. Returns false if no window covers the pixel.
 TALLY_HOST_DEVICE constexpr bool seen_by(std::size_t pixel, std::size_t place, const SlidingWindow& w,
                                          std::size_t count, std::size_t& window) {
     const std::size_t from_start = pixel + w.padding - place;  // wraps around if negative
@@ -101,7 +100,7 @@ template <class S> struct MaxPoolBackBody {
             }
         dx.dst[at] = total;
     }
-    // Returns the first window that reaches the pixel. Each window has `extent` elements.
+    // Returns the index of the first window of `extent` elements that covers the pixel.
     TALLY_HOST_DEVICE std::size_t first_window(std::size_t pixel, std::size_t extent) const {
         return pixel < extent ? 0 : (pixel - extent) / w.stride + 1;
     }

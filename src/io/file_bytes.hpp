@@ -23,7 +23,7 @@ template <class F> auto within_memory(const char* op, const std::string& path, F
     try {
         return f();
     } catch (const std::bad_alloc&) {
-        throw Error(op, "cannot read '", path, "': it does not fit into memory");
+        throw Error(op, "cannot read '", path, "': the file does not fit into memory");
     }
 }
 
@@ -37,7 +37,7 @@ template <class S> Array<S> array_of(const Shape& shape, std::span<const std::by
     return array;
 }
 
-// Converts 64-bit integers to int32. Calls throw_too_wide(integer, index) for the first that does not fit.
+// Converts 64-bit integers to int32. Calls throw_too_wide(integer, index) if an integer does not fit.
 template <class ThrowTooWide> Array<std::int32_t> narrowed(const Shape& shape,
                                                            std::span<const std::byte> numbers,
                                                            ThrowTooWide throw_too_wide) {
@@ -60,8 +60,8 @@ public:
     std::uint64_t size() const { return bytes_.size(); }
     std::uint64_t left() const { return bytes_.size() - at_; }
 
-    // Returns the next bytes, or throws if fewer are left. Call this before allocating memory for the bytes,
-    // so that a wrong size in a file does not allocate too much.
+    // Returns the next `count` bytes, or throws if fewer bytes are left. Call take() before you allocate
+    // memory for the bytes, because the size in a file may be wrong.
     std::span<const std::byte> take(std::uint64_t count, const char* what) {
         if (count > left())
             throw_here("truncated: ", what, " needs ", count, " bytes, but ", left(), " are left");

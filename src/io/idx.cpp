@@ -1,7 +1,5 @@
-// Parses IDX files, which may be compressed by gzip.
-//
-// An IDX file holds two zeros, the type of its elements, the number of axes, each extent in four bytes, and
-// the elements. All numbers are big-endian.
+// Parses IDX files, which may be compressed by gzip. An IDX file contains two zero bytes, the element type,
+// the number of axes, the extents and the elements. Each extent has four bytes. All numbers are big-endian.
 #include "tally/io/idx.hpp"
 
 #include <zlib.h>
@@ -28,7 +26,7 @@ std::string hex(std::uint8_t byte) {
     return text.data();
 }
 
-// Reads the content of a file from start to end, and unpacks it if the file is compressed by gzip.
+// Reads the content of a file sequentially, and decompresses a file in gzip format.
 class Content {
 public:
     Content(std::span<const std::byte> file, const std::string& name)
@@ -94,7 +92,7 @@ private:
         return count;
     }
 
-    // Continues with the next gzip member. Like gzip, unpacks concatenated files to concatenated contents.
+    // Continues with the next gzip member. Like gzip, joins the contents of concatenated gzip files.
     bool between_members_or_at_the_end() {
         if (!member_ended_) return false;
         if (at_ == file_.size()) return true;

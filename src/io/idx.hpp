@@ -11,18 +11,17 @@
 
 namespace tally {
 
-// An Idx holds the content of an IDX file.
 struct Idx {
     Shape shape;
     std::vector<std::uint8_t> values;  // row-major
 
     // Reads a file of unsigned bytes with one, two or three axes. Throws an Error that names the file and the
-    // byte if the file is invalid. Allocates memory only for bytes that the file has.
+    // byte if the file is invalid. Allocates memory only for data that the file contains.
     static Idx load(const std::string& path);
 };
 
 namespace detail {
-// Parses an IDX file in memory. Error messages use `name` for the file.
+// Parses an IDX file in memory. Error messages call the file `name`.
 Idx parse_idx(std::span<const std::byte> file, const std::string& name);
 }  // namespace detail
 

@@ -15,7 +15,7 @@ namespace tally {
 
 class JsonReader {
 public:
-    // `start` is the position of `text` in the file, for errors.
+    // `start` is the position of `text` in the file.
     JsonReader(const ByteReader& file, std::string_view text, std::uint64_t start)
         : file_(file), text_(text), start_(start) {}
 
@@ -38,7 +38,7 @@ public:
         if (at_ != text_.size()) throw_here("nothing but blanks may follow the header");
     }
 
-    // Parses {"key": value, ...}. Calls member(key, position of the key) to read each value.
+    // Parses {"key": value, ...}. For each key, member(key, position of the key) must read the value.
     template <class Member> void object(Member member) {
         require_next('{');
         if (accept('}')) return;

@@ -20,8 +20,8 @@ constexpr const char* op = "load_safetensors";
 constexpr std::string_view metadata_key = "__metadata__";
 constexpr std::uint64_t length_size = 8, max_header = 100'000'000;  // the limit of the format
 
-// The metadata holds the checksum as 16 hexadecimal digits, which the checksum itself counts as zeros. A
-// second entry announces the checksum, so that damage to the key of the first entry is noticed, too.
+// The metadata contains the checksum as 16 hexadecimal digits, which are zeros while the checksum is
+// computed. A second entry announces the checksum, so that damage to the key of the checksum is detected.
 const std::string checksum_key = "tally.crc64", announcing_key = "tally.checksum";
 constexpr std::string_view no_digits = "0000000000000000";
 
@@ -60,7 +60,7 @@ std::string quoted(const std::string& text) {
 
 class Writer {
 public:
-    // Writes arrays with wider numbers first, so that every array is aligned.
+    // Writes arrays of wider types first, so that every array is aligned.
     explicit Writer(const std::map<std::string, detail::AnyArray>& tensors) {
         append<double>(tensors);
         append<float>(tensors);
@@ -132,7 +132,7 @@ public:
 
     std::uint64_t checksum_at() const { return checksum_at_; }  // position of the first digit, or 0 if none
 
-    // Returns the entries in the order in which the file holds the numbers of the entries.
+    // Returns the entries in the order of their data in the file.
     std::vector<Entry> read(std::map<std::string, std::string>& metadata) {
         std::map<std::string, Entry> entries;
         bool described = false;

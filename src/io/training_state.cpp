@@ -90,8 +90,8 @@ TrainingState::Entry read_entry(ByteReader& reader) {
     reader.throw_at(kind_at, "the kind of an entry is ", kind, "; it must be 1 to 5");
 }
 
-// Checks the head and the checksum. The caller also checks each entry, because a file with a correct checksum
-// may contain invalid entries.
+// Checks the header and the checksum of a file. The caller also checks each entry, because a file with a
+// correct checksum may contain invalid entries.
 void require_head(ByteReader& head, std::span<const std::byte> file) {
     if (head.text(std::min<std::uint64_t>(magic.size(), head.size()), "the magic word") != magic)
         head.throw_at(0, "not a training state: the magic word is missing");

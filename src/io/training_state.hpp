@@ -61,11 +61,11 @@ private:
 };
 
 namespace detail {
-// The first step of loading checks all entries and allocates all memory. The second step, an ApplyState,
-// applies the changes and cannot fail. Therefore either all objects that are loaded together change, or none.
+// The first step of loading checks all entries and allocates all memory. The second step calls an
+// `ApplyState`, which cannot fail. Loading therefore changes either all objects or no object.
 using ApplyState = std::function<void()>;
 
-// Write and read the format of a file in memory. Error messages use `name` for the file.
+// These functions write and read the file format in memory. Error messages call the file `name`.
 std::string state_bytes(const TrainingState& state);
 TrainingState parse_state(std::span<const std::byte> file, const std::string& name);
 }  // namespace detail

@@ -1,10 +1,9 @@
-// A CheckRules checks that backward functions keep their operands unchanged and write gradients correctly.
+// A `CheckRules` checks that backward functions keep their operands unchanged and write gradients correctly.
 //
 //     const CheckRules check;   // for its lifetime, on this thread
 //     loss.backward();          // throws an Error that names the operation and the fault
 //
-// gradcheck uses CheckRules. No build, not even a debug build, checks backward functions without CheckRules,
-// because a checked backward function runs twice and needs more memory.
+// Without a CheckRules no build checks backward functions, because a check runs each function twice.
 #pragma once
 
 #include "tally/autograd/backward_check.hpp"
@@ -12,8 +11,8 @@
 
 namespace tally {
 
-// While a CheckRules exists, each backward function must leave its operands unchanged, and set or add each
-// gradient as requested. Saved values must stay unchanged. New memory is filled with NaN.
+// While a CheckRules exists, an Error is thrown if a backward function changes an operand or a saved value,
+// or writes a gradient incorrectly. CheckRules fills new memory with NaN.
 class CheckRules {
 public:
     [[nodiscard]] CheckRules() : before_(instrumentation::set_checks(true)) {

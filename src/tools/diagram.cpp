@@ -70,7 +70,7 @@ std::string default_description(const detail::Diagram& diagram) {
     return text + (back ? "; dashed arrows carry gradients back, and where several meet they add up." : ".");
 }
 
-// Collects the text of an SVG picture, in which every number is an integer.
+// Builds the text of an SVG picture with integer coordinates.
 class Svg {
 public:
     Svg& operator<<(const std::string& text) {
@@ -92,7 +92,7 @@ public:
     void line(Point a, Point b, const char* style) {
         *this << "<path d=\"M" << a.x << "," << a.y << " H" << b.x << "\" class=\"" << style << "\"/>\n";
     }
-    // Writes a text whose middle row of pixels is y.
+    // Writes a text that is vertically centred at y.
     void write(int x, int y, const char* style, const std::string& text) {
         *this << "<text x=\"" << x << "\" y=\"" << y + 6 << "\" class=\"" << style
               << "\" xml:space=\"preserve\">" << escape_xml(text) << "</text>\n";
@@ -110,7 +110,7 @@ int towards(int from, int to, int distance) {
     return from + (to > from ? distance : to < from ? -distance : 0);
 }
 
-// Draws an arrow with rounded corners through the points. The last piece, with the head, is horizontal.
+// Draws an arrow with rounded corners through the points. The last piece of the arrow must be horizontal.
 void Svg::arrow(const std::vector<Point>& points, const char* style, const char* head_style) {
     const Point tip = points.back(), before = points[points.size() - 2];
     const int head = 12;
@@ -229,7 +229,6 @@ std::string style_of(Role role, bool saved, bool recomputed) {
     return std::string("t-") + to_string(role) + (recomputed ? " t-recomputed" : saved ? " t-saved" : "");
 }
 
-// The legend explains the shapes and lines of a diagram. The legend wraps at the width of the picture.
 class Legend {
 public:
     Legend(const detail::Diagram& diagram, int width) : width_(width) {

@@ -1,4 +1,4 @@
-// A Diagram describes a computation graph by plain text, without the engine, and draws the graph.
+// A `Diagram` describes a computation graph independently of the engine, and draws the graph.
 #pragma once
 
 #include <cstdint>
@@ -39,12 +39,11 @@ struct Diagram {
     int widest = 0;                  // pixels at which lines must wrap; 0 wraps at a width that reads well
 };
 
-// These functions return the diagram as an SVG file and as a DOT file for Graphviz.
 std::string to_svg(const Diagram& diagram);
 std::string to_dot(const Diagram& diagram);
 
-// Gives each loss its own lane, in order. Every other box gets the lane of the loss that it leads to, or
-// no_lane if it leads to several losses or to none.
+// Assigns each loss to its own lane. A box that leads to exactly one loss is assigned to the lane of this
+// loss. All other boxes are assigned to no_lane.
 void lanes_from_losses(Diagram& diagram);
 
 // Returns "[-0.3536  0.0207 -0.6125]", or "[ 0.5000 -1.2500 ..]" for more than four values.

@@ -40,7 +40,7 @@ private:
     void place_ports();
 };
 
-// Makes one group per lane. A box that several lanes share is before, after or (rarely) below all lanes.
+// Makes one group of boxes per lane. Boxes of several lanes are placed before, after or below the lanes.
 void GridMaker::choose_groups() {
     for (const auto& box : boxes_)
         if (box.lane >= 0) grid_.lane_numbers.push_back(box.lane);
@@ -73,7 +73,7 @@ void GridMaker::choose_groups() {
     }
 }
 
-// Assigns layers by the longest path to a loss, first to boxes after the lanes, and then to all other boxes.
+// Assigns boxes to layers by the longest path to a loss, beginning with the boxes after the lanes.
 void GridMaker::choose_columns() {
     layer_.assign(boxes_.size(), 0);
     int next_layer = 0;
@@ -138,7 +138,7 @@ Cell GridMaker::passage(const Edge& edge, int column) const {
     return passage;
 }
 
-// Splits an edge into hops from column to column. The label is in the widest column that the edge crosses.
+// Splits an edge into hops from column to column. Puts the label into the widest column of the edge.
 void GridMaker::lead_through(int e) {
     Edge& edge = at(grid_.edges, e);
     const int last = at(grid_.cells, edge.to).column;
@@ -188,7 +188,7 @@ long GridMaker::crossings() const {
     return found;
 }
 
-// Starts with the order of a depth-first search from the losses. Keeps the best of several barycentre orders.
+// Orders cells by a depth-first search from the losses, and improves this order by the barycentre method.
 void GridMaker::order_cells() {
     std::vector<char> met(grid_.cells.size());
     for (int i = 0; i < count(boxes_); ++i) {

@@ -20,14 +20,14 @@ template <class T> const T& at(const std::vector<T>& items, int index) {
 }
 template <class T> int count(const std::vector<T>& items) { return static_cast<int>(items.size()); }
 
-// A Cell is a box, or the passage of a long wire through a column that the wire only crosses.
+// A `Cell` is a box, or the space for a long wire that crosses a column.
 struct Cell {
     bool is_box = false, is_parameter = false, carries_label = false;
     int column = 0, group = 0, w = 0, h = 0, y = 0;
     std::vector<int> in, out;  // hops, from top to bottom
 };
 
-// A Hop is the piece of an edge between two neighbouring columns.
+// A `Hop` is the piece of an edge between two neighbouring columns.
 struct Hop {
     int edge = 0, from = 0, to = 0;  // cells
     int out_dy = 0, in_dy = 0;       // where the hop leaves and enters, from the top of the cells

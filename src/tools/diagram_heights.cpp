@@ -31,7 +31,7 @@ private:
     void tighten(const std::vector<int>& cells);
 };
 
-// Returns the height at which a cell's middle wire is straight. Ignores parameters if there are other wires.
+// Finds a height at which a cell's middle wire is straight. Prefers wires that are not from parameters.
 int Heights::wanted(int index, bool from_left) const {
     const Cell& cell = at(grid_.cells, index);
     std::vector<int> places, of_parameters;
@@ -50,8 +50,7 @@ int Heights::wanted(int index, bool from_left) const {
     return at(places, (count(places) - 1) / 2);
 }
 
-// Places cells near their wanted heights, in order and without overlap. If cells would overlap, they form a
-// block at the mean of their wanted heights.
+// Moves cells close to their wanted heights. Cells that would overlap form a block at the mean height.
 void Heights::settle(const std::vector<int>& cells, const std::vector<int>& wanted_y) {
     struct Block {
         long sum, weight;
@@ -100,7 +99,7 @@ void Heights::sweep(int group) {
         for (int c = count(mine); c-- > 0;) tighten(at(mine, c));
 }
 
-// Moves cells as near to their targets as neighbours permit, unless the wire on the left must stay straight.
+// Moves cells closer to their targets, unless a straight wire on the left side would bend.
 void Heights::tighten(const std::vector<int>& cells) {
     for (int i = 0; i < count(cells); ++i) {
         Cell& cell = at(grid_.cells, at(cells, i));
@@ -123,7 +122,6 @@ void Heights::tighten(const std::vector<int>& cells) {
 
 void choose_heights(Grid& grid) { Heights{grid}; }
 
-// Moves each lane below the previous lane, because each lane was laid out alone.
 std::vector<Extent> stack_lanes(Grid& grid) {
     std::vector<Extent> lanes;
     int top = 0;

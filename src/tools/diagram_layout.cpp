@@ -20,7 +20,7 @@ constexpr int wire_room = 2 * strand + 4;
 constexpr int return_pitch = 18;  // between the lines that run back to the next line of columns
 constexpr int widest = 2000;      // width at which the columns wrap if the diagram sets none
 
-// A Line holds consecutive columns. Most pictures have one line.
+// A `Line` contains consecutive columns of a picture. Most pictures have one line.
 struct Line {
     int first = 0, last = 0;             // columns
     int left = 0, right = 0;             // of its columns
@@ -81,8 +81,8 @@ std::vector<int> Arranger::hops_after(int column) const {
     return found;
 }
 
-// Gives separate tracks to vertical pieces that overlap, in the order in which parallel wires nest. Returns a
-// cell that must move to separate two wires, or -1.
+// Assigns overlapping vertical pieces of wires to separate tracks, in an order that avoids crossings. Returns
+// the index of a cell that must move to separate two wires, or -1.
 int Arranger::choose_tracks() {
     tracks_.clear();
     label_room_.clear();
@@ -136,8 +136,8 @@ void Arranger::place_tracks(const std::vector<int>& bent) {
     }
 }
 
-// If a wire ends at the height where another wire starts, moves the first to a later track to avoid an
-// overlap. If each of two wires needs a later track than the other, returns the cell at one end, else -1.
+// If a wire ends at the height at which a second wire starts, moves the first wire to a later track. If no
+// order of tracks separates two wires, returns a cell at the end of one of these wires, otherwise -1.
 int Arranger::part_collinear(const std::vector<int>& bent) {
     for (int round = 0; round <= count(bent); ++round) {
         int unparted = -1;
@@ -154,7 +154,7 @@ int Arranger::part_collinear(const std::vector<int>& bent) {
     return -1;
 }
 
-// Moves a cell down, with all cells below it in its lane and column.
+// Moves down a cell and all lower cells of the same lane and column.
 void Arranger::push_down(int index) {
     const Cell& pushed = at(grid_.cells, index);
     const int least = pushed.y;
@@ -170,8 +170,8 @@ int Arranger::gutter_width(int column) const {
            at(label_room_, column);
 }
 
-// If the width is limited, returns the space before the first column of a line for wires from the previous
-// line. room_after() returns the space after the last column of a line for wires that leave the line.
+// If the width is limited, returns the space for wires that enter a line before its first column. The
+// function room_after() returns the space for wires that leave a line after its last column.
 int Arranger::room_before(int column) const {
     if (asked_ == 0) return 0;
     const int bands = grid_.has_lanes() ? 2 * band_padding : 0;
@@ -202,9 +202,9 @@ int Arranger::line_of(int column) const {
     return line;
 }
 
-// Returns the last column of each line. Of the later gutters that fit, a line breaks at the gutter with the
-// fewest wires. If each of them has several wires, the line may grow by half to find a gutter with one wire
-// or to reach the end.
+// Returns the last column of each line. Breaks a line at the gutter (the gap between two columns) that the
+// fewest wires cross. If several wires cross each gutter, the line may be up to 50% wider to end at a gutter
+// with one wire.
 std::vector<int> Arranger::ends_of_lines(int width) const {
     const int end = count(grid_.columns) - 1, one_wire = 2, most = asked_ > 0 ? width : width * 3 / 2;
     std::vector<int> ends;
@@ -228,7 +228,7 @@ std::vector<int> Arranger::ends_of_lines(int width) const {
     return ends;
 }
 
-// Chooses the smallest width with the same number of lines, so that the last line is not a single box.
+// Chooses the smallest width that does not increase the number of lines, so that lines have similar widths.
 void Arranger::break_lines() {
     column_width_.assign(grid_.columns.size(), 0);
     column_x_.assign(grid_.columns.size(), 0);
@@ -243,7 +243,7 @@ void Arranger::break_lines() {
         if (narrower.size() > ends.size()) break;
         ends = std::move(narrower);
     }
-    // A lane that fits into a line of its own is not broken.
+    // Keeps all columns of the lanes in one line if these columns fit.
     const int first_of_lanes = count(grid_.columns) - grid_.left_layer, end = count(grid_.columns) - 1;
     if (asked_ > 0 && grid_.has_lanes() && ends.size() > 1 && first_of_lanes > 0 &&
         line_width(0, first_of_lanes - 1) <= asked_ && line_width(first_of_lanes, end) <= asked_)
@@ -288,7 +288,7 @@ void Arranger::place_lines(const std::vector<int>& ends) {
     }
 }
 
-// Leads a wire from the end of a line to the start of the next line. The wires nest and do not cross.
+// Leads a wire from the end of a line to the start of the next line. Different offsets prevent crossings.
 void Arranger::route_return(std::vector<Point>& points, const Hop& hop, int offset) const {
     const int column = at(grid_.cells, hop.from).column;
     const Line& line = at(lines_, line_of(column));
@@ -333,7 +333,7 @@ std::vector<Point> Arranger::route(const Edge& edge, int offset) const {
         } else if (hop.track >= 0) {
             const int middle =
                 at(column_x_, column) + at(column_width_, column) + bend + hop.track * track_pitch;
-            // The sign keeps the forward and the backward line at the same distance.
+            // The sign of the offset keeps the forward and the backward wire at a constant distance.
             const int x = middle + (grid_.y2(hop) > grid_.y1(hop) ? -offset : offset);
             points.push_back({x, grid_.y1(hop) + shift(hop.from) + offset});
             points.push_back({x, grid_.y2(hop) + shift(hop.to) + offset});

@@ -33,7 +33,7 @@ struct Layout {
     std::vector<Band> bands;
 };
 
-// Throws if the diagram has no boxes, too many boxes, or an input that is not before its box.
+// Throws if the diagram has no boxes or too many boxes, or if an input comes after the box that reads it.
 void require_drawable(const detail::Diagram& diagram);
 Layout lay_out(const detail::Diagram& diagram);
 

@@ -19,7 +19,7 @@ int root(int square) {
 
 int half_letter() { return 11; }  // half the height of a letter with its accents and descenders
 
-// Sets the distance of each row from the middle, and returns the height of all rows.
+// Sets the distance of each row of text from the middle of the shape, and returns the total height.
 int stack(std::vector<Row>& rows) {
     const int separator = 10;  // space for the dashed line above a gradient
     int height = 0;
@@ -32,7 +32,7 @@ int stack(std::vector<Row>& rows) {
     return height;
 }
 
-// Returns the width at which no corner of a row touches the slanted or round sides of the shape.
+// Returns the width of a shape at which no row of text touches its slanted or round sides.
 int width_around(const Shape& shape, int padding) {
     int width = 0;
     for (const Row& row : shape.rows)

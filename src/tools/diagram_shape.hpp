@@ -9,7 +9,7 @@
 
 namespace tally::drawing {
 
-// Holds the width of an 18 px monospace letter. Real fonts are narrower, so text stays inside its shape.
+// A monospace letter of 18 px is at most 11 px wide, so that text stays inside its shape.
 inline constexpr int char_width = 11;
 inline constexpr int line_height = 26;  // height of a row of text in a shape
 
@@ -32,7 +32,7 @@ struct Shape {
 };
 
 int text_width(const std::string& utf8);
-// Returns the shape of a box. The shape is high enough for wires that span port_extent.
+// Returns the shape of a box, with space for wires that span `port_extent` pixels.
 Shape shape_of(const detail::Diagram::Box& box, int port_extent);
 
 }  // namespace tally::drawing

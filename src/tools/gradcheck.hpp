@@ -18,7 +18,7 @@
 namespace tally {
 
 namespace detail {
-// Holds the result of gradcheck().
+// Stores the result of gradcheck().
 struct Gradcheck {
     explicit operator bool() const { return ok; }
     bool ok = true;
@@ -43,7 +43,7 @@ inline std::vector<double> random_numbers(std::size_t size, std::uint64_t seed, 
     return values;
 }
 
-// Returns parameters that are moved by h along the direction.
+// Returns variables with the values of `at` plus h times the direction.
 inline std::vector<Var<Array<double>>> moved(const std::vector<Array<double>>& at, const Direction& direction,
                                              double h) {
     std::vector<Var<Array<double>>> xs;
@@ -57,8 +57,8 @@ inline std::vector<Var<Array<double>>> moved(const std::vector<Array<double>>& a
 }  // namespace detail
 
 // Checks the gradient of Σ weight·f, where f maps a vector of variables to one variable of any shape.
-// Compares the derivative in one random direction through all inputs, and the derivative by each element if
-// there are few elements. Also checks the backward functions by CheckRules.
+// Compares the derivative in one random direction and, for small inputs, the derivative by each element. Also
+// checks the backward functions by CheckRules.
 template <class F> detail::Gradcheck gradcheck(F f, const std::vector<Array<double>>& at,
                                                const detail::GradcheckOptions& options = {}) {
     using T = Array<double>;
@@ -104,7 +104,7 @@ template <class F> detail::Gradcheck gradcheck(F f, const std::vector<Array<doub
     return result;
 }
 
-// Returns the Hessian of f at x times v. f must accept any scalar type and return one element.
+// Returns the product of the Hessian of f at x and v. f must accept any scalar type and return one element.
 template <class F> Array<double> hessian_vector(F f, const Array<double>& x, const Array<double>& v) {
     if (!detail::same_shape_and_device(x, v))
         detail::fail_gradient_shape(detail::describe(x), detail::describe(v));

@@ -1,4 +1,4 @@
-// Assigns the lanes of a Picture to micro-batches, and writes the Picture to a file.
+// Assigns lanes to the graphs of a `Picture`, and writes the picture to a file.
 #include "tally/tools/graph_picture.hpp"
 
 #include "tally/base/error.hpp"

@@ -21,22 +21,21 @@
 
 namespace tally {
 
-// A Picture draws several graphs, each graph in its own lane. Picture(loss) draws one graph.
+// A `Picture` draws one or more graphs, each in its own lane. Picture(loss) draws one graph.
 class Picture {
 public:
     using KeepValues = detail::KeepValues;
 
     explicit Picture(std::string title = "") { diagram_.title = std::move(title); }
-    // Draws the graph of one result in its current state.
     template <class T> explicit Picture(const Var<T>& loss) { add(loss); }
 
-    // Sets the name of a variable. Call this before the variable is drawn.
+    // Sets the name of a variable that is drawn later.
     template <class T> Picture& name(const Var<T>& x, std::string text) {
         names_[x.checked("picture").id] = std::move(text);
         return *this;
     }
 
-    // Draws the graph of a result in its current state, in the next lane.
+    // Draws the graph of `loss` in the next lane.
     template <class T> void add(const Var<T>& loss, std::string lane = "") {
         if (loss.checked("picture").state == detail::State::consumed)
             detail::BackwardPass::throw_consumed("picture", loss.node());
@@ -68,7 +67,7 @@ public:
         int current = -1;
         const auto arrived = [&] {  // labels the gradients that the last backward function sent to leaves
             for (std::size_t i = 0; current >= 0 && i < leaves.size(); ++i) {
-                // If the operation reads the leaf several times, this edge is the last one.
+                // If the operation reads a leaf several times, the last edge shows the gradient.
                 detail::Diagram::Input* edge = nullptr;
                 int edges = 0;
                 for (detail::Diagram::Input& input :

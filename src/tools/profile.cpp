@@ -1,4 +1,4 @@
-// A Profile adds up the time and bytes of each operation, and prints the sums as a table.
+// A `Profile` adds up the time and bytes of each operation, and prints the sums as a table.
 #include "tally/tools/profile.hpp"
 
 #include <algorithm>

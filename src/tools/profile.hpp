@@ -1,4 +1,4 @@
-// A Profile measures the time and the bytes of each operation.
+// A `Profile` measures the time and the bytes of each operation.
 //
 //     Profile profile;
 //     for (...) { load(); profile.mark("load"); model(x).backward(); step(); profile.mark("step"); }
@@ -19,10 +19,10 @@
 
 namespace tally {
 
-// A Profile observes the operations of its thread. The engine reports only the end of an operation,
-// so the time of an operation begins at the previous event. This time includes other work, unless mark()
-// separates that work. The time of a backward function excludes operations and backward passes inside it,
-// which have rows of their own. With a GPU all times are times of the host, which launches kernels.
+// A `Profile` observes the operations of its thread. The engine reports only the end of an operation, so the
+// time of an operation begins at the previous event. Use mark() to separate the time of other work from the
+// time of the next operation. The time of a backward function excludes nested operations and backward passes.
+// With a GPU, a `Profile` measures only the time of the host, which launches kernels.
 class Profile final : Observer {
 public:
     using Clock = std::function<std::uint64_t()>;  // in nanoseconds
@@ -39,15 +39,15 @@ public:
 
     explicit Profile(Device device = Device::cpu, Clock clock = steady);
 
-    // Adds the time since the last event to the row with this name, and not to the next operation.
+    // Adds the time since the last event to the row `name` instead of the next operation.
     void mark(const std::string& name);
 
     std::vector<Row> rows() const;  // the longest time first
-    // Returns the time from the beginning to the last event, without the time that Profile itself takes.
+    // Returns the time from the start of the Profile to the last event, without the overhead of the Profile.
     std::uint64_t nanoseconds() const { return last_ - begin_ - own_time_; }
     std::uint64_t between() const;  // nanoseconds that are in no row, such as those before a backward pass
 
-    // Returns one event for each operation and each backward function, with the live bytes after it by class.
+    // Returns one event per operation and backward function, with the live bytes of each memory class.
     std::string chrome_trace() const;
     void write_chrome_trace(const std::string& path) const;
     static constexpr std::size_t most_events = 1 << 17;  // most in a trace; later events are only in rows()

@@ -1,4 +1,4 @@
-// The class SavedValues keeps a list of saved values, and prints the list as a table.
+// The class SavedValues stores a list of saved values, and prints the list as a table.
 #include "tally/tools/saved_values.hpp"
 
 #include <algorithm>

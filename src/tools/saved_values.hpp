@@ -1,4 +1,4 @@
-// A SavedValues lists what operations save for backward, with the reason and the place in the program.
+// A `SavedValues` lists the values that operations save for backward, with reasons and places in the program.
 //
 //     SavedValues kept;
 //     const ScopeName here;
@@ -17,7 +17,7 @@
 namespace tally {
 
 // Lists the values that operations save while the object exists. A backward function removes the entries of
-// its operation. The entries of a dropped graph stay until its buffers are saved again.
+// its operation. Without a backward pass, the entries remain until the buffers are saved again.
 class SavedValues final : Observer {
 public:
     enum class Why : std::uint8_t {

@@ -1,4 +1,4 @@
-// ScopeName::place() describes the current place in a program. layer_type_name() shortens a type's name.
+// ScopeName::place() describes the current place in a program. layer_type_name() shortens type names.
 #include "tally/tools/scope_name.hpp"
 
 #include <cxxabi.h>

@@ -11,7 +11,6 @@
 namespace tally {
 
 namespace detail {
-// A SourceLine is a place in a program.
 struct SourceLine {
     const char* file = nullptr;
     int line = 0;
@@ -20,11 +19,11 @@ struct SourceLine {
         return {file, line};
     }
 };
-// Library code passes this to ScopeName, so that reports show the line of the program's enclosing ScopeName.
+// Library code passes no_location to ScopeName, so that reports show the line of the program's own scope.
 inline constexpr SourceLine no_location;
 }  // namespace detail
 
-// A ScopeName names a place on this thread while the object exists. Scopes can be nested.
+// A `ScopeName` adds its name and line to reports of operations on its thread. Scopes can be nested.
 class [[nodiscard]] ScopeName {
 public:
     [[nodiscard]] explicit ScopeName(detail::SourceLine at = detail::SourceLine::current())

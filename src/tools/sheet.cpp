@@ -1,4 +1,4 @@
-// A Sheet writes its elements as SVG in the order of their calls, on a light or a dark page.
+// A `Sheet` writes its elements as SVG in the order of the calls, for a light or a dark page.
 #include "tally/tools/sheet.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A Sheet draws texts, lines and shapes at given places on a page that grows with them.
+// A `Sheet` draws texts, lines and shapes at given positions on a page that grows as needed.
 #pragma once
 
 #include <string>
@@ -19,14 +19,14 @@ public:
     // `told` describes the picture for screen readers.
     Sheet(std::string title, std::string told);
 
-    // Writes a text with the base line y, and returns the x of its end. Styles: t-middle, t-end; t-strong;
-    // t-quiet, t-good, t-bad.
+    // Writes a text with the baseline at y, and returns the x coordinate of its end. The style is t-middle,
+    // t-end, t-strong, t-quiet, t-good or t-bad.
     int text(int x, int y, const std::string& words, const std::string& style = "");
     void rule(int x1, int y1, int x2, int y2, const std::string& style = "s-line");
     void arrow(int x1, int y1, int x2, int y2, const std::string& style = "");  // s-bad, s-good
     void box(int x, int y, int w, int h, const std::string& style = "s-band", int radius = 10);
     void circle(int x, int y, int radius, const std::string& style = "s-ring");
-    // Draws a path of SVG commands and integers. The rectangle `covers` must contain all corners of the path.
+    // Draws a path from SVG commands with integer coordinates. `covers` must contain all corners of the path.
     void path(const std::string& commands, const std::string& style, const Words& covers);
 
     int width() const { return right_ + margin; }

@@ -35,8 +35,8 @@ inline const std::string plain_dark =
     ".t-rule{stroke:#3d444d}\n"
     ".t-axis{stroke:#b1bac4}\n";
 
-// Returns the start of a picture. `told` describes the picture for screen readers. `dark` holds the styles
-// that differ on a dark page. With "" the picture is always light.
+// Returns the first lines of an SVG picture. `told` describes the picture for screen readers. `dark` contains
+// the styles that differ on a dark page. If `dark` is empty, the picture is always light.
 inline std::string page(int width, int height, const std::string& title, const std::string& told,
                         const std::string& styles, const std::string& dark = "") {
     return formatted("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" ", width, height) +

@@ -1,4 +1,4 @@
-// A Timeline samples the memory accounting after each event, and prints a strip of text.
+// A `Timeline` records the memory in use after each event, and prints a chart of text characters.
 #include "tally/tools/timeline.hpp"
 
 #include <algorithm>

@@ -27,8 +27,7 @@ struct StripOptions {
 };
 }  // namespace detail
 
-// Samples the live bytes of all threads after each operation of this thread, while the operands still exist,
-// and after each backward function.
+// Records the live bytes of all threads after each operation and each backward function of this thread.
 class Timeline final : Observer {
 public:
     using StripOptions = detail::StripOptions;
@@ -54,7 +53,7 @@ public:
     std::uint64_t events() const { return events_; }
     static constexpr std::size_t most_samples = 1 << 14;  // of more, the highest of 2, 4, ... are kept
 
-    // Returns rows of block characters or ASCII, and a line that describes the peak.
+    // Returns a chart of block or ASCII characters, and a line that describes the peak.
     std::string strip(const StripOptions& options = {}) const;
     std::string strip(int, bool = false) const = delete;  // write strip({.columns = 60, .ascii = true})
     // svg() draws this part of the temporary bytes, for example an optimizer's averages, as a separate band.
@@ -80,7 +79,7 @@ private:
 };
 
 namespace detail {
-// Returns the highest sample of each of `count` equal ranges, or all samples if there are fewer.
+// Divides the samples into `count` equal ranges, and returns the highest sample of each range.
 std::vector<Timeline::Sample> highest(const std::vector<Timeline::Sample>& samples, std::size_t count);
 
 std::string to_text(const Timeline::Peak& peak);  // "45.0 MiB within event 12, computing 'linear'"

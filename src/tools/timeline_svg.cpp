@@ -1,4 +1,4 @@
-// Timeline::svg() draws stacked areas by memory class, and marks the peak.
+// Timeline::svg() draws the bytes of each memory class as stacked areas, and marks the peak.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -45,7 +45,7 @@ constexpr const char* dark =
     ".t-mark{fill:#e6edf3}\n"
     ".t-named{fill:#d2a8ff}\n";
 
-// A Layer is one of the stacked areas: the bytes of a class, or a part of these bytes.
+// A `Layer` is one of the stacked areas, and shows all or a part of the bytes of a memory class.
 struct Layer {
     std::string name, style;
     std::size_t memory_class, from, most;  // shows the bytes of this class after `from`, at most `most`
@@ -55,7 +55,7 @@ struct Layer {
     }
 };
 
-// Puts the named part below the other temporary bytes, because this part changes less at each event.
+// Draws the named bytes below the other temporary bytes, because the named bytes change less often.
 std::vector<Layer> layers_of(const Timeline::Share& named) {
     constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
     std::vector<Layer> layers;
@@ -80,7 +80,7 @@ struct Scale {
     }
 };
 
-// Draws a layer between the sum of the layers below and the sum that includes this layer, with steps.
+// Draws a layer as an area with steps on top of the lower layers.
 std::string area(const std::vector<Timeline::Sample>& shown, const std::vector<Layer>& layers,
                  std::size_t layer, const Scale& scale) {
     std::string over, under;
