@@ -255,8 +255,8 @@ Workspace::~Workspace() {
 template <class S> void multiply_in_blocks(std::size_t m, std::size_t n, std::size_t k, Matrix<S> a,
                                            Matrix<S> b, Sums<S> c, const Workspace& workspace) {
     if (better_transposed(m, n, k, a)) return multiply_transposed(m, n, k, a, b, c, workspace);
-    // Packing b takes more time than it saves if b fits into the cache, or if `a` has few rows. If two rows
-    // of b fit into a memory page, up to 4 * tile_rows rows count as few.
+    // Packing b takes more time than it saves if b fits into the cache, or if `a` has few rows. The limit for
+    // few rows is higher if two rows of b fit into a memory page.
     const bool few = m <= 24 || (m <= 4 * tile_rows && b.row_stride * sizeof(S) <= 2048);
     const bool b_in_place = b.col_stride == 1 && (few || n * k * sizeof(S) <= near);
     for (std::size_t j = multiply_few_rows(m, n, k, a, b, c); j < n; j += block_width<S>) {

@@ -33,7 +33,7 @@ template <class S> struct Sums {
     Sums go_on() const { return {at, pitch, at, pitch}; }
 };
 
-// Allocates memory for packed operands, and adds its size to the memory report.
+// Allocates memory for packed operands, and adds the size of this memory to the memory report.
 class Workspace {
 public:
     Workspace();

@@ -18,7 +18,7 @@ struct Times {
     template <class T> T operator()(T a, T b) const { return a * b; }
 };
 
-// Multiplies the row `a` (k) by the matrix b (k, n), whose rows are `pitch` elements apart.
+// Multiplies a row `a` of k elements by the matrix b, whose rows are `pitch` elements apart.
 template <class S>
 void add_scaled_rows(const S* a, const S* b, std::size_t pitch, Into<S[]> c, std::size_t n, std::size_t k) {
     if (n <= lanes<S>) {  // the sum stays in a register
@@ -159,7 +159,7 @@ std::size_t parts_of(std::size_t work, std::size_t least, std::size_t extent, st
     return max_parts < 2 ? 1 : std::max<std::size_t>(1, std::min({max_parts, work / least, extent / unit}));
 }
 
-// Divides an extent into parts of whole units, and calls body(first, count, workspace) for each part.
+// Calls body(first, count, workspace) for parts of [0, extent) that begin at multiples of `unit`.
 template <class Body>
 void parallel_for_extent(std::size_t parts, std::size_t extent, std::size_t unit, const Body& body) {
     const std::size_t units = (extent + unit - 1) / unit;

@@ -1,4 +1,4 @@
-// Defines all kernels as plain loops for any scalar type. Tests compare fast kernels with these loops.
+// Defines all kernels as plain loops for any scalar type. Tests compare fast kernels with the plain loops.
 #pragma once
 
 #include <cmath>
@@ -363,7 +363,7 @@ template <class S> void measure(std::span<const Update<S>> list, bool squares, d
 
 // ---- batch norm and dropout ----
 
-// Calls visit(f, at) for the feature f and the index `at` of each element of (items, features, space).
+// For each element of an array, calls visit(f, at) with its feature f and its index `at`.
 template <class Visit> void each_of_feature(const detail::ReduceDims& dims, Visit visit) {
     for (std::size_t i = 0; i < dims.outer * dims.reduced * dims.inner; ++i)
         visit(i / dims.inner % dims.reduced, i);

@@ -9,7 +9,7 @@
 
 namespace tally::reference {
 
-// For each run of elements, calls run(first element, step between elements, index of the result).
+// For each result, calls run() with the index of the first element, the step, and the index of the result.
 template <class Contiguous> void each_run(const detail::ReduceDims& dims, Contiguous run) {
     for (std::size_t o = 0; o < dims.outer; ++o)
         for (std::size_t i = 0; i < dims.inner; ++i)

@@ -151,7 +151,7 @@ template <class S> S sum_in_order(S start, const S* x, std::size_t n) {
     return start;
 }
 
-// Sums of more terms are divided into halves, because long sequential sums are less accurate.
+// A longer sum is divided into halves, because a long sequence of additions is less accurate.
 inline constexpr std::size_t whole_sum = detail::longest_sequential_sum;
 constexpr std::size_t half_of(std::size_t n, std::size_t unit) { return (n / unit + 1) / 2 * unit; }
 

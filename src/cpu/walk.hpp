@@ -1,4 +1,4 @@
-// each_row() iterates over a StridedIndex row by row. The caller loops over the last axis.
+// each_row() iterates over a StridedIndex row by row. The caller must loop over the elements of each row.
 #pragma once
 
 #include <array>

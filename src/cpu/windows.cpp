@@ -20,8 +20,8 @@ struct VisiblePart {
     }
 };
 
-// Calls visit(at, inside, row, visible) for every row of the im2col matrix. `at` is the offset of this row,
-// and `row` is the offset of the row of the image.
+// Calls visit(at, inside, row, visible) for every row of the im2col matrix. `at` is the offset of the row in
+// the matrix, and `row` is the offset of its pixels in the image.
 template <class Visit>
 void each_row_of_columns(const SlidingWindow& w, std::size_t images, std::size_t channels, Visit visit) {
     std::size_t at = 0;

@@ -1,4 +1,4 @@
-// Allocates memory of the host, in huge pages if a block is large, and returns the allocator of a device.
+// Allocates memory of the host, and returns the allocator of each device.
 #include "tally/memory/device_allocator.hpp"
 
 #include <cstring>

@@ -254,7 +254,7 @@ void DataParallel<S>::reduce(detail::SideEffects& effects, std::span<detail::Exa
     exact.empty() ? sum_gradients() : sum_digits(exact);
 }
 
-// If only other processes have a gradient of a parameter, sets its gradient to -0, which changes no sum.
+// If only other processes have a gradient of a parameter, sets the gradient to -0, which changes no sum.
 // Allocates all memory now, because a process cannot report an error that occurs between two sums.
 template <class S> void DataParallel<S>::prepare_gradients() {
     for (std::size_t i = 0; i < any_rank_has_gradient_.size(); ++i) {

@@ -1,4 +1,4 @@
-// Implements the CUDA stream, errors of CUDA calls, and waiting for the device.
+// Implements the CUDA stream, the checks of CUDA calls, and functions that wait for the device.
 #include "tally/gpu/cuda.hpp"
 
 #include <atomic>

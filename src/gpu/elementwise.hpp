@@ -85,8 +85,8 @@ template <class S> struct CopyTerm {
     TALLY_HOST_DEVICE S operator()(const Places<2>& at) const { return dy[at[1]]; }
 };
 
-// Adds all gradient terms of the element with index `place` to d[place], row by row. A team sums the terms of
-// a row sequentially or in its lanes.
+// Adds all gradient terms of the element with index `place` to d[place], row by row. A team of threads sums
+// the terms of a row sequentially or in its lanes.
 template <int Operands, class S, class Term> struct SumAlongBody {
     ReductionWalk<Operands> walk;
     std::size_t length;
@@ -118,7 +118,7 @@ void sum_along(const char* name, const StridedIndex<Operands>& walk, std::size_t
     const std::size_t length = last_repeats ? walk.extent[last] : reduction.repeats.size;
     const bool in_order = !last_repeats || sums_in_order(walk, length);
     const SumAlongBody<Operands, S, Term> body{reduction, length, in_order, term, d};
-    // Does not launch teams of a whole block, which would increase the compile time and rarely run faster.
+    // A team with all threads of a block would increase the compile time and rarely be faster.
     if (last_repeats && length > 4)
         On::template teams<warp>(name, places, body);
     else

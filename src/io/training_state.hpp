@@ -48,7 +48,7 @@ public:
     template <class T> const T& get(const std::string& name) const {
         const auto found = entries_.find(name);
         if (found == entries_.end())
-            throw Error("state", "there is no '", name, "'; load a state that holds it");
+            throw Error("state", "there is no '", name, "'; load a state with this entry");
         const T* const value = std::get_if<T>(&found->second);
         if (value == nullptr) throw Error("state", "'", name, "' has another type; call get() with its type");
         return *value;

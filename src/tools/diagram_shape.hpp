@@ -9,7 +9,7 @@
 
 namespace tally::drawing {
 
-// A monospace letter of 18 px is at most 11 px wide, so that text stays inside its shape.
+// Text stays inside a shape, because a monospace letter of 18 px is at most 11 px wide.
 inline constexpr int char_width = 11;
 inline constexpr int line_height = 26;  // height of a row of text in a shape
 

@@ -60,7 +60,7 @@ std::string detail::to_text(const Timeline::Peak& peak) {
 
 std::string Timeline::strip(const detail::StripOptions& options) const {
     const auto [columns, ascii] = options;
-    if (columns < 1) throw Error("timeline", "a strip of ", columns, " columns; pass at least 1");
+    if (columns < 1) throw Error("timeline", "cannot draw ", columns, " columns; pass at least 1");
     require_samples();
     constexpr int rows = 6;
     static constexpr const char* blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};

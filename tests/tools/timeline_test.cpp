@@ -290,6 +290,6 @@ TEST_CASE("Timeline: one without events throws an Error") {
         "[timeline] no operation was recorded during its lifetime; construct it before the operations";
     CHECK_THROWS_WITH(timeline.svg(), empty);
     CHECK_THROWS_WITH(timeline.strip(), empty);
-    CHECK_THROWS_WITH(timeline.strip({.columns = 0}), "[timeline] a strip of 0 columns; pass at least 1");
+    CHECK_THROWS_WITH(timeline.strip({.columns = 0}), "[timeline] cannot draw 0 columns; pass at least 1");
     CHECK_THROWS_WITH(timeline.strip({.columns = 1}), empty);
 }

@@ -16,7 +16,7 @@ TEST_CASE("TrainingState: get() returns the values of put(), and a missing entry
     CHECK(state.has("w"));
     CHECK_FALSE(state.has("v"));
     CHECK_THROWS_WITH(state.put("w", 1.0), "[state] 'w' exists already; use another name");
-    CHECK_THROWS_WITH(state.get<double>("lr"), "[state] there is no 'lr'; load a state that holds it");
+    CHECK_THROWS_WITH(state.get<double>("lr"), "[state] there is no 'lr'; load a state with this entry");
     CHECK_THROWS_WITH(state.get<double>("steps"),
                       "[state] 'steps' has another type; call get() with its type");
 }
