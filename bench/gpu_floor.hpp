@@ -1,5 +1,4 @@
-// Declares direct calls of cuBLAS and direct copies. The GPU benchmark compares tally's time with the time of
-// these calls.
+// Declares calls of cuBLAS and copies of memory, with which the GPU benchmark compares tally.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +13,18 @@ namespace tally::bench {
 std::string device_name();
 void finish();  // waits for all queued work
 
-// Describes one call of cublasSgemm in full float32. Numbers select the buffers.
+// Describes one call of cublasSgemm in float32. The fields a, b and c are indices of buffers.
 struct Call {
     detail::Product product;
     std::size_t a, b, c;
     Write how;
 };
 
-// Returns a function that queues the calls and does not wait. The function owns the buffers.
+// Allocates the buffers, and returns a function that owns the buffers and queues the calls.
 std::function<void()> products(const std::vector<std::size_t>& buffers,  // elements of each buffer
                                const std::vector<Call>& calls);
 
-// Returns a function that queues a copy on the device, which reads and writes `moved` bytes in total.
+// Returns a function that queues a copy on the device. The copy reads and writes `moved` bytes in total.
 std::function<void()> copy(std::size_t moved);
 
 }  // namespace tally::bench

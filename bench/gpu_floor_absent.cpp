@@ -1,4 +1,4 @@
-// Replaces the direct calls of cuBLAS in programs without CUDA, such as the tests in tests/gpu.
+// Replaces gpu_floor.cu in programs without CUDA, such as the tests in tests/gpu.
 #include "bench/gpu_floor.hpp"
 #include "tally/base/error.hpp"
 
@@ -7,7 +7,7 @@ namespace tally::bench {
 namespace {
 
 [[noreturn]] void refuse() {
-    throw Error("[bench] this program has no CUDA, so it cannot time the floors; use --small or --cpu");
+    throw Error("[bench] cannot measure cuBLAS in a program without CUDA; use --small or --cpu");
 }
 
 }  // namespace

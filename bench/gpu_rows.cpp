@@ -1,5 +1,5 @@
-// Implements the rows of the GPU benchmark. The rows are updates of a network, and kernels on arrays that are
-// larger than every cache.
+// Implements the rows of the GPU benchmark. A row is an update of a network, or one kernel on an array that
+// is larger than every cache.
 #include "bench/gpu_rows.hpp"
 
 #include <cmath>
@@ -26,8 +26,8 @@ Array<float> concatenated(const std::vector<Array<float>>& arrays) {
 
 }  // namespace
 
-// Runs an update of a network with relu between the layers. The update divides cross-entropy by the batch
-// size, and calls sgd_step.
+// Runs one update of a network with ReLU between the layers. The loss is the mean cross-entropy, and the
+// optimizer is SGD.
 Row update(const std::string& name, const Network& network, Device device) {
     struct Layer {
         Tensor w, bias;

@@ -1,4 +1,4 @@
-// Declares the rows of the GPU benchmark. tally computes the rows on any device.
+// Declares the rows of the GPU benchmark. The rows can run on any device.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
-// Compares tally on a GPU with direct calls of cuBLAS and with copies. For each row the program compares the
-// results with the CPU's results, and then prints one line of JSON.
+// Compares tally on a GPU with direct calls of cuBLAS and with copies. Compares the results of each row with
+// the CPU's results, and prints one line of JSON for each row.
 // Usage: bench_gpu_steps [--small | --cpu] [--rounds N] [NAME...]
 //
-// NAME selects rows by the beginning of their names. --small checks the rows with small sizes, and without
-// direct calls of cuBLAS and copies. --cpu does the same on the CPU.
+// NAME selects the rows whose names begin with NAME. --small uses small sizes, and calls neither cuBLAS nor
+// copies. --cpu also uses small sizes, and runs on the CPU.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -82,8 +82,8 @@ std::size_t repeats(const std::function<void()>& run, const Settings& settings) 
     return static_cast<std::size_t>(std::clamp(round_ns / took.count(), 1.0, 2000.0));
 }
 
-// Measures and prints the times of the row and of the direct calls. Returns false if the host waited for the
-// GPU during the runs.
+// Measures and prints the time of `row` and the time of `floor`. Returns false if the host waited for the GPU
+// during the runs.
 bool race(const Row& row, const char* floor_name, const std::function<void()>& floor,
           const Settings& settings) {
     row.run();
@@ -114,7 +114,7 @@ bool race(const Row& row, const char* floor_name, const std::function<void()>& f
     return waited == 0;
 }
 
-// Returns only the matrix products of one update. In later micro-batches, beta = 1 adds gradients.
+// Returns a function that computes the matrix products of one update, and no other operations.
 std::function<void()> products_of(const bench::Network& network) {
     std::vector<std::size_t> buffers;
     const auto buffer = [&](std::int64_t high, std::int64_t wide) {
@@ -175,11 +175,10 @@ bool updates(const Settings& settings) {
     bool good = true;
     for (const auto& [name, network] : networks) {
         if (!settings.wants(name)) continue;
-        // The comparison uses fewer rows, because a CPU would take minutes for all of the rows.
+        // Compares a smaller batch, because a CPU would take minutes for the large batch.
         const bench::Network fewer{network.sizes, network.micro_batches,
                                    std::min<std::int64_t>(network.rows_each, 64)};
-        // The tolerance is large, because a few of the millions of inputs of relu are so near 0 that rounding
-        // decides their signs.
+        // The tolerance is large, because rounding may change the sign of an input of ReLU that is nearly 0.
         good = agrees_with_cpu(bench::update(name, fewer, settings.device),
                                bench::update(name, fewer, Device::cpu), 5e-3) &&
                good;

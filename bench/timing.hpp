@@ -1,5 +1,5 @@
-// Runs programs alternately, so that a machine that becomes slower slows all programs. Computes medians and
-// paired ratios of the times.
+// Runs programs alternately, so that a machine that becomes slower affects all programs equally. Computes
+// medians of times and of ratios of times.
 #pragma once
 
 #include <algorithm>
@@ -32,15 +32,15 @@ inline double median(std::vector<double> xs) {
     return xs[xs.size() / 2];
 }
 
-// Before a measurement, untimed work wakes the threads. After a measurement, the threads get time to fall
-// asleep.
+// If `warm_up` is true, a program runs once before each measurement. After each measurement, the benchmark
+// waits for the time `rest`.
 struct Turn {
     bool warm_up = false;
     std::chrono::milliseconds rest{3};
 };
 
 // Runs all contestants alternately in `rounds` rounds, after one untimed round. Returns the time in ns of one
-// unit, for each contestant and round. `finish` waits for asynchronous work.
+// unit, for each contestant and round. The function `finish` waits until asynchronous work has finished.
 inline std::vector<std::vector<double>> measure(
     const std::vector<Contestant>& contestants, int rounds, const std::function<void()>& finish = [] {},
     Turn turn = {}) {

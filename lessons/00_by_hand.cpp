@@ -1,7 +1,7 @@
 // Before lesson 1: a small reverse-mode autograd engine for numbers, written from scratch.
 //
 //     c++ -std=c++20 lessons/00_by_hand.cpp -o by_hand && ./by_hand
-// A gradient says how fast a result changes if one number changes. Begin to read at main(), at the bottom.
+// A gradient says how fast a result changes if one input changes. Begin to read at main(), at the bottom.
 // tally's engine also computes gradients, but of arrays on a CPU or GPU, and counts the bytes of the arrays.
 #include <cmath>
 #include <cstdio>
@@ -14,8 +14,8 @@
 
 namespace by_hand {
 
-// A gradient is a sum, because a number may change the result in several ways. An Into writes one summand:
-// with `set` the Into writes the first summand, and with `add` it adds a later summand.
+// A gradient is a sum, because a number may change the result in several ways. The first summand is set
+// (`Write::set`), and each later summand is added (`Write::add`).
 enum class Write { set, add };
 struct Into {
     double& place;
@@ -75,7 +75,7 @@ void backward(Number y) {
 
 }  // namespace by_hand
 
-// Prints the gradient of the mean of w x twice: for six rows at once, and for three micro-batches of 2 rows.
+// Computes the gradient of the mean of w x for all six rows at once, and in three micro-batches of 2 rows.
 int main() {
     using namespace by_hand;
     const double rows[] = {0.375, -1.125, 0.625, -0.25, -1.5, -0.2466};

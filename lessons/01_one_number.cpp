@@ -120,7 +120,7 @@ struct OneNumber {
                 (plain(a_is, b_is, c_is + h) - plain(a_is, b_is, c_is - h)) / (2 * h)};
     }
 
-    // At a distance h from the point of contact, the parabola is b^2 h^2 above its tangent.
+    // At the point a + h, the parabola is b^2 h^2 above its tangent at a.
     void check_raised(double up) const {
         check_close(say("y {} by {} times {}", slope < 0 ? "falls" : "rises", std::abs(slope), up),
                     plain(a_is + up, b_is, c_is), y_is + slope * up, (b_is * b_is + 1) * up * up);

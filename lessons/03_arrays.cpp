@@ -205,7 +205,7 @@ struct Arrays {
         check_equal("X: the row sums of W", values(X.grad()), to_X);
     }
 
-    // In each row, a number of V is multiplied by a number of X and added to a number of Y.
+    // The gradient of X is G times the transpose of V. The gradient of V is the transpose of X times G.
     void check_product(const Tensor& V, const Array<real>& G) const {
         const std::vector<double> x = values(X), v = values(V), g = values(G);
         std::vector<double> to_X(x.size()), to_V(v.size());

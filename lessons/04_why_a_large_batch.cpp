@@ -8,7 +8,7 @@ using namespace tally::lesson;
 namespace {
 
 struct WhyALargeBatch {
-    // These are the sizes of the large batch, of a micro-batch, and of the smaller batches of the comparison.
+    // b is the size of the large batch, and `micro` and `few` are the sizes of smaller batches.
     const int b = setting("items"), micro = b / 4, few = b / 16;
     const double rate = setting("rate");
     Tensor w = parameter(Array<real>({2}, {3, -1}, options().device));
@@ -86,8 +86,8 @@ struct WhyALargeBatch {
         check_updates(left);
     }
 
-    // Draws items in the plane around (1, 2), with variance 4 along each axis. `size` and `draw` select the
-    // stream of random numbers, so that batches are independent.
+    // Draws items in the plane around (1, 2), with variance 4 along each axis. Each pair of `size` and `draw`
+    // has its own random numbers, so that batches are independent.
     static Tensor items(int size, int draw) {
         const auto stream = static_cast<std::uint64_t>(size) << 32 | static_cast<std::uint64_t>(draw);
         const Tensor middle = Array<real>({2}, {1, 2}, options().device);
@@ -125,7 +125,7 @@ struct WhyALargeBatch {
 
     // ---- tools: the picture ----------------------------------------------------------------------------
 
-    // Draws the estimates, and two circles with radius sigma / root(b) around the true gradient.
+    // Draws the estimated gradients, and circles around the true gradient whose radii are sigma / root(b).
     void drawn(const std::vector<Series>& cloud) const {
         Plane plane;
         plane.across = "first component of the gradient", plane.up = "second component";
@@ -151,9 +151,9 @@ struct WhyALargeBatch {
         check_close("the same gradient", accumulated(batch), estimate(batch), bound);
     }
 
-    // For R draws of two components, the sum of squares divided by sigma^2/b is chi-square with 2R degrees of
-    // freedom, so a ratio measured / true has the mean 1 and the standard deviation sqrt(2 / 2R). For fewer
-    // than one seed in a million, any of the five ratios differs from 1 by more than five deviations.
+    // A measured variance of R draws, divided by the true variance, has the mean 1 and the standard deviation
+    // sqrt(2 / 2R). (2R times this ratio is chi-square with 2R degrees of freedom.) A bound of five standard
+    // deviations fails for fewer than one seed in a million.
     const double allowed = 5 * std::sqrt(2.0 / (2 * draws));
 
     void check_updates(const Table& left) const {

@@ -87,7 +87,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
         check("prints [-0.3536  0.0207 -0.6125]", to_string(w.grad()) == "[-0.3536  0.0207 -0.6125]");
         std::vector<double> means(3);
         for (std::size_t i = 0; i < 18; ++i) means[i % 3] += values(x)[i] / 6;
-        // The term of a row is rounded twice in its weight, once in its product, 5 times in sums, once in x.
+        // Each term has at most 9 roundings: 1 in x, 2 in the row's weight, 1 in the product and 5 in sums.
         check_close("the mean of each column", w.grad(), means, mean_columns(roundings(9)));
         check_close("in exact decimals", w.grad(), exact, mean_columns(roundings(9)));
     }
@@ -96,7 +96,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
         return steps * rate * (std::pow(exact[0], 2) + std::pow(exact[1], 2) + std::pow(exact[2], 2));
     }
     void check_fall(const Tensor& before, const Tensor& after) {
-        // Each step rounds w once more, and w becomes larger with each step.
+        // The bound grows with the number of steps, because each step rounds w again.
         check_close(say("falls by {} |w.grad|^2", steps * rate), double(before.item()) - double(after.item()),
                     fall(), 4 * loss_bound * steps * std::max(1.0, steps * rate));
     }
@@ -106,7 +106,7 @@ struct FullBatch : Toy {  // six rows x, three weights w
         for (std::size_t i = 0; i < 18; ++i) sum += std::abs(values(x)[i] * values(w)[i % 3]) / 6;
         return sum;
     }
-    // A dot product has at most 3 + 2 roundings, and the mean has 5 + 1. The rounding of x itself adds one.
+    // The loss has at most 12 roundings: 1 in x, 5 in the dot product, and 6 in the mean.
     const double loss_bound = roundings(12) * magnitude();
     const std::vector<double> exact = exact_means();
 };

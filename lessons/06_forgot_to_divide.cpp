@@ -7,7 +7,7 @@ using namespace tally::lesson;
 namespace {
 
 struct ForgotToDivide : Toy {  // six rows x, three weights w
-    // These are the number of micro-batches and the number of rows in a micro-batch.
+    // n is the number of micro-batches, and b is the number of rows in a micro-batch.
     const int n = setting("micro"), b = 6 / n;
     const double rate = setting("rate");
 
@@ -130,7 +130,7 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
         for (std::size_t i = 0; i < 3; ++i) {
             ratios.push_back(way(wrong)[i] / way(right)[i]);
             expected.push_back(n * way(right)[i]);
-            // There are 17 roundings in the two steps, and one in each w + step.
+            // The two steps have at most 17 roundings, and each addition of a step to w has 1 rounding.
             const double ends = std::abs(values(wrong)[i]) + n * std::abs(values(right)[i]);
             step_bound.push_back(rate * bound[i] * roundings(17) / roundings(8) + roundings(1) * ends);
         }
@@ -141,8 +141,8 @@ struct ForgotToDivide : Toy {  // six rows x, three weights w
         check_close(say("-{} x g", n * rate), way(wrong), column_sums(-n * rate / 6), step_bound);
     }
 
-    // n x full has at most 8 roundings: weight, product, 5 additions, times n. If rows have weight 1 or 1/2,
-    // only the sum's last addition rounds, and later rows have fewer than 8. Weights of 1/3 and 1/6 add 7.
+    // Computing n times the gradient rounds at most 8 times: in the weight, in the product, in 5 additions
+    // and in the factor n. With weights of 1/3 or 1/6, the addition of n gradients rounds 7 more times.
     const std::vector<double> bound = mean_columns(n * roundings(n > 2 ? 8 : 15));
 };
 

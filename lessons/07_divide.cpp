@@ -1,4 +1,4 @@
-// Lesson 7: if each micro-loss is divided by N, the gradient equals the full batch's gradient in every bit.
+// Lesson 7: if the loss of each micro-batch is divided by N, accumulation computes the full batch's gradient.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,7 +14,7 @@ using namespace tally::lesson;
 namespace {
 
 struct Divide : Toy {  // six rows x, three weights w
-    // These are the number of micro-batches and the number of rows in a micro-batch.
+    // n is the number of micro-batches, and b is the number of rows in a micro-batch.
     const int n = setting("micro"), b = 6 / n;
 
     void talk() {
@@ -98,7 +98,7 @@ struct Divide : Toy {  // six rows x, three weights w
         note("By BLAS the bits may differ, and need not. The times are this machine's.");
     }
 
-    // Returns the gradient of all rows at once and the gradient of four parts. Adds a row to the table.
+    // Returns the gradients of all rows at once and of four micro-batches. Adds a row to the table.
     static std::pair<Array<real>, Array<real>> both_ways(Table& kinds, Products by, const Tensor& rows,
                                                          const Tensor& to) {
         const Products chosen = products();
@@ -120,8 +120,8 @@ struct Divide : Toy {  // six rows x, three weights w
         return {whole, parts};
     }
 
-    // Returns the gradient of a batch in `parts` parts, with each micro-loss divided by `parts`. The function
-    // is a template, because the table has results in float and in double.
+    // Accumulates the gradient of `parts` micro-batches, and divides each micro-batch's loss by `parts`. The
+    // function is a template, because the table has results in float and in double.
     template <class S>
     static Array<S> accumulated(const Var<Array<S>>& rows, const Var<Array<S>>& to, std::int64_t parts) {
         to.zero_grad();
@@ -130,7 +130,7 @@ struct Divide : Toy {  // six rows x, three weights w
         return to.grad().clone();
     }
 
-    // Returns true if the gradient of `count` parts is equal to the full batch's gradient in every bit.
+    // Returns true if the gradient of `count` micro-batches equals the full batch's gradient in every bit.
     template <class S> static bool same_bits(const Var<Array<S>>& rows, int count) {
         const auto to = weights<S>();
         const auto full = accumulated(rows, to, 1).to_vector(),
@@ -138,7 +138,7 @@ struct Divide : Toy {  // six rows x, three weights w
         return std::memcmp(full.data(), parts.data(), full.size() * sizeof(S)) == 0;
     }
 
-    // Returns the rows of the toy, but the numbers in the last row are short binary fractions.
+    // Returns the toy's rows with a different last row, whose numbers are short binary fractions.
     template <class S> static Var<Array<S>> twin() {
         return six_rows<S>(-505.0 / 2048, -513.0 / 1024, -5837.0 / 4096);
     }
@@ -160,7 +160,7 @@ struct Divide : Toy {  // six rows x, three weights w
     }
 
     // The errors of both gradients are at most gamma(B + 2) times the mean magnitude of the column
-    // (docs/mathematics.md, 2.2). The mean divides each of the 16 outputs by 16.
+    // (docs/mathematics.md, 2.2). The gradient also has the factor 1/16, because the mean is over 16 outputs.
     static void check_product(const Tensor& rows, const Array<real>& whole, const Array<real>& parts) {
         std::vector<double> bound(32 * 16);
         const std::vector<double> numbers = values(rows);

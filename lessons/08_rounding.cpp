@@ -1,4 +1,4 @@
-// Lesson 8: two results can be equal in mathematics, equal within a bound, or equal in every bit.
+// Lesson 8: two results can be equal in exact arithmetic, equal within a bound, or equal in every bit.
 #include <algorithm>
 #include <bit>
 #include <iomanip>
@@ -14,7 +14,7 @@ using namespace tally::lesson;
 namespace {
 
 struct Rounding {
-    // These are the number of summands and the number of parts into which the sum is divided.
+    // `items` is the number of summands, and `parts` is the number of micro-batches.
     const int items = setting("items"), parts = setting("micro");
 
     void talk() {
@@ -178,7 +178,7 @@ struct Rounding {
     static void check_ratio(double one, double three) {
         check("0.0207, 0.0620 and 0.0621",
               rounded(one) == 0.0207 && rounded(three) == 0.062 && rounded(3 * rounded(one)) == 0.0621);
-        // The sum of the magnitudes is 4.376. Each magnitude has the weight 1/2.
+        // The magnitudes of the column sum to 4.376, and each row has the weight 1/2.
         check_close("the ratio of unrounded values is 3", three, 3 * one, roundings(8) * 4.376 / 2);
     }
 
@@ -189,8 +189,8 @@ struct Rounding {
         check_equal("the engine divides twice, as written", engine_differs, 0);
     }
 
-    // Returns the largest error of these means, divided by the error's bound. All values are multiples of
-    // 2^-(bits - 1) and the number of values is a power of two, so integers give the exact mean.
+    // Returns the largest error of the computed means, divided by the error bound. The exact mean is computed
+    // with integers, because all numbers are multiples of 2^-(bits - 1) and their count is a power of two.
     double of_the_bound(const Array<real>& numbers, std::initializer_list<real> means) const {
         constexpr int bits = std::numeric_limits<real>::digits;
         std::int64_t exact = 0, magnitude = 0;

@@ -154,7 +154,7 @@ struct LostBatches : Toy {
 
     Tensor loss_of(const Tensor& some) const { return mean(matmul(some, w)); }
 
-    // Runs the published listing. Each batch has its own number in w, which changes if the batch is used.
+    // Runs the published listing. Batch i changes the number w[i], unless the listing loses batch i.
     enum class Listing { published, mended, window };
     static std::int64_t batches_used(Listing listing, std::int64_t batches, std::int64_t every) {
         const auto w = parameter(Array<real>::zeros({batches}, options().device));
@@ -237,7 +237,7 @@ struct LostBatches : Toy {
         check("stored: the peak grows with N", peak_grows);
     }
 
-    // The weight of a row is at most 1/b, and a row is rounded at most 9 times.
+    // Each term has at most 9 roundings, and the weight of a row is at most 1/b.
     const double bound = roundings(9) * largest_column() / b;
 
     void check_alone(const Table& alone, const Array<real>& full) const {

@@ -1,4 +1,4 @@
-// Lesson 10: micro-batches of unequal sizes need the weights b_k / B. The mean of their means is wrong.
+// Lesson 10: micro-batches of unequal sizes need the weights b_k / B. An unweighted mean is wrong.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
@@ -81,7 +81,7 @@ struct Unequal : Toy {
                  wrong(4, "That is the sum of the rows.")},
                 hint("What stands in the six rows, one by one?", "1, then 0 0, then 1 1 1."),
                 "4/6. The sizes differ, and say nothing about g: the covariance is 0. That was luck.");
-        // For the sizes 1, 2, 3 and the gradients 1, 0, 1 the covariance is 0.
+        // The sizes 1, 2, 3 and the micro-batches' gradients 1, 0, 1 have the covariance 0.
         const auto one = parameter(Array<real>::full({1}, real(1), options().device));
         const Tensor even = Array<real>({6, 1}, {1, 0, 0, 1, 1, 1}, options().device);
         const double lucky = double(mean_of_means(even, one, {1, 2, 3})[0]);
@@ -118,8 +118,8 @@ struct Unequal : Toy {
         check_close("4 + 0 + 2", by_window(x, {4, 0, 2}), exact_means(), bound);
     }
 
-    // Returns the gradient of an update by micro-batches of these sizes. A linear loss has a constant slope,
-    // so one step of length 1 from w = 0 ends at minus the gradient, without a rounding.
+    // Returns the gradient that a Window computes from micro-batches of the sizes `cut`. One step from w = 0
+    // with the learning rate 1 ends at the negative gradient, without a rounding error.
     static std::vector<real> by_window(const Tensor& rows, const Sizes& cut) {
         const auto v = zeros();
         Sgd sgd({v}, {.learning_rate = 1});
@@ -137,7 +137,7 @@ struct Unequal : Toy {
         return to.grad().to_vector();
     }
 
-    // Returns all 32 ways to split six rows into non-empty parts. Any of the five gaps may be a cut.
+    // Returns all 32 ways to split six rows: each of the five gaps between rows is cut or not cut.
     static std::vector<Sizes> all_cuts() {
         std::vector<Sizes> cuts;
         for (unsigned after = 0; after < 32; ++after) {
@@ -165,7 +165,7 @@ struct Unequal : Toy {
         return -covariance / b_mean;
     }
 
-    // Returns the largest error of the mean of means among the 32 splits.
+    // Returns the split for which the mean of means has the largest error, and this error.
     std::pair<std::string, double> worst_of_all_cuts() const {
         double most = 0;
         Sizes worst = all_cuts().front();
@@ -184,7 +184,7 @@ struct Unequal : Toy {
     }
     std::string a_part() const { return n == 2 ? "a half" : say("1/{}", n); }
 
-    // Returns a text such as "4/6 or 2/6" that contains each size once.
+    // Returns a text such as "4/6 or 2/6", in which each different size occurs once.
     std::string of_each(std::string_view pattern, std::int64_t factor) const {
         std::vector<std::string> all;
         for (const std::int64_t size : sizes)
@@ -214,7 +214,7 @@ struct Unequal : Toy {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // Returns the sum of the means of all micro-batches, in sixtieths of the toy's unit, which is 1/10000.
+    // Returns the exact sum of the micro-batches' means, as an integer in units of 1/600000.
     std::int64_t of_means(std::size_t j) const {
         std::int64_t sum = 0;
         std::size_t from = 0;
@@ -269,7 +269,7 @@ struct Unequal : Toy {
         check_close("all 32", windows, truths, bound);
     }
 
-    // In the mean of means and in the mean, the weight of a row is at most 1 / (n small).
+    // The weight of a row is at most 1 / (n small), where `small` is the smallest size of a micro-batch.
     const double bound = roundings(12) * largest_column() / double(n * small);
 
     void check_weighed() const {

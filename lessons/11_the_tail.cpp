@@ -1,4 +1,4 @@
-// Lesson 11: the last window of an epoch (the tail) and the last test batch may be smaller than the others.
+// Lesson 11: the last update of an epoch (the tail) may have fewer micro-batches than the other updates.
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
 
@@ -81,7 +81,7 @@ struct TheTail : Toy {
         note(
             "scale: a tail's update is divided by what came. drop: it makes none. carry: the next epoch "
             "fills it.");
-        // The loss of row i is w_i. Descent from 0 with rate 1 subtracts the weight of row i from w_i.
+        // The loss of row i is w_i. An update with learning rate 1 subtracts the weight of row i from w_i.
         const auto counting = [](const Items& items, const Tensor& v) {
             return Loss(slice(v, 0, items[0], items[items.count() - 1] + 1));
         };
@@ -154,7 +154,7 @@ struct TheTail : Toy {
         note("Compare test losses only if both are sums over counts.");
     }
 
-    // Describes a linear problem. An item has three numbers x and the target x (1, -2, 3) plus noise.
+    // Describes a linear problem. The target of an item x is the dot product of x and (1, -2, 3), plus noise.
     struct Problem {
         explicit Problem(int count) : items(count) {}
 
@@ -170,8 +170,8 @@ struct TheTail : Toy {
         }
     };
 
-    // The published listing divides the gradient by a fixed number of micro-batches. A Window divides by the
-    // number of added micro-batches, and the option tail says what happens to a window that is not full.
+    // The published listing divides the gradient by a fixed number of micro-batches. A Window divides the
+    // gradient by the number of added micro-batches, and has three rules for the tail.
     enum class Rule { listing, scale, drop, carry };
 
     struct Trained {
@@ -225,10 +225,10 @@ struct TheTail : Toy {
 
     // ---- tools: text and values for tables and checks --------------------------------------------------
 
-    // Divides `things` into groups of n, and returns how many are in the last group.
+    // Divides a number of things into groups of n, and returns the number of things in the last group.
     int left_over(int things) const { return things % n == 0 ? n : things % n; }
 
-    // The numerator of a wrong answer is the number of missing micro-batches, or 1.
+    // The wrong answer is the fraction other / n, which differs from the right answer last / n.
     const int other = 2 * last == n ? 1 : n - last;
     std::string part(int of_n) const {
         return 2 * of_n == n   ? "half of the right one"
@@ -367,7 +367,7 @@ struct TheTail : Toy {
         check("means, 64: another number", std::abs(of_means[0] - truth) > 1e-3);
         double hard = 0;
         for (std::size_t i = 9984; i < 10000; ++i) hard += double(losses[i]) / 16;
-        // The formula is (1.2) of docs/mathematics.md for 156 batches of 64 items and one batch of 16 items.
+        // The expected value is formula (1.2) of docs/mathematics.md for the 16 items of the last batch.
         check_close("formula", of_means[0] - truth, (hard - truth) * 0.75 / 157, 2 * roundings(66));
     }
 };

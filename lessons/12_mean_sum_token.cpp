@@ -1,4 +1,4 @@
-// Lesson 12: sums need no division, but the sum over tokens is divided by the number of tokens of the update.
+// Lesson 12: a mean over tokens must divide the sum of all losses by the number of tokens of the update.
 #include <numeric>
 
 #include "course/kit/toy.hpp"
@@ -173,8 +173,8 @@ struct MeanSumToken : Toy {
         return grad(loss, {of}).front().to_vector();
     }
 
-    // Returns the gradient of an update, which a step of length 1 subtracts from v. If v is 0, subtracting
-    // does not round. The slope of a linear loss is constant.
+    // Returns the gradient of an update. SGD with the learning rate 1 subtracts exactly this gradient from v,
+    // and the subtraction does not round if v is 0.
     template <class Fill> static std::vector<real> gradient_by_window(const Tensor& v, Fill fill) {
         std::vector<real> gradient = v.value().to_vector();
         Sgd sgd({v}, {.learning_rate = 1});
@@ -188,7 +188,7 @@ struct MeanSumToken : Toy {
 
     static Tensor penalty(const Tensor& of) { return sum(of * of) * 0.05; }
 
-    // Adds a penalty to each micro-loss, divides the result by `divisor`, and returns the gradient.
+    // Adds a penalty to each micro-batch's loss, divides the result by `divisor`, and returns the gradient.
     std::vector<real> left_to_add(double divisor, double penalties) const {
         w.zero_grad();
         for (const auto& micro : split(x, b))
@@ -217,7 +217,7 @@ struct MeanSumToken : Toy {
         return all;
     }
 
-    // Returns a text such as "1/9 or 1/12", the weights of a word in `means` means, or "3, 4 and 9".
+    // Returns numbers of words such as "3, 4 and 9", or weights of words such as "1/9 or 1/12".
     std::string counted_words(int means, std::string_view last) const {
         std::vector<std::string> all;
         for (const std::int64_t in_it : words_in_each())
@@ -225,7 +225,7 @@ struct MeanSumToken : Toy {
         return list_of(all, last);
     }
 
-    // Returns the row of x for each sentence, repeated for each word of the sentence.
+    // Returns one row for each word. All words of a sentence have the same row of x.
     Tensor rows_of_words() const {
         std::vector<std::int32_t> row_of_word;
         for (std::size_t sentence = 0; sentence < words.size(); ++sentence)
@@ -244,7 +244,7 @@ struct MeanSumToken : Toy {
         check_close("twice", twice, {2 * -2.1216, 2 * 0.1240, 2 * -3.6750}, bound);
     }
 
-    // Returns the exact sum over all words, in units of 1/10000. Each word has the row of its sentence.
+    // Returns the exact sum over all words, in units of 1/10000. A word adds the row of its sentence.
     std::int64_t units(std::size_t micro_batch, std::size_t column) const {
         std::int64_t sum = 0;
         const auto size = std::size_t(b);
@@ -295,7 +295,7 @@ struct MeanSumToken : Toy {
     }
 
     void check_penalty(const Table& penalised) const {
-        // Both gradients are sums of at most 0.77 n with at most 12 roundings, and are divided by 0.05.
+        // Both gradients have at most 12 roundings and are at most 0.77 n. The table divides them by 0.05.
         check_close(say("{}, 1, {}/6, 1", n, n), penalised.column("it counts"), {1.0 * n, 1.0, n / 6.0, 1.0},
                     2 * roundings(12) * 0.77 * n / 0.05);
         check_close("once", in_window(0, 1), {-2.1216 / 6 + 0.05, 0.1240 / 6 - 0.125, -3.6750 / 6 + 0.075},

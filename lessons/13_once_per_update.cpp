@@ -1,4 +1,4 @@
-// Lesson 13: clipping, decay, momentum, Adam's t, schedule and average act once per update, after dividing.
+// Lesson 13: clipping, weight decay, momentum and Adam act once per update, on the divided gradient.
 #include "course/kit/pictures.hpp"
 #include "course/kit/toy.hpp"
 #include "tally/train.hpp"
@@ -92,7 +92,7 @@ struct OncePerUpdate {
                               zeros_in_between(momentum_zeros, w_zeros)};
         speaks = false;
 
-        // The buffer has the first gradient for 2 or n + 1 calls of step(), and the second for one call.
+        // The first gradient changes w in 2 or n + 1 calls of step(), and the second gradient in 1 call.
         const Vector lengths{(1 - std::pow(0.9, 2)) / 0.1 + 1, (1 - std::pow(0.9, n + 1)) / 0.1 + 1};
         predict(
             say("Momentum 0.9, rate {}, g = 1: two updates move w from 0 to {}. By that wrapper, to", rate,
@@ -163,7 +163,7 @@ struct OncePerUpdate {
 
     // ---- three ways to clip ----
 
-    // A Micros holds micro-batches with linear losses. The gradient of a mean loss is the mean of its rows.
+    // The losses of these micro-batches are linear, so each gradient is the mean of the micro-batch's rows.
     using Micros = std::vector<Tensor>;
 
     static Micros two_directions() {
@@ -204,7 +204,7 @@ struct OncePerUpdate {
 
     // ---- optimizers that are called between updates ----
 
-    // Imitates a wrapper that calls step() after each micro-batch, but with zero gradients until the last.
+    // Calls step() after each micro-batch, like a wrong wrapper. Only the last micro-batch has a gradient.
     double zeros_in_between(Optimizer<real>& optimizer, const Tensor& w) const {
         for (int call = 1; call <= 2 * n; ++call) {
             if (speaks && call == 1) code(2);
@@ -224,7 +224,7 @@ struct OncePerUpdate {
         return double(w.item());
     }
 
-    // Computes Adam in a wrapper whose t counts updates, but whose moments change at each call.
+    // Computes Adam with a wrong wrapper, in which t counts updates but the moments change at each call.
     double adam_with_t_of_windows() const {
         real w = 0, m = 0, v = 0;
         for (int call = 1; call <= 2 * n; ++call) {
@@ -278,7 +278,7 @@ struct OncePerUpdate {
               lane);
     }
 
-    // Rounds w to a tenth of the rate, which gives w as a person would write it.
+    // Rounds w to a multiple of a tenth of the learning rate, so that w has few digits.
     double in_hundredths(double w) const { return std::round(w / rate * 10) / 10 * rate; }
 
     std::string last_one() const {
@@ -291,7 +291,7 @@ struct OncePerUpdate {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // These values are computed in double from the same decimals, without the engine.
+    // These gradients of the toy are computed in double from the decimals of x, without the engine.
     inline static const std::vector<Vector> toy_means{
         {-0.375, -0.375, -0.1875}, {0.1875, 0.3125, -0.625}, {-0.8733, 0.1245, -1.025}};
     inline static const Vector toy_full{-2.1216 / 6, 0.1240 / 6, -3.6750 / 6};
@@ -339,11 +339,11 @@ struct OncePerUpdate {
         return {w, average};
     }
 
-    // Gradients are below 2. A sum, a norm in double and a factor together have fewer than 16 roundings.
+    // The gradients are smaller than 2, and clipping a sum of gradients rounds fewer than 16 times.
     static constexpr double rounded = 2 * roundings(16);
 
     static void check_ways(const Array<real>& once, const Array<real>& running, const Array<real>& mean) {
-        // PyTorch's factor is limit / (norm + 1e-6), so the factor is not exactly limit / norm.
+        // PyTorch clips with the factor limit / (norm + 1e-6), which is not exactly limit / norm.
         const double root2 = std::sqrt(2), root5 = std::sqrt(5);
         check_close("1/root 2", once, {1 / root2, 1 / root2}, 1e-6 + rounded);
         check_close("1/root 5", running, {1 / root5, 2 / root5}, 1e-6 + rounded);
@@ -360,7 +360,7 @@ struct OncePerUpdate {
     }
 
     void check_adam(const Vector& adam, const Vector& closed) const {
-        // A call has fewer than 25 roundings. Roots exceed 0.2, so epsilon changes a step by less than 1e-7.
+        // Each call of step() rounds fewer than 25 times. Epsilon changes a step by less than 1e-7.
         check_close("the formulas", adam, closed, 1e-6 + roundings(25 * n));
         if (settings_changed()) return;
         check_close("and in digits", adam, {-0.2, -0.2446, -0.3689}, 5e-5);
@@ -368,7 +368,7 @@ struct OncePerUpdate {
 
     static void check_trained(const Trained& one, const Trained& three, const Trained& six,
                               const Trained& hand) {
-        // Each of 4 updates has fewer than 30 roundings. |w| stays below 2, and momentum sums to at most 3.5.
+        // Each of the 4 updates rounds fewer than 30 times. The factors 2 and 3.5 bound |w| and the momentum.
         const double bound = 2 * 3.5 * roundings(120);
         const auto joined = [](const Trained& a, const Trained& b, const Trained& c, Vector Trained::*what) {
             Vector all = a.*what;

@@ -129,7 +129,7 @@ struct AdamHidesIt {
                  wrong(1, "Squares are added, not sizes: (1/2)^2 is 1/4.")},
                 hint("What is added up: gradients, or their squares?", "(1/2)^2 and (-1/2)^2."),
                 "Adam squares the sum, AdamA sums the squares.");
-        // After the first update the state holds 1 - beta2 times the v that the table shows.
+        // The optimizer's state contains v times (1 - beta2), but the table shows v.
         const double of_adam = saved(sums, "v")[0] / (1 - 0.999),
                      of_adam_a = saved(squares, "v")[0] / (1 - 0.999);
         auto moments = table({"g = +1/2, -1/2", "v", "step / rate"});
@@ -174,7 +174,7 @@ struct AdamHidesIt {
         return move;
     }
 
-    // Fits X w to X (1, 1, 1) in 50 updates of n micro-batches. Returns losses before and after each update.
+    // Trains w in 50 updates of n micro-batches. Returns the loss before the first and after each update.
     template <class Optimizer, class Options>
     std::vector<double> losses_of_50(Reduction reduction, Options with) const {
         auto w = Toy::weights();
@@ -234,26 +234,26 @@ struct AdamHidesIt {
         return vector;
     }
 
-    // |w| is below 2. Each new w is rounded once, and the two steps have smaller roundings than w.
+    // Each update rounds w once, and |w| is below 2. The roundings of the steps are smaller.
     static constexpr double rounded = 8 * roundings(1);
 
     void check_fits(double sgd_loss, double sgd_sum_loss, double adam_loss, double adam_sum_loss) const {
         // The loss is quadratic, begins at 2.5 and has a largest curvature of 2.76. Plain descent converges
-        // only for rates below 2/2.76 = 0.72. So the rates 0.3 and 2 x 0.3 converge, and 3 x 0.3 does not.
+        // only for rates below 2/2.76 = 0.72. The learning rates 0.3 and 0.6 converge, but 0.9 does not.
         check("SGD arrives, or explodes",
               sgd_loss < 0.01 && (n * 0.3 > 0.72 ? sgd_sum_loss > 1e10 : sgd_sum_loss < 0.01));
         check_close("Adam: one curve", adam_sum_loss, adam_loss, 1e-4);
     }
 
     static void check_steps(const std::vector<double>& steps, const std::vector<double>& formula) {
-        // The formula rounds fewer than 20 times: g, square, moments, corrections, root, quotient, sum, w.
+        // Computing one step of Adam rounds fewer than 20 times.
         check_close("the formula", steps, formula, roundings(20));
         check_close("0.5 against 0.8", {steps[6], steps[7]}, {0.5, 0.8}, roundings(20));
     }
 
     void check_norms(const Table& seen) const {
         const double exact = std::sqrt(2.1216 * 2.1216 + 0.1240 * 0.1240 + 3.6750 * 3.6750) / 6;
-        // The magnitudes of a column sum to at most n. Sums with weights of 1/3 have twice as many roundings.
+        // The sum of a column's magnitudes is at most n. Weights of 1/3 cause twice as many roundings.
         check_close(say("{} times the norm", n), seen.column("norm on the toy"), {exact, n * exact},
                     roundings(n > 2 ? 8 : 16) * n);
         check_close("0.9 against 1.1", seen.column("w, from 1: g = -0.3, decay 0.5"), {1 - rate, 1 + rate},

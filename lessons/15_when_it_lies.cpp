@@ -1,4 +1,4 @@
-// Lesson 15: if items interact in the loss, accumulation computes a different gradient. Each case has a fix.
+// Lesson 15: if items interact in the loss, accumulation computes a different gradient.
 #include "course/kit/pictures.hpp"
 #include "course/kit/talk.hpp"
 #include "tally/train.hpp"
@@ -76,7 +76,7 @@ struct WhenItLies {
         show("pooled", std::vector<real>{of_all.mean.item(), of_all.variance.item()});
         show("d gain", gain.grad());
         check_pooled(of_all, gain.grad().item());
-        // A factor s before the layer does not change the full batch, as s scales mean and deviation too.
+        // Batch norm of the full batch returns equal results for x and s x, so the gradient of s is 0.
         auto s = weight(1);
         const auto to_s = [&](const Tensor& y) { return std::abs(grad(mean(t * y), {s}).front().item()); };
         const double in_one = to_s(batch_norm(x * s, gain, bias, 0.0).y),
@@ -209,7 +209,7 @@ struct WhenItLies {
             "still within the window; what is random belongs to the item.");
     }
 
-    // These are the first `items` of eight numbers. Each micro-batch has two numbers.
+    // Each list contains one number for each of `items` items. Each micro-batch has two items.
     const Vector some_values = first({0, 2, 4, 6, 8, 10, 12, 14}),
                  some_targets = first({1, -2, 0.5, 3, 2, -1, -0.5, 1.5});
     const Vector some_xs = first({0.5, -1, 2, 0.25, -0.75, 1.25, -1.5, 0.75}),
@@ -267,7 +267,7 @@ struct WhenItLies {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // Computes by definition, in double, what batch norm computes: mean, variance and the gain's gradient.
+    // Computes the mean, the variance and the gain's gradient of batch norm from their definitions in double.
     struct Normed {
         double mean = 0, variance = 0, to_gain = 0;  // to_gain: the sum of t (x - mean) / deviation
     };
@@ -343,7 +343,7 @@ struct WhenItLies {
         }
         check_close("the formula", six, {all.loss, all.to_a, all.to_b, parts.loss, parts.to_a, parts.to_b},
                     1e-6);
-        // In each row, the sum over fewer exponentials is smaller.
+        // A micro-batch has a smaller loss, because its softmax sums fewer exponentials.
         check("fewer others, less loss", six[3] < six[0]);
         check("about what is said", std::abs(six[3] / six[0] - (n == 2   ? 0.5
                                                                 : n == 3 ? 0.4

@@ -1,4 +1,4 @@
-// Lesson 16: a real training run by batches of 64 or by four micro-batches of 16 ends at the same weights.
+// Lesson 16: training with batches of 64 or with four micro-batches of 16 ends with the same weights.
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
@@ -67,7 +67,7 @@ struct ARealTraining {
         print(by_64.lines, after_64);
 
         const bool ordered = products() == Products::ordered;
-        // The kernel that computes products decides which of the first two options is right.
+        // With ordered products the first option is right, and with BLAS the second option is right.
         const std::string cut = say("{} x {}", n, micro_batch);
         predict("The same by " + cut + ". After an epoch the weights are",
                 {Option{"the same bits",
@@ -207,7 +207,7 @@ struct ARealTraining {
         Passed passed;
     };
 
-    // Counts in the first `images` images the units that are 0 after ReLU in only one of two training runs.
+    // For the first `images` images, counts units that are 0 after ReLU in only one of two training runs.
     static std::int64_t decided_otherwise(const Passed& a, const Passed& b, std::int64_t images) {
         std::int64_t found = 0;
         for (std::size_t layer = 0; layer < a.size(); ++layer)
@@ -216,7 +216,7 @@ struct ARealTraining {
         return found;
     }
 
-    // Trains one epoch with the images in order. Each 64 images make an update, in parts of `size` images.
+    // Trains one epoch with the images in order. An update uses 64 images, `size` in each micro-batch.
     static Epoch train(Network& network, const Pictures<real>& pictures, std::int64_t size, double rate) {
         Epoch seen;
         network.passed = &seen.passed;
@@ -315,12 +315,12 @@ struct ARealTraining {
 
     // ---- independent checks ---------------------------------------------------------------------------------
 
-    // An update rounds each weight by at most half of the weight's last digit, u |w|. If the roundings of two
-    // runs were independent and symmetric, the difference of two weights after n updates would have the
-    // standard deviation sqrt(2 n / 3) u |w|. Six standard deviations cover all 669 706 weights. (Roundings
-    // of gradients, times the rate, are smaller.) If the input of a ReLU is very close to 0, rounding decides
-    // the sign of the input, and the image then changes the unit's weights in only one run. For such cases
-    // the bound allows an eighth of an update, to which 8 of 64 images contribute.
+    // An update changes each weight w by a rounding error of at most u |w|. With independent rounding errors,
+    // the difference of two runs after n updates has the standard deviation sqrt(2 n / 3) u |w|. Six standard
+    // deviations are enough for all 669 706 weights. (Rounding errors of the gradients, times the learning
+    // rate, are smaller.) If the input of a ReLU is very close to 0, rounding decides the sign of the input,
+    // and the image then changes the unit's weights in only one run. The bound also allows an eighth of an
+    // update, so 8 of the 64 images may be affected.
     static double rounded(std::int64_t updates, double largest_weight) {
         const double u = double(std::numeric_limits<real>::epsilon()) / 2;
         return 6 * std::sqrt(2.0 / 3 * double(updates)) * u * largest_weight;
@@ -328,7 +328,7 @@ struct ARealTraining {
 
     void check_tail(const Epoch& by_64, const Epoch& in_parts, std::int64_t train_images,
                     double bound) const {
-        // Makes the last update by the rule "divided by N for every number of micro-batches".
+        // Divides the last update by N, although the last update has fewer than N micro-batches.
         Weights by_rule = in_parts.before_the_tail;
         const double share = double(train_images % batch) / double(batch);
         for (std::size_t i = 0; i < by_rule.size(); ++i)
@@ -344,17 +344,17 @@ struct ARealTraining {
     static void check_tested(const Tested& untrained, const Tested& after_64, const Tested& tested_in_parts,
                              std::int64_t images) {
         check("the loss has fallen", after_64.loss < untrained.loss);
-        // The fraction a of `images` images has the standard deviation sqrt(a (1 - a) / images). By chance
-        // two fractions may differ by three standard deviations of the difference. This matters only in short
-        // training runs with 64 to a few hundred images.
+        // An accuracy a on `images` images has the standard deviation sqrt(a (1 - a) / images). Two
+        // accuracies may differ by chance by three standard deviations of their difference. This matters only
+        // in short training runs with 64 to a few hundred images.
         const double a = untrained.accuracy, luck = 3 * std::sqrt(2 * a * (1 - a) / double(images));
         const bool many = images >= 1000;
         check(many ? "the accuracy has risen, by more than luck"
                    : "the accuracy has not fallen by more than luck",
               after_64.accuracy > untrained.accuracy + (many ? luck : -luck),
               written("luck is up to %.1f%%", 100 * luck));
-        // Each sum has at most 64 additions in real, and then continues in double. The same tolerance allows
-        // that the loss of an image depends on the size of the matrix product.
+        // A sum rounds at most 64 times in the type `real`, and all later additions are in double. The
+        // tolerance also covers differences between matrix products of different sizes.
         check_close("loss of an image: the same in parts", tested_in_parts.loss, after_64.loss,
                     2 * roundings(64) * after_64.loss);
     }

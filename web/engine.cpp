@@ -1,4 +1,4 @@
-// Implements the three experiments of the page with the engine that the lessons use.
+// Implements the three experiments of classroom.html with the engine that the lessons use.
 #include "engine.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ bool same_bits(const Array<float>& a, const Array<float>& b) {
     return list(a.to_vector(), number) == list(b.to_vector(), number);
 }
 
-// Measures the peak of the memory and the present memory, without the memory in use at construction.
+// Measures memory relative to the memory in use when the `Ledger` was constructed.
 class Ledger {
 public:
     Ledger() { memory::reset_peak(); }
@@ -159,8 +159,8 @@ std::string chain(const std::vector<bool>& keep) {
     }
     const Taken plain = take([&](const auto& steps) { return checkpoint_sequential(steps, 1, x); });
     const Taken cut = take([&](const auto& steps) { return checkpoint_sequential(steps, sizes, x); });
-    // Finds the segments that recompute the fewest layers with at most the memory of the user's segments.
-    // Runs Revolve with as many snapshots. Predicted memory is slightly more than measured memory.
+    // Finds the segments that recompute the fewest layers without more memory than the user's segments. Tries
+    // smaller budgets, because predicted memory is slightly more than measured memory.
     const Chain<Array<float>> quiet(layers, [&](Tensor h) { return tanh(matmul(std::move(h), matrix)); });
     const std::vector<detail::LayerBytes> measured = detail::measure_layers(quiet, x);
     std::vector<std::size_t> best_sizes = sizes;

@@ -1,4 +1,4 @@
-// Exports functions to JavaScript. Each function reads the memory of the engine and returns JSON or an error.
+// Exports functions to JavaScript. Each function returns JSON or an error message.
 #include <emscripten/emscripten.h>
 
 #include <exception>

@@ -1,4 +1,4 @@
-// Selects the reference kernels for the page, because these kernels need neither xtensor nor BLAS.
+// Selects the reference kernels for classroom.html, because these kernels need neither xtensor nor BLAS.
 #include "tally/base/error.hpp"
 #include "tally/cpu/reference.hpp"
 #include "tally/kernels/dual.hpp"

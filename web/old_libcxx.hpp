@@ -25,7 +25,7 @@ inline to_chars_result to_chars_put(char* first, char* last, const char* text, i
     return {first + size, errc{}};
 }
 
-// Writes as few digits as possible, so that reading them gives the same number.
+// Writes the fewest digits from which sscanf() reads the same number.
 inline to_chars_result to_chars(char* first, char* last, double value) {
     char text[64];
     int size = 0;

@@ -33,7 +33,6 @@ struct Run {
         so_far.bytes += static_cast<double>(done.size()) * bytes;
     }
 
-    // One device sends a message, and the other device waits for the message.
     void send(std::size_t from, std::size_t to, double bytes) {
         auto& done = so_far.done;
         done[from] = done[to] = std::max(done[from], done[to]) + network.seconds(bytes);

@@ -12,8 +12,8 @@ namespace {
 using namespace tally::scaling;
 using tally::Timetable;
 
-// The example has a billion parameters in float32. A message takes 5 microseconds plus its bytes divided by
-// 25 GB/s, and a micro-batch takes 0.2 s.
+// Describes a model of a billion parameters in float32. A micro-batch takes 0.2 s. The network has a latency
+// of 5 microseconds and a bandwidth of 25 GB/s.
 const Training billion{.micro_seconds = 0.2, .gradient_bytes = 4e9, .network = {5e-6, 1 / 25e9}};
 constexpr double items = 4, critical_batch = 4000;
 

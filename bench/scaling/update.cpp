@@ -1,5 +1,5 @@
-// Simulates an update. Devices do not communicate until the last backward call, which sends each bucket when
-// the sum in the bucket is final.
+// Simulates an update. Devices send gradients only during the last backward pass of the update. A device
+// sends a bucket as soon as the gradients in the bucket are complete.
 #include "bench/scaling/update.hpp"
 
 #include <algorithm>
@@ -72,7 +72,7 @@ double tokens_to_hide_reduction(const Chip& chip, int devices) {
     while (high - low > 1e-5 * high) {
         const double tokens = (low + high) / 2;
         training.micro_seconds = 4 * parameters * tokens / chip.flops;  // time of both backward products
-        // The last bucket cannot overlap with computation.
+        // Computation cannot hide the all-reduce of the last bucket.
         (update(training).waiting > one_bucket * (1 + 1e-6) ? low : high) = tokens;
     }
     return high;

@@ -1,4 +1,4 @@
-// Simulates one update of data-parallel training, which is micro-batches on each device and one all-reduce.
+// Simulates one update of data-parallel training, with micro-batches on each device and one all-reduce.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +25,19 @@ struct Update {
 };
 Update update(const Training& training);
 
-// Returns the number of updates that training needs to reach a target, relative to the number with unlimited
-// batches (McCandlish et al. 2018).
+// Returns the number of updates with batches of `batch` items, divided by the number of updates with
+// unlimited batches (McCandlish et al. 2018).
 double updates_to_target(double batch, double critical_batch);
 
-// Returns the seconds until training reaches a target, divided by the number of updates with unlimited
-// batches. Each device has micro-batches of `items` items.
+// Returns the training time in seconds, divided by the number of updates that training with unlimited batches
+// needs. Each device has micro-batches of `items` items.
 double seconds_to_target(const Training& training, double items, double critical_batch);
 
 // Returns the number of devices, from 1 to `most`, for which training reaches a target first.
 int fastest(Training training, double items, double critical_batch, int most);
 
-// Returns the smallest number of tokens per device for which the backward pass takes long enough to hide the
-// all-reduce of matrices in bfloat16. The search is a bisection, with one bucket per layer.
+// Returns the smallest number of tokens per device with which the backward pass hides the all-reduce. The
+// model is in bfloat16, and each layer has one bucket.
 struct Chip {
     double flops, bytes_per_second;
 };

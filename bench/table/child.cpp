@@ -1,4 +1,4 @@
-// Implements Child with two pipes and a process, and Pinned with the last cores that this process may use.
+// Implements the classes `Child` and `Pinned`.
 #include "bench/table/child.hpp"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ namespace {
     throw Error("[bench] cannot create a " + std::string(what) + ": " + std::strerror(errno));
 }
 
-// Owns one end of a pipe. The destructor closes the end.
+// Owns one end of a pipe, and closes this end in the destructor.
 class End {
 public:
     End() = default;
@@ -96,7 +96,7 @@ std::optional<std::string> Child::answer() {
 
 clockid_t Child::processor_time() const {
     clockid_t clock = CLOCK_MONOTONIC;
-    if (::clock_getcpuclockid(process_, &clock) != 0) throw Error("[bench] a process without a clock");
+    if (::clock_getcpuclockid(process_, &clock) != 0) throw Error("[bench] a process has no clock");
     return clock;
 }
 

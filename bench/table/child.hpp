@@ -31,8 +31,8 @@ private:
     pid_t process_ = -1;
 };
 
-// A Pinned restricts this thread, and the threads and processes that this thread starts, to `cores` cores.
-// The cores are always the same. A Pinned does nothing if the machine has too few cores.
+// A `Pinned` restricts this thread to the last `cores` cores that the process may use. Threads and processes
+// that this thread starts use the same cores. A `Pinned` does nothing if the machine has too few cores.
 class Pinned {
 public:
     explicit Pinned(int cores);

@@ -23,7 +23,7 @@ struct Axis {
     }
 };
 
-// Returns an axis that contains `low` and `high`. The axis ends at `least` times its beginning, or later.
+// Returns an axis that contains `low` and `high`, and whose end is at least `least` times its beginning.
 Axis axis_for(double low, double high, double least, int at_from, int at_to) {
     double from = std::log10(low), to = std::log10(high);
     const double missing = std::log10(least) - (to - from);
@@ -32,7 +32,7 @@ Axis axis_for(double low, double high, double least, int at_from, int at_to) {
     return {from - around, to + around, at_from, at_to};
 }
 
-// Returns powers of ten. If the axis has only few powers of ten, also returns their multiples by 2 and 5.
+// Returns ticks at powers of ten. An axis with few powers of ten also has ticks at 2 and 5 times a power.
 std::vector<double> ticks(const Axis& axis) {
     std::vector<double> all;
     const bool few = axis.to - axis.from < 3;

@@ -1,6 +1,5 @@
-// Makes rows of operations whose speed the memory's bandwidth limits: forward and backward of relu, add, bias
-// and sums over either axis. tally is compared with plain loops, and with a copy of the same number of
-// bytes.
+// Makes the rows of elementwise operations and sums, which are limited by the bandwidth of the memory. The
+// rows compare tally with plain loops, and with a copy of the same number of bytes.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -49,7 +48,7 @@ public:
         if (kind_ == Kind::add || kind_ == Kind::bias) return {dx_.doubles(), dother_.doubles()};
         return {dx_.doubles()};
     }
-    // Copies as many bytes as the loops write.
+    // Copies as many bytes as the loops in run() write.
     void copy() {
         std::memcpy(y_, x_, std::min(x_.size(), y_.size()) * sizeof(float));
         std::memcpy(dx_, x_, x_.size() * sizeof(float));

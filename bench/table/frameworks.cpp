@@ -1,5 +1,5 @@
-// Implements the protocol of the pipes. Writes the file with weights, pictures and labels that the frameworks
-// read.
+// Writes a file of weights, pictures and labels for JAX and PyTorch, and sends commands to these frameworks
+// through pipes.
 #include "bench/table/frameworks.hpp"
 
 #include <unistd.h>
@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 std::string python;  // empty: frameworks are not used
 
-// A Framework is a process that runs one framework on a number of cores. The process has several pieces of
-// work, each with a number.
+// A `Framework` is a process that runs JAX or PyTorch on a number of cores. The process can run several
+// benchmarks, each of which has a number.
 class Framework {
 public:
     Framework(std::string name, const std::string& script, int threads)
@@ -116,7 +116,7 @@ Numbers read_numbers(const fs::path& path, const std::vector<std::size_t>& sizes
     return all;
 }
 
-// Represents a piece of work of a framework. The destructor tells the framework to free the work.
+// A `Work` is one benchmark of a framework. The destructor frees the benchmark's memory in the framework.
 class Work {
 public:
     Work(std::shared_ptr<Framework> framework, const Description& work)
@@ -155,8 +155,8 @@ private:
 void use_frameworks(const std::string& folder) {
     python = folder + "/bin/python";
     if (::access(python.c_str(), X_OK) != 0)
-        throw Error("[bench] " + python + " is not there: tools/bench-peers " + folder +
-                    " installs JAX and PyTorch");
+        throw Error("[bench] cannot run " + python + "; to install JAX and PyTorch, run tools/bench-peers " +
+                    folder);
 }
 
 std::vector<std::pair<std::string, bool>> frameworks() {

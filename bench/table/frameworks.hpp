@@ -1,4 +1,4 @@
-// Adds JAX and PyTorch to a row. Each framework runs in its own process, with the Python that
+// Adds JAX and PyTorch to a row of the table. Each framework runs in its own process, with the Python that
 // tools/bench-peers has installed.
 #pragma once
 
@@ -17,7 +17,7 @@ void use_frameworks(const std::string& folder);  // throws if the folder has no 
 std::vector<std::pair<std::string, bool>>
 frameworks();  // names with versions, and whether they are installed
 
-// Describes a piece of work for a framework in Python.
+// Describes a benchmark that a framework in Python runs.
 struct Description {
     std::string kind;  // one of the kinds in bench/peers
     std::int64_t rows = 0, micro = 0;
@@ -33,8 +33,8 @@ struct Description {
 Description description(const Mlp& mlp);
 Description description(const Deep& deep);  // without segments
 
-// Adds a framework on row.threads cores to the row. If `with_memory` is set, also adds the memory that the
-// framework reports.
+// Adds the framework `name` to the row, and runs the framework on row.threads cores. If `with_memory` is set,
+// also adds the memory that the framework reports.
 void add_framework(Row& row, const char* name, const Description& work, bool with_memory = false);
 inline void add_frameworks(Row& row, const Description& work) {
     for (const char* name : {jax, pytorch}) add_framework(row, name, work);

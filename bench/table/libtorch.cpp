@@ -1,4 +1,4 @@
-// Adds LibTorch to the rows. The programs for LibTorch have the shortest usual style.
+// Adds LibTorch to the rows of the table. Each program is in the shortest style that is usual for LibTorch.
 #include "bench/table/libtorch.hpp"
 
 #include <torch/torch.h>
@@ -24,7 +24,7 @@ std::vector<double> numbers_of(const Tensor& t) {
     return {wide.data_ptr<double>(), wide.data_ptr<double>() + wide.numel()};
 }
 
-// Adds LibTorch to the row, and compares LibTorch's gradients of `parameters` after a run with tally's.
+// Adds LibTorch to the row. race() compares LibTorch's gradients of `parameters` with tally's gradients.
 void add(Row& row, std::vector<Tensor> parameters, std::function<void()> run) {
     row.sides.push_back({libtorch, Role::peer, run, [parameters, run] {
                              run();

@@ -1,4 +1,4 @@
-// Adds LibTorch to the rows. Without LibTorch these functions add nothing.
+// Adds LibTorch to the rows of the table. These functions do nothing if LibTorch is not installed.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Adds LibTorch to the memory rows, with an allocator that counts bytes and a Function that checkpoints.
+// Measures LibTorch's memory for rows of the table, with an allocator that counts bytes.
 #include <c10/core/CPUAllocator.h>
 #include <torch/torch.h>
 
@@ -88,8 +88,8 @@ private:
         return x;
     }
 
-    // Works like torch.utils.checkpoint with reentrant backward. The last argument is a parameter of the
-    // model, because without a gradient to compute LibTorch would not record the Function.
+    // Works like torch.utils.checkpoint with use_reentrant=True. The last argument of forward() is a
+    // parameter, because LibTorch records a function only if an argument requires a gradient.
     struct Checkpoint : torch::autograd::Function<Checkpoint> {
         static torch::Tensor forward(torch::autograd::AutogradContext* context, torch::Tensor x,
                                      DeepModel* model, std::int64_t from, std::int64_t to, torch::Tensor) {

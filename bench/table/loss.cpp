@@ -1,5 +1,5 @@
-// Makes rows of losses, softmax and layer norm, and compares tally with the frameworks. Cross-entropy is also
-// compared with one fused loop without autograd, whose exp the compiler vectorises.
+// Makes the rows of losses, softmax and layer norm. The row of cross-entropy also measures one fused loop
+// without autograd, in which the compiler vectorises exp.
 #include <bit>
 #include <cmath>
 #include <memory>
@@ -13,8 +13,8 @@
 namespace tally::bench {
 namespace {
 
-// Returns exp(x) for x <= 0 within two units in the last place, without a branch: 2^n times a polynomial in
-// x - n ln 2. Below -87 the function returns exp(-87), which is nearly 0.
+// Returns exp(x) for x <= 0 with an error of at most two units in the last place. Computes 2^n times a
+// polynomial in x - n ln 2. Below -87 the function returns exp(-87), which is nearly 0.
 inline float exp_of_negative(float x) {
     x = x < -87 ? -87 : x;
     const float shifted = x * 1.44269504f + 12582912.f;  // n is in the lowest bits
@@ -114,7 +114,7 @@ Description::Numbers numbers_of(std::vector<std::int64_t> shape, std::uint64_t s
     return {std::move(shape), Mlp::uniform(size, stream, 2)};
 }
 
-// Calls forward(parameters), and then backward() with the last array of `work` as the gradient of the result.
+// Makes a row for a function. The last array of `work` is the gradient of the function's result.
 Row function_row(std::string name, std::string title, Description work, auto backward) {
     std::vector<Tensor> parameters;
     for (std::size_t i = 0; i + 1 < work.arrays.size(); ++i) {

@@ -1,5 +1,5 @@
-// Makes rows of a deep model. The rows measure time, and memory beyond parameters, gradients and data. The
-// update of the whole batch at once is compared with micro-batches and with checkpoints.
+// Makes the rows that measure time and memory of a deep model. The rows compare the update of a whole batch
+// with micro-batches and with checkpoints.
 #include <memory>
 #include <string>
 
@@ -111,8 +111,8 @@ Row micro_batches() {
     return deep_enough(std::move(row));
 }
 
-// JAX runs without checkpoints, because XLA on a CPU merges recomputed values with the values that were
-// computed first.
+// JAX runs without checkpoints, because XLA on a CPU replaces the recomputation by the values of the
+// forward pass.
 Row checkpoints(std::size_t mebibytes, const char* name, double must_time, std::vector<Goal> aims) {
     Deep deep{.rows = 1024};
     const auto chosen = DeepModel(deep).fit((mebibytes << 20) + (1 << 19));

@@ -1,5 +1,5 @@
-// Makes rows of one update of a multilayer perceptron, and a row of the epoch of lesson 16. The update uses
-// the whole batch, micro-batches or single rows, on one thread or on two threads.
+// Makes the rows that train a multilayer perceptron for one update, and a row that trains the epoch of lesson
+// 16. The update uses the whole batch, micro-batches or single rows, on one thread or on two threads.
 #include <memory>
 #include <string>
 

@@ -1,5 +1,5 @@
-// Computes one update of a multilayer perceptron without autograd, with GEMMs that accumulate, with gemv and
-// ger for single rows, with fused loops and with SGD.
+// Trains a multilayer perceptron without autograd. Calls BLAS for matrix products, and computes all other
+// operations in fused loops.
 #pragma once
 
 #include <cblas.h>
@@ -41,7 +41,7 @@ public:
                         out_);
         add_bias(relu);
     }
-    // Computes the gradient of the bias. If `relu` is set, first sets dy to 0 where ReLU's output is 0.
+    // Adds dy to the bias's gradient. If `relu` is true, first sets dy to 0 where ReLU's output is 0.
     void mask_and_bias(bool relu, bool first) {
         float* __restrict sum = db;
         if (first) std::fill_n(sum, out_, 0.f);

@@ -40,7 +40,7 @@ std::vector<Candidate> started(const std::string& program) {
         candidate.process = std::make_unique<Child>(std::vector<std::string>{program, measure_argument});
         ::unsetenv(wanted);
         const auto kernels = candidate.process->answer();
-        // If OpenBLAS does not know the core type, OpenBLAS uses the default, which is measured already.
+        // For an unknown core type, OpenBLAS uses its default core type, which is already in the list.
         if (!kernels || (*core_type && *kernels != core_type)) continue;
         candidate.kernels = *kernels;
         all.push_back(std::move(candidate));
@@ -48,8 +48,8 @@ std::vector<Candidate> started(const std::string& program) {
     return all;
 }
 
-// Measures the core types alternately. If a process ends early, then the process has used instructions that
-// the processor lacks.
+// Measures the core types alternately. A process crashes if its core type uses instructions that the
+// processor lacks.
 void measure(std::vector<Candidate>& all) {
     for (int round = 0; round < rounds; ++round)
         for (Candidate& candidate : all) {

@@ -1,5 +1,5 @@
-// Describes the problems of the rows by plain numbers. tally and each program compared with tally make their
-// own arrays from these numbers.
+// Defines the sizes and input values of the benchmarks. Each program in the comparison copies these values
+// into its own arrays.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ struct ElementwiseChain {  // repeats y = y * c + c; the result is the sum
     std::vector<float> start = {0.1f, 0.2f, 0.3f}, c = {0.9f, 1.1f, 1.0f};
 };
 
-// Describes a network of tanh layers on single numbers. Every weight and every sum is a node of the graph.
+// Describes a network of tanh layers without arrays. Every weight and every sum is a node of the graph.
 struct ScalarNetwork {
     std::vector<int> sizes{2, 16, 16, 1};
     std::vector<double> weights;
@@ -42,7 +42,7 @@ struct ScalarNetwork {
         }
     }
 
-    // Evaluates the network with any number type that has tanh, * and +.
+    // Evaluates the network with any number type that supports tanh(), * and +.
     template <class T, class Weights> T operator()(const Weights& w, T first, T second) const {
         using std::tanh;
         std::vector<T> in, out;
@@ -108,7 +108,7 @@ struct Logits {
     }
 };
 
-// Describes the forward and backward run of an elementwise operation on a matrix, or of a sum over a matrix.
+// Describes the forward and backward pass of an elementwise operation on a matrix, or of a sum over a matrix.
 struct Elementwise {
     enum class Kind { relu, add, bias, sum_down, sum_across } kind = Kind::relu;
     std::int64_t rows = 64, columns = 512;

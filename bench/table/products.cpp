@@ -1,4 +1,4 @@
-// Makes rows of single matrix products, and compares tally with OpenBLAS.
+// Makes the rows that compare single matrix products of tally and OpenBLAS.
 #include <cblas.h>
 
 #include <memory>
@@ -23,8 +23,7 @@ struct Matrices {
     Aligned a, b, ours, theirs;
 };
 
-// Calls OpenBLAS as a user would. Calls gemv for a single row. Calls ger, which adds to the result, for a
-// single summand.
+// Calls gemv for a matrix of one row, and ger if each number of the result has only one summand.
 void by_openblas(const detail::Product& p, const Matrices& of) {
     const auto m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
     const auto how = [](bool transposed) { return transposed ? CblasTrans : CblasNoTrans; };
@@ -65,7 +64,7 @@ Planned planned(const char* name, const char* what, const detail::Product& p, do
 
 }  // namespace
 
-// The sizes (rows x columns x summands) come from the network of lesson 16 and from a deep network.
+// Multiplies matrices of the sizes that the network of lesson 16 and a deep network multiply.
 std::vector<Planned> product_rows() {
     const auto large = [](const char* name, const char* what, const detail::Product& p) {
         return planned(name, what, p, 0.9, 1);

@@ -1,4 +1,4 @@
-// Implements race(), which compares the results of tally and other programs, and then times all alternately.
+// Implements race(), which compares the results of tally and of other programs, and measures their times.
 #include "bench/table/row.hpp"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ void must_agree(const std::string& what, const Numbers& expected, const Numbers&
     for (std::size_t i = 0; i < expected.size(); ++i) {
         if (expected[i].size() != got[i].size())
             throw Error("[bench] " + what + ": gradient " + std::to_string(i) +
-                        " has another size than tally's");
+                        " has a different size than tally's gradient");
         double apart = 0, largest = 0;
         for (std::size_t j = 0; j < got[i].size(); ++j) {
             const double difference = std::abs(expected[i][j] - got[i][j]);

@@ -1,5 +1,5 @@
-// A row of the table is one piece of work, with results and goals. The sides of a row, which do this work,
-// are tally, programs without autograd that do the same arithmetic (floors), and other frameworks (peers).
+// A `Row` of the table measures one computation by several programs. The sides of a row are tally, programs
+// without autograd ("floors") and other frameworks ("peers").
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,7 @@ struct Side {
     clockid_t processor_time = CLOCK_PROCESS_CPUTIME_ID;  // clock of the process that does the work
 };
 
-// A goal for tally is a factor by which tally must be faster than another side, a factor by which tally
-// may be slower, or a limit on memory.
+// A `Goal` limits tally's memory, or tally's time relative to the time of another program.
 struct Goal {
     enum Kind { faster, at_most, at_most_mebibytes } kind;
     double number;
@@ -45,7 +44,7 @@ struct Row {
     int rounds = 1000;  // the largest number of rounds
 };
 
-// A Planned makes a row just before the row runs, so that the row's arrays are freed after the run.
+// A `Planned` creates a row just before the row runs, so that the arrays of only one row exist at a time.
 struct Planned {
     std::string name;
     std::function<Row()> make;
@@ -81,13 +80,13 @@ struct Effort {
         false;  // for rows of one thread, measure processor time, which other programs disturb less
 };
 
-// Compares the gradients of all sides, and throws if gradients differ. Then times the sides alternately.
+// Throws if a program's gradients differ from tally's. Otherwise measures the times of all programs.
 Result race(const Row& row, const Effort& effort);
 
-// Throws Error if a number in `got` differs from the number in `expected` by more than the tolerance.
+// Throws Error if a number in `got` differs from its counterpart in `expected` by more than the tolerance.
 void must_agree(const std::string& what, const Numbers& expected, const Numbers& got, double tolerance);
 
-// Returns the number of units of work that take the given time.
+// Returns how often `run` can run in the given number of milliseconds.
 std::size_t units_a_turn(const std::function<void()>& run, double milliseconds);
 
 }  // namespace tally::bench

@@ -1,4 +1,4 @@
-// Declares the rows of the table in the order of the table, and functions that make a row of any size.
+// Declares functions that make the rows of the table.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ std::vector<Planned> elementwise_rows();
 std::vector<Planned> product_rows();
 std::vector<Planned> memory_rows();
 
-// These functions make rows without goals.
+// The following functions make a row of any size, without goals for tally.
 Row chain_row(const ElementwiseChain& chain);
 Row mlp_row(const Mlp& mlp, int threads = 1);
 

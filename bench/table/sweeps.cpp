@@ -1,5 +1,5 @@
-// Measures the sweeps. Each point of a sweep is a row of the table at a different size. Gradients are
-// compared at every point, too.
+// Measures the sweeps. Each point of a sweep is a row of the table at a different size. The gradients of all
+// programs are compared at every point.
 #include "bench/table/sweeps.hpp"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ double processor_ns(const Side& side) {
     return nanoseconds(side.processor_time) - start;
 }
 
-// Runs updates of two sides alternately. Returns the median of the ratios of the sides' processor times.
+// Runs two programs alternately, and returns the median of the ratios of their processor times.
 double relative_cost(const Side& it, const Side& other, int rounds) {
     const Pinned pinned(1);
     std::vector<double> ratios;

@@ -1,4 +1,4 @@
-// Declares sweeps, which measure how time and memory grow, and from which size LibTorch is as fast as tally.
+// Declares sweeps. A sweep measures how time or memory grows with the size of a problem.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ struct PlannedSweep {
 };
 std::vector<PlannedSweep> sweeps();
 
-// Draws a complete SVG file with two logarithmic axes.
+// Draws the sweep as an SVG file with two logarithmic axes.
 std::string to_svg(const Sweep& sweep);
 
 }  // namespace tally::bench

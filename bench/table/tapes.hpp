@@ -58,7 +58,7 @@ inline Taped tanh(Taped x) {
 
 // ---- vectors: values, gradients and nodes are in one arena, which backward() empties ----
 
-// Unrolls loops over three elements, because small examples have this size.
+// Unrolls the loop for vectors of three elements, because small examples use vectors of this size.
 inline void each(std::size_t size, auto f) {
     if (size == 3) {
         f(std::size_t(0)), f(std::size_t(1)), f(std::size_t(2));
@@ -108,7 +108,7 @@ public:
         nodes_.push_back({Op::add, 1, x.size, 0, nullptr, y.gradient, x.gradient});
         return y;
     }
-    // Adds the step's gradients to the gradients of the leaves, then empties the arena.
+    // Adds gradients to the gradients of the leaves, and then empties the arena.
     void backward() {
         nodes_.back().dy[0] = 1;
         for (std::size_t i = nodes_.size(); i-- > 0;) pull(nodes_[i]);

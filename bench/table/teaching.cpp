@@ -1,4 +1,4 @@
-// Makes rows of teaching sizes: the toy, a series of operations on three numbers, and a network of numbers.
+// Makes the rows of small examples, such as the toy and a series of operations on three numbers.
 #include <memory>
 #include <string>
 
@@ -153,7 +153,7 @@ Side scalars_by_tape(const ScalarNetwork& network) {
             }};
 }
 
-// Computes backpropagation by two loops, for the sizes of this network.
+// Implements backpropagation for the network with two loops and without a graph.
 class HandNetwork {
 public:
     explicit HandNetwork(const ScalarNetwork& network) : n_(network), gradients_(network.weights.size()) {

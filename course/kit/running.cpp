@@ -67,7 +67,7 @@ void Running::ask(Prediction prediction) {
     emit(std::move(reveal));
 }
 
-// Does not record the progress, because the key "back" only shows results.
+// Does not record progress, because the viewer does not show progress again when a learner goes back.
 void Running::progress(ProgressMade made, bool another_tenth) {
     made.step = step_;
     if (on_screen()) viewer_.progress(made, another_tenth);

@@ -1,4 +1,4 @@
-// The class Running executes a lesson, numbers steps, records events, counts checks and calls the viewer.
+// A `Running` executes a lesson, records its events, counts its checks and calls the viewer.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// These functions help to handle signals that end, stop or continue a program.
+// Installs signal handlers, and forwards signals from one thread to another thread.
 #pragma once
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 namespace tally::lesson {
 
-// Installs a handler, which blocks all signals while it runs. Signals that are ignored (nohup) stay ignored.
+// Installs a handler that blocks all signals while it runs. Does nothing if the program ignores `signal`.
 inline void handle_unless_ignored(int signal, void (*handler)(int, siginfo_t*, void*)) {
     struct sigaction action {};
     if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return;
@@ -17,7 +17,7 @@ inline void handle_unless_ignored(int signal, void (*handler)(int, siginfo_t*, v
     ::sigaction(signal, &action, nullptr);
 }
 
-// Forwards the signal to the thread, because the kernel may deliver it to a thread of BLAS.
+// Forwards the signal to `thread`, because the operating system may deliver the signal to any thread.
 inline bool passed_to(pthread_t thread, int signal) {
     return ::pthread_equal(::pthread_self(), thread) == 0 && ::pthread_kill(thread, signal) == 0;
 }

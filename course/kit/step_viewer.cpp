@@ -35,7 +35,6 @@ void StepViewer::say(const std::string& text) {
     write_lines(lines);
 }
 
-// Clears the screen at a new step with --present. The title and the first step share a screen.
 void StepViewer::clear_screen_for(int step) {
     if (!mode().presents || step == on_page_) return;
     if (on_page_ != 0) write("\033[H\033[2J");
@@ -86,19 +85,19 @@ void StepViewer::wait(const Record& record, const char* next) {
     }
 }
 
-// Shows the line of keys below a step, and waits for a key that moves to another step.
+// Lists the keys below a step, and waits until the user presses a key that leaves the step.
 StepViewer::Move StepViewer::bar(const Place& place, const char* next) {
     for (bool resumed = false;;) {
         const std::size_t width = style().width;
         std::string line = fmt::format(" SPACE {}  b back  g graph  ? keys  q quit", next);
         if (line.size() >= width) line = fmt::format(" SPACE {}  b g ? q", next);
         if (line.size() >= width) line = " SPACE";
-        // Discards keys pressed before the line appears, but not when it is drawn again after a stop.
+        // Discards earlier key presses, unless the program has just continued after Ctrl-Z.
         if (!resumed) forget_typed_ahead();
         write(line);
         const KeyPress press = read_key();
         resumed = press.key == Key::resumed;
-        // Blanks also erase the line on a terminal without escape sequences.
+        // Overwrites the line with blanks, because a terminal may not support escape sequences.
         write("\r" + std::string(line.size(), ' ') + "\r");
         switch (press.key) {
             case Key::next:
@@ -168,7 +167,7 @@ std::vector<Try> StepViewer::ask(const Prediction& prediction, const Record& rec
     }
 }
 
-// Asks until an answer is right or skipped, or no attempt is left. A visit to an earlier step deletes no Try.
+// Asks until the learner answers correctly, skips the question or has no attempt left.
 StepViewer::Move StepViewer::asked(const Prediction& prediction, const Place& place,
                                    std::vector<Try>& tries) {
     while (tries.empty() || (!prediction.is_right(tries.back()) && tries.size() < prediction.tries())) {
@@ -181,7 +180,6 @@ StepViewer::Move StepViewer::asked(const Prediction& prediction, const Place& pl
     return Move::next;
 }
 
-// Asks for one answer.
 StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Place& place, bool again) {
     const std::string what =
         prediction.is_typed ? "a number, ENTER" : fmt::format("1-{}", prediction.options.size());
@@ -241,7 +239,7 @@ StepViewer::Answered StepViewer::prompt(const Prediction& prediction, const Plac
     }
 }
 
-// Reads a number and returns the first key that is not part of it. ENTER submits the number.
+// Reads a number, and returns the first key that is not part of the number. ENTER submits the number.
 KeyPress StepViewer::read_number(std::string& typed) {
     constexpr std::size_t longest = 24;
     for (;;) {

@@ -27,7 +27,7 @@ private:
 
     static constexpr int unopened = -1;
 
-    // Names the step on screen. The last recorded step is live, because the lesson is executing this step.
+    // The step on screen has the index `at`. The lesson executes the step with the index live().
     struct Place {
         const Record& record;
         std::size_t at;

@@ -32,14 +32,13 @@ namespace tally::lesson {
 
 using tally::detail::Diagram, tally::detail::format_bytes, tally::detail::short_number, tally::detail::waits;
 
-// Returns the numbers of any value that can be shown, for an independent check in double.
 inline std::vector<double> values(const Numbers& numbers) { return numbers.values; }
 
 void register_lesson(const Lesson& lesson, bool in_double, void (*talk)());  // called before main()
-// Implements main() of a lesson's program. Runs the lesson with this number; 0 means the lowest number.
+// Implements main() of a lesson's program. If `number` is 0, runs the lesson with the lowest number.
 int run_registered(int argc, const char* const* argv, int number = 0);
 
-// Emits a picture of the graph that `draw` records. `draw` calls name() and backward() of the Picture.
+// Emits a picture of a graph. The argument `draw` is a function that receives a `Picture`.
 template <std::invocable<Picture&> Draw>
 void graph(std::string_view name, std::string title, const Draw& draw) {
     Picture::KeepValues keep_values;
@@ -48,7 +47,6 @@ void graph(std::string_view name, std::string title, const Draw& draw) {
     graph(name, picture.svg(), picture.dot());
 }
 
-// Emits a picture that is not a graph and has no DOT text.
 template <class What>
 requires requires(const std::string& title, const What& what) { sheet_of(title, what); }
 void graph(std::string_view name, const std::string& title, const What& what) {
@@ -68,6 +66,6 @@ template <class Talk> struct RegisterLesson {
     }
 };
 
-// Bounds the error of a sum by n successive roundings in `real`, relative to the sum of the magnitudes.
+// Returns a bound for the relative error of a result after n roundings in the type `real`.
 constexpr double roundings(int n) { return tally::lesson::gamma_bound<real>(n); }
 }  // namespace

@@ -30,7 +30,7 @@ bool ours() {
            now.c_iflag == with_keys.c_iflag && now.c_oflag == with_keys.c_oflag;
 }
 
-// Restores the terminal unless a shell has changed the settings of KeyMode while this program was stopped.
+// Restores the terminal's settings, unless a shell changed the settings while this program was stopped.
 bool restore() {
     if (keys_on == 0 || !ours()) return false;
     sigset_t in_background, usual;  // in the background, tcsetattr() raises SIGTTOU unless SIGTTOU is blocked
@@ -87,8 +87,8 @@ void on_stop(int signal, siginfo_t* info, void* context) {
     on_continue(signal, info, context);  // also if the program did not stop, as in an orphaned process group
 }
 
-// Reads the next byte. Returns `nothing` if no byte arrives within the time limit (-1: no limit),
-// `interrupted` after a signal, and `gone` if the terminal is closed.
+// The result is `nothing` after a timeout, `interrupted` after a signal, and `gone` if the terminal
+// is closed.
 enum class Got : std::uint8_t { byte, nothing, interrupted, gone };
 Got read_byte(char& byte, int milliseconds) {
     if (milliseconds < 0 && was_stopped != 0)
@@ -158,7 +158,7 @@ KeyMode::KeyMode() {
     }
 }
 
-// Blocks signals, because SIGCONT between restore() and keys_on = 0 would set the terminal to KeyMode again.
+// Blocks signals, because the handler of SIGCONT would change the terminal's settings again.
 KeyMode::~KeyMode() {
     sigset_t all, usual;
     sigfillset(&all);

@@ -31,11 +31,10 @@ struct KeyPress {
 std::optional<std::size_t> window_width();  // of the terminal on standard output
 std::size_t text_width();                   // of the window, limited to 20 to 80; 80 without a window
 
-// After this call Ctrl-C ends the program with exit code 130. A closed pipe causes an error, not a signal.
+// Makes Ctrl-C end the program with exit code 130. Ignores SIGPIPE, so that writing to a closed pipe fails.
 void catch_interrupts();
 
-// While a KeyMode is alive, keys are not echoed and arrive without ENTER. The destructor and the handlers of
-// SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGTSTP restore the terminal.
+// While a `KeyMode` exists, the program receives each key at once, and the terminal does not echo the key.
 class KeyMode {
 public:
     KeyMode();

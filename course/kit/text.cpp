@@ -9,7 +9,6 @@ namespace tally::lesson {
 namespace {
 bool continues_code_point(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
 
-// Returns the number of bytes of the first `columns` code points.
 std::size_t bytes_for(std::string_view text, std::size_t columns) {
     std::size_t at = 0;
     while (at < text.size() && columns > 0) {
@@ -66,7 +65,7 @@ std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::st
     for (std::string_view piece : pieces) {
         if (!fresh && width_of(line) + width_of(between) + width_of(piece) > width) end_line();
         if (!fresh) line += between;
-        // Additional blanks before a word align text. A continued line does not begin with these blanks.
+        // Removes blanks at the beginning of the piece, because a continued line has its own indentation.
         if (fresh && !lines.empty())
             piece.remove_prefix(std::min(piece.find_first_not_of(' '), piece.size()));
         while (width_of(line) + width_of(piece) > width) {

@@ -14,10 +14,9 @@ std::string padded_left(std::string_view text, std::size_t width);
 std::string repeated(std::string_view piece, std::size_t times);
 std::string joined(const std::vector<std::string>& pieces, std::string_view between);
 
-// Breaks the text at blanks into lines of at most `width` columns, indents continued lines and cuts words
-// that are longer than a line.
+// Wraps the text to `width` columns, indents continued lines and cuts words that are longer than a line.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::size_t indent = 0);
-// Arranges pieces in lines without breaking a piece at its blanks. `between` separates pieces of a line.
+// Wraps a list of pieces without breaking a piece at blanks, and separates pieces in a line by `between`.
 std::vector<std::string> wrapped(const std::vector<std::string>& pieces, std::string_view between,
                                  std::size_t width, std::size_t indent = 0);
 

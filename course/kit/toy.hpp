@@ -1,4 +1,4 @@
-// A Toy is the small example of the course: three weights, and six rows of three numbers in micro-batches.
+// A `Toy` is the small example of the course, with three weights and six rows of three numbers.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,6 @@
 #include "course/kit/talk.hpp"
 
 namespace {
-// Lessons with the toy have these parameters: the number of equal micro-batches, and the learning rate.
 inline tally::lesson::LessonParameter equal_micro_batches() {
     return tally::lesson::one_of("micro", "equal micro-batches of the six rows", 3, {1, 2, 3, 6});
 }
@@ -23,9 +22,9 @@ inline std::string many_rows(const std::string& rows) {
     return (rows.find('-') == std::string::npos ? "row " : "rows ") + rows;
 }
 
-// Base class of lessons with rows x and weights w. A picture needs its own Toy, because it runs backward().
+// Lessons derive from `Toy`. Each picture needs a new `Toy`, because drawing the picture calls backward().
 struct Toy {
-    // The last row may be replaced: lesson 7 needs short binary fractions.
+    // The arguments replace the last row, because lesson 7 needs short binary fractions in this row.
     template <class S = real>
     static tally::Var<tally::Array<S>> six_rows(double a = -0.2466, double b = -0.5010, double c = -1.4250) {
         return tally::Array<S>({6, 3},
@@ -43,7 +42,7 @@ struct Toy {
 
     Tensor x = six_rows(), w = weights();
 
-    // Splits the six rows into parts of `size` rows. If `size` is a list, each part has its own size.
+    // Splits the six rows into micro-batches. `size` is the size of every micro-batch, or a list of sizes.
     template <class Size> std::vector<MicroBatch> micro_batches(const Size& size) const {
         std::vector<MicroBatch> all;
         std::int64_t from = 0;
@@ -55,7 +54,6 @@ struct Toy {
         return all;
     }
 
-    // Returns a picture's data for these micro-batches: the gradients of rows, of means, and their sums.
     tally::lesson::Shares shares(const std::vector<MicroBatch>& parts, const tally::Array<real>& full,
                                  const std::optional<tally::Array<real>>& sum) const {
         using namespace tally;
@@ -89,19 +87,18 @@ struct Toy {
         for (std::size_t j = 0; j < 3; ++j) sums.push_back(double(units(0, 6, j)) / 10000 * factor);
         return sums;
     }
-    // Returns a vector, such as w.grad, as the text that the lesson prints.
     static std::string as_printed(const std::vector<double>& numbers) {
         return "[" + tally::lesson::row_text(numbers, 4) + "]";
     }
 
-    // Returns an error bound for a gradient of the mean: `factor` times the mean magnitude of each column.
+    // Returns an error bound for the gradient of the mean. The bound is `factor` times a column's
+    // mean magnitude.
     std::vector<double> mean_columns(double factor) const {
         std::vector<double> means(3);
         const std::vector<double> numbers = tally::lesson::values(x);
         for (std::size_t i = 0; i < numbers.size(); ++i) means[i % 3] += factor * std::abs(numbers[i]) / 6;
         return means;
     }
-    // Returns the largest sum of magnitudes in a column.
     double largest_column() const {
         std::vector<double> sums(3);
         const std::vector<double> numbers = tally::lesson::values(x);

@@ -22,7 +22,6 @@ public:
     virtual void end_of_lesson(const Record&) {}
 };
 
-// Makes the viewer that the flags require. The viewer prints JSON lines, text, text in step mode, or nothing.
 std::unique_ptr<Viewer> make_viewer(const Lesson& lesson, const Flags& flags, const Mode& mode);
 
 class TextViewer : public Viewer {

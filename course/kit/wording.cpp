@@ -41,7 +41,6 @@ std::string capital(std::string text) {
 }
 
 namespace {
-// Returns the singular: "row" for "rows", "micro-batch" for "micro-batches".
 std::string of_one(const std::string& things) {
     if (things.ends_with("ries")) return things.substr(0, things.size() - 3) + "y";
     return things.substr(0, things.size() - (things.ends_with("ches") ? 2 : 1));

@@ -10,7 +10,6 @@
 
 namespace tally::lesson {
 
-// Holds a part of a sentence: words, or a number that is written with as few digits as possible.
 struct Filling {
     std::string text;
     Filling(const char* words) : text(words) {}
@@ -19,7 +18,7 @@ struct Filling {
     template <std::integral T> Filling(T number) : text(std::to_string(number)) {}
 };
 
-// Replaces each {} of the pattern by the next filling. Throws std::logic_error if {} or fillings are left.
+// Replaces each {} by a filling. Throws std::logic_error unless each {} has exactly one filling.
 std::string filled(std::string_view pattern, const std::vector<Filling>& fillings);
 template <class... T> std::string say(std::string_view pattern, const T&... fillings) {
     return filled(pattern, {Filling(fillings)...});
@@ -27,7 +26,7 @@ template <class... T> std::string say(std::string_view pattern, const T&... fill
 
 std::string to_text(std::int64_t n);     // "three"; numbers from 13 on become digits
 std::string capital(std::string words);  // "Three"
-// `things` is a plural that ends in s. If n is 1, these functions use the singular, such as "row" or "try".
+// The argument `things` is a plural noun that ends in s. If n is 1, these functions use the singular noun.
 std::string many(std::int64_t n, const std::string& things);           // "2 rows", "1 row"
 std::string many_in_words(std::int64_t n, const std::string& things);  // "two rows", "one row"
 std::string times(std::int64_t n);                                     // "once", "twice", "three times"

@@ -24,8 +24,8 @@ constexpr std::uint64_t seed = 7;
 constexpr std::int64_t batch = 64;
 const std::vector<std::int64_t> micro_batches = {24, 24, 16};
 
-// The network has two convolutions of 5 x 5, each followed by pooling to half the size, and a linear layer.
-// The network has 11 274 parameters.
+// The network has two convolutions with 5 x 5 kernels, a pooling layer after each convolution, and a linear
+// layer. The network has 11 274 parameters.
 template <class S> struct Network : Module<S> {
     using V = Var<Array<S>>;
 
@@ -43,7 +43,7 @@ template <class S> struct Network : Module<S> {
         return last(reshape(std::move(x), {-1, 16 * 7 * 7}));
     }
 
-    // Lists the parameters under PyTorch's names, which the files of weights contain.
+    // Lists the parameters with the names that PyTorch uses in files of weights.
     void list(typename Module<S>::Members& members) override {
         members.parameter("conv1.weight", weight1);
         members.parameter("conv1.bias", bias1);
@@ -53,7 +53,7 @@ template <class S> struct Network : Module<S> {
     }
 };
 
-// Returns the real pictures if tools/get-fashion-mnist has downloaded them. Otherwise generates pictures.
+// Returns the pictures that tools/get-fashion-mnist has downloaded, or else generates pictures.
 template <class S> Pictures<S> find_pictures() {
     if (has_fashion(fashion_folder)) return load_fashion<S>(fashion_folder).train;
     return generated_pictures<S>(4096, seed);
@@ -65,8 +65,8 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
     const Pictures<S> pictures = find_pictures<S>();
     Network<S> network;
     Sgd<S> optimizer(network.parameters(), {.learning_rate = 0.01, .momentum = 0.9});
-    // Every update uses the mean over 64 pictures, for every split. The total is known beforehand, so the
-    // Window divides each micro-batch's gradient by 64 at once. Each picture has the same weight.
+    // The loss of an update is the mean over 64 pictures. The number 64 is known before the first
+    // micro-batch, so the Window divides each micro-batch's gradient by 64.
     DataParallel<S> ranks(processes);
     Window<S> window(optimizer, {.total = batch, .sum = sum}, &ranks);  // without &ranks: one process
 

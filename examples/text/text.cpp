@@ -1,5 +1,5 @@
-// A transformer block learns to predict the next letter of a poem. Lines differ in length, so micro-batches
-// differ in the number of letters, but each letter has the same weight.
+// A transformer block learns to predict the next letter of a poem. The numbers of letters in the
+// micro-batches differ, but each letter has the same weight.
 //
 //     example_text [UPDATES [FOLDER [float|double [running|exact]]]]
 //
@@ -24,7 +24,7 @@ constexpr std::int64_t width = 32, heads = 4, ascii = 128, places = 66, batch = 
 constexpr std::int32_t no_letter = -100;  // the label of padding, which cross_entropy does not count
 const std::vector<std::int64_t> micro_batches = {16, 8, 4};
 
-// Each line becomes a row of letters and a row of next letters. The rest of a row is padding.
+// Each line of the poem becomes a row of letters and a row of next letters. Short rows are padded.
 struct Poem {
     Array<std::int32_t> letters, next;
 };
@@ -81,9 +81,8 @@ void train(ProcessGroup& processes, std::int64_t updates, const std::string& fol
     const Poem poem = read(TALLY_TEXT);
     Transformer<S> model;
     AdamW<S> optimizer(model.parameters(), {.learning_rate = 5e-3, .weight_decay = 0.01});
-    // The number of letters in 28 lines is not known beforehand. The Window adds up sums and counts, and
-    // divides once at the end. A mean of the three means would give the micro-batch of 4 lines the weight of
-    // the micro-batch of 16 lines.
+    // The number of letters in an update is known only after its last micro-batch. The Window adds the
+    // gradients of summed losses, and divides the result by the number of letters at the end.
     DataParallel<S> ranks(processes);
     Window<S> window(optimizer, {.sum = sum}, &ranks);  // without &ranks: one process
 

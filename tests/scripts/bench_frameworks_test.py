@@ -47,7 +47,7 @@ class Frameworks(unittest.TestCase):
     def test_a_folder_without_a_python(self):
         result = bench(self.folder, self.folder / "none")
         self.assertEqual(result.returncode, 1)
-        self.assertIn(f"[bench] {self.folder}/none/bin/python is not there: tools/bench-peers {self.folder}/none installs", result.stderr)
+        self.assertIn(f"[bench] cannot run {self.folder}/none/bin/python; to install JAX and PyTorch, run tools/bench-peers {self.folder}/none", result.stderr)
 
     def test_an_absent_framework_is_reported(self):
         (self.folder / "bin").mkdir()

@@ -33,7 +33,7 @@ class GpuRows(unittest.TestCase):
     def test_floors_need_cuda(self):
         result = run("--rounds", "1", "MLP as 1x64")
         self.assertEqual(result.returncode, 1)
-        self.assertIn("[bench] this program has no CUDA, so it cannot time the floors; use --small or --cpu", result.stderr)
+        self.assertIn("[bench] cannot measure cuBLAS in a program without CUDA; use --small or --cpu", result.stderr)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// Makes the end of a lesson, which shows the rule, the learner's result and the next lesson.
+// Makes the card that a lesson shows last, with the rule, the learner's result and the next lesson.
 #pragma once
 
 #include <string>

@@ -19,19 +19,16 @@ struct Exercise {
     std::string stem() const;  // 05_divide
 };
 
-// Holds all exercises by number, their folders, and the command that compiles answers.
 struct Exercises {
     explicit Exercises(const std::string& folder);  // the build's folder; throws std::runtime_error
 
-    // Finds an exercise by slug, part of a slug, stem or number. Otherwise returns nullptr, sets `message`.
+    // Finds an exercise by slug, part of a slug, stem or number. Sets `message` if no exercise matches.
     const Exercise* find(const std::string& which, std::string& message) const;
 
     std::string starting_text(const Exercise& exercise) const;
-    // Returns the code of an answer below the #include. `name` is "right" or the name of a mistake.
+    // Returns the code of an answer without the #include line. `name` is "right" or the name of a mistake.
     std::string answer(const Exercise& exercise, const std::string& name) const;
-    // Returns the answer as a complete file.
     std::string whole_answer(const Exercise& exercise, const std::string& name) const;
-    // Returns the declaration of a function in the exercise.
     std::string declaration(const Exercise& exercise, const std::string& function) const;
 
     std::string checks;                 // the program that checks answers
@@ -41,7 +38,6 @@ struct Exercises {
     std::vector<Exercise> all;
 };
 
-// Returns the text of a file. Throws std::runtime_error.
 std::string text_of(const std::string& path);
 
 }  // namespace tally::lesson

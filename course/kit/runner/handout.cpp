@@ -80,7 +80,6 @@ std::string tensor(const json& event) {
                   text_of(event, "name") + (text.find('\n') == std::string::npos ? " = " : " =\n") + text);
 }
 
-// Returns the alternative text of a picture: its <desc>, which is already escaped, or else its name.
 std::string picture_in_words(const json& event) {
     const std::string svg = event.value("svg", "");
     const std::size_t tag = svg.find("<desc"), begin = svg.find('>', tag), end = svg.find("</desc>", tag);
@@ -88,7 +87,6 @@ std::string picture_in_words(const json& event) {
     return svg.substr(begin + 1, end - begin - 1);
 }
 
-// Returns the HTML of an event that is not a question. The string is empty if paper cannot show the event.
 std::string shown(const json& event) {
     const std::string kind = event["event"];
     if (kind == "sentence" && event["role"] == "step")
@@ -189,7 +187,7 @@ bool builds_on_toy(std::string_view slug) {
            (unit != nullptr && std::any_of(unit->after.begin(), unit->after.end(), builds_on_toy));
 }
 
-// Returns the events, or nothing if the lesson cannot run here or fails. `code` is the lesson's exit code.
+// Runs a lesson and sets `code` to its exit code. Returns nullopt if the lesson is skipped or fails.
 std::optional<LessonEvents> events_of_program(const Program& program, Flags silent, int& code) {
     silent.json = true;
     silent.step = silent.no_step = silent.present = false;

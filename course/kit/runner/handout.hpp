@@ -10,18 +10,16 @@
 
 namespace tally::lesson {
 
-// Holds the events of a lesson as lines of JSON.
 struct LessonEvents {
     Lesson lesson;
     std::string events;
 };
 
-// Each function returns an HTML page for printing. The students' sheet has the text before the first question
-// and all questions with space for answers. `toy` is a lesson that shows x and w, or nullptr.
+// Returns an HTML page to print. `toy` is a lesson that shows x and w, or nullptr.
 std::string students_sheet(const std::vector<LessonEvents>& lessons, const LessonEvents* toy);
 std::string teachers_sheet(const std::vector<LessonEvents>& lessons);
 
-// Writes both sheets and returns the exit code. If `file` is empty, the sheets are in the folder `work`.
+// Writes the students' sheet and the teachers' sheet. Uses the folder `work` if `file` is empty.
 int write_handout(const std::vector<Program>& all, const std::vector<const Program*>& chosen,
                   const Flags& flags, std::string file, const std::string& work);
 

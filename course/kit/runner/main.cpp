@@ -148,7 +148,7 @@ public:
     }
 
 private:
-    // Answers do not count for the learner if a class gave them (--present) or if parameters were changed.
+    // Returns false if a class chose the answers (--present) or if the user changed parameters of the lesson.
     bool learner_answers() const { return mode_.waits && !mode_.presents && flags_.settings.empty(); }
 
     struct Tally {
@@ -170,7 +170,6 @@ private:
         return command;
     }
 
-    // Returns the exit code if a signal asked this program or the lesson to end.
     static std::optional<int> asked_to_end(const Program& program, const ChildResult& finished) {
         if (finished.end_signal == 0 && finished.signal != SIGTERM && finished.signal != SIGHUP)
             return std::nullopt;
@@ -196,8 +195,7 @@ private:
         return report;
     }
 
-    // Records the result of a lesson. Call this only in step mode, because a lesson counts as done only if a
-    // learner is at the keyboard. If a check fails, an earlier "done" is withdrawn.
+    // Call this only in step mode, because a lesson counts as done only if a learner is at the keyboard.
     void record(const std::string& slug, Outcome outcome) {
         const bool done = answers_.done(slug);
         std::string how;
@@ -217,8 +215,7 @@ private:
         return nullptr;
     }
 
-    // Shows the end card. The card names the first later lesson that is not done, or else the first lesson
-    // that is not done.
+    // The card names the next lesson that is not done, or else the first lesson that is not done.
     void show_card(const Lesson& lesson, const std::vector<AnswerRecord>& answers) {
         if (flags_.json || flags_.quiet) return;
         const Lesson* next = nullptr;

@@ -35,7 +35,6 @@ std::string where(const AnswerRecord& answer) {
                                      : "exercise " + answer.of;
 }
 
-// Returns the wrong answer and its explanation. Unknown mistakes have a common explanation.
 std::string explanation(const Misconception& one) {
     const AnswerRecord& answer = one.answer;
     if (answer.which.empty()) return "another answer, without a known mistake";
@@ -49,7 +48,6 @@ struct Class {
     std::vector<std::string> remarks;  // sentences about broken files
 };
 
-// Reads the files in the folder, and the files `answers` and `work/answers` in its subfolders.
 Class read_class(const std::string& folder) {
     std::error_code failed;
     std::vector<fs::path> files;

@@ -16,13 +16,12 @@ struct Misconception {
     std::size_t of = 0;        // the number of learners who answered this question or tried this exercise
 };
 
-// Counts the mistakes in the answers of each learner. The most frequent are first.
+// Counts the mistakes in the answers of each learner. Returns the most frequent mistakes first.
 std::vector<Misconception> misconceptions(const std::vector<std::vector<AnswerRecord>>& learners);
 
-// Draws the first ten mistakes as SVG. Each has a bar, the name of the question or exercise, and a text.
+// Draws the first ten mistakes as SVG. Labels each bar with the question or exercise and a text.
 std::string chart_of(const std::vector<Misconception>& all, std::size_t learners);
 
-// Prints the mistakes in the files of `folder` and writes the picture to `file`. Returns the exit code.
 int show_class(const std::string& folder, const std::string& file, const Flags& flags, const Style& style);
 
 }  // namespace tally::lesson

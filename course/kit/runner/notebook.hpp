@@ -1,4 +1,4 @@
-// Manages the learner's folder of edited files, earlier versions and results. No edited file is overwritten.
+// Manages a learner's files and results, and never overwrites a file that the learner has edited.
 #pragma once
 
 #include <map>
@@ -24,13 +24,12 @@ public:
     std::string scratch() const { return folder_ + "/.built"; }
     bool has(const Exercise& exercise) const;
     void write(const Exercise& exercise, const std::string& text) const;
-    // Renames the learner's file to a free name and returns this name.
+    // Renames the learner's file to an unused name and returns the new name.
     std::string keep(const Exercise& exercise) const;
 
     const AnswerFile& answers() const { return answers_; }
     const Entry& entry(const Exercise& exercise) { return entries_[exercise.slug]; }
-    // Records an event (passed, wrong, error, hint, shown or reset) with the known mistake and its message.
-    // Passing the exercise of a lesson also marks the lesson as done.
+    // Records an event. If a learner passes the exercise of a lesson, the lesson counts as done.
     void note(const Exercise& exercise, const std::string& event, const std::string& mistake = {},
               const std::string& sentence = {});
 

@@ -152,7 +152,6 @@ private:
             print(line);
     }
 
-    // Prints one JSON object and returns the exit code for success.
     static int answered(const Exercise& exercise, const nlohmann::ordered_json& what) {
         nlohmann::ordered_json json{{"v", 1}, {"exercise", exercise.number}, {"slug", exercise.slug}};
         json.update(what);
@@ -296,7 +295,7 @@ private:
         }
     }
 
-    // Checks the file after each change. Waits until its text is stable for 100 ms, as editors save in steps.
+    // Checks the file 100 ms after the learner's last change, because an editor may save a file in steps.
     int watch_over(const Exercise& exercise) {
         const std::string file = notebook_.file(exercise);
         const auto state = [&] {

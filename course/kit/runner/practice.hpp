@@ -20,7 +20,7 @@ struct PracticeWords {
 
 void add_practice(CLI::App& app, PracticeWords& words);
 bool asked_for_practice(const PracticeWords& words);
-// Returns the exit code. `built` is the folder of exercise-checks, `work` the learner's folder.
+// Returns the exit code. The program exercise-checks is in `built`, and the learner's files are in `work`.
 int practice(const PracticeWords& words, const Flags& flags, const std::string& built,
              const std::string& work);
 

@@ -27,7 +27,7 @@ struct KnownError {
 
 constexpr const char* no_memory = "out of memory";
 
-// Lists errors of g++ and clang++ with their most frequent meaning. The first matching entry is used.
+// Explains common errors of g++ and clang++. The first entry that matches an error explains the error.
 constexpr KnownError known_errors[] = {
     {{no_memory},
      "The compiler asked for more memory than it is given (4 GiB). Does something that it computes or "
@@ -100,7 +100,6 @@ std::string why_not_loaded(const Exercises& exercises, const Exercise& exercise,
     return fmt::format("{} is declared and used, but not defined.", name);
 }
 
-// Holds the report of a check. Each line of a report has a keyword and a value.
 struct Report {
     std::string verdict, mistake, sentence, where, cases, function;
     std::vector<std::string> said;
@@ -245,7 +244,7 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
               const std::string& scratch, std::uint64_t seed) {
     make_folder(scratch);
     const std::string library = fmt::format("{}/{}.{}.so", scratch, exercise.stem(), ::getpid());
-    // LC_ALL=C selects English messages, which known_errors lists. The limits are 4 GiB and two minutes.
+    // LC_ALL=C selects English error messages, because the entries of `known_errors` are English.
     std::vector<std::string> command{
         "/bin/sh", "-c", "{ ulimit -v 4194304; ulimit -t 120; } 2>/dev/null; LC_ALL=C exec \"$@\"", "sh"};
     command.insert(command.end(), exercises.compiler.begin(), exercises.compiler.end());
@@ -255,7 +254,7 @@ Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::s
     const bool failed = compiled.code != 0 || compiled.signal != 0;
     const auto said = [&](const char* words) { return compiled.captured.find(words) != std::string::npos; };
     Verdict verdict;
-    // A compiler error due to a full disk is reported separately, because the answer did not cause it.
+    // Throws WriteError if the disk is full, because the learner did not cause this error.
     for (const char* const full :
          {"error writing to", "cannot open output file", "final link failed", "No space left"})
         if (failed && said(full)) throw WriteError(fmt::format("cannot write {}: {}", library, full));

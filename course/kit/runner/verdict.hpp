@@ -21,11 +21,11 @@ struct Verdict {
     int end_signal = 0;              // the signal that asked this program to end, or 0
 };
 
-// Compiles the file to a library in the folder `scratch`, runs the library, and removes it.
+// Compiles `file` to a library in the folder `scratch`, checks the library and deletes the library.
 Verdict judge(const Exercises& exercises, const Exercise& exercise, const std::string& file,
               const std::string& scratch, std::uint64_t seed);
 
-// Explains the first error in the compiler's output by a sentence and by the source lines of `file`.
+// Explains the compiler's first error with a sentence and with the lines of `file` that caused the error.
 Verdict first_error(const std::string& said, const std::string& file);
 
 }  // namespace tally::lesson
