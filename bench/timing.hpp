@@ -39,8 +39,8 @@ struct Turn {
     std::chrono::milliseconds rest{3};
 };
 
-// Runs all contestants alternately in `rounds` rounds, after one untimed round. Returns the time in ns of one
-// unit, for each contestant and round. The function `finish` waits until asynchronous work has finished.
+// Runs all contestants alternately in `rounds` rounds, after one untimed round. Returns one time for each
+// contestant and round, in ns per unit of work. The function `finish` waits for asynchronous work.
 inline std::vector<std::vector<double>> measure(
     const std::vector<Contestant>& contestants, int rounds, const std::function<void()>& finish = [] {},
     Turn turn = {}) {

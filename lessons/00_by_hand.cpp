@@ -14,8 +14,8 @@
 
 namespace by_hand {
 
-// A gradient is a sum, because a number may change the result in several ways. The first summand is set
-// (`Write::set`), and each later summand is added (`Write::add`).
+// The gradient of a number is a sum, because the number may change the result in several ways. The first
+// summand is set (`Write::set`), and each later summand is added (`Write::add`).
 enum class Write { set, add };
 struct Into {
     double& place;
@@ -59,8 +59,8 @@ Number tanh(Number x) {
                            }});
 }
 
-// Visits the newest node first. Each operation that reads a number is newer than the number, so the gradient
-// of a number is complete when backward() visits the number.
+// Visits the newest node first. When backward() visits a number, the gradient of the number is complete,
+// because all operations that read the number are newer.
 void backward(Number y) {
     std::map<int, Node*> waiting{{y->id, y.get()}};
     y->into()(1);

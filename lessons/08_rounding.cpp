@@ -144,7 +144,7 @@ struct Rounding {
             "for; the same bits, where they are promised.");
     }
 
-    // Returns the weight of one of b items in a mean over N micro-batches, with the engine's roundings.
+    // Computes a mean over N micro-batches of b items with the engine, and returns the weight of one item.
     static real weight(int micro_batches, int items) {
         auto x = parameter(Array<real>::full({items}, real(1), options().device));
         (mean(x) / micro_batches).backward();

@@ -197,7 +197,7 @@ struct AdamHidesIt {
     // Returns how far w is below 0, in units of the learning rate.
     static double steps_down(const Tensor& w) { return (0 - double(w.item())) / rate; }
 
-    // Returns Adam's first step from 0 for a gradient g, in units of the learning rate.
+    // Returns Adam's first step with the gradient g, in units of the learning rate.
     static double first_step(double g, double eps) {
         auto w = number(0);
         if (std::exchange(speaks, false)) code(3);

@@ -257,7 +257,7 @@ struct ARealTraining {
         return text;
     }
 
-    // Returns the number of training images, which TALLY_IMAGES sets. A run with 1312 images takes a second.
+    // Returns the number of training images from the variable TALLY_IMAGES. 1312 images take a second.
     static std::int64_t images_wanted() {
         const char* wanted = std::getenv("TALLY_IMAGES");
         const std::int64_t images = wanted ? std::atoll(wanted) : all_images;

@@ -15,7 +15,7 @@ namespace {
 using Kind = Elementwise::Kind;
 constexpr const char* loop_name = "plain loops";
 
-// Computes the operations with plain loops. Each gradient has its own buffer, like parameters' gradients.
+// Computes the operations with plain loops. Each gradient has its own buffer, as in tally.
 class Loops {
 public:
     explicit Loops(const Elementwise& work)

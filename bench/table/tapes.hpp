@@ -1,5 +1,5 @@
-// Implements two minimal tapes for comparison with tally: one for numbers, one for small vectors in an arena.
-// The tapes check nothing, and support only the operations of the rows.
+// Implements two minimal autograd engines for comparison with tally: one for numbers, one for vectors. The
+// engines check nothing, and support only the operations that the benchmarks need.
 #pragma once
 
 #include <algorithm>
