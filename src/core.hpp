@@ -1,5 +1,5 @@
 // Includes the core of tally: arrays, variables, arithmetic, products, sums, shapes, losses and sgd_step().
-// tally.hpp adds the other public headers, and train.hpp those for training.
+// tally.hpp includes the other public headers, and train.hpp includes the headers for training.
 #pragma once
 
 #include "tally/array/array.hpp"

@@ -1,5 +1,5 @@
-// Training in several processes, data parallel or in pipeline stages. Link the library tally_distributed. If
-// tally was built without MPI, there is one process.
+// Includes the headers for training in several processes, with data parallelism or pipeline stages. Link the
+// library tally_distributed. If tally was built without MPI, there is one process.
 #pragma once
 
 #include "tally/distributed/data_parallel.hpp"

@@ -1,4 +1,4 @@
-// Includes the headers for training: modules, optimizers, windows of micro-batches, data and files.
+// Includes the headers for training: modules, optimizers, the class Window, data sets and files.
 #pragma once
 
 #include "tally/array/exact_sum.hpp"

@@ -1,5 +1,5 @@
-// Views of arrays as xtensor containers over the same memory, and arrays from xtensor expressions. This is
-// the only public header that requires xtensor.
+// Converts arrays to xtensor views of the same memory, and xtensor expressions to arrays. This is the only
+// public header that requires xtensor.
 #pragma once
 
 #include <cmath>
@@ -60,7 +60,7 @@ template <class E> Shape shape_of_expression(const E& expression) {
     return Shape(std::vector<std::int64_t>(extents.begin(), extents.end()));
 }
 
-// Casts the expression to S: with xsimd an expression of bool cannot be assigned or added to other numbers.
+// Casts the expression to S, because xsimd cannot assign or add an expression of bool to other numbers.
 template <class S, class E> decltype(auto) made_of(const E& expression) {
     if constexpr (std::is_same_v<std::remove_cv_t<typename E::value_type>, S>)
         return (expression);
@@ -68,7 +68,7 @@ template <class S, class E> decltype(auto) made_of(const E& expression) {
         return xt::cast<S>(expression);
 }
 
-// Throws Error for numbers that are not int32, which a cast would change.
+// Throws Error if a number has no exact int32 value.
 template <class E> void write_integers(const E& expression, std::int32_t* to) {
     std::size_t at = 0;
     for (auto it = expression.template cbegin<xt::layout_type::row_major>(); at < expression.size();
@@ -89,24 +89,24 @@ template <class S> auto xtensor_over(S* numbers, const Shape& shape) {
 }
 }  // namespace detail
 
-// Returns a view for reading. The view shares the buffer as a copy of `x` does: a later write to `x` copies
-// the buffer first, and the memory is kept as long as the view or an expression with it.
+// Returns a read-only view. The view shares the buffer of `x`, and a later write to `x` copies the buffer
+// first. The buffer is freed only after the view and all expressions that use the view.
 template <class S> auto as_xtensor(const Array<S>& x) {
     detail::require_readable("as_xtensor", x);
     return xt::adapt_smart_ptr<xt::layout_type::row_major>(x.data(), detail::xtensor_shape(x.shape()),
                                                            std::make_shared<const Array<S>>(x));
 }
 
-// Returns a view for writing. As x.writable() does, this copies a shared buffer first and raises the version.
-// The view is valid until `x` is copied, saved for a backward function or freed. Assign only expressions of
-// the same shape, if necessary by xt::broadcast(e, shape); for others xtensor throws std::runtime_error.
+// Returns a view for writing. Calls x.writable(), which copies a shared buffer. The view is valid until `x`
+// is copied, saved for a backward function or freed. Assign only expressions of the same shape as `x`. For an
+// expression e of a different shape, use xt::broadcast(e, shape).
 template <class S> auto as_writable_xtensor(Array<S>& x) {
     detail::require_readable("as_writable_xtensor", x);
     return detail::xtensor_over(x.writable(), x.shape());
 }
 
-// Computes dst = expression or dst += expression directly in the memory of the gradient, for example
-// accumulate_into(to.into(0), as_xtensor(dy) * 2) in a backward function of custom().
+// Computes dst = expression or dst += expression directly in the memory of the gradient. For example, a
+// backward function of custom() may call accumulate_into(to.into(0), as_xtensor(dy) * 2).
 template <class S, class E> void accumulate_into(Into<Array<S>> into, const xt::xexpression<E>& expression) {
     const Shape shape = detail::shape_of_expression(expression.derived_cast());
     if (!(shape == into.dst.shape()))
@@ -119,9 +119,9 @@ template <class S, class E> void accumulate_into(Into<Array<S>> into, const xt::
         xt::noalias(place) += detail::made_of<S>(expression.derived_cast());
 }
 
-// Returns an array with the shape and numbers of an expression, for example array_of(xt::exp(view)).
-// array_of<float>(…) converts numbers of other types. array_of<std::int32_t>(…) throws Error for a number
-// that is not whole or does not fit.
+// Returns an array with the shape and the numbers of an expression, for example of xt::exp(view). With a type
+// argument such as array_of<float>, converts the numbers to this type. With std::int32_t, throws Error for a
+// number that is not an int32.
 template <class S = void, class E> auto array_of(const xt::xexpression<E>& expression) {
     using Element = std::conditional_t<std::is_void_v<S>, std::remove_cv_t<typename E::value_type>, S>;
     static_assert(detail::for_arrays<Element>,

@@ -17,7 +17,7 @@ constexpr const char* test_images = "t10k-images-idx3-ubyte";
 constexpr const char* test_labels = "t10k-labels-idx1-ubyte";
 constexpr std::int64_t first_of_test = std::int64_t{1} << 32;  // exceeds the index of any training picture
 
-// Returns the path of the file, or of the packed file, or an empty string if both are missing.
+// Returns the path of the file or of its packed version. Returns an empty string if both are missing.
 std::string find(const std::string& folder, const std::string& name) {
     const auto path = std::filesystem::path(folder) / name;
     for (const std::string& each : {path.string(), path.string() + ".gz"})

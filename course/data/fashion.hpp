@@ -1,4 +1,4 @@
-// Loads FashionMNIST, which has small pictures of garments in ten classes, or generates similar pictures.
+// Loads FashionMNIST, a data set of small pictures of garments, or generates similar pictures.
 #pragma once
 
 #include <array>
@@ -17,14 +17,12 @@ inline constexpr std::array<const char*, 10> fashion_classes = {
 // tools/get-fashion-mnist saves the files in this folder. The path is relative to the root of the repository.
 inline constexpr const char* fashion_folder = "data/fashion-mnist";
 
-// Holds pictures and the label of each picture.
 template <class S> struct Pictures {
     Array<S> images;             // (count, 784), from 0 (black) to 1 (white)
     Array<std::int32_t> labels;  // (count), indices into fashion_classes
     std::int64_t count() const { return images.shape()[0]; }
 };
 
-// Holds FashionMNIST or generated pictures.
 template <class S> struct Fashion {
     Pictures<S> train, test;
     bool real = false;
@@ -34,10 +32,10 @@ template <class S> struct Fashion {
 // Returns true if the folder contains any of the four files of FashionMNIST, packed (.gz) or not.
 bool has_fashion(const std::string& folder);
 
-// Loads the four files, packed (.gz) or not. Throws Error if a file is missing or if the files do not match.
+// Loads the four files of FashionMNIST, packed (.gz) or not. Throws Error if a file is missing or invalid.
 template <class S> Fashion<S> load_fashion(const std::string& folder);
 
-// Generates pictures. Picture i depends only on i and the seed, and is equal in every bit on all machines.
+// Generates pictures. Picture i depends only on i and the seed, and has the same bits on all machines.
 template <class S>
 Pictures<S> generated_pictures(std::int64_t count, std::uint64_t seed, std::int64_t first = 0);
 
@@ -45,7 +43,6 @@ Pictures<S> generated_pictures(std::int64_t count, std::uint64_t seed, std::int6
 template <class S>
 Fashion<S> generated_fashion(std::uint64_t seed, std::int64_t train = 60000, std::int64_t test = 10000);
 
-// Loads FashionMNIST if any of its files exists, and generates pictures otherwise.
 template <class S> Fashion<S> find_fashion(const std::string& folder, std::uint64_t seed) {
     return has_fashion(folder) ? load_fashion<S>(folder) : generated_fashion<S>(seed);
 }

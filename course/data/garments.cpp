@@ -11,7 +11,7 @@
 namespace tally::garments {
 namespace {
 
-// This file calls no libm, so IEEE 754 defines the result of each operation, and all machines get equal bits.
+// This file does not use libm, so that all machines with IEEE 754 arithmetic draw the same pictures.
 constexpr std::uint64_t class_stream = std::uint64_t{0x77656172} << 32;  // "wear"
 constexpr std::uint64_t form_stream = class_stream + 1, noise_stream = class_stream + 2;
 constexpr double side = picture_side;
@@ -49,7 +49,7 @@ struct Placement {
 
 using Canvas = std::array<float, picture_side * picture_side>;
 
-// Adds `share` times the fraction of each pixel that lies between the x coordinates `from` and `to`.
+// For each pixel, adds `share` times the fraction of the pixel between the x coordinates `from` and `to`.
 void cover(std::array<float, picture_side>& covered, double from, double to, float share) {
     from = std::clamp(from, 0.0, side);
     to = std::clamp(to, 0.0, side);

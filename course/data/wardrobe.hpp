@@ -1,4 +1,4 @@
-// Declares the polygons of the generated garments. Each picture varies these polygons.
+// Declares the polygons of the generated garments. Each picture changes the polygons at random.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct Patch {
 
 using Garment = std::vector<Patch>;  // later patches cover earlier ones
 
-// Returns the kinds of garments in each of fashion_classes. All kinds of a class are equally frequent.
+// Returns the kinds of garments for each class in fashion_classes. All kinds of a class are equally frequent.
 const std::array<std::vector<Garment>, 10>& wardrobe();
 
 }  // namespace tally::garments

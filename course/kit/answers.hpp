@@ -10,7 +10,7 @@
 
 namespace tally::lesson {
 
-// Records one try at a question, one event of an exercise, or the result of one lesson.
+// Records one answer to a question, one event of an exercise, or the result of one lesson.
 struct AnswerRecord {
     std::string what;         // question, exercise, lesson
     std::string of;           // the slug of the lesson or exercise
@@ -23,17 +23,16 @@ struct AnswerRecord {
     std::string question = {};  // the text of the question
 };
 
-// Every file of answers begins with this line.
 constexpr std::string_view answers_heading = "what\tof\tnumber\thow\twhich\tgiven\tsentence\tquestion";
 
 std::string in_one_line(const std::string& text);                   // replaces control characters
 std::string line_of(const AnswerRecord& answer);                    // without a line end
 std::optional<AnswerRecord> parse_answer(const std::string& line);  // empty if the line is not an answer
 
-// Returns one entry for each try at a question, or one entry if the learner skipped the question.
+// Returns one record for each answer to the question, or one record if the learner skipped the question.
 std::vector<AnswerRecord> answers_of(const Reveal& reveal, const std::string& lesson);
 
-// Counts the questions that were answered right at the first or the second try, or skipped, over all runs.
+// Counts the questions that the learner answered at the first attempt, answered later, or skipped.
 struct Predicted {
     int asked = 0, at_once = 0, later = 0, skipped = 0;
 };

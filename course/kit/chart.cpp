@@ -1,4 +1,4 @@
-// Draws charts with characters: a block chart of heights, or points in the plane.
+// Draws block charts and scatter plots with characters.
 #include "course/kit/chart.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +23,6 @@ struct Range {
         high = std::max(high, value);
     }
     bool empty() const { return low > high; }
-    // Returns which of n cells a value falls into.
     std::size_t cell(double value, std::size_t n) const {
         if (high == low) return n / 2;
         return static_cast<std::size_t>(

@@ -28,7 +28,7 @@ volatile std::sig_atomic_t end_signal = 0;   // the first signal to end this pro
 
 pthread_t waiting_thread;  // the thread that waits for the child; only this thread handles signals
 
-// Ctrl-C on a keyboard signals the child too. Other signals may reach only this process, so it forwards them.
+// Forwards a signal to the child, unless the signal comes from the keyboard and thus also reaches the child.
 void forward_signal(int signal, siginfo_t* info, void*) {
     if (passed_to(waiting_thread, signal)) return;
     const bool keyboard = signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP;
@@ -41,7 +41,7 @@ void forward_signal(int signal, siginfo_t* info, void*) {
 
 void on_child_change(int signal, siginfo_t*, void*) { passed_to(waiting_thread, signal); }
 
-// Forwards signals that end or stop a program to the child first. Only pselect() unblocks these signals.
+// Blocks signals that end or stop a program, except during pselect(), and forwards the signals to the child.
 class SignalForwarding {
 public:
     SignalForwarding() {
@@ -51,7 +51,7 @@ public:
         ::pthread_sigmask(SIG_BLOCK, &held_back, &mask_before_);
         for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], nullptr, &before_[i]);
     }
-    // Installs the handlers. Call this after fork(), because the handlers forward signals to the child.
+    // Installs the handlers. Call watch() after fork(), because the handlers forward signals to the child.
     void watch() {
         end_signal = 0;
         stop_signal = 0;
@@ -95,8 +95,8 @@ private:
     bool known_;
 };
 
-// If the child has stopped, stops this program too. The child stops first (Ctrl-Z), so that it can restore
-// the terminal before the shell uses it. If SIGCONT reaches only this program, the child is continued too.
+// If the child has stopped, stops this program too. The child must stop first, because the child restores the
+// terminal for the shell. Continues the child if SIGCONT reaches only this program.
 void stop_with(pid_t pid, const SavedTerminal& terminal) {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != pid) return;
@@ -108,14 +108,13 @@ void stop_with(pid_t pid, const SavedTerminal& terminal) {
         ::kill(pid, SIGCONT);
 }
 
-// Returns when the pipe can be read or has been closed.
 void wait_for_output(pid_t pid, int pipe, const sigset_t& usual_mask, const SavedTerminal& terminal) {
     for (;;) {
         stop_with(pid, terminal);
         fd_set ready;
         FD_ZERO(&ready);
         FD_SET(pipe, &ready);
-        // Signals are blocked outside pselect(), so none can arrive unnoticed between the check and the wait.
+        // Signals are blocked outside pselect(), so no signal is lost between stop_with() and pselect().
         if (::pselect(pipe + 1, &ready, nullptr, nullptr, nullptr, &usual_mask) >= 0 || errno != EINTR)
             return;
     }

@@ -13,11 +13,11 @@ struct ChildResult {
     std::string captured;  // the output of the child to the captured descriptor
 };
 
-// Runs the command in this terminal and captures what it writes to descriptor 3. A signal that would end or
-// stop this program goes to the child first, because the child must restore the terminal.
+// Runs the command in this terminal and captures what it writes to descriptor 3. Sends a signal that would
+// end or stop this program to the child first, because the child must restore the terminal.
 constexpr int report_descriptor = 3;
 ChildResult run_reporting(const std::vector<std::string>& command);
-// Does the same for any descriptor, but does not add the flag --report to the command.
+// Works like run_reporting() for any descriptor, but does not add the flag --report to the command.
 ChildResult run_capturing(const std::vector<std::string>& command, int descriptor);
 
 // captured_from() throws this if a signal asked this program to end while the child ran.

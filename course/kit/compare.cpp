@@ -14,10 +14,9 @@ bool same_bits(double a, double b) {
     return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-// Returns |a - b|: 0 for equal infinities, and NaN if a or b is NaN.
 double distance(double a, double b) { return a == b ? 0 : std::abs(a - b); }
 
-// Returns why the numbers cannot be compared, or an empty string if they can.
+// Returns the reason why the numbers cannot be compared, or an empty string.
 std::string objection(const Numbers& got, const Numbers& expected) {
     if (got.missing || expected.missing)
         return got.missing ? "the result has no gradient" : "the expected value has no gradient";
@@ -45,7 +44,7 @@ std::string exactly(double number, const Numbers& of) {
                                              : fmt::format("{}", number);
 }
 
-// Returns the compared numbers as the lesson prints them, and the worst element in full precision.
+// Returns the compared numbers as text, and the worst element with full precision.
 std::string operands(const Numbers& got, const Numbers& expected, std::size_t worst, int digits) {
     const std::string element = fmt::format("got {}, expected {}", exactly(got.values[worst], got),
                                             exactly(expected.values[worst], expected));
@@ -89,7 +88,7 @@ Check compared_within(std::string name, const Numbers& got, const Numbers& expec
     }
     if (!check.detail.empty()) return check;
 
-    // The worst element is the one that exceeds its bound most or is nearest to it. NaN is never close.
+    // The worst element exceeds its bound by the largest amount, or comes nearest to its bound.
     bool exact = true, close = true;
     double largest = 0, smallest_margin = std::numeric_limits<double>::infinity(), largest_bound = 0;
     std::size_t worst = 0;

@@ -1,4 +1,4 @@
-// Defines the events that a lesson emits. Viewers get only events, so they show only numbers of this run.
+// Defines the events that a lesson emits. A viewer shows only these events.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ struct TableShown {
     std::vector<std::vector<Cell>> rows;
 };
 
-// This event follows a Prediction (prediction.hpp), which is an event too.
+// A lesson emits a Reveal after each Prediction (prediction.hpp).
 struct Reveal {
     Prediction prediction;
     std::vector<Try> tries;  // empty: the learner skipped the question, or the viewer does not ask
@@ -80,7 +80,6 @@ inline const char* to_string(Outcome outcome) {
     return words[static_cast<int>(outcome)];
 }
 
-// Holds the result of a lesson and the details that its line in a log shows.
 struct End {
     Outcome outcome = Outcome::ok;
     int steps = 0, checks = 0, failed = 0;
@@ -98,7 +97,7 @@ struct Event {
         is;
 };
 
-// Holds all events emitted so far, by step. The key "back" shows these events again.
+// Stores the events of each step. The key "back" shows recorded events again.
 struct Record {
     std::vector<std::vector<Event>> steps;  // steps[0] holds the title
 };

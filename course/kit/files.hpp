@@ -7,13 +7,13 @@
 
 namespace tally::lesson {
 
-// This error is thrown if a file cannot be read or written. The program then ends with exit code 5.
+// A WriteError is thrown if a file cannot be read or written. The error ends the program with exit code 5.
 struct WriteError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// This is thrown if a reader such as `head` has closed standard output. The program then ends silently with
-// the exit code of SIGPIPE. OutputClosed is not a std::exception, so handlers of errors do not catch it.
+// OutputClosed is thrown if a reader of standard output, such as `head`, has closed the pipe. OutputClosed is
+// not a std::exception, so that handlers of errors do not catch OutputClosed.
 struct OutputClosed {
     static constexpr int exit_code = 128 + 13;
 };
@@ -23,10 +23,10 @@ void make_folder(const std::string& path);  // with its parent folders; throws W
 // Returns the first of PATH.1ENDING, PATH.2ENDING, ... that does not exist.
 std::string free_name(const std::string& path, const std::string& ending);
 
-// Writes a temporary file in the same folder and renames it. Throws WriteError.
+// Writes a temporary file in the same folder, and then renames the temporary file. Throws WriteError.
 void write_whole(const std::string& path, std::string_view content);
 
-// Writes without a buffer, so that a crash loses nothing. Throws WriteError or OutputClosed.
+// Writes without a buffer, so that a crash of the program loses no output. Throws WriteError or OutputClosed.
 void write_to(int descriptor, std::string_view content);
 
 }  // namespace tally::lesson

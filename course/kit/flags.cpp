@@ -74,7 +74,7 @@ void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonPa
                 return one.name == called;
             });
             const bool here = own != only->end();
-            // Accepts other lessons' parameters, because settings_of() rejects them with a better message.
+            // settings_of() rejects parameters of other lessons with a better message than CLI11.
             group = here ? "Parameters" : "";
             if (here) {
                 says = fmt::format("{}: {} (default {})", own->meaning, range_of(*own), usual_of(*own));
@@ -84,7 +84,7 @@ void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonPa
         app.add_option_function<std::string>(
                "--" + name,
                [&flags, name = name](const std::string& text) {
-                   // CLI11 takes the next word as the value of an empty option.
+                   // If the value of an option is missing, CLI11 uses the next argument as the value.
                    const bool a_flag =
                        text.size() > 2 && text.starts_with("--") && text[2] >= 'a' && text[2] <= 'z';
                    if (text.empty() || a_flag)
@@ -217,7 +217,7 @@ Mode mode_for(const Flags& flags, const Environment& around) {
 
 void print_error(const std::string& program, const std::string& message) {
     const std::string line = fmt::format("{}: {}\n", program, message);
-    // If standard error is closed as well, the exit code still reports the error.
+    // The result of write() is ignored, because the exit code also reports the error.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

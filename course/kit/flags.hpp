@@ -32,14 +32,14 @@ struct Flags {
 };
 
 void add_flags(CLI::App& app, Flags& flags);
-// Adds the flags of parameters. The help lists the parameters in `only` with their ranges, or all parameters.
+// Adds a flag for each parameter of lessons. The help text lists the parameters in `only` with their ranges.
 void add_parameter_flags(CLI::App& app, Flags& flags, const std::vector<LessonParameter>* only = nullptr);
-// Returns the flags that repeat this run, without flags at their default: " --seed 5 --dtype float64".
+// Returns the flags that repeat this run, such as " --seed 5 --dtype float64", without default values.
 std::string repeat_flags(const Flags& flags);
 std::string settings_text(const Flags& flags);           // "--micro 6 --rate 0.2"
 std::vector<std::string> arguments(const Flags& flags);  // for a lesson program with the same flags
 
-// Holds the result of parse(). If `done`, the program ends with `code`: 0 after --help, 2 after an error.
+// If `done` is true, the program ends with `code`, which is 0 after --help and 2 after an error.
 struct Parsed {
     bool done = false;
     int code = 0;
@@ -53,7 +53,7 @@ struct Environment {
     static Environment current();
 };
 
-// Describes how to render. mode_for() computes a Mode from values only, so that tests need no terminal.
+// Describes how a viewer renders events. mode_for() reads only its arguments, so that tests need no terminal.
 struct Mode {
     bool waits = false;       // step mode: waits for a key after each step
     bool presents = false;    // --present: each step has its own screen
@@ -63,7 +63,6 @@ struct Mode {
 };
 Mode mode_for(const Flags& flags, const Environment& around);
 
-// Writes "program: message" to standard error.
 void print_error(const std::string& program, const std::string& message);
 
 }  // namespace tally::lesson

@@ -14,7 +14,7 @@ namespace tally::lesson {
 namespace {
 using Json = nlohmann::ordered_json;
 
-// JSON has no infinities and no NaN, so they are written as strings.
+// JSON has no infinities and no NaN, so these values are written as strings.
 Json number(double value) {
     if (std::isnan(value)) return "nan";
     if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
@@ -180,7 +180,7 @@ private:
     int digits_;
 };
 
-// Replaces bytes that are not UTF-8 instead of throwing, so that they do not stop a lesson.
+// Replaces invalid UTF-8 instead of throwing, so that invalid text does not stop a lesson.
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 }  // namespace
 

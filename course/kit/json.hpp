@@ -1,4 +1,4 @@
-// Converts an event to one line of JSON. "values" holds exact numbers, and "text" the printed numbers.
+// Converts an event to one line of JSON. The keys "values" and "text" store exact and printed numbers.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ std::string json_line(const Event& event, const Lesson& lesson, int digits);
 // Returns the line that --describe prints: {"v":1,"lesson":7,"slug":"divide","event":"lesson",...}.
 std::string description(const Lesson& lesson, const std::string& status = {});
 
-// The runner parses the lines of description() and of an End. An invalid line throws a std::exception.
+// Both functions throw a std::exception if the line is invalid.
 Lesson parse_description(const std::string& line);
 End parse_end(const std::string& line);
 

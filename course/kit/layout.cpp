@@ -72,7 +72,7 @@ public:
         const std::size_t column = std::max(width_of(name), widest_name) + 2;
         if (column + widest <= line_width()) {
             for (std::size_t i = 0; i < rows.size(); ++i) {
-                // A single number begins in the same column as the numbers of a vector, after the bracket.
+                // A single number is indented by one column, because a vector begins with a bracket.
                 const bool bare = value.numbers.shape.empty();
                 rows[i] = padded(i == 0 ? name : "", column) + (bare && !value.numbers.missing ? " " : "") +
                           rows[i];
@@ -120,7 +120,7 @@ public:
     Lines operator()(const Reveal& reveal) const {
         const auto& prediction = reveal.prediction;
         const bool right = !reveal.tries.empty() && prediction.is_right(reveal.tries.back());
-        // The step viewer prints the reply to a first wrong try before the second try, so it is omitted here.
+        // The step viewer has already printed the reply to the first wrong answer.
         const bool wrong = !right && reveal.tries.size() == prediction.tries();
         Lines lines;
         if (wrong) lines = reply(prediction, reveal.tries.back());
@@ -132,7 +132,6 @@ public:
         return lines;
     }
 
-    // Returns the reply to a wrong try.
     Lines reply(const Prediction& prediction, const Try& wrong) const {
         const std::string what =
             wrong.choice && !prediction.is_typed ? named(prediction, *wrong.choice) : wrong.typed;
@@ -213,14 +212,14 @@ private:
     std::string said(std::string_view text) const {
         return style_.ascii ? to_ascii(text) : std::string(text);
     }
-    // Returns "3) three times", or only the text if the learner types a number.
+    // Returns text such as "3) three times", or only the text of the option for a typed number.
     std::string named(const Prediction& prediction, std::size_t option) const {
         const std::string text = said(prediction.options[option].text);
         return prediction.is_typed ? text : fmt::format("{}) {}", option + 1, text);
     }
     Lines body(std::string_view text) const { return indented(wrapped(said(text), line_width()), in_); }
 
-    // Returns the lines of the text. "[3/6] " precedes the first line, and the other lines are indented.
+    // Writes `head` before the first line of the text, and indents the other lines.
     Lines led(const std::string& head, Tone tone, const std::string& text) const {
         const std::size_t lead = width_of(head);
         Lines lines = indented(wrapped(text, style_.width - lead), lead);

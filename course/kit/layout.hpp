@@ -1,4 +1,4 @@
-// Converts an event to lines of text. A terminal and a plain log get the same lines.
+// Converts an event to lines of text. The lines are the same for a terminal and for a plain log.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ struct Style {
     bool colour = false;  // 16 ANSI colours; every state is printed as a word too
 };
 
-// Returns the lines of an event, each at most style.width columns. Some events have no lines.
+// Returns the lines of an event. A line has at most style.width columns. Some events have no lines.
 std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, const Style& style);
 
-// Returns the reply to a wrong try. The reply is printed before the next try.
+// Returns the reply to a wrong answer. The viewer prints the reply before the next attempt.
 std::vector<std::string> reply_lines(const Prediction& prediction, const Try& wrong, const Lesson& lesson,
                                      const Style& style);
 
-// Returns "lesson 07 divide  6 steps  4 checks  [ok]  0.01 s". A failure adds file, line and a command.
+// Returns the last lines of a log, such as "lesson 07 divide 6 steps 4 checks [ok] 0.01 s".
 std::vector<std::string> log_lines(const Lesson& lesson, const End& end, double seconds);
 
 enum class Tone { bold, good, bad, warn, ask, source };

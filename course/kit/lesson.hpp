@@ -1,4 +1,4 @@
-// Declares the functions that a lesson calls. They act on the running lesson.
+// Declares the functions that a lesson calls. These functions act on the running lesson.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace tally::lesson {
 
-// Holds file and line of a call. tally supports clang 14, which has no std::source_location.
+// Stores the file and the line of a call, because clang 14 has no std::source_location.
 struct Where {
     const char* file;
     std::size_t line;
@@ -39,7 +39,7 @@ struct Lesson {
     std::vector<LessonParameter> parameters = {};  // numbers that the learner may change
 };
 
-// Parses the flags, runs the body for the scalar type and renders its events. Returns the exit code.
+// Parses the flags, runs the lesson for the chosen scalar type, and returns the exit code of the program.
 int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float)(), void (*in_double)());
 
 struct Options {
@@ -58,12 +58,12 @@ const Options& options();  // of the running lesson
 void step(std::string_view sentence);  // ends the previous step; step mode waits for a key there
 void note(std::string_view sentence);  // one more sentence in the same step
 
-// Shows the 1 to 3 lines of the lesson's source that follow this call, with file and line.
+// Shows the 1 to 3 source lines that follow this call, with their file and line numbers.
 void code(int lines, Where where = Where::here());
 
 // ---- Values ------------------------------------------------------------------------------------
 
-// Holds the value of a table cell or of show(): words, yes/no, or anything that converts to Numbers.
+// A Cell stores a value for a table or for show(): words, yes/no, or anything that converts to Numbers.
 struct Cell {
     std::string words;
     Numbers numbers;
@@ -82,7 +82,7 @@ struct Cell {
 
 void show(std::string_view name, const Cell& value);
 
-// A table to which row() adds rows. The table ends and is shown when the next event, step or table begins.
+// Shows a table, to which row() adds rows, as soon as the next event, step or table begins.
 class Table {
 public:
     template <class... Cells> void row(const Cells&... cells) { add({Cell(cells)...}); }
@@ -105,26 +105,25 @@ private:
 
 // ---- Predict, then reveal ----------------------------------------------------------------------
 
-// Begins a step and asks a question: predict("...?", {right("3"), wrong("1", "...")}, hint("...?", "..."),
-// "..."). Exactly one option is right. Each wrong option explains its mistake. `why` explains the answer.
+// Begins a step and asks a question with several options, such as {right("3"), wrong("1", "...")}. Exactly
+// one option is right. Each wrong option explains its mistake. `why` explains the answer.
 void predict(std::string_view question, const std::vector<Option>& options, const Hints& hints,
              std::string_view why);
-// Asks for a number that the learner types: {right(3), wrong(1, "...")}.
 void predict(std::string_view question, const std::vector<TypedNumber>& numbers, const Hints& hints,
              std::string_view why);
 
 // ---- Checks ------------------------------------------------------------------------------------
-// Each check returns whether it holds. After a failed check the lesson continues and exits with 1.
+// After a failed check the lesson continues, and its exit code is 1.
 
 bool check(std::string_view name, bool holds, std::string_view detail = {}, Where where = Where::here());
 bool check_equal(std::string_view name, const Numbers& got, const Numbers& expected,
                  Where where = Where::here());
-// Checks |got - expected| <= bound. `bound` is one number for all elements, or one number for each.
+// Checks that |got - expected| <= bound. `bound` has one number, or one number for each element.
 bool check_close(std::string_view name, const Numbers& got, const Numbers& expected, const Numbers& bound,
                  Where where = Where::here());
 
-// Bounds the error of a sum by n successive roundings, relative to the sum of the magnitudes of its terms:
-// n u / (1 - n u), where u is half the distance from 1 to the next number.
+// Returns the bound n u / (1 - n u) for the error of a sum with n successive roundings. The error is relative
+// to the sum of the magnitudes of the terms, and u is half the distance from 1 to the next number.
 template <class S> constexpr double gamma_bound(int n) {
     const double nu = n * static_cast<double>(std::numeric_limits<S>::epsilon()) / 2;
     return nu / (1 - nu);

@@ -1,4 +1,4 @@
-// Defines run(), which runs a lesson as the flags say. The main() of every lesson calls it.
+// Defines the function run(), which runs a lesson and which every lesson calls in main().
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -27,7 +27,7 @@ namespace tally::lesson {
 namespace {
 enum Exit : int { good = 0, check_failed = 1, usage = 2, io_failed = 5, skipped = 77 };
 
-// Holds the flags that the program of a lesson has, but the runner does not have.
+// Stores the flags that the program of a lesson accepts, but the runner does not accept.
 struct LessonFlags {
     bool describe = false;
     int report = -1;           // from the runner: a descriptor for answers and result
@@ -42,7 +42,6 @@ void add_lesson_flags(CLI::App& app, Flags& flags, LessonFlags& asked) {
     app.add_option("--rank-says", asked.rank_results)->group("");
 }
 
-// Returns nothing if the device does not exist.
 std::optional<Device> device_named(const std::string& name) {
     if (name == "cpu") return Device::cpu;
     if (name == "simulated") backend::select(name);
@@ -50,8 +49,8 @@ std::optional<Device> device_named(const std::string& name) {
     return name == "auto" ? std::optional(Device::cpu) : std::nullopt;
 }
 
-// Ends this program when the runner is killed or crashes, so that the terminal is restored (Linux only). A
-// runner that ended before prctl() was called has closed the other end of the pipe, which poll() detects.
+// Ends this program when the runner is killed or crashes, so that the terminal is restored (Linux only). If
+// the runner ended before prctl() was called, poll() detects that the other end of the pipe is closed.
 void end_with_the_runner(int report) {
     ::fcntl(report, F_SETFD, FD_CLOEXEC);  // programs started by this lesson must not keep the pipe open
 #ifdef __linux__
@@ -66,12 +65,10 @@ int exit_code(const End& end) {
     return end.outcome == Outcome::fail || end.failed > 0 ? check_failed : good;
 }
 
-// Reports all attempts at a question to the runner.
 void report_tries(int report, const Reveal& reveal, const std::string& lesson) {
     for (const auto& answer : answers_of(reveal, lesson)) write_to(report, line_of(answer) + "\n");
 }
 
-// Runs the body and finishes the lesson with its outcome.
 void run_body(Running& running, const std::optional<Device>& device, const std::function<void()>& start,
               void (*body)()) {
     Outcome outcome = Outcome::ok;
@@ -101,7 +98,7 @@ void run_body(Running& running, const std::optional<Device>& device, const std::
     }
 }
 
-// Runs this program again as the ranks of a lesson with several processes. The ranks print nothing.
+// Starts this program again as the processes (ranks) of a lesson. The ranks print nothing.
 void start_ranks(const Running& running, const char* program, Flags flags) {
     if (!on_several_ranks(running.lesson()) || is_rank()) return;
     if (const std::string why = why_no_launcher(); !why.empty()) throw Skipped{why};
@@ -115,7 +112,6 @@ void start_ranks(const Running& running, const char* program, Flags flags) {
     run_ranks(setting("ranks"), std::move(command));
 }
 
-// Returns the error in the flags, or an empty string if they are valid.
 std::string fault_of(const Flags& flags, const Lesson& lesson, const Mode& mode) {
     try {
         settings_of(lesson.parameters, flags.settings);
@@ -133,7 +129,6 @@ std::string fault_of(const Flags& flags, const Lesson& lesson, const Mode& mode)
     return "";
 }
 
-// Writes the picture for --graph and returns the exit code.
 int write_graph(const Running& running, const std::string& file, const std::string& name) {
     const End& end = running.end();
     if (end.outcome != Outcome::ok)
@@ -193,7 +188,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
 
         const auto viewer = make_viewer(lesson, flags, mode);
         Running running(lesson, options, *viewer, flags.from, repeat_flags(flags));
-        // Answers with changed parameters are not reported, because the question may then have fewer mistakes.
+        // Does not report answers with changed parameters, because then the question may have fewer options.
         if (asked.report >= 0 && mode.waits && flags.settings.empty())
             running.answered = [&](const Reveal& reveal) { report_tries(asked.report, reveal, lesson.slug); };
         running.emit(Title{lesson, device == Device::cpu ? "cpu" : backend::name(), dtype, flags.seed,

@@ -12,7 +12,7 @@ namespace tally::lesson {
 namespace {
 enum class Form : std::uint8_t { integer, fixed, scientific };
 
-// Chooses one format for all numbers: scientific if the largest is below 0.001 or at least 10^6, else fixed.
+// Chooses scientific notation if the largest number is below 0.001 or at least 10^6.
 Form form_of(std::span<const double> numbers, Numbers::Type type) {
     if (type == Numbers::Type::integer) return Form::integer;
     double largest = 0;
@@ -30,7 +30,7 @@ std::string print(double number, Form form, int digits) {
                                : fmt::format("{:.{}e}", number, digits);
 }
 
-// Pads all numbers to one width. The width is at least that of "%7.4f", so that columns of tables align.
+// Pads all numbers to the same width, which is at least the width of "%7.4f".
 std::vector<std::string> printed(const Numbers& numbers, int digits) {
     const Form form = form_of(numbers.values, numbers.type);
     std::vector<std::string> texts;

@@ -1,4 +1,4 @@
-// The class Numbers holds any value that a lesson shows. Concepts convert values without an engine header.
+// A Numbers object stores any value that a lesson shows, without including a header of the library.
 #pragma once
 
 #include <concepts>
@@ -70,7 +70,7 @@ private:
                                                                                 : Type::float64;
 };
 
-// Returns the gradient of a variable, which is printed as "-" if it does not exist yet.
+// Returns the gradient of a variable. A missing gradient is printed as "-".
 template <class V>
 requires requires(const V& v) {
     { v.has_grad() } -> std::convertible_to<bool>;

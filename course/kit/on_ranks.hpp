@@ -2,8 +2,8 @@
 //
 //     const std::vector<double> sums = on_ranks([&](ProcessGroup& processes) { return sum_on(processes.rank()); });
 //
-// The result of `each` is a string, a trivially copyable value or a vector of these. If `each` changes
-// a variable, the program that shows the lesson does not see the change, because ranks are other processes.
+// The result of `each` is a string, a trivially copyable value or a vector of these. `each` runs in other
+// processes, so the program that shows the lesson does not see changes of variables.
 #pragma once
 
 #include <cstring>
@@ -47,7 +47,6 @@ template <class T> T from_bytes(const std::string& bytes) {
     }
 }
 
-// Returns the group of all ranks, which exists until this program ends.
 inline ProcessGroup& own_processes() {
     static ProcessGroup processes({.timeout = 30});
     return processes;

@@ -1,4 +1,4 @@
-// Makes links to files and runs xdg-open.
+// Creates links to files, and opens files with xdg-open.
 #include "course/kit/open_file.hpp"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ bool have_desktop() {
     return false;
 }
 
-// Runs in a child. The viewer gets its own session and descriptors, because it may outlive the terminal.
+// Creates a session and descriptors for the viewer, because the viewer may outlive the terminal.
 [[noreturn]] void become_opener(const char* path) {
     ::setsid();
     ::signal(SIGPIPE, SIG_DFL);

@@ -1,4 +1,4 @@
-// Makes a link to a file and opens the file in the desktop's default program.
+// Creates a link to a file, and opens the file with the default program of the desktop.
 #pragma once
 
 #include <string>

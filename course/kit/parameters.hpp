@@ -1,5 +1,5 @@
-// A LessonParameter is a number that the learner may change by a flag: ./learn 6 --micro 3. A lesson declares
-// its parameters with range and default. Flags, help, errors and tests use these declarations.
+// A LessonParameter is a number that the learner may change with a flag, such as ./learn 6 --micro 3. Flags,
+// help texts, error messages and tests use the declarations of the parameters.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ LessonParameter one_of(std::string_view name, std::string_view meaning, int usua
                        const std::vector<int>& among);
 LessonParameter real_number(std::string_view name, std::string_view meaning, double usual, double least,
                             double most);
-// Declares sizes of parts, such as --split 3,2,1. Each size is at least 1. The sum is that of the default.
+// Declares sizes from 1, such as --split 3,2,1. The sum of the sizes must equal the sum of the default sizes.
 LessonParameter parts_of(std::string_view name, std::string_view meaning, const std::vector<int>& usual);
-// Declares as many whole numbers as the default has, such as --values 2,-3,11.
+// Declares a list of whole numbers, such as --values 2,-3,11. The list must be as long as the default.
 LessonParameter several(std::string_view name, std::string_view meaning, const std::vector<int>& usual,
                         int least, int most);
 
@@ -41,8 +41,8 @@ std::string range_of(const LessonParameter& parameter);  // "1, 2, 3 or 6", "a n
 std::string usual_of(const LessonParameter& parameter);  // "4,2"
 
 using Settings = std::map<std::string, std::vector<double>, std::less<>>;
-// Returns the values of the parameters. `given` maps names of flags to texts. Other parameters get defaults.
-// Throws std::invalid_argument, whose message names the valid range or the lesson's parameters.
+// `given` maps the names of flags to the values that the learner typed. Other parameters have default values.
+// Throws std::invalid_argument for an invalid name or value.
 Settings settings_of(const std::vector<LessonParameter>& parameters,
                      const std::map<std::string, std::string>& given);
 

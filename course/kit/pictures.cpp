@@ -1,4 +1,4 @@
-// Draws the pictures that have no scale: weights of rows, scissors, matrices and schedules.
+// Draws the pictures that have no scale: Shares, Scissors, Matrices, Runs and Lanes.
 #include "course/kit/pictures.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ constexpr int left = Sheet::margin + 16, line = 30;
 
 std::string words_of(const Vector& numbers) { return detail::short_values(std::span<const double>(numbers)); }
 
-// Returns the factor a / b if it is the same for all components, and nothing otherwise.
+// Returns the factor a / b if all components have the same factor, and std::nullopt otherwise.
 std::optional<double> times(const Vector& a, const Vector& b) {
     std::optional<double> factor;
     double largest = 0;
@@ -37,7 +37,7 @@ std::string compared(const Vector& sum, const Vector& full) {
     return factor ? fmt::format("{:.2f} times the full batch's", *factor) : "not the full batch's";
 }
 
-// Draws the rows of a batch, their weights and the gradient of their mean. Returns the y of the lower edge.
+// Draws the rows of a batch, their weights and the gradient of their mean.
 struct Lane {
     Sheet& sheet;
     int weight_at, gradient_at, right;

@@ -1,4 +1,4 @@
-// Holds the data of lessons' pictures that are not computation graphs. sheet_of() draws a picture as SVG.
+// Defines the data of the lessons' pictures, except for computation graphs.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace tally::lesson {
 using drawing::Sheet;
 using Vector = std::vector<double>;
 
-// Compares a full batch with micro-batches: the weight of each row in a mean, and the sums of the gradients.
+// Compares the row weights and the gradient sums of a full batch with those of micro-batches.
 struct Shares {
     struct Part {
         std::string name;  // "rows 0-1"
@@ -50,7 +50,7 @@ struct Plane {
 };
 Sheet sheet_of(const std::string& title, const Plane& plane);
 
-// Shows neighbouring floating-point numbers and marks between them.
+// Shows neighbouring floating-point numbers on a line, with marks between the numbers.
 struct NumberLine {
     struct Number {
         double at;  // position, in distances between neighbours
@@ -60,7 +60,7 @@ struct NumberLine {
 };
 Sheet sheet_of(const std::string& title, const NumberLine& line);
 
-// Returns "1.010..0 x 2^-6" for a positive number.
+// Returns the bits of a positive number in the form "1.010..0 x 2^-6".
 template <std::floating_point S> std::string bits_of(S number) {
     const int exponent = std::ilogb(number);
     std::string text;
@@ -71,7 +71,7 @@ template <std::floating_point S> std::string bits_of(S number) {
     return text.insert(1, ".") + " x 2^" + std::to_string(exponent);
 }
 
-// Shows the numbers around 1 / (n b). Marks show 1 / (n b), its rounded value and `twice`, rounded (1/n) / b.
+// Shows the floating-point numbers around 1 / (n b), with a mark at `twice`, which is rounded twice.
 template <std::floating_point S> NumberLine around(int n, int b, S twice) {
     const S once = S(1) / S(n * b), spacing = std::nextafter(once, S(1)) - once;
     const auto place = [&](S number) { return double(number - once) / double(spacing); };
@@ -79,7 +79,7 @@ template <std::floating_point S> NumberLine around(int n, int b, S twice) {
     for (S at = std::nextafter(std::min(once, twice), S(0)); line.exist.size() < 4;
          at = std::nextafter(at, S(1)))
         line.exist.push_back({place(at), bits_of(at)});
-    // fma computes 1 - (n b) * once with a single rounding. The result is exact here.
+    // fma computes 1 - (n b) * once with a single rounding. The result of this fma is exact.
     const double left = double(std::fma(-S(n * b), once, S(1))) / (n * b) / double(spacing);
     const std::string exact = "1/" + std::to_string(n * b), first = "1/" + std::to_string(n);
     line.marks = {
@@ -89,7 +89,7 @@ template <std::floating_point S> NumberLine around(int n, int b, S twice) {
     return line;
 }
 
-// Shows the stations that a gradient passes. Scissors may cut between two stations.
+// Shows the stations through which a gradient flows, and a cut between two stations.
 struct Scissors {
     struct Cut {
         std::size_t after;  // the index of the station before the cut
@@ -101,7 +101,7 @@ struct Scissors {
 };
 Sheet sheet_of(const std::string& title, const Scissors& scissors);
 
-// Shows positive numbers over 0, 1, 2, ... on a logarithmic scale.
+// Shows curves of positive numbers at 0, 1, 2, ... on a logarithmic scale.
 struct Curves {
     struct Curve {
         std::string label;
@@ -112,7 +112,7 @@ struct Curves {
 };
 Sheet sheet_of(const std::string& title, const Curves& curves);
 
-// Shows as square tables which pairs of items are compared. Cells of pairs that are not compared are blank.
+// Shows in square tables which pairs of items are compared. Cells of pairs that are not compared are blank.
 struct Matrices {
     struct One {
         std::string name, below;
@@ -123,7 +123,7 @@ struct Matrices {
 };
 Sheet sheet_of(const std::string& title, const Matrices& matrices);
 
-// Shows walks along one axis. Each line shows the beginning and the end of one step.
+// Shows sequences of steps along one axis. Each line shows where one step begins and where the step ends.
 struct Walks {
     struct Step {
         std::string label;
@@ -138,8 +138,7 @@ struct Walks {
 };
 Sheet sheet_of(const std::string& title, const Walks& walks);
 
-// Shows which step of a model begins at each time, and how long the input of a step is kept for restarts:
-// it is kept from the end of the previous step to the last restart from this input.
+// Shows which step of a model begins at each time, and how long the input of each step stays in memory.
 struct Runs {
     std::vector<std::size_t> begun;
     std::vector<bool> recorded;
@@ -152,7 +151,7 @@ struct Runs {
 };
 Sheet sheet_of(const std::string& title, const Runs& runs);
 
-// Shows the work of several workers over time. Each worker has a lane, in which gaps are waiting time.
+// Shows the work of several workers over time. Each worker has a lane, and gaps in the lane are waiting time.
 struct Lanes {
     struct Work {
         std::size_t kind;  // index into `kinds`

@@ -1,4 +1,4 @@
-// Draws the pictures that have a scale: the plane, the number line, curves and walks along an axis.
+// Draws the pictures that have a scale: Plane, NumberLine, Curves and Walks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Range {
     double length() const { return high - low; }
 };
 
-// Returns the smallest 1, 2 or 5 times a power of ten that divides this length into at most `most` steps.
+// Returns the smallest step (1, 2 or 5 times a power of ten) of which at most `most` fit into `length`.
 double tick_of(double length, int most) {
     double step = std::pow(10, std::floor(std::log10(length / most)));
     while (length / step > most)
@@ -93,7 +93,6 @@ void Paper::draw_axes(Sheet& sheet, const Plane& plane) const {
     sheet.text(left, bottom + 62, plane.across, "t-quiet");
 }
 
-// Returns the path of a cross for the first kind of points and of a filled square for the second.
 std::string mark(std::size_t kind, int x, int y) {
     return kind == 0 ? fmt::format("M{},{}l10,10m0,-10l-10,10", x - 5, y - 5)
                      : fmt::format("M{},{}h6v6h-6z", x - 3, y - 3);
@@ -160,7 +159,7 @@ Sheet sheet_of(const std::string& title, const NumberLine& numbers) {
     const auto x = [&](double at) { return page_left + rounded((at - range.low) / range.length() * room); };
     const int y = sheet.top() + pitch * static_cast<int>(marks.size()) + 40;
     sheet.rule(page_left, y, page_left + room, y, "t-axis");
-    // The leftmost label is the highest, so that no line crosses words.
+    // The leftmost label is at the top, so that no line crosses a label.
     for (std::size_t i = 0; i < marks.size(); ++i) {
         const int at = sheet.top() + pitch * static_cast<int>(i);
         sheet.rule(x(marks[i].at), at - 12, x(marks[i].at), y - 12, "s-bad");

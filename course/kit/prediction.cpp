@@ -1,4 +1,4 @@
-// Checks and shuffles the questions of a lesson, and recognises answers.
+// Checks and shuffles the questions of a lesson, and compares typed answers with known numbers.
 #include "course/kit/prediction.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ void reject(std::string_view question, std::string_view why) {
     throw std::logic_error(fmt::format("[predict] '{}': {}", question, why));
 }
 
-// Allows a little more than `within`, because rounding can change a number: 0.1 + 0.2 is not exactly 0.3.
+// Allows slightly more than `within`, because rounding makes 0.1 + 0.2 different from 0.3.
 bool close(double a, double b, double within) { return std::abs(a - b) <= within + 1e-9 * std::abs(b); }
 
 Prediction checked(Prediction asked) {

@@ -1,4 +1,4 @@
-// Asks the learner to predict a result, by options or by a typed number, and explains known mistakes.
+// Asks the learner to choose an option or to type a number, and explains known mistakes.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace tally::lesson {
 
-// Holds one of several options: right("3 times"), or wrong("the same", "Nothing was divided ...").
+// Stores one option of a question, such as right("3 times") or wrong("the same", "Nothing was divided ...").
 struct Option {
     std::string text;
     std::string mistake;  // the explanation of a wrong option; empty: the option is right
 };
 
-// Holds an answer that may be typed: right(2.5).within(0.01), wrong(5, "That is the sum, not the mean.").
+// Stores a possible number, such as right(2.5).within(0.01) or wrong(5, "That is the sum, not the mean.").
 struct TypedNumber {
     double value;
     std::string mistake;
@@ -39,13 +39,12 @@ inline Hints hint(std::string_view question, std::string_view pointer) {
     return {std::string(question), std::string(pointer)};
 }
 
-// Holds one answer of the learner.
 struct Try {
     std::optional<std::size_t> choice;  // index into `options`; empty: the typed number is unknown
     std::string typed;
 };
 
-// Holds a question. If a number is typed, `options` are the right number and mistakes, which are not shown.
+// Stores a question. If the answer is typed, the viewer does not show `options`.
 struct Prediction {
     struct Known {
         char id;  // a, b, c, ... in the order of the lesson's source, before the shuffle
@@ -65,23 +64,23 @@ struct Prediction {
     bool is_right(const Try& one) const { return one.choice == answer; }
 };
 
-// Both functions throw std::logic_error unless there are 2 to 9 options, of which exactly one has no mistake.
-// They also throw if two numbers are too close to be distinguished.
+// Throws std::logic_error unless there are 2 to 9 options, of which exactly one is right. Also throws if two
+// numbers are too close to be distinguished.
 Prediction prediction_of(std::string_view question, const std::vector<Option>& options, const Hints& hints,
                          std::string_view why);
 Prediction prediction_of(std::string_view question, const std::vector<TypedNumber>& numbers,
                          const Hints& hints, std::string_view why);
 
-// Drops mistakes that equal the answer or another mistake. Parameters of the learner can make them equal.
+// Removes wrong numbers that equal the answer or another number. Changed parameters can make numbers equal.
 std::vector<TypedNumber> distinct(const std::vector<TypedNumber>& numbers);
 
-// Puts the n options in an order that depends on lesson, prediction and seed. Over n successive seeds that
-// begin at a multiple of n, each option has each position once.
+// Shuffles the n options in an order that depends on the lesson, the question and the seed. If n successive
+// seeds begin at a multiple of n, each option has each position exactly once.
 void shuffle(Prediction& prediction, std::uint64_t seed, int lesson);
 
-// Converts the typed text to a Try. Returns nothing if the text is not a number.
+// Parses the typed text as an answer. Returns std::nullopt if the text is not a number.
 std::optional<Try> parse_try(const Prediction& prediction, const std::string& typed);
-// Returns the reply to a wrong try: the explanation of a known mistake, or else a comparison with the answer.
+// Returns the explanation of a known mistake, or else compares the wrong answer with the right answer.
 std::string reply_to(const Prediction& prediction, const Try& wrong);
 
 }  // namespace tally::lesson

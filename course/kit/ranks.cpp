@@ -1,4 +1,4 @@
-// Starts the ranks of a lesson and reads their results.
+// Starts the processes (ranks) of a lesson and reads their results.
 #include "course/kit/ranks.hpp"
 
 #include <fmt/format.h>
@@ -32,8 +32,8 @@ std::deque<LineResults> unread_results;  // results that the lesson has not read
 std::string ranks_error;                 // the error with which the ranks ended; empty if there was none
 std::ofstream results_file;              // only ranks open this file
 
-// Sets up Open MPI for one machine with fewer cores than processes: processes communicate by loopback and
-// yield while they wait. Root may run Open MPI, as in a container. Variables that are set are not changed.
+// Configures Open MPI for one machine with fewer cores than processes, and allows Open MPI to run as root.
+// Does not change environment variables that are already set.
 void set_up_open_mpi() {
     for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
              {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
@@ -48,7 +48,6 @@ void set_up_open_mpi() {
         ::setenv(name, value, 0);
 }
 
-// Returns the launcher that the environment variable TALLY_MPIEXEC names, or else the launcher of CMake.
 std::string launcher() {
     const char* const named = std::getenv("TALLY_MPIEXEC");
     return named == nullptr ? TALLY_MPIEXEC : named;
@@ -88,7 +87,6 @@ std::string complaint_in(const std::string& output) {
     return all;
 }
 
-// Makes a temporary file, which the destructor removes.
 struct Scratch {
     std::string path = (std::filesystem::temp_directory_path() / "tally-ranks-XXXXXX").string();
     Scratch() {
@@ -124,7 +122,7 @@ void run_ranks(int ranks, std::vector<std::string> command) {
     ChildResult finished;
     {
         const Scratch file;
-        // The ranks must neither read this program's standard input nor print between lines of the lesson.
+        // The ranks must not read standard input, and must not print between lines of the lesson.
         std::vector<std::string> words{"/bin/sh",
                                        "-c",
                                        R"(exec "$0" "$@" </dev/null 2>&1)",

@@ -11,14 +11,13 @@
 
 namespace tally::lesson {
 
-// Returns true if the lesson declares the parameter `ranks`.
 bool on_several_ranks(const Lesson& lesson);
 
-// Returns why ranks cannot be started on this machine, or an empty string if they can.
+// Returns the reason why ranks cannot be started on this machine, or an empty string.
 std::string why_no_launcher();
 
-// Starts the command as several processes and waits until they end. A flag names the file to which rank 0
-// writes. A signal that arrives while the ranks run is raised again when they have ended.
+// Starts the command as several processes and waits until they end. A signal that arrives while the ranks run
+// is raised again after the ranks have ended.
 void run_ranks(int ranks, std::vector<std::string> command);
 
 // ---- in a rank ----
@@ -27,7 +26,7 @@ bool is_rank();
 void write_results(std::size_t line, const std::vector<std::string>& results_by_rank);
 
 // ---- in the program that shows the lesson ----
-// Returns the ranks' results for this line of the lesson. Throws Error if the ranks did not reach this line.
+// Returns the results for a line of the lesson. Throws Error if the ranks did not reach the line.
 std::vector<std::string> take_results(std::size_t line);
 void require_ranks_done();  // throws if the ranks ended with an error or have more results
 

@@ -1,4 +1,4 @@
-// Implements ParameterLock: sets the flags of the parameters, and finds changes that bypassed the lock.
+// Implements ParameterLock, which locks parameters by flags and detects writes that bypass the lock.
 #include "tally/train/parameter_lock.hpp"
 
 #include <algorithm>

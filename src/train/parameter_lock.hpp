@@ -1,4 +1,4 @@
-// While a window has micro-batches, ParameterLock lets only this window change the parameters and gradients.
+// While a Window accumulates gradients, only this Window may change the parameters and their gradients.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace tally::detail {
 
-// Other operations on a locked parameter throw at the call (var.hpp). A write that bypasses the lock raises
-// the version counter of the buffer, so the next call of the Window notices the write.
+// Any other code that changes a locked parameter throws an Error (var.hpp). A write that bypasses the lock
+// changes the version of the buffer, and the next call of the Window throws.
 template <class S> class ParameterLock {
 public:
-    // With `internal` the window runs backward(), and with `external` the caller, before after_backward().
+    // With `internal`, the Window calls backward(). With `external`, the user of the Window calls backward().
     enum class Mode { external, internal };
 
     explicit ParameterLock(const std::vector<Var<Array<S>>>& parameters) : parameters_(parameters) {

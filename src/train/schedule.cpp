@@ -1,4 +1,4 @@
-// Implements the schedules by PyTorch's closed formulas.
+// Implements the learning-rate schedules with PyTorch's closed-form formulas.
 #include "tally/train/schedule.hpp"
 
 #include <cmath>

@@ -47,8 +47,8 @@ void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>
                 " is listed twice, so it would be updated twice; list it once");
 }
 
-// StateReader reads the entries of a state that begin with `prefix`/ and rejects values out of range. At the
-// end require_all_read() rejects unread entries, because such entries belong to a different training run.
+// StateReader reads the entries whose names begin with `prefix`/, and throws for a value out of range.
+// require_all_read() throws for entries that were not read.
 class StateReader {
 public:
     StateReader(std::string who, const TrainingState& state, std::string prefix)
@@ -91,7 +91,7 @@ public:
             fail("'" + prefix_ + "' has " + std::to_string(present) + " of " + std::to_string(saved) + " " +
                  what);
     }
-    // Throws if the saved value differs from `here`. The message ends with the remedy `way_out`.
+    // Throws if the saved value differs from the current value `here`. The error message ends with `way_out`.
     void require_option(const std::string& option, double here, const std::string& way_out = "") {
         const double saved = get<double>("options/" + option);
         if (saved != here) fail_option(option, detail::to_text(saved), detail::to_text(here), way_out);
@@ -106,7 +106,7 @@ public:
         fail("'" + prefix_ + "' was saved with " + option + " " + saved + ", here it is " + here + way_out);
     }
 
-    // Excludes entries that begin with `part` from require_all_read(), because other code reads them.
+    // Makes require_all_read() accept entries whose names begin with `part`.
     void skip(const std::string& part) { skipped_.push_back(name_of(part)); }
     void require_all_read() const {
         const std::string start = prefix_ + "/";

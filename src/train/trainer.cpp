@@ -61,7 +61,7 @@ template <class S> void require_files(const detail::TrainerOptions<S>& o) {
     }
 }
 
-// Returns the name and the node of each parameter of the model that the optimizer steps.
+// Returns the name and the node of each parameter of the model that the optimizer updates.
 template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(Module<S>& model,
                                                                                const Optimizer<S>& optimizer,
                                                                                bool frozen) {
@@ -213,7 +213,7 @@ template <class S> bool Trainer<S>::train_epoch() {
         write_file_atomically(options_.loss_curve, detail::loss_curve_svg(records_));
     // Saves the checkpoint after the other files, so that a resumed run finds the other files complete.
     if (!options_.checkpoint.empty()) save(options_.checkpoint);
-    // Logs after the checkpoint, because a run that resumes for more epochs logs these updates itself.
+    // Logs after save(), because a run that resumes with more epochs must log these updates again.
     if (epoch_ >= options_.num_train_epochs && current_record_.count > 0) log();
     if (options_.progress && options_.terminal && shown_ > 0) {
         *options_.progress << "\n" << std::flush;
@@ -224,7 +224,7 @@ template <class S> bool Trainer<S>::train_epoch() {
     return true;
 }
 
-// Throws if a parameter of the model was replaced, because the optimizer would step the old parameter.
+// Throws if a parameter of the model was replaced, because the optimizer updates the old parameter.
 template <class S> void Trainer<S>::require_same_parameters() {
     std::map<std::string, const void*> now;
     for (const auto& [name, parameter] : model_.named_parameters()) now[name] = parameter.node();
@@ -239,7 +239,7 @@ template <class S> void Trainer<S>::require_same_parameters() {
                     " parameters; make it when the model is complete, or set .frozen = true");
 }
 
-// Throws if the loss depends on a parameter that the model does not list and that would not be trained.
+// Throws if the loss depends on a parameter that the model does not list, because it would not be trained.
 template <class S> void Trainer<S>::require_listed(std::vector<const Node*> waiting) const {
     std::set<const Node*> known, seen;
     for (const auto& [name, parameter] : model_.named_parameters()) known.insert(parameter.node());
@@ -329,7 +329,7 @@ template <class S> double Trainer<S>::seconds() const {
     return seconds_ + (begun_ ? std::chrono::duration<double>(Clock::now() - *begun_).count() : 0);
 }
 
-// Rewrites the files from the records, because a killed process may have logged updates after its checkpoint.
+// Rewrites the log files, because a killed process may have logged updates after its last checkpoint.
 template <class S> void Trainer<S>::open_metrics() {
     const auto open = [&](const std::string& path, std::ofstream& file, std::string text, auto line) {
         if (path.empty() || file.is_open()) return;
@@ -433,7 +433,6 @@ template <class S> void Trainer<S>::load(const std::string& path) {
     saved.require_all_read();
     // The planned number of micro-batches is not compared, because the epoch determines this number.
     const detail::ApplyState window = window_.validate_state(state, "window", &model_, std::nullopt);
-    // All checks have passed, so the following statements do not throw.
     window();
     epoch_ = epoch;
     position_ = position;

@@ -24,19 +24,19 @@
 namespace tally {
 
 namespace detail {
-// Options of Trainer, with Hugging Face's names.
+// The options of a Trainer have the names that Hugging Face uses.
 template <class S> struct TrainerOptions {
     std::int64_t per_device_batch_size = 8;  // items per micro-batch, except for the last one of an epoch
-    // If memory runs out, repeat the update with micro-batches of half the size, and keep this size. An
-    // update still has per_device_batch_size * gradient_accumulation_steps items. Checkpoints are then
-    // written only between windows.
+    // If memory runs out, the Trainer repeats the update with micro-batches of half the size, and keeps this
+    // size. An update still has per_device_batch_size * gradient_accumulation_steps items. With this option,
+    // checkpoints are written only between updates.
     bool auto_find_batch_size = false;
     AccumulationSteps gradient_accumulation_steps = 1;  // micro-batches per update, over all processes
     std::int64_t num_train_epochs = 1;
     std::uint64_t seed = 0;  // for the order of the items and the random numbers of the model
     bool shuffle = true;
 
-    // Turns on checkpointing of layers (module.hpp). The value {} divides n layers into sqrt(n) segments.
+    // Enables activation checkpointing (module.hpp). The value {} divides n layers into sqrt(n) segments.
     std::optional<Checkpointing> gradient_checkpointing = {};
 
     std::optional<double> max_grad_norm = {}, max_grad_value = {};
@@ -48,25 +48,25 @@ template <class S> struct TrainerOptions {
     NonFinite non_finite = NonFinite::raise;
     bool noise = false;  // estimate window().noise()
 
-    // Names the file for the state from which a resumed run computes the same bits. The Trainer writes the
-    // file after every epoch, every save_steps updates and every save_micro_batches micro-batches (0: never),
-    // even in the middle of a window.
+    // The Trainer saves its state in this file. A resumed run computes the same bits as an uninterrupted run.
+    // The Trainer writes the file after every epoch, after every save_steps updates and after every
+    // save_micro_batches micro-batches. The value 0 turns off save_steps or save_micro_batches.
     std::string checkpoint = {};
     std::int64_t save_steps = 0, save_micro_batches = 0;
     bool resume_from_checkpoint = true;  // if the file exists; otherwise training starts from scratch
 
-    // The Trainer writes a line to each named file and to `progress` every logging_steps updates and after
-    // the last update. A resumed run appends lines. The Trainer draws the loss curve after every epoch.
+    // The Trainer writes a line to metrics_csv, metrics_jsonl and `progress` after every logging_steps
+    // updates. A resumed run appends lines to these files. The Trainer draws the loss curve after each epoch.
     std::int64_t logging_steps = 1;
     std::string metrics_csv = {}, metrics_jsonl = {}, loss_curve = {};
     std::ostream* progress = nullptr;
     bool terminal = false;  // each line of progress overwrites the previous one
 
-    // Allows an optimizer that steps only some parameters. If `frozen` is false, the constructor throws.
+    // If `frozen` is false, the constructor throws unless the optimizer updates all parameters of the model.
     bool frozen = false;
 };
 
-// Holds the result of evaluating a model on a data set. The result does not depend on the batch size.
+// Describes the result of evaluating a model on a data set. The result does not depend on the batch size.
 struct Evaluation {
     double loss = 0, accuracy = 0;
     std::int64_t count = 0;  // the number of terms in the mean loss
@@ -81,16 +81,16 @@ public:
     using Evaluation = detail::Evaluation;
     using AccumulationSteps = detail::AccumulationSteps;
 
-    // Returns the loss of some items of the data set, from a forward pass of the model with `pass`.
+    // Runs the model on `items` in the forward pass `pass`, and returns the loss of these items.
     using LossFunction = std::function<Loss<Array<S>>(const Items& items, ForwardPass& pass)>;
 
-    // Trains on a data set of `items` items. Resumes from the checkpoint if the file exists. Throws if the
-    // file was saved with other options (docs/options.md lists the options that may differ), or if a file
-    // cannot be written. Resets the memory peak of the summary.
+    // Trains on a data set of `items` items. Resumes from the checkpoint if the file exists. Throws if an
+    // option differs from the saved option (docs/options.md lists exceptions), or if a file cannot be
+    // written. Resets the memory peak that summary() reports.
     //
     // With a reducer `across`, each process computes a part of the micro-batches, and all processes make the
-    // same update as a single process. The first process writes all files. Checkpoints are then written only
-    // between windows, and any number of processes can resume from a checkpoint.
+    // same update as a single process. The first process writes all files. With a reducer, checkpoints are
+    // written only between updates, and any number of processes can resume.
     Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t items, LossFunction loss,
             Options options = {}, detail::GradientReducer<S>* across = nullptr);
 
@@ -111,7 +111,7 @@ public:
 
     // Returns the mean of the loss over all items. Records no graph.
     static double evaluate(std::int64_t items, std::int64_t batch_size, const LossFunction& loss);
-    // Evaluates a classifier by its logits (items, classes) with the cross entropy of `options`.
+    // Computes the mean cross entropy and the accuracy of a classifier from its logits (items, classes).
     static Evaluation evaluate(const Array<std::int32_t>& labels, std::int64_t batch_size,
                                const std::function<Var<Array<S>>(const Items&)>& logits,
                                const detail::CrossEntropyOptions& options = {});

@@ -85,7 +85,7 @@ struct Axis {
     }
 };
 
-// Returns three to nine round numbers within the axis, at least `least` apart.
+// Returns three to nine round numbers within the axis, with steps of at least `least`.
 std::vector<double> ticks(const Axis& axis, double least) {
     const double rough = (axis.to - axis.from) / 8;
     double step = std::pow(10, std::floor(std::log10(rough)));
@@ -101,7 +101,7 @@ constexpr const char* styles =
     ".t-curve{fill:none;stroke:#0b57d0;stroke-width:2;stroke-linejoin:round}\n"
     ".t-mark{fill:#0b57d0}\n";
 
-// Returns one point per column of pixels: the mean of the losses in this column.
+// Returns one point for each column of pixels, at the mean of the losses in this column.
 std::string points(const std::vector<detail::TrainingRecord>& records, const Axis& x, const Axis& y,
                    int& count) {
     std::string all;

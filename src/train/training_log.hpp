@@ -21,16 +21,15 @@ struct TrainingRecord {
     double loss() const { return sum / count; }
 };
 
-// These functions write each number with the fewest digits that are read back as the same value. CSV leaves a
-// missing norm empty. JSON writes null for a missing norm, for an infinite number and for NaN.
+// These functions write each number with the fewest digits from which the same value can be read. In CSV the
+// field of a missing norm is empty. JSON writes null for a missing norm, for an infinite number and for NaN.
 std::string csv_head();
 std::string csv_line(const TrainingRecord& record);
 std::string json_line(const TrainingRecord& record);
 
-// Draws the loss over the updates as a complete SVG file. Throws if no loss is finite.
+// Draws a curve of the loss over the updates as a complete SVG file. Throws if no loss is finite.
 std::string loss_curve_svg(std::span<const TrainingRecord> records, const std::string& title = "Loss");
 
-// The struct Progress holds the content of a line of progress.
 struct Progress {
     std::int64_t epoch = 0, epochs = 0;  // number of the current epoch, from 1, and number of all epochs
     double done = 0;                     // completed part of the run, from 0 to 1
@@ -40,7 +39,7 @@ struct Progress {
 // Returns a line such as "epoch 2/3 [####......] update 40, loss 0.4297 = 27.5/64, 1234/s, 1:12 left".
 std::string progress_line(const Progress& progress);
 
-// Holds the time, the counts and the memory of a training run.
+// Stores the duration, the counts and the memory use of a training run.
 struct TrainingTotals {
     double seconds = 0;
     std::int64_t epochs = 0, updates = 0;    // of the whole run

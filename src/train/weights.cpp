@@ -1,4 +1,4 @@
-// Saves and loads the members of a model as tensors, and transposes matrices as PyTorch does.
+// Saves and loads the members of a model as tensors, and transposes matrices into PyTorch's order.
 #include <cstring>
 #include <map>
 #include <optional>
@@ -11,12 +11,12 @@
 namespace tally {
 namespace {
 
-// The metadata names the order, because a square matrix does not show its order. PyTorch writes "pt".
+// The metadata names the order of the weights, which a square matrix does not show. PyTorch writes "pt".
 const std::string order_key = "format";
 std::string word_for(WeightOrder order) { return order == WeightOrder::pytorch ? "pt" : "tally"; }
 
-// Returns the order of the file. Throws if the file declares a different order than `named`, or if `named` is
-// empty and the file does not declare tally's order.
+// Returns the order of the weights in the file. Throws if the file declares a different order than `named`,
+// or if `named` is empty and the file does not declare tally's order.
 WeightOrder agreed_order(const std::string& path, const detail::Safetensors& file,
                          std::optional<WeightOrder> named) {
     const auto said = file.metadata.find(order_key);

@@ -21,13 +21,13 @@ template <class S> Device device_of(const Optimizer<S>& optimizer) {
     return optimizer.parameters()[0].value().device();
 }
 
-// Copies a variable without checking the thread, because a different thread may discard a window.
+// Copies a variable without checking that the calling thread created the variable.
 template <class S> Var<Array<S>> shared(const Var<Array<S>>& constant) {
     ++constant.node()->handles;
     return Var<Array<S>>(constant.node());
 }
 
-// Call this inside an UnlockScope.
+// The caller must have an UnlockScope, because the parameters are locked.
 template <class S> void set_gradient(const Var<Array<S>>& parameter, const Array<S>& gradient) {
     parameter.zero_grad();
     accumulate_into(parameter.node()->into(), gradient);
@@ -176,7 +176,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, const detail:
     });
 }
 
-// Throws if the loss belongs to a different model, because the count would change without a gradient.
+// Throws if the last loss reached no parameter, because the loss would be counted without a gradient.
 template <class S> void Window<S>::require_loss_reached_parameter(const char* call) const {
     if (unreached_)
         throw Error(std::string("[window] ") + call + ": the loss of micro-batch " +
@@ -202,7 +202,6 @@ template <class S> void Window<S>::require_valid_loss(const Loss<Array<S>>& loss
     require_no_gradients();
 }
 
-// Ends the forward pass of the micro-batch that was counted.
 template <class S> void Window<S>::end_micro_batch() {
     items_ += pending_items_.value_or(0);
     detail::called_without_pass = nullptr;
@@ -356,7 +355,7 @@ template <class S> void Window<S>::count(const Loss<Array<S>>& contribution, dou
 
 // ---- the update ----
 
-// Returns the totals of this process, or with a reducer the totals of all processes.
+// Returns the totals of this process, or the totals of all processes if there is a reducer.
 template <class S> detail::WindowTotals Window<S>::totals(const char* call) {
     const bool planned = options_.micro_batches > 0;
     detail::WindowTotals here{.micro_batches = micro_batches_,
@@ -376,7 +375,7 @@ template <class S> detail::WindowTotals Window<S>::totals(const char* call) {
     return reducer_->gather(optimizer_, call, window_index_, here, exact_sums());
 }
 
-// Returns whether the window has all planned micro-batches, or the announced total count.
+// Returns true if the window has all planned micro-batches, or if the counts reach the announced total.
 template <class S> bool Window<S>::is_ready_for_update(const char* call, const detail::WindowTotals& all,
                                                        bool end_of_epoch) const {
     if (!denominator_.announced()) return all.full;
@@ -501,7 +500,6 @@ template <class S> detail::WindowResult<S> Window<S>::try_end_window(const char*
     return result;
 }
 
-// Combines gradients and side effects of all processes.
 template <class S> void Window<S>::reduce() {
     if (!lock_.on())
         lock_.lock(detail::ParameterLock<S>::Mode::internal);  // this process added no micro-batch

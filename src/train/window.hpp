@@ -1,5 +1,5 @@
-// A Window collects the gradients of the micro-batches that make one update. Window::finish() divides the
-// summed gradients, updates the parameters once, and begins the next accumulation window.
+// A Window accumulates the gradients of all micro-batches of one update. Window::finish() divides the summed
+// gradients by the count, updates the parameters once, and begins the next window.
 //
 //     Window<float> window(optimizer, {.micro_batches = 3, .total = 6});
 //     for (const Items& micro : split(Items::in_order(6), 2))
@@ -35,7 +35,7 @@
 
 namespace tally {
 
-// The option Tail decides what happens to an accumulation window that is not full at the end of an epoch.
+// The option Tail decides what happens to a Window that is not full at the end of an epoch.
 enum class Tail {
     scale,  // update with the mean over the micro-batches that were added
     drop,   // make no update
@@ -45,8 +45,8 @@ enum class Tail {
 // The option NonFinite decides what Window::finish() does with gradients that are infinite or NaN.
 enum class NonFinite {
     raise,  // throw an Error and update nothing; call discard() to continue
-    // Ignore only a micro-batch with such gradients. To check a micro-batch, the host waits until a GPU has
-    // computed the gradients. If only the sum of all gradients is infinite or NaN, make no update.
+    // Ignore a micro-batch whose gradients are infinite or NaN. On a GPU, each check waits for the gradients.
+    // If only the sum of all gradients is infinite or NaN, make no update.
     drop_micro,
     drop_window,  // make no update
 };
@@ -54,8 +54,8 @@ enum class NonFinite {
 // The option Sum decides how the gradients of micro-batches are added.
 enum class Sum {
     running,  // round after each micro-batch, so that the result depends on the order
-    // Round once after the last micro-batch, so that the result has the same bits for each order and each
-    // number of processes. Exact sums cost memory and time on the host (training.md).
+    // Round once after the last micro-batch. The sum then does not depend on the order of the micro-batches
+    // or the number of processes. Exact sums cost memory and time on the host (training.md).
     exact,
 };
 
@@ -63,8 +63,8 @@ namespace detail {
 // Options of Window.
 template <class S> struct WindowOptions {
     std::int64_t micro_batches = 0;  // the window is full after this number; if 0, the caller decides
-    // `total` is the denominator if known before the first add(); backward() then starts from loss / total.
-    // If `total` is 0, finish() divides the gradients once by the count of all losses.
+    // `total` is the sum of all counts, if known before the first add(). Each backward() then starts from
+    // loss / total. If `total` is 0, finish() divides the gradients once by the sum of the counts.
     double total = 0;
     Reduction reduction = Reduction::mean;
     Weigh weigh = Weigh::counted;  // whether items or micro-batches have equal weight
@@ -96,7 +96,6 @@ template <class S> struct WindowResult {
 };
 }  // namespace detail
 
-// Call add() for each micro-batch, then finish() for the update.
 template <class S> class Window {
 public:
     using Result = detail::WindowResult<S>;
@@ -105,7 +104,7 @@ public:
     using Noise = detail::Noise;
     using V = Var<Array<S>>;
 
-    // Throws if a parameter already has a gradient. With a reducer, finish() returns the results of all
+    // Throws if a parameter already has a gradient. If there is a reducer, the result of finish() covers all
     // processes. All options except `micro_batches`, and all `extra_options`, must be equal on all processes.
     Window(Optimizer<S>& optimizer, Options options = {}, detail::GradientReducer<S>* reducer = nullptr,
            typename detail::GradientReducer<S>::NamedTexts extra_options = {});
@@ -113,35 +112,35 @@ public:
     Window& operator=(const Window&) = delete;
     ~Window();
 
-    // Returns the micro-batches for this process. Without a reducer, the result is `micro_batches`.
+    // Returns the micro-batches for this process. Without a reducer, returns `micro_batches`.
     std::vector<Items> share(const std::vector<Items>& micro_batches) {
         return reducer_ ? reducer_->share(micro_batches) : micro_batches;
     }
-    // Runs backward() at once, so that the graph is freed before the next forward pass. From the first add()
-    // to finish() or discard(), other attempts to change the parameters or their gradients throw.
+    // Calls backward() immediately, so that the graph is freed before the next forward pass. Until finish()
+    // or discard(), other changes of the parameters or gradients throw an Error.
     void add(const Loss<Array<S>>& loss, const AddOptions& options = {});
     void add(const Loss<Array<S>>& loss, detail::Arithmetic auto) = delete;  // write {.weight = 2}
-    // Rejects the mean of a loss, because the window needs the sum and the count.
+    // Rejects a mean at compile time, because a window needs the sum and the count of a loss.
     template <class NotALoss> void add(const Var<NotALoss>&, double = 1) {
         static_assert(!sizeof(NotALoss),
                       "window.add() requires a Loss, which contains its count: write "
                       "window.add(mse(y, target)) without .mean(), or window.add({sum, count})");
     }
-    // Adds a term that belongs to the update and not to single items, such as a penalty on the weights.
-    // finish() adds the gradient of the term once, after the division.
+    // Adds a term that does not depend on items, such as a penalty on the weights. After the division,
+    // finish() adds the gradient of this term once.
     void add_regularizer(V term);
-    // Counts a micro-batch for which the caller ran backward(). Use after_backward() or add(), not both.
+    // Counts a micro-batch for which the caller ran backward(). Use either add() or after_backward().
     void after_backward(double counted, std::int64_t items = 0);
 
-    // Runs f, which may call add() and then Window::backward() several times. The window checks for changes
-    // by other code before f and in add(), and accepts the gradients that f leaves behind. If f throws,
-    // nothing is undone, and the window accepts only discard().
+    // Calls the function f, which may call add() and then call Window::backward() several times. Before f and
+    // in add(), throws if other code has changed the parameters. Changes by f are allowed. If f throws, the
+    // gradients stay incomplete, and only discard() is allowed.
     template <class F> void with_own_changes(F f) {
         lock_.require_unchanged("with_own_changes");
         mark_broken_on_error(f);
         lock_.snapshot();
     }
-    // Runs f, which calls backward() on a further part of the micro-batch that was added last.
+    // Calls the function f, which must call backward() on a further part of the last added micro-batch.
     template <class F> void backward(F f) {
         if (noise_estimator_) noise_estimator_->throw_measured();
         if (exact_) exact_->begin();
@@ -150,9 +149,9 @@ public:
         if (exact_) mark_broken_on_error([&] { exact_->add_gradients(); });
     }
 
-    // Returns the context for the forward pass of the next micro-batch. Layers store side effects, such as
-    // new running statistics, in this context, and finish() applies them. A second call before add() begins
-    // the same micro-batch again, and add() then rejects a loss that was recorded before the second call.
+    // Returns the context for the forward pass of the next micro-batch. Layers store changes such as new
+    // running statistics in this context, and finish() applies these changes. A second call before add()
+    // restarts the micro-batch. Afterwards add() rejects a loss that was recorded before the second call.
     [[nodiscard]] ForwardPass& begin_micro_batch(std::int64_t items);
     // Returns the context for a further part of the current micro-batch.
     [[nodiscard]] ForwardPass& begin_part(std::int64_t items);
@@ -166,9 +165,9 @@ public:
     std::int64_t updates() const { return updates_; }
     Optimizer<S>& optimizer() const { return optimizer_; }
     const Options& options() const { return options_; }
-    // Returns an estimate of how much the gradients of single items vary. The estimate uses all updates so
-    // far, including updates before load(). Each window compares the norm of the first micro-batch's gradient
-    // with the norm of the whole gradient. Throws without Window::Options::noise.
+    // Returns an estimate of how much the gradients of single items vary. The estimate uses all updates of
+    // the training run, including updates before load(). Each update compares the norm of the first
+    // micro-batch's gradient with the norm of the complete gradient. Throws without Window::Options::noise.
     const Noise& noise() const {
         if (!noise_estimator_) detail::throw_noise_not_estimated();
         return noise_estimator_->noise();
@@ -178,14 +177,13 @@ public:
     // what happens. Allocates all memory before the first parameter changes, so that an OutOfMemory leaves
     // all parameters unchanged. Throws if the counts of the losses do not add up to Options::total.
     Result finish() { return end_window("finish", false); }
-    // Call this at the end of an epoch. Does nothing if the window is empty() on every process. Otherwise
-    // flush() works like finish(), but accepts counts below Options::total, for which options().tail decides
-    // what happens.
+    // Call flush() at the end of an epoch. Does nothing if the window is empty() on every process. Otherwise
+    // works like finish(), but does not throw if the counts add up to less than Options::total.
     Result flush() { return !empty() || broken_ || reducer_ ? end_window("flush", true) : Result(); }
     void discard();  // opens the next window without an update
 
-    // Saves parameters, gradients, optimizer, average and counts, from which a resumed run computes the same
-    // bits, even in the middle of a window. With a model, also saves buffers and side effects.
+    // Saves the state of the window, the optimizer and the average. A resumed run computes the same bits as
+    // an uninterrupted run. If `model` is given, also saves the buffers of the model.
     void save(TrainingState& state, const std::string& prefix, Module<S>* model = nullptr) const;
     // Throws and changes nothing if an option differs, a number is out of range, an entry is missing or
     // unknown, or memory runs out. Two schedules are equal if both have the same rates at past updates.
@@ -193,8 +191,8 @@ public:
         validate_state(state, prefix, model, options_.micro_batches)();
     }
     // ---- for the engine ----
-    // Validates like load(), and returns the function that applies the state. If `planned` has a value, the
-    // saved window must have this planned number of micro-batches.
+    // Checks the state like load(), and returns a function that applies the state. If `planned` has a value,
+    // the saved window must have this planned number of micro-batches.
     detail::ApplyState validate_state(const TrainingState& state, const std::string& prefix, Module<S>* model,
                                       std::optional<std::int64_t> planned);
 
@@ -282,7 +280,7 @@ private:
     std::vector<bool> had_gradient_;
     bool broken_ = false;         // an error left the gradients unfinished
     mutable bool saved_ = false;  // save() ran after the last micro-batch
-    // If ~Window() counts more exceptions than this number, an error is unwinding the stack.
+    // A larger std::uncaught_exceptions() in ~Window() means that an exception unwinds the stack.
     int exceptions_at_open_ = std::uncaught_exceptions();
 };
 

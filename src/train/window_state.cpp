@@ -23,8 +23,8 @@ template <class S> Names names_of(Module<S>* model) {
     return names;
 }
 
-// Returns rows (update, rate) for updates 0, 1, 2, 4, 8, ... and the last update. A file cannot contain a
-// function, so these samples identify the schedule.
+// Returns the learning rates of the updates 0, 1, 2, 4, 8, ... and of the last update, in rows (update,
+// rate). These samples identify the schedule, because a file cannot contain a function.
 Array<double> sample_schedule(const Schedule& schedule, std::int64_t updates) {
     std::vector<double> rows;
     const auto sample = [&](std::int64_t update) {
@@ -54,7 +54,6 @@ void require_same_values(const StateReader& saved, const Schedule& schedule, con
     }
 }
 
-// Holds a saved window after validation.
 template <class S> struct SavedWindow {
     std::vector<detail::PendingValue<S>> numbers;
     std::vector<std::pair<detail::ValueNode<Array<S>>*, Array<S>>> gradients;
@@ -154,8 +153,8 @@ void read_model(StateReader& saved, const TrainingState& state, Module<S>& model
 
 // Returns the options that affect the result of a training run, as text for comparison with a saved window.
 // The structured binding must name every option, so a new option causes a compile error here. The planned
-// number of micro-batches is compared separately. `noise` does not affect the bits, but must be the same in
-// all processes that share a window.
+// number of micro-batches is compared separately. `noise` does not change the weights, but must be equal on
+// all processes.
 template <class S>
 typename detail::GradientReducer<S>::NamedTexts Window<S>::options_as_text(bool with_noise) const {
     [[maybe_unused]] const auto& [micro_batches, total, reduction, weigh, sum, tail, non_finite, max_norm,
@@ -227,7 +226,7 @@ template <class S> detail::ApplyState Window<S>::validate_state(const TrainingSt
                                                                 const std::string& prefix, Module<S>* model,
                                                                 std::optional<std::int64_t> planned) {
     if (detail::context.backward_passes) detail::throw_during_backward("load");
-    // This window may change its own parameters, but no parameter that a different window has locked.
+    // Unlocks the parameters of this window, but not parameters that a different window has locked.
     const detail::UnlockScope own(lock_.on() ? grad_flag::locked : std::uint8_t{0});
     StateReader saved("window", state, prefix);
     const std::int64_t planned_before = saved.count("planned");

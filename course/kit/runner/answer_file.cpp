@@ -1,4 +1,4 @@
-// Reads and extends a file of answers.
+// Reads a file of answers and appends answers to the file.
 #include "course/kit/runner/answer_file.hpp"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ namespace {
     throw WriteError(fmt::format("cannot {} {}: {}", doing, path, std::generic_category().message(error)));
 }
 
-// Opens a file and locks it against other runners until it is destroyed.
+// Opens a file, and locks the file against other runners until the object is destroyed.
 class Locked {
 public:
     explicit Locked(const std::string& path) : path_(path) {

@@ -1,4 +1,4 @@
-// Reads and writes WORK/answers, which has every attempt of the learner. No program sends this file.
+// Reads and writes WORK/answers, which contains every answer of the learner.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tally::lesson {
 
-// Holds the content of a file of answers. Lines that are not answers are only counted.
+// Stores the content of a file of answers. Lines that are not answers are counted as `broken`.
 struct AnswersRead {
     std::vector<AnswerRecord> answers;
     std::size_t broken = 0;
@@ -22,13 +22,13 @@ public:
     explicit AnswerFile(const std::string& work);
 
     const std::vector<AnswerRecord>& all() const { return answers_; }
-    // Adds all answers in `more`, or adds no answer and throws WriteError.
+    // Adds all answers in `more`. If writing fails, adds no answer and throws WriteError.
     void add(const std::vector<AnswerRecord>& more);
     void require_writable() { add({}); }
 
     bool done(const std::string& lesson) const;  // the questions are answered, or the exercise is solved
     bool begun(const std::string& lesson) const;
-    // Returns whether all asked and earlier questions were answered, or `from_its_start` if none was asked.
+    // Returns whether all questions so far were answered, or `from_its_start` if no question was asked.
     bool all_answered(const std::string& lesson, bool from_its_start) const;
 
 private:

@@ -1,4 +1,4 @@
-// Finds an entry by number, name or part of a name.
+// Finds a lesson or exercise by a number, a name or a part of a name.
 #include "course/kit/runner/choose.hpp"
 
 #include <fmt/format.h>

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 namespace {
 const std::string prefix = "lesson_";
 
-// Returns the description of lesson_NN_slug from NN_slug.json, which the build writes because starting all
-// lessons takes seconds. If the program is newer than this file, this function starts the program instead.
+// Reads the description of a lesson from NN_slug.json. The build writes this file, because starting all
+// lessons takes seconds. If the program is newer than NN_slug.json, asks the program for the description.
 std::string description_of(const fs::path& program) {
     const auto kept = program.parent_path() / (program.filename().string().substr(prefix.size()) + ".json");
     std::error_code none;

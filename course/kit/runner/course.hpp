@@ -1,4 +1,4 @@
-// Finds the programs of the lessons that are built.
+// Finds the programs of the lessons that were built.
 #pragma once
 
 #include <string>
@@ -13,11 +13,10 @@ struct Program {
     std::string path;
 };
 
-// Returns the executables lesson_* in a folder with their descriptions, in the order of the syllabus. Throws
-// std::runtime_error if the folder contains no lesson.
+// Returns the lesson programs in a folder, in the order of the syllabus. Throws if the folder has none.
 std::vector<Program> find_programs(const std::string& folder);
 
-// Finds a program by slug, part of a slug or number. Otherwise returns nullptr and sets `message`.
+// Returns nullptr and sets `message` unless exactly one program matches.
 const Program* find_program(const std::vector<Program>& programs, const std::string& which,
                             std::string& message);
 

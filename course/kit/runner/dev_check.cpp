@@ -37,7 +37,6 @@ public:
     OneExercise(const Exercises& exercises, const Exercise& exercise, std::uint64_t seed, std::string folder)
         : exercises_(exercises), exercise_(exercise), seed_(seed), folder_(std::move(folder)) {}
 
-    // Returns the faults of the exercise.
     std::vector<std::string> faults() {
         make_folder(folder_);
         check_texts();
@@ -114,7 +113,7 @@ private:
     int answers_ = 0;
 };
 
-// Checks one exercise in this process, a child of dev-check. Prints one line and the faults.
+// Checks one exercise in a child process of dev-check, and prints the problems that it finds.
 int in_this_process(const Exercises& exercises, const Exercise& exercise, std::uint64_t seed,
                     const std::string& folder) {
     try {

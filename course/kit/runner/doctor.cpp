@@ -1,4 +1,4 @@
-// Collects the facts that ./learn doctor prints.
+// Collects the information that ./learn doctor prints.
 #include "course/kit/runner/doctor.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Lists the versions and devices that ./learn doctor prints, and the use of each optional package.
+// Collects the versions, the devices and the uses of optional packages that ./learn doctor prints.
 #pragma once
 
 #include <string>
