@@ -34,8 +34,8 @@ void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>
             throw Error(which(i) + " of " + detail::describe(value) + " is the result of '" + node->op() +
                         "'; only a result of parameter() can be updated");
         if (value.device() != parameters[0].value().device())
-            throw Error(which(i) + " is on " + to_string(value.device()) + ", parameter 0 on " +
-                        to_string(parameters[0].value().device()) + "; one call updates one device");
+            throw Error(which(i) + " is on " + to_string(value.device()) + ", but parameter 0 is on " +
+                        to_string(parameters[0].value().device()) + "; move all parameters to one device");
         seen[i] = {node, i};
     }
     std::sort(seen.begin(), seen.end());

@@ -56,8 +56,8 @@ template <class S> void require_files(const detail::TrainerOptions<S>& o) {
         const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(*path), unknown);
         if (unknown) continue;
         if (const auto [other, first] = taken.emplace(file, option); !first)
-            throw Error(std::string("[trainer] ") + other->second + " and " + option + " are one file, '" +
-                        *path + "'; give each a file of its own");
+            throw Error(std::string("[trainer] ") + other->second + " and " + option +
+                        " name the same file, '" + *path + "'; name different files");
     }
 }
 
@@ -76,12 +76,12 @@ template <class S> std::vector<std::pair<std::string, const void*>> stepped_of(M
             left += (left.empty() ? "'" : ", '") + name + "'";
     if (stepped.empty())
         throw Error(
-            "[trainer] the optimizer steps no parameter of this model; make the optimizer from "
-            "model.parameters() of the model that the Trainer is given");
+            "[trainer] the optimizer has no parameter of this model; make the optimizer from "
+            "model.parameters() of the same model");
     if (!left.empty() && !frozen)
-        throw Error("[trainer] the optimizer does not step the model's " + left +
+        throw Error("[trainer] the optimizer does not update the model's " + left +
                     "; make the optimizer from model.parameters() when the model is complete, or set "
-                    ".frozen = true to leave these as they are");
+                    ".frozen = true to train without these parameters");
     return stepped;
 }
 
@@ -231,12 +231,12 @@ template <class S> void Trainer<S>::require_same_parameters() {
     for (const auto& [name, node] : stepped_)
         if (const auto found = now.find(name); found == now.end() || found->second != node)
             throw Error("[trainer] the model's parameter '" + name +
-                        "' is not the one that the optimizer steps, because a new parameter was assigned to "
-                        "it; write parameter.assign(numbers) instead, or make a new optimizer and Trainer");
+                        "' was replaced by a new parameter, which the optimizer does not update; "
+                        "write parameter.assign(numbers) instead, or make a new optimizer and Trainer");
     if (!options_.frozen && now.size() > stepped_.size())
-        throw Error("[trainer] the optimizer steps " + std::to_string(stepped_.size()) + " of the model's " +
-                    std::to_string(now.size()) +
-                    " parameters; make it when the model is complete, or set .frozen = true");
+        throw Error("[trainer] the optimizer updates " + std::to_string(stepped_.size()) +
+                    " of the model's " + std::to_string(now.size()) +
+                    " parameters; make the optimizer when the model is complete, or set .frozen = true");
 }
 
 // Throws if the loss depends on a parameter that the model does not list, because it would not be trained.
@@ -428,8 +428,8 @@ template <class S> void Trainer<S>::load(const std::string& path) {
                              : "auto_find_batch_size cannot repeat; resume without this option") +
                     " until the next checkpoint");
     if (since.size() != 1 || position > items_)
-        throw Error("[trainer] '" + path + "' has no valid position in this training: " +
-                    std::to_string(position) + " of " + std::to_string(items_) + " items");
+        throw Error("[trainer] '" + path + "' was saved after item " + std::to_string(position) +
+                    " of an epoch, but an epoch has only " + std::to_string(items_) + " items");
     saved.require_all_read();
     // The planned number of micro-batches is not compared, because the epoch determines this number.
     const detail::ApplyState window = window_.validate_state(state, "window", &model_, std::nullopt);

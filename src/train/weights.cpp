@@ -26,7 +26,7 @@ WeightOrder agreed_order(const std::string& path, const detail::Safetensors& fil
     const WeightOrder wanted = named.value_or(WeightOrder::tally),
                       other = wanted == WeightOrder::tally ? WeightOrder::pytorch : WeightOrder::tally;
     if (says(other))
-        throw Error("[load_weights] '" + path + "' holds weights in the other order ('" + order_key +
+        throw Error("[load_weights] '" + path + "' stores weights in a different order ('" + order_key +
                     "' is '" + word_for(other) +
                     "'); load it with WeightOrder::" + (other == WeightOrder::pytorch ? "pytorch" : "tally"));
     if (!named && !says(wanted))
@@ -111,9 +111,8 @@ template <class S> void Module<S>::load_weights(const std::string& path, std::op
             member.buffer ? static_cast<const void*>(member.buffer) : member.parameter.node();
         const auto& [name, before] = tied.try_emplace(place, member.name, given).first->second;
         if (std::memcmp(before.data(), given.data(), given.size() * sizeof(S)) != 0)
-            throw Error("[load_weights] '" + path + "' gives '" + name + "' and '" + member.name +
-                        "' different numbers, but they are one parameter of the model; load the file into "
-                        "a model that does not tie them");
+            throw Error("[load_weights] '" + path + "' has different numbers for '" + name + "' and '" +
+                        member.name + "', which share a parameter; load the file into an untied model");
         Array<S> fresh = given.to(numbers_of(member).device());
         if (member.buffer)
             all.emplace_back(*member.buffer, std::move(fresh));

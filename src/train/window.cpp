@@ -51,10 +51,10 @@ template <class S> Window<S>::Window(Optimizer<S>& optimizer, detail::WindowOpti
     if (options_.average) average_in_use_ = options_.average->use(optimizer.parameters());
     optimizer_.note_variables(averaged_parameters());
     if (!(options_.total >= 0) || std::isinf(options_.total))
-        throw Error("[window] a total of " + detail::to_text(options_.total) + " cannot be divided by");
+        throw Error("[window] the option total cannot be " + detail::to_text(options_.total));
     if (options_.reduction == Reduction::sum && options_.total > 0)
-        throw Error("[window] a sum is divided by nothing, but a total of " +
-                    detail::to_text(options_.total) + " is given");
+        throw Error("[window] Reduction::sum does not divide the gradients; leave out the total " +
+                    detail::to_text(options_.total));
     optimizer_.require_finished();
     require_no_gradients();
     if (options_.sum == Sum::exact)
@@ -103,12 +103,11 @@ template <class S> void Window<S>::require_no_gradients() const {
         if (!(grad_flags & (grad_flag::locked | grad_flag::present))) continue;
         const std::string which = std::to_string(i) + " of " + to_string(parameters()[i].shape());
         if (grad_flags & grad_flag::locked)
-            throw Error(
-                "[window] parameter " + which +
-                " belongs to another window with micro-batches in it; finish() or discard() that first");
+            throw Error("[window] parameter " + which +
+                        " belongs to another window with micro-batches; finish() or discard() that window");
         if (parameters()[i].has_grad())
-            throw Error("[window] a gradient has reached parameter " + which +
-                        " before the window was opened; zero_grad() first");
+            throw Error("[window] parameter " + which +
+                        " has a gradient before the first micro-batch; call zero_grad() first");
     }
 }
 
@@ -116,22 +115,21 @@ template <class S> void Window<S>::require_not_broken(const char* call) const {
     if (detail::context.backward_passes) detail::throw_during_backward(call);
     if (broken_)
         throw Error(std::string("[window] ") + call +
-                    ": an error has left its gradients unfinished; discard() the window and start again");
+                    ": after an error the gradients are incomplete; discard() the window and start again");
 }
 
 template <class S>
 void Window<S>::require_same_mode(const char* call, typename detail::ParameterLock<S>::Mode mode) const {
     if (lock_.on() && lock_.mode() != mode)
-        throw Error(
-            std::string("[window] ") + call + ": its micro-batches so far came by " +
-            (mode == detail::ParameterLock<S>::Mode::internal ? "after_backward()" : "add()") +
-            ", and both calls would count a backward() twice or not at all; finish() the window first");
+        throw Error(std::string("[window] ") + call + ": the previous micro-batches used " +
+                    (mode == detail::ParameterLock<S>::Mode::internal ? "after_backward()" : "add()") +
+                    "; in one window, use either add() or after_backward()");
 }
 
 template <class S> void Window<S>::require_not_full(const char* call) const {
     if (full())
-        throw Error(std::string("[window] ") + call + ": it is full with its " +
-                    std::to_string(micro_batches_) + " micro-batches; finish() it first");
+        throw Error(std::string("[window] ") + call + ": the window already has all " +
+                    std::to_string(micro_batches_) + " micro-batches; call finish() first");
     require_loss_reached_parameter(call);
     lock_.require_unchanged(call);
 }
@@ -144,8 +142,8 @@ template <class S> void Window<S>::require_current_micro_batch(const V& sum) con
             "that is over; add() each micro-batch's loss before the next begin_micro_batch()");
     if (uses_forward_pass_ && !pending_items_)
         throw Error(
-            "[window] add: this micro-batch has no begin_micro_batch() of its own, as those before had; call "
-            "begin_micro_batch() before each forward");
+            "[window] add: begin_micro_batch() was not called for this micro-batch; call "
+            "begin_micro_batch() before each forward pass");
     detail::require_made_in_pass("[window] add", node);
 }
 
@@ -190,7 +188,7 @@ template <class S> void Window<S>::require_valid_loss(const Loss<Array<S>>& loss
     require_same_mode("add", detail::ParameterLock<S>::Mode::internal);
     require_not_full("add");
     if (!std::isfinite(weight) || weight < 0)
-        throw Error("[window] add: a micro-batch cannot weigh " + detail::to_text(weight));
+        throw Error("[window] add: a micro-batch cannot have the weight " + detail::to_text(weight));
     require_current_micro_batch(loss.sum);
     if (loss.count.value().device() == Device::cpu)
         require_valid_count("add", static_cast<double>(loss.count.item()));
@@ -257,10 +255,9 @@ template <class S> void Window<S>::require_all_stages() const {
         option = "a non_finite policy other than raise";
     else
         return;
-    throw Error("[window] after_backward: a pipe of " + std::to_string(processes) +
-                " processes went backward, and " + option +
-                " would look at the gradients of this process's stages only; give the window "
-                "PipelineParallel(processes), or leave that option out");
+    throw Error("[window] after_backward: " + option + " needs the gradients of all " +
+                std::to_string(processes) +
+                " processes of the pipe; pass PipelineParallel(processes) to the window");
 }
 
 template <class S> void Window<S>::require_countable(double counted, std::int64_t items) const {
@@ -274,8 +271,8 @@ template <class S> void Window<S>::require_countable(double counted, std::int64_
             "[window] after_backward: Sum::exact needs each micro-batch's gradient separately, so the window "
             "must run backward() itself; use add(), or Sum::running");
     if (!std::isfinite(counted) || counted < 0)
-        throw Error("[window] after_backward: a micro-batch cannot count " + detail::to_text(counted));
-    if (items < 0) throw Error("[window] after_backward: there are no " + std::to_string(items) + " items");
+        throw Error("[window] after_backward: the count of losses cannot be " + detail::to_text(counted));
+    if (items < 0) throw Error("[window] after_backward: the item count cannot be " + std::to_string(items));
 }
 
 template <class S> std::uint64_t Window<S>::window_seed() const {
@@ -296,7 +293,7 @@ template <class S> ForwardPass& Window<S>::begin_micro_batch(std::int64_t items)
 
 template <class S> ForwardPass& Window<S>::begin_part(std::int64_t items) {
     if (items < 0)
-        throw Error("[window] begin_micro_batch: there are no " + std::to_string(items) + " items");
+        throw Error("[window] begin_micro_batch: the item count cannot be " + std::to_string(items));
     if (!pending_items_)
         throw Error("[window] begin_part: no micro-batch has begun; call begin_micro_batch() first");
     forward_pass_.training = true;
@@ -382,9 +379,10 @@ template <class S> bool Window<S>::is_ready_for_update(const char* call, const d
     if (denominator_.reached(all.count)) return true;
     const bool short_of = all.planned ? !all.full : all.count < options_.total;
     if (!(short_of && end_of_epoch) && all.dropped == 0)
-        throw Error("window", call, ": a total of ", detail::to_text(options_.total), " was announced, but ",
-                    detail::to_text(all.count), " came in ", all.micro_batches, " micro-batches",
-                    short_of ? "; add() the rest, or flush() it as a tail" : "");
+        throw Error("window", call, ": the option total is ", detail::to_text(options_.total),
+                    ", but the sum of the counts is ", detail::to_text(all.count), " after ",
+                    all.micro_batches, " micro-batches",
+                    short_of ? "; add() the missing micro-batches, or call flush()" : "");
     return !short_of;
 }
 
@@ -443,7 +441,7 @@ template <class S> void Window<S>::require_a_gradient(const char* call) const {
     if (std::ranges::none_of(parameters(), [](const V& parameter) { return parameter.has_grad(); }))
         throw Error(std::string("[window] ") + call + ": no gradient has reached any of its " +
                     std::to_string(parameters().size()) +
-                    " parameters; is the loss of another model, or the optimizer? discard() it");
+                    " parameters; discard() the window, and add a loss of this model");
 }
 
 template <class S> detail::WindowResult<S> Window<S>::end_window(const char* call, bool end_of_epoch) {
@@ -486,8 +484,8 @@ template <class S> detail::WindowResult<S> Window<S>::try_end_window(const char*
     }
     if (!(result.count > 0)) {
         if (all.dropped < all.micro_batches)
-            throw Error("window", call, ": its ", all.micro_batches,
-                        " micro-batches count 0 together: there is nothing to divide by; discard() it");
+            throw Error("window", call, ": the counts of all ", all.micro_batches,
+                        " micro-batches are 0, and the window cannot divide by 0; discard() the window");
         discard();  // all micro-batches were dropped
         return result;
     }

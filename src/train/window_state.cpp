@@ -121,8 +121,7 @@ template <class S> void save_model(TrainingState& state, const std::string& pref
         }
     state.put(prefix + "/effects", static_cast<std::int64_t>(saved));
     if (saved < effects.size())
-        throw Error(
-            "[window] save: an effect comes from a layer outside the model; list the layer in the model");
+        throw Error("[window] save: a layer that the model does not list has side effects; list the layer");
 }
 
 template <class S>

@@ -54,8 +54,8 @@ TEST_CASE("Pipe: a window with options on the whole gradient throws an Error wit
     const auto error = [](Window<float>::Options options) { return Alone(options).error(); };
     const auto rejection = [](const std::string& option) {
         return ranks() == 1 ? ""
-                            : "[window] after_backward: a pipe of " + std::to_string(ranks()) +
-                                  " processes went backward, and " + option + " would look at";
+                            : "[window] after_backward: " + option + " needs the gradients of all " +
+                                  std::to_string(ranks()) + " processes of the pipe";
     };
     CHECK_THAT(error({.max_norm = 0.5}), contains(rejection("max_norm 0.5")));
     CHECK_THAT(error({.max_value = 0.25}), contains(rejection("max_value 0.25")));

@@ -234,7 +234,7 @@ TEST_CASE("Window::save: a side effect of a layer outside the model throws an Er
         TrainingState state;
         CHECK_THROWS_WITH(
             window.save(state, "window", &inside),
-            "[window] save: an effect comes from a layer outside the model; list the layer in the model");
+            "[window] save: a layer that the model does not list has side effects; list the layer");
     }
     // Because save() failed, one micro-batch is lost.
     CHECK_THROWS_WITH(sgd.step(), contains("ended with 1 micro-batches in it"));

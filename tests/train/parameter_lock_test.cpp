@@ -129,14 +129,14 @@ TEST_CASE("Accumulate: only the backward pass runs outside the window") {
     CHECK_THROWS_WITH(wrapped.step(1), contains("no gradient has arrived since the last micro-batch"));
     CHECK_THROWS_WITH(one.sgd.zero_grad(), contains("a window is open"));
     CHECK_THROWS_WITH(one.w.zero_grad(), contains("belongs to an open window"));
-    CHECK_THROWS_WITH(wrapped.window().add(one.loss({2})), contains("came by after_backward()"));
+    CHECK_THROWS_WITH(wrapped.window().add(one.loss({2})), contains("used after_backward()"));
     one.loss({2}).sum.backward();
     CHECK(wrapped.step(1));
     CHECK(one.w.item() == 1 - 3);
 
     Window<double> window(one.sgd);
     window.add(one.loss({1}));
-    CHECK_THROWS_WITH(window.after_backward(1), contains("came by add()"));
+    CHECK_THROWS_WITH(window.after_backward(1), contains("used add()"));
 }
 
 TEST_CASE("~Window: a window with gradients frees them, and the optimizer's next call throws an Error") {

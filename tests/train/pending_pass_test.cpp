@@ -89,7 +89,7 @@ TEST_CASE("begin_micro_batch: a pass whose loss is not added has no effect") {
           }) == plain);
     CHECK(after([](Net& net, Window<S>& window) {  // the window rejects the loss
               const auto loss = net.loss(data(9), window.begin_micro_batch(4));
-              CHECK_THROWS_WITH(window.add(loss, {.weight = -1}), contains("cannot weigh -1"));
+              CHECK_THROWS_WITH(window.add(loss, {.weight = -1}), contains("cannot have the weight -1"));
           }) == plain);
 }
 
@@ -127,10 +127,10 @@ TEST_CASE("Window::add: a loss belongs to the pass in which it was recorded") {
     // Two forward passes with one ForwardPass would have equal masks, so the window rejects the second one.
     ForwardPass& pass = window.begin_micro_batch(4);
     window.add(net.loss(data(1), pass));
-    CHECK_THROWS_WITH(window.add(net.loss(data(2), pass)), contains("has no begin_micro_batch() of its own"));
+    CHECK_THROWS_WITH(window.add(net.loss(data(2), pass)), contains("begin_micro_batch() was not called"));
     CHECK_THROWS_WITH(window.begin_part(4),
                       contains("no micro-batch has begun; call begin_micro_batch() first"));
-    CHECK_THROWS_WITH(window.begin_micro_batch(-1), contains("there are no -1 items"));
+    CHECK_THROWS_WITH(window.begin_micro_batch(-1), contains("the item count cannot be -1"));
     window.discard();
 }
 
@@ -212,12 +212,12 @@ TEST_CASE("Window: a full window rejects more micro-batches, and an incomplete t
     Window<double> window(sgd, {.micro_batches = 2, .total = 4});
     window.add(loss({1, 2}));
     CHECK_THROWS_WITH(window.finish(),
-                      "[window] finish: a total of 4 was announced, but 2 came in 1 micro-batches; add() the "
-                      "rest, or flush() it as a tail");
+                      "[window] finish: the option total is 4, but the sum of the counts is 2 after 1 "
+                      "micro-batches; add() the missing micro-batches, or call flush()");
     window.add(loss({3, 6}));  // after the error the window is unchanged
     CHECK_THROWS_WITH(window.add(loss({5})),
-                      "[window] add: it is full with its 2 micro-batches; finish() it first");
-    CHECK_THROWS_WITH(window.after_backward(1), contains("came by add()"));
+                      "[window] add: the window already has all 2 micro-batches; call finish() first");
+    CHECK_THROWS_WITH(window.after_backward(1), contains("micro-batches used add()"));
     CHECK(window.finish().stepped);
     CHECK(w.item() == 1 - 3);
     window.add(loss({5, 7}));

@@ -376,7 +376,7 @@ TEST_CASE("Trainer: a loss with a parameter that the model does not list throws 
     growing.train_epoch();
     grows.add(Linear<float>(1, 1, {.seed = 6}));
     CHECK_THROWS_WITH(growing.train_epoch(),
-                      contains("[trainer] the optimizer steps 2 of the model's 4 parameters"));
+                      contains("[trainer] the optimizer updates 2 of the model's 4 parameters"));
     Sequential<float> chain{Lists<float>(), Linear<float>(1, 1, {.seed = 3})};
     Sgd<float> of_chain(chain.parameters(), {.learning_rate = 0.1});
     Trainer<float> checkpointed(

@@ -53,7 +53,7 @@ TEST_CASE("Trainer: two files of the same name throw an Error") {
             options.*files[k].second = folder / "./run";
             CHECK_THROWS_WITH(make(model, sgd, options),
                               std::string("[trainer] ") + files[i].first + " and " + files[k].first +
-                                  " are one file, '" + (folder / "./run") + "'; give each a file of its own");
+                                  " name the same file, '" + (folder / "./run") + "'; name different files");
         }
     CHECK(folder.files() == 0);
     CHECK_NOTHROW(make(model, sgd, {.checkpoint = folder / "a", .metrics_csv = folder / "b"}));
@@ -64,15 +64,15 @@ TEST_CASE("Trainer: an optimizer that omits parameters of the model throws an Er
     Sgd<double> sgd(model.parameters(), {.learning_rate = 0.1});
     for (const bool frozen : {false, true})
         CHECK_THROWS_WITH(make(other, sgd, {.frozen = frozen}),
-                          "[trainer] the optimizer steps no parameter of this model; make the optimizer from "
-                          "model.parameters() of the model that the Trainer is given");
+                          "[trainer] the optimizer has no parameter of this model; make the optimizer from "
+                          "model.parameters() of the same model");
     CHECK_NOTHROW(make(model, sgd, {}));
     model.add(Linear<double>(1, 1, {.seed = 2}));
     CHECK_THROWS_WITH(
         make(model, sgd, {}),
-        "[trainer] the optimizer does not step the model's '1.weight', '1.bias'; make the "
+        "[trainer] the optimizer does not update the model's '1.weight', '1.bias'; make the "
         "optimizer from model.parameters() when the model is complete, or set .frozen = true to "
-        "leave these as they are");
+        "train without these parameters");
     CHECK_NOTHROW(make(model, sgd, {.frozen = true}));
 }
 

@@ -158,7 +158,7 @@ TEST_CASE("Trainer: a parameter that was replaced in the model throws an Error i
     const Tensor64 old = one.model.w;
     one.model.w = parameter({0.0});
     CHECK_THROWS_WITH(trainer.train_epoch(),
-                      contains("the model's parameter 'w' is not the one that the optimizer steps"));
+                      contains("the model's parameter 'w' was replaced by a new parameter"));
     one.model.w = old;
     CHECK(trainer.train_epoch());
 }

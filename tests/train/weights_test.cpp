@@ -133,7 +133,7 @@ TEST_CASE("load_weights: weights in the other order throw an Error, even if the 
     CHECK_THROWS_WITH(
         model.load_weights(path),
         "[load_weights] '" + path +
-            "' holds weights in the other order ('format' is 'pt'); load it with WeightOrder::pytorch");
+            "' stores weights in a different order ('format' is 'pt'); load it with WeightOrder::pytorch");
     model.save_weights(path);
     CHECK_THROWS_WITH(model.load_weights(path, WeightOrder::pytorch),
                       contains("('format' is 'tally'); load it with WeightOrder::tally"));
