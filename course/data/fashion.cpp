@@ -17,7 +17,7 @@ constexpr const char* test_images = "t10k-images-idx3-ubyte";
 constexpr const char* test_labels = "t10k-labels-idx1-ubyte";
 constexpr std::int64_t first_of_test = std::int64_t{1} << 32;  // exceeds the index of any training picture
 
-// Returns the path of the file or of its packed version. Returns an empty string if both are missing.
+// Returns the path of the file or of its packed version. Returns an empty string if both files are missing.
 std::string find(const std::string& folder, const std::string& name) {
     const auto path = std::filesystem::path(folder) / name;
     for (const std::string& each : {path.string(), path.string() + ".gz"})
@@ -86,8 +86,8 @@ template <class S> Fashion<S> load_fashion(const std::string& folder) {
 template <class S>
 Pictures<S> generated_pictures(std::int64_t count, std::uint64_t seed, std::int64_t first) {
     if (count < 0 || first < 0)
-        throw Error("[generated_pictures] " + std::to_string(count) + " from number " +
-                    std::to_string(first) + " on: neither may be negative");
+        throw Error("[generated_pictures] the count " + std::to_string(count) + " and the first index " +
+                    std::to_string(first) + " must be at least 0");
     constexpr std::size_t size = garments::picture_side * garments::picture_side;
     std::vector<std::uint8_t> pixels(static_cast<std::size_t>(count) * size);
     std::vector<std::int32_t> labels(static_cast<std::size_t>(count));

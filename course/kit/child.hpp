@@ -13,8 +13,8 @@ struct ChildResult {
     std::string captured;  // the output of the child to the captured descriptor
 };
 
-// Runs the command in this terminal and captures what it writes to descriptor 3. Sends a signal that would
-// end or stop this program to the child first, because the child must restore the terminal.
+// Runs the command in this terminal and captures the output of the command on descriptor 3. Forwards signals
+// that end or stop a program to the child first, because the child must restore the terminal.
 constexpr int report_descriptor = 3;
 ChildResult run_reporting(const std::vector<std::string>& command);
 // Works like run_reporting() for any descriptor, but does not add the flag --report to the command.

@@ -1,4 +1,4 @@
-// Defines the events that a lesson emits. A viewer shows only these events.
+// Defines the events that a lesson emits. A viewer of a lesson receives only these events.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 
 namespace tally::lesson {
 
-// A WriteError is thrown if a file cannot be read or written. The error ends the program with exit code 5.
+// A WriteError is thrown if a file cannot be read or written. A WriteError ends the program with exit code 5.
 struct WriteError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };

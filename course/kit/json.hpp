@@ -1,4 +1,4 @@
-// Converts an event to one line of JSON. The keys "values" and "text" store exact and printed numbers.
+// Converts an event to JSON. The key "values" stores exact numbers, and "text" stores printed numbers.
 #pragma once
 
 #include <string>

@@ -270,7 +270,7 @@ Lines Layout::operator()(const TableShown& table) const {
         for (std::size_t row = 0; row <= table.rows.size(); ++row) {
             Lines cells;
             for (const Column* column : block) {
-                // Words are aligned left, and numbers right. Headings of wide numbers are centred.
+                // Aligns words left and numbers right, and centres the headings of wide numbers.
                 const std::string& cell = column->cells[row];
                 const std::size_t spare = column->width - std::min(width_of(cell), column->width);
                 const bool middle = row == 0 && column->width > 12;

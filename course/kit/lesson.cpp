@@ -173,7 +173,7 @@ void Progress::report(std::int64_t done) {
     reported_ = done;
     Running::now().progress(
         {.name = name_, .done = done, .total = total_, .seconds = seconds_now() - started_}, another_tenth);
-    // 1000 reports suffice for a smooth bar. More reports would slow down a short loop.
+    // 1000 reports suffice for a smooth bar. More progress reports would slow down a short loop.
     next_report_ = std::min(total_, done + std::max<std::int64_t>(total_ / 1000, 1));
 }
 

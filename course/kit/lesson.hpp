@@ -82,7 +82,7 @@ struct Cell {
 
 void show(std::string_view name, const Cell& value);
 
-// Shows a table, to which row() adds rows, as soon as the next event, step or table begins.
+// Shows a table when the next event, step or table begins. row() adds rows to the table.
 class Table {
 public:
     template <class... Cells> void row(const Cells&... cells) { add({Cell(cells)...}); }

@@ -1,4 +1,4 @@
-// Defines the function run(), which runs a lesson and which every lesson calls in main().
+// Defines the function run(), which the main() of every lesson calls.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -188,7 +188,7 @@ int run(int argc, const char* const* argv, const Lesson& lesson, void (*in_float
 
         const auto viewer = make_viewer(lesson, flags, mode);
         Running running(lesson, options, *viewer, flags.from, repeat_flags(flags));
-        // Does not report answers with changed parameters, because then the question may have fewer options.
+        // Does not report answers if parameters are changed, because the question may have fewer options.
         if (asked.report >= 0 && mode.waits && flags.settings.empty())
             running.answered = [&](const Reveal& reveal) { report_tries(asked.report, reveal, lesson.slug); };
         running.emit(Title{lesson, device == Device::cpu ? "cpu" : backend::name(), dtype, flags.seed,

@@ -1,4 +1,4 @@
-// A Numbers object stores any value that a lesson shows, without including a header of the library.
+// The class Numbers stores any value that a lesson shows. This file includes no header of the library.
 #pragma once
 
 #include <concepts>

@@ -28,7 +28,7 @@ LessonParameter one_of(std::string_view name, std::string_view meaning, int usua
                        const std::vector<int>& among);
 LessonParameter real_number(std::string_view name, std::string_view meaning, double usual, double least,
                             double most);
-// Declares sizes from 1, such as --split 3,2,1. The sum of the sizes must equal the sum of the default sizes.
+// Declares a list of positive sizes, such as --split 3,2,1. The sum must equal the sum of the default sizes.
 LessonParameter parts_of(std::string_view name, std::string_view meaning, const std::vector<int>& usual);
 // Declares a list of whole numbers, such as --values 2,-3,11. The list must be as long as the default.
 LessonParameter several(std::string_view name, std::string_view meaning, const std::vector<int>& usual,
@@ -46,9 +46,7 @@ using Settings = std::map<std::string, std::vector<double>, std::less<>>;
 Settings settings_of(const std::vector<LessonParameter>& parameters,
                      const std::map<std::string, std::string>& given);
 
-// Holds the value of a parameter and converts it to int, double or a vector:
-//     const int n = setting("micro");
-//     const std::vector<std::int64_t> sizes = setting("split");
+// Stores the value of a parameter and converts the value to int, double or a vector.
 // Throws std::logic_error if the parameter's kind does not permit the conversion.
 class Setting {
 public:

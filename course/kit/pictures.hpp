@@ -89,7 +89,7 @@ template <std::floating_point S> NumberLine around(int n, int b, S twice) {
     return line;
 }
 
-// Shows the stations through which a gradient flows, and a cut between two stations.
+// Shows the steps through which a gradient flows, with cuts between the steps.
 struct Scissors {
     struct Cut {
         std::size_t after;  // the index of the station before the cut

@@ -71,7 +71,7 @@ Prediction prediction_of(std::string_view question, const std::vector<Option>& o
 Prediction prediction_of(std::string_view question, const std::vector<TypedNumber>& numbers,
                          const Hints& hints, std::string_view why);
 
-// Removes wrong numbers that equal the answer or another number. Changed parameters can make numbers equal.
+// Removes wrong numbers that equal the answer or another number. A changed parameter can make numbers equal.
 std::vector<TypedNumber> distinct(const std::vector<TypedNumber>& numbers);
 
 // Shuffles the n options in an order that depends on the lesson, the question and the seed. If n successive

@@ -162,7 +162,8 @@ void write_results(std::size_t line, const std::vector<std::string>& results_by_
 
 std::vector<std::string> take_results(std::size_t line) {
     if (unread_results.empty())
-        throw Error("[ranks] " + (ranks_error.empty() ? "no result for this line" : ranks_error));
+        throw Error("[ranks] " +
+                    (ranks_error.empty() ? "the ranks have no result for this line" : ranks_error));
     const LineResults line_results = std::move(unread_results.front());
     unread_results.pop_front();
     if (line_results.line != line)

@@ -23,7 +23,7 @@ void require_updates(const char* who, std::int64_t updates) {
 }  // namespace
 
 Schedule::Schedule(Function rate) : rate_(std::move(rate)) {
-    if (!rate_) throw Error("[schedule] the function is empty; give one that returns the rate of an update");
+    if (!rate_) throw Error("[schedule] the function is empty; pass a function that returns a learning rate");
 }
 
 double Schedule::at(std::int64_t update) const {

@@ -18,7 +18,7 @@ public:
     static Schedule constant(double rate);
     // Multiplies the learning rate by `factor` each time `every` updates have been made (PyTorch's StepLR).
     static Schedule step(double rate, std::int64_t every, double factor = 0.1);
-    // The rate follows a cosine from `rate` to `lowest` in `updates` updates, and back (CosineAnnealingLR).
+    // Oscillates between `rate` and `lowest` along a cosine of half period `updates` (CosineAnnealingLR).
     static Schedule cosine(double rate, std::int64_t updates, double lowest = 0);
     // Raises the rate linearly to the first rate of `then` (LinearLR), and then returns the rates of `then`.
     static Schedule warm_up(std::int64_t updates, Schedule then, double start = 1.0 / 3);

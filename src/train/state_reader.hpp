@@ -47,7 +47,7 @@ void require_parameters(const std::string& who, const std::vector<Var<Array<S>>>
                 " is listed twice, so it would be updated twice; list it once");
 }
 
-// StateReader reads the entries whose names begin with `prefix`/, and throws for a value out of range.
+// StateReader reads the entries of a state whose names begin with `prefix`, and throws for invalid values.
 // require_all_read() throws for entries that were not read.
 class StateReader {
 public:

@@ -152,7 +152,7 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
     require_at_least("logging_steps", options_.logging_steps, 1);
     require_at_least("save_steps", options_.save_steps, 0);
     require_at_least("save_micro_batches", options_.save_micro_batches, 0);
-    if (!loss_) throw Error("[trainer] the loss is an empty function; give one that returns a Loss");
+    if (!loss_) throw Error("[trainer] the loss function is empty; pass a function that returns a Loss");
     if (options_.gradient_checkpointing && checkpoint(model_, *options_.gradient_checkpointing) == 0)
         throw Error(
             "[trainer] gradient_checkpointing: the model has no Sequential that could be cut into segments");
@@ -213,7 +213,7 @@ template <class S> bool Trainer<S>::train_epoch() {
         write_file_atomically(options_.loss_curve, detail::loss_curve_svg(records_));
     // Saves the checkpoint after the other files, so that a resumed run finds the other files complete.
     if (!options_.checkpoint.empty()) save(options_.checkpoint);
-    // Logs after save(), because a run that resumes with more epochs must log these updates again.
+    // Logs the last updates after save(), so that a resumed run logs these updates again.
     if (epoch_ >= options_.num_train_epochs && current_record_.count > 0) log();
     if (options_.progress && options_.terminal && shown_ > 0) {
         *options_.progress << "\n" << std::flush;
@@ -431,7 +431,7 @@ template <class S> void Trainer<S>::load(const std::string& path) {
         throw Error("[trainer] '" + path + "' was saved after item " + std::to_string(position) +
                     " of an epoch, but an epoch has only " + std::to_string(items_) + " items");
     saved.require_all_read();
-    // The planned number of micro-batches is not compared, because the epoch determines this number.
+    // Passes no planned number of micro-batches, because the epoch determines this number.
     const detail::ApplyState window = window_.validate_state(state, "window", &model_, std::nullopt);
     window();
     epoch_ = epoch;

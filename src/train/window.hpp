@@ -132,9 +132,9 @@ public:
     // Counts a micro-batch for which the caller ran backward(). Use either add() or after_backward().
     void after_backward(double counted, std::int64_t items = 0);
 
-    // Calls the function f, which may call add() and then call Window::backward() several times. Before f and
-    // in add(), throws if other code has changed the parameters. Changes by f are allowed. If f throws, the
-    // gradients stay incomplete, and only discard() is allowed.
+    // Calls the function f, which may call add() and then call Window::backward() several times. Throws
+    // before f and in add() if other code has changed the parameters. Changes by f are allowed. If f throws,
+    // the gradients stay incomplete, and only discard() is allowed.
     template <class F> void with_own_changes(F f) {
         lock_.require_unchanged("with_own_changes");
         mark_broken_on_error(f);
@@ -280,7 +280,7 @@ private:
     std::vector<bool> had_gradient_;
     bool broken_ = false;         // an error left the gradients unfinished
     mutable bool saved_ = false;  // save() ran after the last micro-batch
-    // A larger std::uncaught_exceptions() in ~Window() means that an exception unwinds the stack.
+    // An exception is unwinding the stack if std::uncaught_exceptions() exceeds this number.
     int exceptions_at_open_ = std::uncaught_exceptions();
 };
 

@@ -156,8 +156,8 @@ TEST_CASE("generated_pictures: a picture depends only on the seed and its number
         for (std::int64_t i = 0; i < some.count(); ++i)
             different.insert(some.images.slice_rows(i, i + 1).to_vector());
     CHECK(different.size() == 100);
-    CHECK_THROWS_WITH(generated_pictures<float>(-1, 5), contains("neither may be negative"));
-    CHECK_THROWS_WITH(generated_pictures<float>(1, 5, -1), contains("neither may be negative"));
+    CHECK_THROWS_WITH(generated_pictures<float>(-1, 5), contains("must be at least 0"));
+    CHECK_THROWS_WITH(generated_pictures<float>(1, 5, -1), contains("must be at least 0"));
 }
 
 TEST_CASE("generated_fashion: the origin says that the pictures are generated") {

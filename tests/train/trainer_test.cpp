@@ -425,7 +425,7 @@ TEST_CASE("Trainer: invalid options throw an Error") {
           "[trainer] save_micro_batches must be at least 0; -1 is not");
     CHECK(message(2, {.logging_steps = 0}) == "[trainer] logging_steps must be at least 1; 0 is not");
     CHECK_THROWS_WITH(Trainer<double>(one.model, one.sgd, 2, {}),
-                      "[trainer] the loss is an empty function; give one that returns a Loss");
+                      "[trainer] the loss function is empty; pass a function that returns a Loss");
     Linear<double> no_chain(1, 1, {1, 1});
     CHECK_THROWS_WITH(
         Trainer<double>(no_chain, one.sgd, 2, one.loss, {.gradient_checkpointing = Checkpointing()}),

@@ -13,7 +13,7 @@ struct Program {
     std::string path;
 };
 
-// Returns the lesson programs in a folder, in the order of the syllabus. Throws if the folder has none.
+// Returns the lesson programs of a folder in syllabus order. Throws if the folder contains no program.
 std::vector<Program> find_programs(const std::string& folder);
 
 // Returns nullptr and sets `message` unless exactly one program matches.

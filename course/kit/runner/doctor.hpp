@@ -1,4 +1,4 @@
-// Collects the versions, the devices and the uses of optional packages that ./learn doctor prints.
+// Collects versions, devices and optional packages for ./learn doctor.
 #pragma once
 
 #include <string>
