@@ -29,7 +29,7 @@ std::string found(const std::string& folder, const std::string& name) {
     const std::string path = find(folder, name);
     if (path.empty())
         throw Error("[load_fashion] neither '" + name + "' nor '" + name + ".gz' is in '" + folder +
-                    "'; tools/get-fashion-mnist gets all four files");
+                    "'; download all four files with tools/get-fashion-mnist");
     return path;
 }
 
@@ -47,11 +47,11 @@ template <class S> Pictures<S> load_pictures(const std::string& images_path, con
     const Idx images = Idx::load(images_path), labels = Idx::load(labels_path);
     const auto side = static_cast<std::int64_t>(garments::picture_side);
     if (images.shape.rank() != 3 || images.shape[1] != side || images.shape[2] != side)
-        throw Error("[load_fashion] '" + images_path + "' holds " + to_string(images.shape) +
-                    "; it must hold pictures of 28 x 28");
+        throw Error("[load_fashion] '" + images_path + "' contains an array of shape " +
+                    to_string(images.shape) + ", but pictures must have 28 x 28 pixels");
     if (labels.shape.rank() != 1 || labels.shape[0] != images.shape[0])
-        throw Error("[load_fashion] '" + labels_path + "' holds " + to_string(labels.shape) + " labels for " +
-                    std::to_string(images.shape[0]) + " pictures");
+        throw Error("[load_fashion] '" + labels_path + "' contains " + to_string(labels.shape) +
+                    " labels for " + std::to_string(images.shape[0]) + " pictures");
     for (std::size_t i = 0; i < labels.values.size(); ++i)
         if (labels.values[i] >= fashion_classes.size())
             throw Error("[load_fashion] '" + labels_path + "', label " + std::to_string(i) + " (byte " +

@@ -39,7 +39,7 @@ template <class S> Fashion<S> load_fashion(const std::string& folder);
 template <class S>
 Pictures<S> generated_pictures(std::int64_t count, std::uint64_t seed, std::int64_t first = 0);
 
-// Generates pictures for training and for testing. No picture is in both sets.
+// Generates pictures for training and for testing. The two sets have no picture in common.
 template <class S>
 Fashion<S> generated_fashion(std::uint64_t seed, std::int64_t train = 60000, std::int64_t test = 10000);
 

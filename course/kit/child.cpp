@@ -127,7 +127,7 @@ std::array<int, 2> closing_pipe() {
     return ends;
 }
 
-// Runs in the child between fork() and execv(), where only async-signal-safe calls are allowed.
+// Runs in the child process between fork() and execv(), where only async-signal-safe calls are allowed.
 [[noreturn]] void exec_child(char* const* words, const SignalForwarding& forwarding, int captured,
                              int captured_descriptor, int failure) {
 #ifdef __linux__

@@ -1,4 +1,4 @@
-// Compares numbers. A Check tells whether the numbers are equal or close, and which element differs most.
+// Compares numbers. A Check stores whether the numbers are equal or close, and which element differs most.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@ struct Style {
     bool colour = false;  // 16 ANSI colours; every state is printed as a word too
 };
 
-// Returns the lines of an event. A line has at most style.width columns. Some events have no lines.
+// Returns the lines of an event. A line has at most style.width columns. The result is empty for some events.
 std::vector<std::string> lines_of(const Event& event, const Lesson& lesson, const Style& style);
 
 // Returns the reply to a wrong answer. The viewer prints the reply before the next attempt.

@@ -113,7 +113,7 @@ void predict(std::string_view question, const std::vector<TypedNumber>& numbers,
              std::string_view why);
 
 // ---- Checks ------------------------------------------------------------------------------------
-// After a failed check the lesson continues, and its exit code is 1.
+// After a failed check the lesson continues, and the exit code of the lesson is 1.
 
 bool check(std::string_view name, bool holds, std::string_view detail = {}, Where where = Where::here());
 bool check_equal(std::string_view name, const Numbers& got, const Numbers& expected,

@@ -22,7 +22,7 @@ bool spelled_in(const std::string& text, const char* letters) {
     return !text.empty() && text.find_first_not_of(letters) == std::string::npos;
 }
 
-// Parses one number. Returns false if the text is not a number of the kind `kind`.
+// Parses one number. Returns false if the text is not a valid number of this Kind.
 bool read(const std::string& text, Kind kind, double& number) {
     const bool is_real = kind == Kind::real, is_several = kind == Kind::several;
     const char* letters = is_real ? "0123456789.eE+-" : is_several ? "0123456789-" : "0123456789";

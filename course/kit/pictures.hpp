@@ -79,7 +79,7 @@ template <std::floating_point S> NumberLine around(int n, int b, S twice) {
     for (S at = std::nextafter(std::min(once, twice), S(0)); line.exist.size() < 4;
          at = std::nextafter(at, S(1)))
         line.exist.push_back({place(at), bits_of(at)});
-    // fma computes 1 - (n b) * once with a single rounding. The result of this fma is exact.
+    // fma computes 1 - (n b) * once with a single rounding. The result of this call of fma is exact.
     const double left = double(std::fma(-S(n * b), once, S(1))) / (n * b) / double(spacing);
     const std::string exact = "1/" + std::to_string(n * b), first = "1/" + std::to_string(n);
     line.marks = {

@@ -1,4 +1,4 @@
-// Formats options as text, so that a resumed training run can be compared with the saved run.
+// Formats options as text, so that a resumed run can compare its options with the saved options.
 #pragma once
 
 #include <optional>

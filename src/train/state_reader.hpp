@@ -1,4 +1,4 @@
-// StateReader reads and validates a saved state, and require() checks options. For .cpp files only.
+// Reads and validates a saved training state, and validates options. Include this header only in .cpp files.
 #pragma once
 
 #include <algorithm>

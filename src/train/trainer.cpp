@@ -159,17 +159,16 @@ Trainer<S>::Trainer(Module<S>& model, Optimizer<S>& optimizer, std::int64_t item
     if (in_whole_windows()) {
         const auto refuse = [this](const std::string& what) {
             throw Error(std::string("[trainer] ") +
-                        (across_ ? "across processes a window is shared"
-                                 : "auto_find_batch_size tries a window again") +
-                        " as a whole: " + what);
+                        (across_ ? "several processes" : "the option auto_find_batch_size") +
+                        " cannot divide a window: " + what);
         };
         if (options_.tail == Tail::carry)
-            refuse("none is carried into the next epoch; choose Tail::scale or drop");
-        if (options_.save_micro_batches > 0) refuse("it is not saved in its middle; choose save_steps");
+            refuse("Tail::carry does not work; choose Tail::scale or Tail::drop");
+        if (options_.save_micro_batches > 0) refuse("save_micro_batches does not work; choose save_steps");
         if (options_.auto_find_batch_size && across_)
-            refuse("auto_find_batch_size would try it again on one of them only");
+            refuse("auto_find_batch_size would repeat the window in one process only");
         if (options_.auto_find_batch_size && options_.weigh == Weigh::micro_batches)
-            refuse("how many micro-batches it has depends on memory, so they cannot weigh the same");
+            refuse("Weigh::micro_batches needs a number of micro-batches that does not depend on memory");
     }
     require_files(options_);
     stepped_ = stepped_of(model, optimizer, options_.frozen);
@@ -423,9 +422,8 @@ template <class S> void Trainer<S>::load(const std::string& path) {
                        retries = saved.count("retries");
     const MicroBatchSize size(found, retries);
     if (in_whole_windows() && state.get<std::int64_t>("window/micro_batches") > 0)
-        throw Error("[trainer] '" + path + "' was saved in the middle of a window, which " +
-                    (across_ ? "several processes cannot share; resume in a single process"
-                             : "auto_find_batch_size cannot repeat; resume without this option") +
+        throw Error("[trainer] '" + path + "' was saved in the middle of a window; resume " +
+                    (across_ ? "in a single process" : "without auto_find_batch_size") +
                     " until the next checkpoint");
     if (since.size() != 1 || position > items_)
         throw Error("[trainer] '" + path + "' was saved after item " + std::to_string(position) +

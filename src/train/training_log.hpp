@@ -10,7 +10,7 @@
 namespace tally {
 
 namespace detail {
-// A TrainingRecord describes all updates since the previous line of the log.
+// A TrainingRecord describes the updates of one line of the log.
 struct TrainingRecord {
     std::int64_t update = 0;  // number of the last update, from 1
     double epoch = 0;         // number of epochs since the start, such as 1.25

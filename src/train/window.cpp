@@ -174,7 +174,7 @@ template <class S> void Window<S>::add(const Loss<Array<S>>& loss, const detail:
     });
 }
 
-// Throws if the last loss reached no parameter, because the loss would be counted without a gradient.
+// Throws if the last loss changed no gradient, because the loss would be counted without a gradient.
 template <class S> void Window<S>::require_loss_reached_parameter(const char* call) const {
     if (unreached_)
         throw Error(std::string("[window] ") + call + ": the loss of micro-batch " +

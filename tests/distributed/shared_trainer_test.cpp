@@ -133,14 +133,14 @@ TEST_CASE("Trainer: options that need a window per process throw an Error in the
         return message_of([&] { trained(t, options, &ranks); });
     };
     CHECK_THAT(error([](auto& o) { o.tail = Tail::carry; }),
-               contains("[trainer] across processes a window is shared as a whole: none is carried"));
-    CHECK_THAT(error([](auto& o) { o.save_micro_batches = 1; }), contains("it is not saved in its middle"));
+               contains("several processes cannot divide a window: Tail::carry"));
+    CHECK_THAT(error([](auto& o) { o.save_micro_batches = 1; }), contains("save_micro_batches does not"));
     CHECK_THAT(error([](auto& o) {
                    o.auto_find_batch_size = true;
                    o.weigh = Weigh::counted;
                    o.tail = Tail::scale;
                }),
-               contains("try it again on one of them only"));
+               contains("would repeat the window in one process only"));
 }
 
 }  // namespace tally::test

@@ -108,20 +108,19 @@ TEST_CASE("load_fashion: files that do not match throw an Error that names the f
         write_bytes(folder / names[which], bytes);
     };
     with(0, images_file(3, 27, 28));
-    CHECK_THROWS_WITH(
-        loading(), contains(std::string(names[0]) + "' holds (3, 27, 28); it must hold pictures of 28 x 28"));
-    with(0, images_file(3, 28, 27));
-    CHECK_THROWS_WITH(
-        loading(), contains(std::string(names[0]) + "' holds (3, 28, 27); it must hold pictures of 28 x 28"));
-    with(0, labels_file("\1\2\3"));
     CHECK_THROWS_WITH(loading(),
-                      contains(std::string(names[0]) + "' holds (3); it must hold pictures of 28 x 28"));
+                      contains(std::string(names[0]) + "' contains an array of shape (3, 27, 28), but"));
+    with(0, images_file(3, 28, 27));
+    CHECK_THROWS_WITH(loading(),
+                      contains(std::string(names[0]) + "' contains an array of shape (3, 28, 27), but"));
+    with(0, labels_file("\1\2\3"));
+    CHECK_THROWS_WITH(loading(), contains(std::string(names[0]) + "' contains an array of shape (3), but"));
     with(1, labels_file("\1\2"));
-    CHECK_THROWS_WITH(loading(), contains(std::string(names[1]) + "' holds (2) labels for 3 pictures"));
+    CHECK_THROWS_WITH(loading(), contains(std::string(names[1]) + "' contains (2) labels for 3 pictures"));
     with(1, labels_file("\1\2\3\4"));
-    CHECK_THROWS_WITH(loading(), contains(std::string(names[1]) + "' holds (4) labels for 3 pictures"));
+    CHECK_THROWS_WITH(loading(), contains(std::string(names[1]) + "' contains (4) labels for 3 pictures"));
     with(1, images_file(3));
-    CHECK_THROWS_WITH(loading(), contains("holds (3, 28, 28) labels for 3 pictures"));
+    CHECK_THROWS_WITH(loading(), contains("contains (3, 28, 28) labels for 3 pictures"));
     with(1, labels_file("\1\12\3"));
     CHECK_THROWS_WITH(loading(), contains("label 1 (byte 9): 10; the classes are 0 to 9"));
     with(0, images_file(3).substr(0, 1000));

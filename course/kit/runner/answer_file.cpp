@@ -44,7 +44,7 @@ public:
     Locked(const Locked&) = delete;
     Locked& operator=(const Locked&) = delete;
 
-    // Appends all of the text, or nothing if the disk is full.
+    // Appends the complete text, or appends nothing if the disk is full.
     void append(std::string text) {
         const off_t size = ::lseek(file_, 0, SEEK_END);
         char last = '\n';
