@@ -1,5 +1,5 @@
 // Includes the core of tally: arrays, variables, arithmetic, products, sums, shapes, losses and sgd_step().
-// tally.hpp includes the other public headers, and train.hpp includes the headers for training.
+// The header tally.hpp includes the other public headers, and train.hpp includes the headers for training.
 #pragma once
 
 #include "tally/array/array.hpp"

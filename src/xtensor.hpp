@@ -97,9 +97,9 @@ template <class S> auto as_xtensor(const Array<S>& x) {
                                                            std::make_shared<const Array<S>>(x));
 }
 
-// Returns a view for writing. Calls x.writable(), which copies a shared buffer. The view is valid until `x`
-// is copied, saved for a backward function or freed. Assign only expressions of the same shape as `x`. For an
-// expression e of a different shape, use xt::broadcast(e, shape).
+// Returns a view for writing. Calls x.writable(), which copies the buffer if another array shares the buffer.
+// The view is valid until `x` is copied, saved for a backward function or freed. Assign only expressions of
+// the same shape as `x`. For an expression e of a different shape, use xt::broadcast(e, shape).
 template <class S> auto as_writable_xtensor(Array<S>& x) {
     detail::require_readable("as_writable_xtensor", x);
     return detail::xtensor_over(x.writable(), x.shape());

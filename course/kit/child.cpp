@@ -41,7 +41,7 @@ void forward_signal(int signal, siginfo_t* info, void*) {
 
 void on_child_change(int signal, siginfo_t*, void*) { passed_to(waiting_thread, signal); }
 
-// Blocks signals that end or stop a program, except during pselect(), and forwards the signals to the child.
+// Forwards signals that end or stop a program to the child. Only pselect() unblocks these signals.
 class SignalForwarding {
 public:
     SignalForwarding() {

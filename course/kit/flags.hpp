@@ -53,7 +53,7 @@ struct Environment {
     static Environment current();
 };
 
-// Describes how a viewer renders events. mode_for() reads only its arguments, so that tests need no terminal.
+// Describes how a viewer renders events. The function mode_for() reads no terminal, so that tests need none.
 struct Mode {
     bool waits = false;       // step mode: waits for a key after each step
     bool presents = false;    // --present: each step has its own screen

@@ -219,7 +219,7 @@ private:
     }
     Lines body(std::string_view text) const { return indented(wrapped(said(text), line_width()), in_); }
 
-    // Writes `head` before the first line of the text, and indents the other lines.
+    // Returns the lines of the text. The first line begins with `head`, and the other lines are indented.
     Lines led(const std::string& head, Tone tone, const std::string& text) const {
         const std::size_t lead = width_of(head);
         Lines lines = indented(wrapped(text, style_.width - lead), lead);

@@ -63,7 +63,7 @@ void code(int lines, Where where = Where::here());
 
 // ---- Values ------------------------------------------------------------------------------------
 
-// A Cell stores a value for a table or for show(): words, yes/no, or anything that converts to Numbers.
+// A Cell stores words, yes or no, or numbers, for a table or for the function show().
 struct Cell {
     std::string words;
     Numbers numbers;

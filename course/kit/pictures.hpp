@@ -16,7 +16,7 @@ namespace tally::lesson {
 using drawing::Sheet;
 using Vector = std::vector<double>;
 
-// Compares the row weights and the gradient sums of a full batch with those of micro-batches.
+// Compares the weights of rows and the sums of gradients between a full batch and micro-batches.
 struct Shares {
     struct Part {
         std::string name;  // "rows 0-1"
@@ -138,7 +138,7 @@ struct Walks {
 };
 Sheet sheet_of(const std::string& title, const Walks& walks);
 
-// Shows which step of a model begins at each time, and how long the input of each step stays in memory.
+// Shows when each step of a model begins, and how long the input of the step stays in memory.
 struct Runs {
     std::vector<std::size_t> begun;
     std::vector<bool> recorded;

@@ -80,7 +80,7 @@ void shuffle(Prediction& prediction, std::uint64_t seed, int lesson);
 
 // Parses the typed text as an answer. Returns std::nullopt if the text is not a number.
 std::optional<Try> parse_try(const Prediction& prediction, const std::string& typed);
-// Returns the explanation of a known mistake, or else compares the wrong answer with the right answer.
+// Returns the explanation of a known mistake, or a comparison with the right answer for other mistakes.
 std::string reply_to(const Prediction& prediction, const Try& wrong);
 
 }  // namespace tally::lesson

@@ -55,8 +55,8 @@ template <class S> struct TrainerOptions {
     std::int64_t save_steps = 0, save_micro_batches = 0;
     bool resume_from_checkpoint = true;  // if the file exists; otherwise training starts from scratch
 
-    // The Trainer writes a line to metrics_csv, metrics_jsonl and `progress` after every logging_steps
-    // updates. A resumed run appends lines to these files. The Trainer draws the loss curve after each epoch.
+    // The Trainer appends a line to both metrics files and to `progress` after every logging_steps updates. A
+    // resumed run appends lines to these files. The Trainer draws the loss curve after each epoch.
     std::int64_t logging_steps = 1;
     std::string metrics_csv = {}, metrics_jsonl = {}, loss_curve = {};
     std::ostream* progress = nullptr;

@@ -11,7 +11,7 @@
 namespace tally {
 namespace {
 
-// The metadata names the order of the weights, which a square matrix does not show. PyTorch writes "pt".
+// The metadata names the order of the weights, because a square matrix fits both orders. PyTorch writes "pt".
 const std::string order_key = "format";
 std::string word_for(WeightOrder order) { return order == WeightOrder::pytorch ? "pt" : "tally"; }
 

@@ -372,7 +372,7 @@ template <class S> detail::WindowTotals Window<S>::totals(const char* call) {
     return reducer_->gather(optimizer_, call, window_index_, here, exact_sums());
 }
 
-// Returns true if the window has all planned micro-batches, or if the counts reach the announced total.
+// Returns true if the window has all planned micro-batches, or if the counts add up to Options::total.
 template <class S> bool Window<S>::is_ready_for_update(const char* call, const detail::WindowTotals& all,
                                                        bool end_of_epoch) const {
     if (!denominator_.announced()) return all.full;

@@ -16,7 +16,7 @@ struct Program {
 // Returns the lesson programs of a folder in syllabus order. Throws if the folder contains no program.
 std::vector<Program> find_programs(const std::string& folder);
 
-// Returns nullptr and sets `message` unless exactly one program matches.
+// If no program matches, or several programs match, returns nullptr and sets `message`.
 const Program* find_program(const std::vector<Program>& programs, const std::string& which,
                             std::string& message);
 

@@ -1,4 +1,4 @@
-// Checks every known answer to the exercises, and compares each verdict with the expected verdict.
+// Checks the known answers to all exercises, and compares the verdicts with the expected verdicts.
 #include "course/kit/runner/dev_check.hpp"
 
 #include <fmt/format.h>
