@@ -1,5 +1,5 @@
-// DataParallel sums the gradients of all processes at the end of each window (train/window.hpp), so that all
-// processes make the same update.
+// A `DataParallel` sums the gradients of all processes before each update, so that all processes make the
+// same update.
 //
 //     ProcessGroup processes;
 //     DataParallel<float> ranks(processes);
@@ -37,8 +37,8 @@ template <class S> struct DataParallelOptions {
 };
 }  // namespace detail
 
-// DataParallel is the GradientReducer for processes that add different micro-batches to one update. Processes
-// communicate when a Window opens and when an update ends, but not between micro-batches.
+// A `DataParallel` is a `GradientReducer` for processes that compute parts of the same update. The processes
+// communicate at the start and at the end of an update, but not between micro-batches.
 template <class S> class DataParallel : public detail::GradientReducer<S> {
 public:
     using Options = detail::DataParallelOptions<S>;
@@ -47,12 +47,12 @@ public:
     DataParallel& operator=(const DataParallel&) = delete;
     ~DataParallel() override;
 
-    // Returns the consecutive elements of `micro_batches` for this process. Processes get equally many
-    // elements, or one more. Layers then draw the same random numbers for an item as in a single process.
-    // Pass all micro-batches of an update in one call. After a second call begin_micro_batch() throws.
+    // Returns the consecutive micro-batches that this process computes. Two processes differ by at most 1
+    // micro-batch. Layers draw the same random numbers for an item as in training with one process. If
+    // share() is called again for an update, begin_micro_batch() throws.
     std::vector<Items> share(const std::vector<Items>& micro_batches) override;
-    // Call this instead of share() if you distribute items yourself. `item` is the index of this process's
-    // first item among all items. Without share() or begin_at(), each process draws its own random numbers.
+    // Call begin_at() instead of share() if you distribute items yourself. `item` is the index of the first
+    // item of this process. Without share() or begin_at(), each process draws its own random numbers.
     void begin_at(std::int64_t item) {
         first_item_ = item;
         numbered_ = true;
@@ -60,16 +60,16 @@ public:
         last_micro_batches_ = {};
     }
 
-    // Throws on all processes if a parameter does not have the bits of rank 0, and names the first such
-    // parameter. Checks the parameters of the latest window. Every process must call this.
+    // Throws on all processes if a parameter of the last `Window` differs between a process and rank 0. Every
+    // process must call this function.
     void require_same_weights();
 
-    // Saves the windows of all processes as one file, which rank 0 writes completely or not at all. All
-    // processes pass an equal `state` with further values of the loop. If one fails, all processes throw.
+    // Saves the `Window` of every process in one file, which rank 0 writes atomically. `state` has further
+    // values of the training loop, and must be equal on all processes.
     void save(const std::string& path, const Window<S>& window, TrainingState state = {});
-    // Loads a file of save() on all processes or on none, and returns the saved `state`. Any number of
-    // processes can load a file that was saved between two windows. A file from the middle of a window
-    // requires the number of processes that saved it.
+    // Loads a file that save() has written, and returns the saved `state`. After an error on one process, all
+    // processes throw and change nothing. A file that was saved during an update must be loaded by the same
+    // number of processes.
     TrainingState load(const std::string& path, Window<S>& window);
 
     // ---- for the window ----
@@ -87,7 +87,7 @@ public:
         return numbered_ ? 0 : static_cast<std::uint64_t>(processes_.rank());
     }
 
-    // Describes the last argument of share(), which must be the same on all processes.
+    // Describes the argument of the latest call of share(), which must be equal on all processes.
     struct MicroBatchesSummary {
         bool given = false;
         std::int64_t count = 0, items = 0;
@@ -99,7 +99,7 @@ private:
     std::vector<std::string> all_gather(const std::string& what, const std::string& mine = "");
     void require_equal(const std::string& call, const NamedTexts& texts,
                        const std::string& way_out = "; make them equal on all processes");
-    // An error also resets error_already_shared_, so that the next fail() reports to the other processes.
+    // If this function throws, the next fail() informs the other processes.
     void require_equal_and_reset_flag(const std::string& call, const NamedTexts& texts);
     NamedTexts checksums() const;
     void require_equal_totals(const std::vector<std::string>& all);

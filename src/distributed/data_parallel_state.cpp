@@ -1,5 +1,5 @@
-// Implements DataParallel::save() and load(), which keep the windows of all processes in one file. In the
-// middle of a window the file holds a separate part for each process. All other entries are shared.
+// Implements DataParallel::save() and load(), which use one file for all processes. A file that is saved
+// during an update contains a separate part for each process.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -15,7 +15,7 @@ namespace {
 
 const std::string prefix = "window", batches_entry = prefix + "/micro_batches";
 
-// Returns whether each process has its own value of an entry. "swept" tells if after_backward() was called.
+// Returns whether each process saves its own value of the entry `name`.
 bool is_own(std::string_view name) {
     constexpr std::array own = {"window/planned", "window/micro_batches", "window/dropped",
                                 "window/items",   "window/swept",         "window/sum",
@@ -30,8 +30,8 @@ void put(TrainingState& to, const std::string& name, const TrainingState::Entry&
     std::visit([&](const auto& value) { to.put(name, value); }, entry);
 }
 
-// Throws if a different number of processes saved the file in the middle of a window, because such a file
-// holds separate sums for each process. Between two windows all processes have the same values.
+// Throws if the file was saved during an update by a different number of processes, because the file then
+// contains separate sums for each process. Between two updates, all processes have the same values.
 void require_resumable(int ranks, const TrainingState& file, const std::string& path) {
     const std::int64_t saved = file.has("processes/count") ? file.get<std::int64_t>("processes/count") : 1;
     const bool has_parts = file.has(rank_prefix(0) + batches_entry);
@@ -47,7 +47,7 @@ void require_resumable(int ranks, const TrainingState& file, const std::string& 
                     "resume from a file that was saved between two windows");
 }
 
-// Returns the entries of this process, and the entries that all processes share.
+// Returns the entries of the process `rank`, and the entries that are common to all processes.
 TrainingState state_for(int rank, const TrainingState& file) {
     TrainingState all;
     const std::string mine = rank_prefix(static_cast<std::size_t>(rank));
@@ -59,7 +59,7 @@ TrainingState state_for(int rank, const TrainingState& file) {
     return all;
 }
 
-// Calls f, and reports an error of f to the other processes unless all processes already get this error.
+// Calls f. Reports an error of f to the other processes, unless all processes already throw this error.
 template <class F> void run_and_report_errors(ProcessGroup& processes, const std::string& call, F f) {
     try {
         f();
@@ -71,7 +71,7 @@ template <class F> void run_and_report_errors(ProcessGroup& processes, const std
     }
 }
 
-// Returns the entries that differ between processes, and adds all other entries of the window to `shared`.
+// Returns the entries that differ between processes, and adds all other entries of `window` to `shared`.
 template <class S> TrainingState own_part(const Window<S>& window, Module<S>* model, TrainingState& shared) {
     for (const auto& [name, entry] : shared.entries())
         if (name.starts_with("window/") || name.starts_with("processes/"))
@@ -88,7 +88,7 @@ TrainingState receive_part(int rank, ProcessGroup& processes, const std::string&
     return detail::parse_state(std::as_bytes(std::span(bytes)), "the part of rank " + std::to_string(rank));
 }
 
-// Receives the parts of all other processes on rank 0, and joins the parts with the shared entries.
+// Joins the parts of all processes and the shared entries on rank 0.
 TrainingState joined_file(TrainingState first, TrainingState shared, ProcessGroup& processes,
                           const std::string& call) {
     std::vector<TrainingState> parts{std::move(first)};

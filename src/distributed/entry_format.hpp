@@ -1,4 +1,4 @@
-// Formats entries of training states, and lists of named texts, so that processes can compare them.
+// Converts training states and lists of named texts to texts that processes can compare.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ inline NamedTexts parse_texts(const std::string& bytes, std::size_t rank) {
     return texts;
 }
 
-// Describes the first named text that differs between rank 0 and another rank, or that one of the two ranks lacks.
+// Describes the first named text that differs between rank 0 and another rank, or that only one of them has.
 inline std::string difference(const std::vector<std::string>& serialized) {
     std::size_t rank = 1;
     while (rank + 1 < serialized.size() && serialized[rank] == serialized[0]) ++rank;

@@ -36,8 +36,8 @@ int count_of(std::size_t bytes) {
     return static_cast<int>(bytes);
 }
 
-// Calls done() until it returns true, and yields the processor in between. Returns false after the timeout
-// and 20 more calls, which notice messages that arrived while this process was stopped.
+// Calls done() until done() returns true, and yields the processor between two calls. After the timeout,
+// makes 20 more calls, because messages may have arrived while this process was stopped.
 template <class F> bool poll_until(double seconds, F done) {
     using Clock = std::chrono::steady_clock;
     const auto begun = Clock::now();
@@ -67,7 +67,7 @@ struct MpiTransport::State {
     };
     std::unique_ptr<std::deque<Post>> posts = std::make_unique<std::deque<Post>>();
 
-    // Prevents calls after MPI_Finalize, because MPI then aborts the program.
+    // Throws after MPI_Finalize, because MPI would abort the program.
     void require_running() const {
         int finalized = 0;
         require_ok(MPI_Finalized(&finalized), "MPI_Finalized");
@@ -83,8 +83,8 @@ struct MpiTransport::State {
             return complete != 0;
         });
     }
-    // Incoming holds the next message or label of a rank. A raw pointer owns the text, because MPI writes to
-    // the text until the receive is complete, and a destructor would free the text earlier.
+    // An `Incoming` stores the next message or label from one rank. A raw pointer owns the text, because a
+    // destructor could free the text while MPI still writes to the text.
     struct Incoming {
         std::string* text = nullptr;
         MPI_Request request = MPI_REQUEST_NULL;
@@ -113,7 +113,7 @@ struct MpiTransport::State {
         const std::unique_ptr<std::string> text(std::exchange(next.text, nullptr));
         return std::move(*text);
     }
-    // Begins to send to every other rank. MPI reads the text until the requests are complete.
+    // Begins to send the text to every other rank. MPI reads the text until the requests are complete.
     std::vector<MPI_Request> send(const std::string* text) const {
         std::vector<MPI_Request> requests;
         for (int to = 0; to < size; ++to)

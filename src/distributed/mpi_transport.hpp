@@ -1,4 +1,4 @@
-// MpiTransport makes all calls to MPI. Except at the start and end, each wait for processes has a timeout.
+// Makes all calls to MPI. Each wait for other processes has a timeout, except while MPI starts or ends.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tally::detail {
 
-// A Piece is memory whose bytes are sent to a rank or received from a rank.
+// A `Piece` describes memory that is sent to a rank or received from a rank.
 struct Piece {
     int rank;
     void* data;
@@ -31,31 +31,31 @@ public:
     int size() const;
 
     // Sends a message to every other rank, and returns the next message of each rank. The entry of a rank
-    // whose message does not arrive in time is empty.
+    // whose message is late is empty.
     using Messages = std::vector<std::optional<std::string>>;
     Messages all_gather(const std::string& mine, double seconds);
     // Returns the next message of a rank without removing it, or null if none has arrived.
     const std::string* peek_message(int rank);
 
-    // Sends and receives all pieces; the other ranks pass the matching pieces. Returns false after the
-    // timeout. MPI may then still use the memory of the pieces, so the memory must not be freed.
+    // Sends the pieces `to` and receives the pieces `from`. Returns false after the timeout. After the
+    // timeout do not free the memory of the pieces, because MPI may still use this memory.
     bool exchange(std::span<const Piece> to, std::span<const Piece> from, double seconds);
-    // Sums over all ranks by MPI_Iallreduce. Returns false after the timeout, as exchange() does.
+    // Sums arrays over all ranks by MPI_Iallreduce. Returns false after the timeout.
     template <class S> bool sum(const S* mine, S* all, std::size_t count, double seconds);
 
     // ---- from one rank to another; call these between two calls of all_gather() ----
 
-    // Begins to send a label and a piece. `kept` owns the memory of the piece until it has been sent.
+    // Begins to send a label and a `Piece`. `kept` owns the memory of the piece.
     void post(const std::string& label, const Piece& piece, std::shared_ptr<const void> kept);
     std::size_t free_sent();  // frees the posts that have been sent, and returns the number of unsent posts
-    // Returns the label of the next piece from a rank if the label has arrived. Then call receive().
+    // Returns the label of the next piece from a rank if a label has arrived. Then call receive().
     std::optional<std::string> poll_label(int from);
     bool receive(const Piece& piece, double seconds);  // returns false after the timeout, like exchange()
     bool wait(double seconds, const std::function<bool()>& done);  // false after the timeout
 
-    // Returns whether all ranks have called this function in time. If so, a call of end(true) is safe.
+    // Returns whether all ranks have called this function in time. After true, end(true) is safe.
     bool barrier_before_end(double seconds) noexcept;
-    // If all ranks are ready, frees the communicator, and ends MPI if this object started MPI. Acts once.
+    // Frees the communicator if all ranks are ready, and then ends MPI if this object started MPI. Acts once.
     void end(bool all_ready) noexcept;
     [[noreturn]] void abort(const std::string& why);  // prints the reason, and ends all ranks
 

@@ -1,4 +1,4 @@
-// If tally was built without MPI, MpiTransport has a single rank and exchanges no messages.
+// Implements `MpiTransport` for a build without MPI, with a single rank.
 #include <cstdint>
 #include <cstdlib>
 

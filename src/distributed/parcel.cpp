@@ -20,7 +20,7 @@ std::string make_label(const std::string& id, std::size_t bytes_left) {
     return label_prefix + std::to_string(bytes_left) + ' ' + id;
 }
 
-// Waits for the next label, sets `sent_id`, and returns the number of bytes from this piece to the parcel's end.
+// Waits for the next label, sets `sent_id`, and returns the bytes in this piece and all later pieces.
 std::size_t next_piece(ProcessGroup& processes, int from, const std::string& id, std::string& sent_id) {
     const std::string sender = "rank " + std::to_string(from);
     std::optional<std::string> label;
@@ -46,7 +46,7 @@ void send_parcel(ProcessGroup& processes, int to, const std::string& id, std::st
 }
 
 std::string receive_parcel(ProcessGroup& processes, int from, const std::string& id) {
-    // `bytes` owns heap memory that is not freed after an error, because MPI may still write to it.
+    // This heap memory is not freed after an error, because MPI may still write to it.
     auto bytes = std::make_unique<std::string>();
     for (std::size_t at = 0;;) {
         std::string sent_id;

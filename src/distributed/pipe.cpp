@@ -1,4 +1,3 @@
-// Pipe runs the steps of a timetable, passes arrays from stage to stage, and recovers after an error.
 #include "tally/distributed/pipe.hpp"
 
 #include <algorithm>
@@ -44,8 +43,8 @@ template <class T> T from_bytes(const std::string& bytes) {
     return value;
 }
 
-// Returns the steps of a process's stages, ordered by their time in the timetable. In this order each step
-// waits only for earlier steps, so the processes cannot deadlock.
+// Returns the steps of a process's stages in the order of their times in the timetable. Each step waits only
+// for earlier steps, so the processes cannot deadlock.
 std::vector<Timetable::Step> by_time(const Timetable& table, int first, std::size_t own) {
     std::vector<Timetable::Step> steps;
     for (std::size_t i = 0; i < own; ++i) {
@@ -57,7 +56,6 @@ std::vector<Timetable::Step> by_time(const Timetable& table, int first, std::siz
     return steps;
 }
 
-// A Run executes one call of Pipe::run() on this process.
 template <class S> class Run {
 public:
     using Stage = typename Pipe<S>::Stage;
@@ -179,7 +177,7 @@ private:
         S* const at = array.raw();
         return take(side, std::move(array), at).to(device_);
     }
-    // Returns the shape of the next array from a neighbour. Keeps the label for take().
+    // Returns the shape of the next array from a neighbour, and stores the array's label.
     Shape next_shape(Side side) {
         auto& label = labels_[side];
         if (!label)
@@ -208,8 +206,8 @@ private:
         processes_.wait_or_fail(call_, where_, "a sent array was not received", [&] { return all_sent(); });
     }
 
-    // After an error on any process, receives the arrays that were already posted, so that the next run does
-    // not receive them.
+    // After an error on any process, receives and discards the arrays that were already sent, so that the
+    // next run does not receive these arrays.
     void drain() noexcept {
         try {
             const auto all = processes_.all_gather("what is left of " + call_, "", bytes_of(posted_));

@@ -1,4 +1,4 @@
-// A Pipe runs a model in stages on several processes, which work on different micro-batches at the same time.
+// A `Pipe` runs a model in stages on several processes, which work on different micro-batches.
 //
 //     Pipe<float> pipe(processes, {[&](const Tensor& x, int) { return tanh(layer(x)); }});
 //     pipe.run(8, input, loss);   // runs 8 micro-batches forward and backward, and adds their gradients
@@ -29,9 +29,8 @@ struct PipeResult {
 };
 }  // namespace detail
 
-// Each process has consecutive stages, at least one. Rank 0 has the first stage. A single process has all
-// stages. Each parameter belongs to one stage, and the backward pass adds to its gradient. The gradients have
-// the same bits as if one process ran the whole model on one micro-batch after the other.
+// Each process runs one or more consecutive stages. Rank 0 runs the first stage. Each parameter belongs to
+// one stage. The gradients are bit-identical to those of a single process.
 template <class S> class Pipe {
 public:
     using Result = detail::PipeResult;
@@ -41,16 +40,16 @@ public:
     using Input = std::function<Array<S>(int micro_batch)>;
     using LossFunction = std::function<V(const V& y, int micro_batch)>;
 
-    // Returns the indices of this process's stages if `stages` stages are distributed evenly.
+    // Distributes `stages` stages evenly, and returns the indices of this process's stages.
     static std::vector<int> own_stages(const ProcessGroup& processes, int stages);
 
-    // Takes the stages of this process in their order. All processes construct the pipe together. All throw
-    // if a process has no stage, or if schedules or scalar types differ.
+    // `own` contains the stages of this process in the order of the model. All processes must call this
+    // constructor. Throws on all processes if a process has no stage, or if schedules or scalar types differ.
     Pipe(ProcessGroup& processes, std::vector<Stage> own, Options options = {});
 
-    // Runs all micro-batches forward and backward. Every process passes the same `micro_batches`. The process
-    // of the first stage calls `input`, and the process of the last stage calls `loss`. If one process fails,
-    // all processes throw, and the gradients lack some micro-batches.
+    // Runs the forward pass and the backward pass of all micro-batches. `micro_batches` must be equal on all
+    // processes. The process with the first stage calls `input`, and the process with the last stage calls
+    // `loss`. If one process fails, all processes throw, and the gradients are incomplete.
     Result run(int micro_batches, const Input& input, const LossFunction& loss);
 
     int stages() const { return stages_; }  // on all processes together

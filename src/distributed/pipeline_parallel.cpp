@@ -1,4 +1,4 @@
-// PipelineParallel compares the updates of a pipe's processes, and computes the norm of all gradients.
+// Implements `PipelineParallel`, which checks that all processes of a pipeline make the same update.
 #include "tally/distributed/pipeline_parallel.hpp"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ template <class S> detail::WindowTotals PipelineParallel<S>::gather(const Optimi
     return here;
 }
 
-// Adds the squared norms in the order of ranks, which is the order of the stages.
+// Adds the squared gradient norms of all stages in the order of ranks.
 template <class S>
 detail::MeasuredGradients PipelineParallel<S>::combine_norms(const detail::MeasuredGradients& mine) {
     const std::vector<std::string> all =

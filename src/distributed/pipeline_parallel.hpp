@@ -1,4 +1,4 @@
-// PipelineParallel joins the updates of a pipe's processes, so that all processes update or none does.
+// With a `PipelineParallel`, either all processes of a `Pipe` make an update or no process does.
 //
 //     PipelineParallel<float> all(processes);
 //     Window<float> window(sgd, {.max_norm = 1}, &all);
@@ -17,9 +17,9 @@
 
 namespace tally {
 
-// PipelineParallel is the GradientReducer of windows whose parameters belong to different stages. Processes
-// exchange the norm of all gradients and the number of elements that are not finite. Micro-batches, options
-// and the learning rate are the same on all processes.
+// A `PipelineParallel` is a `GradientReducer` for processes that train different parameters of one model. The
+// processes exchange their gradient norms and their numbers of infinite or NaN gradient elements.
+// Micro-batches, options and the learning rate must be the same on all processes.
 template <class S> class PipelineParallel : public detail::GradientReducer<S> {
 public:
     explicit PipelineParallel(ProcessGroup& processes) : processes_(processes) {}

@@ -1,4 +1,4 @@
-// ProcessGroup checks that all processes make the same collective calls, and sums the processes' numbers.
+// Implements `ProcessGroup`: checks that all processes make the same calls, and sums their numbers.
 #include "tally/distributed/processes.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::string rank_text(std::size_t rank) { return "rank " + std::to_string(rank);
 
 std::string seconds_text(double seconds) { return detail::to_text(seconds) + " s"; }
 
-// Checks the options before MPI is started, because after that an error would have to end MPI.
+// Checks the options before MPI starts, because an error after the start would have to end MPI.
 const detail::ProcessGroupOptions& valid_options(const detail::ProcessGroupOptions& options) {
     if (!(options.timeout > 0))
         throw Error("processes", "the timeout is ", seconds_text(options.timeout),
@@ -27,7 +27,7 @@ const detail::ProcessGroupOptions& valid_options(const detail::ProcessGroupOptio
     return options;
 }
 
-// Returns "3 times (PMI_SIZE)" if the launcher's variables give more than one process, else "".
+// Returns a text like "3 times (PMI_SIZE)" if a launcher started several processes, or else an empty text.
 std::string launcher_text() {
     for (const char* const variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"}) {
         const char* const value = std::getenv(variable);
@@ -38,7 +38,7 @@ std::string launcher_text() {
 
 }  // namespace
 
-// A Message contains its kind, the name of the call, the point in the call, and the contents.
+// A `Message` stores a kind, the name of a collective call, the progress of the call, and the contents.
 struct ProcessGroup::Message {
     enum Kind : char { joins = 'j', failed = 'f', timed_out = 't', leaves = 'l' };
     Kind kind = joins;
@@ -74,8 +74,8 @@ ProcessGroup::ProcessGroup(detail::ProcessGroupOptions options)
                 detail::MpiTransport::why_only_one_rank());
 }
 
-// Reports that this process leaves, so that the other processes do not wait. If a process does not answer,
-// MPI_Finalize might wait for ever and is not called. The launcher then ends the other processes.
+// Tells the other processes not to wait for this process. If a process does not answer, MPI_Finalize is not
+// called, because MPI_Finalize might wait for ever. The launcher then ends all processes.
 ProcessGroup::~ProcessGroup() {
     bool all_ready = true;
     const bool no_error = std::uncaught_exceptions() == 0 && why_broken_.empty();
@@ -97,7 +97,7 @@ void ProcessGroup::require_connected(const std::string& call) const {
                                   "; end this process, and start the run again");
 }
 
-// Returns the messages of all processes. missing_text_ then names the processes that did not answer in time.
+// Returns the messages of all processes. missing_text_ names processes that did not answer in time.
 std::vector<ProcessGroup::Message> ProcessGroup::exchange(const Message& mine, double seconds) {
     const std::string text = mine.encode();
     sent_.gathered_bytes += text.size() * static_cast<std::size_t>(size() - 1);
@@ -120,7 +120,7 @@ std::vector<ProcessGroup::Message> ProcessGroup::exchange(const Message& mine, d
     return messages;
 }
 
-// Ends the run, because a process that does not answer in time may never answer.
+// Ends all processes, because a process that did not answer in time may never answer.
 void ProcessGroup::end_all(const std::string& why) { transport_.abort("[processes] " + why); }
 
 std::vector<std::string> ProcessGroup::all_gather(const std::string& call, const std::string& mine) {
@@ -134,7 +134,7 @@ std::vector<std::string> ProcessGroup::all_gather(const std::string& call, const
     return gather({Message::joins, call, where, mine}, options_.timeout);
 }
 
-// Returns the messages' contents if all processes made the same call. Otherwise throws, or ends the run.
+// Returns the contents of all messages if all processes made the same call.
 std::vector<std::string> ProcessGroup::gather(const Message& mine, double seconds) {
     std::vector<Message> messages = exchange(mine, seconds);
     const auto prefix = [&](std::size_t rank) { return mine.full_call() + ": " + rank_text(rank); };
@@ -172,8 +172,8 @@ void ProcessGroup::fail(const std::string& call, const std::string& why) noexcep
     }
 }
 
-// After the timeout all processes exchange messages once more. A process that does not answer even then has
-// stopped, so the error names that process, and not a process that is only waiting.
+// After the timeout, all processes exchange messages again. The error names the processes that do not answer
+// in this exchange, and not the processes that are only waiting.
 void ProcessGroup::wait_or_fail(const std::string& call, const std::string& where, const std::string& missing,
                                 const std::function<bool()>& done) {
     require_connected(call);
@@ -270,7 +270,7 @@ template <class S> void ProcessGroup::sum(AllReduce how, std::span<S> numbers, s
 
 template <class S> Array<S> ProcessGroup::all_reduce(const Array<S>& mine, AllReduce how) {
     if (!mine.storage()) detail::fail_without_memory("all_reduce");
-    // These buffers are on the heap and are not freed after an error, because MPI may still use them.
+    // The buffers are on the heap and are not freed after an error, because MPI may still use the buffers.
     struct Numbers {
         std::vector<S> numbers, scratch;
     };

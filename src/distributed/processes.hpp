@@ -1,4 +1,4 @@
-// In a ProcessGroup, processes exchange data by calls that all processes make in the same order.
+// The processes of a `ProcessGroup` exchange data by calls that all processes make in the same order.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,11 @@
 namespace tally {
 
 namespace detail {
-// A SharedError is not reported, because the other processes get the error as well or cannot be reached.
+// A `SharedError` is not sent to the other processes, which throw the same error or cannot be reached.
 struct SharedError : Error {
     using Error::Error;
 };
 
-// Counts the bytes and the messages that one process has sent.
 struct CommStats {
     std::uint64_t sum_bytes = 0;  // of summed numbers (with ProcessGroup::AllReduce::fast: passed to MPI)
     std::uint64_t messages = 0;   // messages with such numbers; ProcessGroup::AllReduce::fast counts none
@@ -36,12 +35,12 @@ struct ProcessGroupOptions {
 };
 }  // namespace detail
 
-// A ProcessGroup represents the processes that a launcher such as mpirun or srun has started together, or one
-// process. The group starts and ends MPI, unless the program starts MPI. Make all calls from one thread.
+// A `ProcessGroup` represents all processes that a launcher such as mpirun or srun has started. The group
+// starts and ends MPI, unless the program has started MPI itself. Call all functions from one thread.
 class ProcessGroup {
 public:
     using Options = detail::ProcessGroupOptions;
-    // AllReduce decides how the numbers of all processes are added. All processes get the same bits.
+    // Selects how numbers are added. All processes receive bit-identical sums.
     enum class AllReduce {
         fast,        // by MPI_Iallreduce: the bits depend on the MPI library and the number of processes
         rank_order,  // in the order of ranks: the bits depend only on the number of processes
@@ -56,12 +55,12 @@ public:
     int size() const { return transport_.size(); }
     const detail::CommStats& sent() const { return sent_; }
 
-    // Waits until all processes have made the same `call`, and returns each process's `mine`, by rank. Throws
-    // on all processes if one makes a different call, has failed or has left. If a process does not answer
-    // within the timeout, MPI_Abort or the launcher ends all processes, and a message names that process.
+    // Waits until all processes make the same call, and returns each process's argument `mine` by rank.
+    // Throws on all processes if one process makes a different call, has failed or has ended. If a process
+    // does not answer within the timeout, an error message names this process, and all processes end.
     std::vector<std::string> all_gather(const std::string& call, const std::string& mine = "");
 
-    // Returns on each process the sum of all processes' arrays, which have the same shape and type.
+    // Returns the sum of the arrays `mine` of all processes, which must have the same shape and type.
     template <class S> Array<S> all_reduce(const Array<S>& mine, AllReduce how = AllReduce::rank_order);
 
     // ---- for the engine ----
@@ -69,20 +68,20 @@ public:
     std::int64_t new_pipe() { return pipes_++; }      // numbers the pipes in the order of construction
     std::int64_t new_window() { return windows_++; }  // numbers the windows in the order of opening
 
-    // Works like the all_gather() above. Errors name `where` after the call, such as "after 3 micro-batches".
+    // Errors name the call and then `where`, such as "after 3 micro-batches".
     std::vector<std::string> all_gather(const std::string& call, const std::string& where,
                                         const std::string& mine);
-    // Reports a failure to the other processes, instead of taking part in the next call.
+    // Reports a failure to the other processes, instead of taking part in the next collective call.
     void fail(const std::string& call, const std::string& why) noexcept;
-    // Sums `numbers` over all processes. `scratch` has the size of `numbers` plus the number of processes.
-    // Call this only right after all_gather(). After an error do not free the buffers, because MPI may still
-    // use them.
+    // Sums `numbers` over all processes. `scratch` needs numbers.size() elements plus one element for each
+    // process. Call sum() only immediately after all_gather(). After an error do not free the buffers,
+    // because MPI may still use the buffers.
     template <class S> void sum(AllReduce how, std::span<S> numbers, std::span<S> scratch);
-    // Waits until done() returns true. Call this between two calls of all_gather(). `missing` is the error
-    // after the timeout. Throws as all_gather() does if a process reports a failure or leaves.
+    // Waits until done() returns true. Call wait_or_fail() between two calls of all_gather(). `missing` is
+    // the text of the error after the timeout.
     void wait_or_fail(const std::string& call, const std::string& where, const std::string& missing,
                       const std::function<bool()>& done);
-    // Begins to send a piece to a rank that waits for the label and then calls take().
+    // Begins to send a piece. The receiver waits for the label and then calls take().
     void post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> kept);
     // Receives a piece. After an error MPI may still write to the memory, so do not free the memory.
     void take(const std::string& call, const detail::Piece& piece);

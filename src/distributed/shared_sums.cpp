@@ -1,12 +1,10 @@
-// SharedSums writes the ranges of a process's exact sums into a message, and merges all messages.
 #include "tally/distributed/shared_sums.hpp"
 
 #include <cstring>
 
 namespace tally::detail {
 
-// Carries the digits of sums with more additions than one process's part of the limit, so that the digits of
-// all processes together do not overflow.
+// Carries the digits of sums with many additions, so that the sums of all processes do not overflow.
 template <class S> std::string SharedSums<S>::serialize(Sums mine, std::size_t ranks) {
     const std::int64_t share = detail::ExactSum<S>::most_additions / static_cast<std::int64_t>(ranks);
     std::string message;
@@ -44,7 +42,7 @@ template <class S> void SharedSums<S>::merge(std::string_view message) {
     }
 }
 
-// An empty sum gets digits of 0, which change no result.
+// An empty sum is filled with digits of 0, which do not change the result.
 template <class S> std::size_t SharedSums<S>::widen(Sums mine) const {
     std::size_t digits = 0;
     for (std::size_t i = 0; i < mine.size(); ++i) {

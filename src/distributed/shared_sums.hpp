@@ -1,4 +1,4 @@
-// SharedSums writes the ranges of exact sums into a message, and merges the messages of all processes.
+// A `SharedSums` writes the digit ranges of exact sums into a message, and merges all messages.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +12,25 @@
 
 namespace tally::detail {
 
-// `Sums` holds one sum per parameter, then the sum of losses and the sum of counts. serialize() also sends
-// the digits of these two sums, because each of the two is a single number.
+// `Sums` contains one sum per parameter, then the sum of the losses and the sum of the counts. The message
+// also contains the digits of the last two sums, because each of these two sums is a single number.
 template <class S> class SharedSums {
 public:
     using Sums = std::span<ExactSum<S>>;
 
-    // Returns the message to all processes, and drops all merged messages.
+    // Returns this process's message to all processes, and discards all merged messages.
     std::string serialize(Sums mine, std::size_t ranks);
     void merge(std::string_view message);  // merges a message, also that of this process
     double loss() const { return static_cast<double>(totals_[0].rounded().item()); }
     double count() const { return static_cast<double>(totals_[1].rounded().item()); }
 
-    // Widens the sums of this process to the ranges of all processes, and returns the number of digits.
+    // Extends this process's sums to the ranges of all processes, and returns the number of digits.
     std::size_t widen(Sums mine) const;
-    // Sets the number of additions, once the digits of all processes have been added.
+    // Sets each sum's number of additions after the digits of all processes have been added.
     void set_additions(Sums mine) const;
 
 private:
-    // Holds the range of a sum's digits, and the number of additions to the sum.
+    // Describes the range of a sum's digits, and the number of additions to the sum.
     struct SumRange {
         ExactRange range;
         std::int64_t additions = 0;

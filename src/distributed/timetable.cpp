@@ -1,4 +1,4 @@
-// Timetable::of() fixes the order of each stage's steps, and starts a step once its stage and input are ready.
+// Timetable::of() orders the steps of each stage and computes when each step starts.
 #include "tally/distributed/timetable.hpp"
 
 #include <algorithm>
@@ -16,13 +16,13 @@ namespace {
 
 using detail::StageSeconds;
 
-// Returns the order of a stage's steps. With `split` the gradients of the weights are separate steps.
+// With `split` the weight gradients are computed in separate steps.
 std::vector<Timetable::Step> order_of(Timetable::Schedule schedule, bool split, int stage, int stages,
                                       int micro_batches) {
     detail::require(micro_batches >= 1, "pipe", micro_batches, " micro-batches; pass at least 1");
     const int warm_up =
         schedule == Timetable::Schedule::gpipe ? micro_batches : std::min(micro_batches, stages - stage);
-    // Stage s defers the weight gradients of s micro-batches, so each stage keeps at most `stages` inputs.
+    // Stage s defers the weight gradients of s micro-batches. Each stage then stores at most `stages` inputs.
     const int deferred = split ? stage : 0;
     std::vector<Timetable::Step> order;
     int forwards = 0, weights = 0;
@@ -42,7 +42,7 @@ double seconds_of(const Timetable::Step& step, bool split, const StageSeconds& s
     return split ? stage.inputs : stage.inputs + stage.weights;
 }
 
-// Returns the largest number of micro-batches that at one time have begun and still need their input.
+// Returns the largest number of micro-batches whose inputs a stage stores at the same time.
 int most_live(const std::vector<Timetable::Step>& steps, bool split) {
     int live = 0, most = 0;
     for (const Timetable::Step& step : steps) {

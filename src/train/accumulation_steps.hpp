@@ -1,4 +1,4 @@
-// AccumulationSteps gives the number of micro-batches per update, which may differ between epochs.
+// An `AccumulationSteps` stores the number of micro-batches per update, which may differ between epochs.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace tally::detail {
 
-// Maps an epoch to the number of micro-batches per update. The value 4 means 4 in every epoch, and {{0, 8},
-// {4, 2}} means 8 in epochs 0 to 3 and 2 later. Epochs before the first given epoch have 1.
+// The value 4 means 4 in every epoch, and {{0, 8}, {4, 2}} means 8 in epochs 0 to 3 and 2 later. Epochs
+// before the first given epoch use 1.
 class AccumulationSteps {
 public:
     AccumulationSteps(std::int64_t steps)

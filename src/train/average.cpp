@@ -1,4 +1,3 @@
-// Implements MovingAverage: updates all averages in one launch, and exchanges averages and parameters.
 #include "tally/train/average.hpp"
 
 #include <algorithm>
@@ -122,7 +121,7 @@ template <class S> void MovingAverage<S>::mark_holds_average(bool lent) noexcept
 template <class S> void MovingAverage<S>::require_not_swapped(const char* doing) const {
     if (swapped_)
         throw Error(std::string("[average] ") + doing +
-                    ": the model has the averages for weights; swap() back first");
+                    ": the weights of the model are the averages; swap() back first");
 }
 
 template <class S> void MovingAverage<S>::save(TrainingState& state, const std::string& prefix) const {

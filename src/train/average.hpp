@@ -1,4 +1,4 @@
-// MovingAverage holds exponential moving averages of parameters, and can swap the averages into the model.
+// A `MovingAverage` stores moving averages of parameters, and can swap the averages into the model.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace detail {
 // Options of MovingAverage.
 struct AverageOptions {
     double decay = 0.999;
-    // If false, the average starts with the parameters after update 1, which have the largest weight for many
-    // updates. If true, the parameters after update k of t weigh (1 - decay) decay^(t - k) / (1 - decay^t).
+    // If false, the average starts with the parameters after update 1, which dominate for many updates. If
+    // true, the parameters after update k of t have the weight (1 - decay) decay^(t - k) / (1 - decay^t).
     bool bias_correction = false;
 };
 }  // namespace detail
@@ -34,12 +34,12 @@ public:
         if (swapped_) mark_holds_average(false);
     }
 
-    // Call update() after each step of the optimizer. A Window with Options::average calls update() itself.
+    // Call update() after each step of the optimizer. A `Window` with Options::average makes this call.
     void update();
     std::int64_t updates() const { return updates_; }
     const Array<S>& value(std::size_t i) const;  // the initial parameter before the first update
 
-    // Exchanges averages and parameters, so that the model computes with the averages until the next swap().
+    // Exchanges averages and parameters. The model computes with the averages until the next swap().
     void swap();
     bool swapped() const { return swapped_; }
 
@@ -54,7 +54,7 @@ public:
 private:
     template <class> friend class Window;
 
-    // Returns a token for the window that steps `stepped`. While the token exists, update() throws.
+    // Returns a token for a `Window` that updates `stepped`. While the token exists, update() throws.
     std::shared_ptr<const void> use(const std::vector<Var<Array<S>>>& stepped) const;
 
     detail::AverageStep<S> numbers() const;  // factors of the next update

@@ -1,4 +1,4 @@
-// The class Items is an ordered list of items of a data set. split() divides a list into smaller lists.
+// An `Items` is an ordered list of items of a data set.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tally {
 
-// The class Items holds the item numbers of an epoch, a batch or a micro-batch. Copies share one list.
+// An `Items` stores the item numbers of an epoch, a batch or a micro-batch. Copies share one list.
 class Items {
 public:
     explicit Items(std::int64_t from, std::int64_t to);  // holds from, from + 1, ..., to - 1
@@ -30,12 +30,12 @@ private:
     std::int64_t from_, to_;
 };
 
-// Divides the items into parts of `size` items (the last part may be smaller), or of the given sizes.
+// Divides the items into parts of `size` items (the last part may be smaller), or into parts of given sizes.
 std::vector<Items> split(const Items& items, std::int64_t size);
 std::vector<Items> split(const Items& items, const std::vector<std::int64_t>& sizes);
 
-// Returns the rows of `array` that belong to `items`. Consecutive rows share the memory of `array`. Rows that
-// are not consecutive are copied on the CPU.
+// Returns the rows of `array` that belong to `items`. If the rows are consecutive, the result shares the
+// memory of `array`. Rows that are not consecutive are copied on the CPU.
 template <class S> Array<S> rows(const Array<S>& array, const Items& items);
 
 template <class T> void rows(const std::vector<T>&, const Items&) {

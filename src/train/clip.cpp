@@ -1,4 +1,3 @@
-// Computes the norm of gradients and clips gradients, with one launch for all parameters.
 #include "tally/train/clip.hpp"
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // These functions compute the norm of the gradients of all parameters together, and clip the gradients.
 //
-// Each call reads all gradients in one launch and makes the host wait once. Parameters without a gradient are
-// skipped. Sums are computed in double, always in the same order.
+// Each call reads all gradients in one kernel launch, and makes the host wait one time. Parameters without a
+// gradient are skipped. Sums are computed in double, always in the same order.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,11 @@
 namespace tally {
 
 namespace detail {
-// Returns the Euclidean norm of all gradients together, or 0 if no parameter has a gradient.
 template <class S> double grad_norm(const std::vector<Var<Array<S>>>& parameters);
 
-// Returns how many elements of the gradients are infinite or NaN.
 template <class S> std::int64_t count_non_finite(const std::vector<Var<Array<S>>>& parameters);
 
-// Holds the norm of the gradients, and the number of gradient elements that are infinite or NaN.
+// Stores the norm of the gradients, and the number of gradient elements that are infinite or NaN.
 struct MeasuredGradients {
     double norm = 0;
     std::int64_t non_finite = 0;
@@ -32,7 +30,7 @@ void clip_measured(const std::vector<Var<Array<S>>>& parameters, double norm, do
 }  // namespace detail
 
 // Multiplies all gradients by max_norm / (norm + 1e-6) if this factor is below 1. Returns the norm before
-// clipping. As in PyTorch, gradients with an infinite or NaN norm become 0 or NaN.
+// clipping. As in PyTorch, if the norm is infinite or NaN, the gradients become 0 or NaN.
 template <class S> double clip_grad_norm(const std::vector<Var<Array<S>>>& parameters, double max_norm);
 
 // Clamps every element of the gradients to [-limit, limit]. NaN stays NaN.

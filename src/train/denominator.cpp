@@ -1,4 +1,3 @@
-// Implements Denominator: weighs losses, adds up counts, and divides gradients.
 #include "tally/train/denominator.hpp"
 
 #include <cmath>

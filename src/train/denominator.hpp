@@ -1,4 +1,4 @@
-// The class Denominator counts the terms of a window's losses. divide() divides the gradients by this count.
+// The class `Denominator` counts the loss terms of an update, and divides the gradients by this count.
 #pragma once
 
 #include <vector>
@@ -10,22 +10,22 @@ namespace tally {
 
 enum class Reduction { mean, sum };  // with `sum` gradients are not divided
 
-// The option Weigh gives equal weights to the counted terms (items, tokens) of losses, or to micro-batches.
+// The option `Weigh` gives equal weights to all counted terms of losses (items, tokens), or to micro-batches.
 enum class Weigh { counted, micro_batches };
 
 namespace detail {
-// Each micro-batch contributes its count and the gradient of its summed loss. If the caller announces the
-// total count, each summed loss is divided by the total before backward(). If the total is 0, divide()
-// divides the gradients by the sum of the counts at the end.
+// Each micro-batch contributes its count and the gradient of its summed loss. If the caller passes the total
+// count in advance, each summed loss is divided by the total before backward(). If the total is 0, divide()
+// divides the gradients by the sum of all counts.
 template <class S> class Denominator {
 public:
     using V = Var<Array<S>>;
 
     Denominator(Reduction reduction, Weigh weigh, double total, Device device);
 
-    // Returns the sum and the count that a micro-batch contributes, both multiplied by `weight`.
+    // Returns the loss sum and the count of a micro-batch, both multiplied by `weight`.
     Loss<Array<S>> contribution(const Loss<Array<S>>& loss, double weight) const;
-    // Returns the weight of each counted term in this contribution.
+    // Returns the weight of each counted term in a micro-batch.
     double item_weight(const Loss<Array<S>>& loss, double weight) const;
     V divided(const V& sum) const;
     void count(const V& counted);

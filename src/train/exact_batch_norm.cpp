@@ -1,4 +1,3 @@
-// Implements exact batch norm in three forward passes (exact_batch_norm.hpp).
 #include "tally/train/exact_batch_norm.hpp"
 
 #include <string>
@@ -9,7 +8,7 @@
 namespace tally {
 namespace {
 
-// Returns the position of the only batch norm in the model.
+// Returns the index of the model's only batch-norm layer.
 template <class S> std::size_t only_batch_norm(Sequential<S>& model) {
     std::string names;
     std::vector<const Module<S>*> found;
@@ -23,7 +22,7 @@ template <class S> std::size_t only_batch_norm(Sequential<S>& model) {
     if (found.size() > 1)
         throw Error(
             "[exact_batch_norm] the model has " + std::to_string(found.size()) + " batch norms, " + names +
-            ": the statistics of each are needed for the whole window before the next batch norm can run; "
+            ": each batch norm needs the statistics of the whole window before the next batch norm can run; "
             "keep one, and replace the others by layers that normalise each item, such as LayerNorm");
     for (std::size_t i = 0; i < model.size(); ++i)
         if (&model.layer(i) == found[0]) return i;
@@ -44,7 +43,7 @@ template <class S> void require_whole_window(const Window<S>& window) {
                     " micro-batches, which were normalised separately; give all of them at once");
     if (window.options().non_finite == NonFinite::drop_micro)
         throw Error(
-            "[exact_batch_norm] a micro-batch that is in the statistics of all cannot be dropped; choose "
+            "[exact_batch_norm] a micro-batch cannot be dropped after it has changed the statistics; choose "
             "NonFinite::raise or drop_window");
     if (window.options().sum == Sum::exact)
         throw Error(
@@ -53,14 +52,14 @@ template <class S> void require_whole_window(const Window<S>& window) {
     if (window.options().noise)
         throw Error(
             "[exact_batch_norm] items that share their statistics are not independent draws, which noise() "
-            "assumes; leave it off");
+            "assumes; turn off the option .noise");
 }
 
 // Returns running statistics that equal the batch statistics `all`.
 template <class S> RunningStatistics<S> fixed_at(const detail::BatchStatistics<S>& all) {
     if (all.count < 2)
         throw Error("[exact_batch_norm] " + std::to_string(static_cast<std::int64_t>(all.count)) +
-                    " values per feature have no variance; the window needs at least 2");
+                    " values per feature have no variance; add at least 2 values per feature");
     RunningStatistics<S> fixed(all.mean.shape()[0], all.mean.device());
     fixed.mean = all.mean;
     fixed.variance = all.variance;
@@ -143,8 +142,8 @@ template <class S> void add_with_exact_batch_norm(
             add_gradient(norm.bias, bias.grad());
         });
 
-        // Forward pass 3 adds the gradient through the statistics. This gradient, -gain / deviation * (Σ dy +
-        // x̂ Σ dy x̂) / N, is a batch norm of x with a different gain and bias.
+        // Forward pass 3 adds the gradient through the statistics. The gradient -gain / deviation * (Σ dy +
+        // x̂ Σ dy x̂) / N is computed as a batch norm of x with a different gain and bias.
         const Array<S> deviation = map(functor::Sqrt{}, map(functor::AddNumber{norm.eps()}, all.variance)),
                        factor = map(functor::MulNumber{-1 / all.count},
                                     zip(functor::Div{}, gain.value(), deviation));

@@ -15,17 +15,17 @@
 
 namespace tally {
 
-// Call add_with_exact_batch_norm() instead of Window::add(). The call normalises all micro-batches as one
-// batch, and updates the running statistics once. The window must be empty.
+// Call add_with_exact_batch_norm() instead of Window::add(). The function normalises all micro-batches as one
+// batch, and makes one update of the running statistics. The `Window` must be empty.
 //
-// y = gain * x̂ + bias with x̂ = (x - mean) / deviation, where mean and deviation depend on all N values x of
-// the window. Hence dx = gain / deviation * (dy - (Σ dy + x̂ Σ dy x̂) / N). The first term of dx depends on
-// one micro-batch only. The second term depends on the sums over all micro-batches, which are also the
-// gradients of bias and gain. The layers before the batch norm therefore run forward three times: for the
-// statistics, for the first term and for the second term. The layers after the batch norm run once.
+// The layer computes y = gain * x̂ + bias with x̂ = (x - mean) / deviation. Mean and deviation depend on all N
+// values of x. The gradient of x is dx = gain / deviation * (dy - (Σ dy + x̂ Σ dy x̂) / N). The first term of
+// dx depends on one micro-batch only. The second term depends on the sums over all micro-batches, which are
+// also the gradients of bias and gain. The layers before the batch norm run forward three times, for the
+// statistics, the first term and the second term. The later layers of the model run one time.
 //
-// Throws for a model with several batch norms, because a later batch norm could begin only after the
-// statistics of the earlier batch norm are complete. Also throws if the batch norm is inside another module.
+// Throws if the model has several batch norms, because each batch norm would need the complete statistics of
+// the earlier batch norms. Also throws if the batch norm is inside another module.
 template <class S> void add_with_exact_batch_norm(
     Window<S>& window, Sequential<S>& model, const std::vector<Items>& micro_batches,
     const std::function<Var<Array<S>>(const Items&)>& input,

@@ -1,4 +1,3 @@
-// Implements ExactGradients: adds gradients, rounds their sums, and saves and loads the sums.
 #include "tally/train/exact_gradients.hpp"
 
 #include <cmath>
@@ -55,7 +54,7 @@ template <class S> void ExactGradients<S>::clear() {
     for (detail::ExactSum<S>& sum : sums_) sum.clear();
 }
 
-// Saves the digits of exact sums as doubles, because a double represents a digit exactly after carry().
+// Saves digits of exact sums as doubles, which represent every digit exactly after carry().
 template <class S> void ExactGradients<S>::save(TrainingState& state, const std::string& prefix) const {
     for (std::size_t i = 0; i < sums_.size(); ++i) {
         const std::string at = prefix + "/sums/" + std::to_string(i);

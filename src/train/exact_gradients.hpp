@@ -1,4 +1,4 @@
-// ExactGradients adds up gradients without rounding, for a window with Sum::exact.
+// An `ExactGradients` sums gradients without rounding, for a `Window` with the option Sum::exact.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace tally {
 class StateReader;
 
 namespace detail {
-// ExactGradients has a sum for each parameter's gradient, a sum for the losses and a sum for their counts.
-// Each backward() overwrites the gradients with the gradients of one micro-batch. The sums are in host
-// memory, so the host waits for gradients on a device and copies them.
+// An `ExactGradients` stores a sum for each parameter's gradient, and the sums of the losses and of their
+// counts. Each backward() overwrites the gradients with the gradients of one micro-batch. The sums are in
+// host memory, so gradients on a device are copied to the host.
 template <class S> class ExactGradients {
 public:
     using V = Var<Array<S>>;
@@ -37,7 +37,7 @@ public:
     Sums& sums() { return sums_; }
 
     void save(TrainingState& state, const std::string& prefix) const;
-    // Returns the saved sums of `micro_batches` micro-batches. The caller assigns the result to sums().
+    // Reads the saved sums of `micro_batches` micro-batches. The caller assigns the result to sums().
     Sums read(StateReader& saved, std::int64_t micro_batches) const;
 
 private:

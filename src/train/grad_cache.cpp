@@ -1,4 +1,3 @@
-// Implements GradCache: encodes all parts without a graph, and then each part again with a graph.
 #include "tally/train/grad_cache.hpp"
 
 #include <cstring>
@@ -67,7 +66,7 @@ private:
         throw Error("[cached] encoder " + std::to_string(encoder) + " returns another result for part " +
                     std::to_string(part) + " the second time (" + detail::describe(first) + ", then " +
                     detail::describe(second) +
-                    "); make random numbers depend on the items, and change nothing in between");
+                    "); make random numbers depend on the items, and change nothing between the two calls");
     }
 
     Encode encode_;
@@ -107,7 +106,7 @@ void add_cached(Window<S>& window, const std::vector<Items>& parts,
     if (window.options().noise)
         throw Error(
             "[cached] items that are compared with each other are not independent draws, which noise() "
-            "assumes; leave it off");
+            "assumes; turn off the option .noise");
     ForwardPass* pass = nullptr;  // of the whole micro-batch; each part continues the numbers of items
     std::vector<std::int64_t> first_items;
     const Cache<S> cache(

@@ -1,10 +1,9 @@
-// GradCache computes the exact gradient of a loss that compares all items, such as a contrastive loss. Only
-// one part of the items has a graph at a time. (Gao and others, "Scaling Deep Contrastive Learning Batch Size
-// under Memory Limited Setup", 2021.)
+// GradCache computes the exact gradient of a loss that compares all items, such as a contrastive loss. The
+// algorithm is from "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup" (2021).
 //
-// First all parts are encoded without a graph, and backward() of the loss stops at the representations. Then
-// each part is encoded again with a graph, and backward() continues from the part's rows of the gradient. The
-// cost is a second forward pass, and memory for all representations and their gradient.
+// First all parts are encoded without a graph, and backward() of the loss stops at the representations. After
+// that, each part is encoded again with a graph, and backward() continues from the gradient of its rows. The
+// method needs a second forward pass, and memory for all outputs and their gradients.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@
 namespace tally {
 
 namespace detail {
-// Holds the output of each encoder for all items, in the order of the encoders.
+// Stores the output of each encoder for all items, in the order of the encoders.
 template <class S> using Representations = std::vector<Var<Array<S>>>;
 }  // namespace detail
 
@@ -27,15 +26,15 @@ template <class S> using Representations = std::vector<Var<Array<S>>>;
 // the part. Encoders may share parameters, and the loss may have parameters. The rows must not depend on the
 // division into parts. Both calls for a part must return the same rows (checked on the CPU).
 //
-// The result is the gradient of loss(encoder(all items)). If kernels are ordered and an encoder uses each
-// parameter once, the result has the same bits as this gradient. Otherwise the results differ by rounding.
+// The result is the gradient of loss(encoder(all items)). The result is bit-identical to this gradient if
+// kernels are ordered and an encoder uses each parameter once.
 template <class S>
 Var<Array<S>> cached_backward(std::size_t parts,
                               const std::vector<std::function<Var<Array<S>>(std::size_t part)>>& encoders,
                               const std::function<Var<Array<S>>(const detail::Representations<S>&)>& loss);
 
-// Adds all parts to the window as one micro-batch, with the count of the loss. Both calls of an encoder for a
-// part draw the same dropout masks. Side effects, such as new running statistics, happen once.
+// Adds all parts to the `Window` as one micro-batch, with the count of the loss. Both calls of an encoder for
+// a part draw the same dropout masks. Side effects, such as new running statistics, are made only one time.
 template <class S>
 void add_cached(Window<S>& window, const std::vector<Items>& parts,
                 const std::vector<std::function<Var<Array<S>>(const Items&, ForwardPass&)>>& encoders,

@@ -1,6 +1,4 @@
-// A GradientReducer sums the gradients of several processes, so that all processes make the same update.
-//
-// The class Window depends only on this interface, which src/distributed implements with MPI.
+// A `GradientReducer` sums the gradients of several processes, so that all processes make the same update.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +16,7 @@
 namespace tally {
 
 namespace detail {
-// Holds sums for Window::noise(). Members before `squared_weights` sum over each process's first micro-batch.
+// Holds sums for Window::noise(). Members before `squared_weights` sum over all first micro-batches.
 struct NoiseParts {
     std::int64_t firsts = 0;
     double squares = 0;          // squared norms of the mean gradients
@@ -27,10 +25,10 @@ struct NoiseParts {
     NoiseParts& operator+=(const NoiseParts& more);
 };
 
-// Holds the number of processes of the pipeline that this thread has run since the last window, or 0.
+// The number of processes of the pipeline that this thread has run since the last `Window`, or 0.
 inline constinit thread_local int pipe_processes = 0;
 
-// WindowTotals holds the counts and the sums of a window, either of this process or of all processes.
+// A `WindowTotals` stores the counts and the sums of an update, of one process or of all processes.
 struct WindowTotals {
     std::int64_t micro_batches = 0, dropped = 0;
     std::int64_t regularizers = 0;  // terms of add_regularizer(), which are the same in all processes
@@ -44,37 +42,36 @@ struct WindowTotals {
     NoiseParts noise = {};
 };
 
-// Unless a comment says otherwise, calls are collective, so all processes make the same calls in the same
-// order. If one process throws an error, all processes throw. With Sum::exact, `exact` contains the sums of
-// each gradient, of the losses and of the counts. Otherwise `exact` is empty.
+// All processes must make the same calls in the same order, unless a comment says otherwise. If one process
+// throws an error, all processes throw. With Sum::exact, `exact` contains the sums of each gradient, of the
+// losses and of the counts. Otherwise `exact` is empty.
 template <class S> class GradientReducer {
 public:
     using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
     virtual ~GradientReducer() = default;
 
-    // Returns those micro-batches of `parts` that this process computes. Not collective.
+    // Not collective.
     virtual std::vector<Items> share(const std::vector<Items>& parts) = 0;
-    // Returns whether this process writes the files and the lines of progress. Not collective.
+    // Returns whether this process writes files and prints progress. Not collective.
     virtual bool is_main_process() const = 0;
-    // Each window calls open() once. Throws if optimizers, parameters or options differ between processes.
+    // Throws if optimizers, parameters or options differ between processes.
     virtual void open(const Optimizer<S>& optimizer, const NamedTexts& options) = 0;
-    // Returns the totals of all processes before a window ends. `call` and `window` must be the same in all
-    // processes. The totals include the exact sums of all processes, rounded once, and `exact` does not
-    // change. Later calls use `optimizer`, because several windows may use one reducer.
+    // Returns the combined totals of all processes just before an update ends. `call` and `window` must be
+    // the same in all processes. The returned totals include the rounded exact sums of all processes. Later
+    // calls use `optimizer`, because several windows may use the same reducer.
     virtual WindowTotals gather(const Optimizer<S>& optimizer, const char* call, std::int64_t window,
                                 const WindowTotals& here, std::span<ExactSum<S>> exact) = 0;
-    // Sums each gradient, or with Sum::exact each sum in `exact`, over all processes. Merges side effects.
+    // Sums each gradient over all processes, or with Sum::exact each sum in `exact`. Merges side effects.
     virtual void reduce(SideEffects& effects, std::span<ExactSum<S>> exact) = 0;
-    // Combines the measured norms of all processes. By default each process has measured all gradients.
+    // Combines the gradient norms of all processes. By default each process has measured all gradients.
     virtual detail::MeasuredGradients combine_norms(const detail::MeasuredGradients& mine) { return mine; }
-    // Waits, just before the parameters change, until every process has the memory for the step.
+    // Waits until every process has allocated the memory for the update.
     virtual void barrier_before_step() = 0;
-    // Reports an error to the other processes. This report replaces the next collective call of this process.
     virtual void fail(const char* call, std::int64_t window, const std::string& why) noexcept = 0;
-    // Returns the index of this process's first item among all items of the window. Not collective.
+    // Returns the index of this process's first item among all items of the update. Not collective.
     virtual std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) = 0;
-    // Returns a part of the window's seed. Processes that number items separately return different parts.
+    // Returns a number for the seed. Processes that number items separately return different numbers.
     virtual std::uint64_t rng_offset() const { return 0; }
 };
 }  // namespace detail

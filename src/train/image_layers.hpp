@@ -20,8 +20,8 @@ struct Conv2dOptions {
 };
 }  // namespace detail
 
-// Conv2d convolves x (items, in, height, width) with kernels of (size, size). Initially both parameters are
-// uniform between -r and r with r = 1/sqrt(in * size * size).
+// The layer `Conv2d` convolves x (items, in, height, width) with kernels of shape (size, size). The weight
+// and the bias are initially uniform between -r and r with r = 1/sqrt(in * size * size).
 template <class S> class Conv2d : public Layer<S> {
 public:
     using Options = detail::Conv2dOptions;
@@ -51,7 +51,7 @@ private:
     Options options_;
 };
 
-// MaxPool2d returns the largest element of each square of (size, size). The default stride is the size.
+// The layer `MaxPool2d` returns the maximum of each (size, size) block. The default stride is `size`.
 template <class S> class MaxPool2d : public Layer<S> {
 public:
     explicit MaxPool2d(std::int64_t size, std::int64_t stride = 0) : size_(size), stride_(stride) {}
@@ -66,9 +66,9 @@ private:
     std::int64_t size_, stride_;
 };
 
-// BatchNorm normalises x (items, features) or (items, features, height, width). In training each micro-batch
-// is normalised by its own statistics, so the result depends on the sizes of the micro-batches. A Window
-// combines the statistics of all micro-batches, and finish() then updates the running statistics.
+// The layer `BatchNorm` normalises x (items, features) or (items, features, height, width). In training each
+// micro-batch is normalised by its own statistics, so the result depends on the sizes of the micro-batches.
+// Window::finish() combines the statistics of all micro-batches and updates the running statistics.
 template <class S> class BatchNorm : public Layer<S> {
 public:
     explicit BatchNorm(std::int64_t features, double eps = 1e-5, double momentum = 0.1)
@@ -100,12 +100,12 @@ public:
             throw Error("[batch_norm] '" + prefix + "count' must be 1 to 2^53, not " +
                         detail::to_text(seen.count));
         if (seen.mean.shape() != running.mean.shape() || seen.variance.shape() != running.mean.shape())
-            throw Error("[batch_norm] '" + prefix + "' was saved with other features than " +
+            throw Error("[batch_norm] '" + prefix + "' was saved with a different number of features than " +
                         to_string(running.mean.shape()));
         return std::make_unique<Seen>(*this, std::move(seen));
     }
 
-    // Adds the statistics of a batch to `pass`. finish() updates the running statistics by this batch.
+    // Adds the statistics of a batch to `pass`, so that Window::finish() can update the running statistics.
     void leave(ForwardPass& pass, detail::BatchStatistics<S> batch) {
         by_hand_ = by_hand_ || !pass.items;
         pass.effects.add(this, std::make_unique<Seen>(*this, std::move(batch)));

@@ -1,4 +1,3 @@
-// Instantiates the layers for float and double.
 #include "tally/train/layers.hpp"
 
 namespace tally {

@@ -17,7 +17,7 @@
 namespace tally {
 
 namespace detail {
-// Returns a parameter with uniform values in [-bound, bound). The first value is the stream's number `first`.
+// Returns a parameter with uniform values in [-bound, bound).
 template <class S>
 Var<Array<S>> uniform_parameter(const Shape& shape, double bound, RngStream stream, std::uint64_t first = 0) {
     Array<S> values = Array<S>::empty(shape);
@@ -33,7 +33,7 @@ struct LinearOptions {
 };
 }  // namespace detail
 
-// Linear computes x (..., in) · weight (in, out) + bias (out). Both are initially uniform in ±1/sqrt(in).
+// `Linear` computes x (..., in) · weight (in, out) + bias (out). Both parameters are uniform in ±1/sqrt(in).
 template <class S> class Linear : public Layer<S> {
 public:
     using Options = detail::LinearOptions;
@@ -85,7 +85,7 @@ protected:
     Var<Array<S>> forward(Var<Array<S>> x, ForwardPass&) override { return gelu(std::move(x)); }
 };
 
-// Flatten turns each item into one row.
+// The layer `Flatten` reshapes each item to one row.
 template <class S> class Flatten : public Layer<S> {
 public:
     void list(typename Module<S>::Members&) override {}
@@ -100,7 +100,7 @@ protected:
     }
 };
 
-// LayerNorm applies layer_norm(x, weight, bias).
+// The layer `LayerNorm` returns layer_norm(x, weight, bias).
 template <class S> class LayerNorm : public Layer<S> {
 public:
     explicit LayerNorm(std::int64_t width, double eps = 1e-5)
@@ -123,9 +123,9 @@ private:
     double eps_;
 };
 
-// In training, Dropout sets each element to 0 with probability p and divides the remaining elements by 1 - p.
-// The first axis of x counts the items. The dropped elements depend on the layer and on the item's number in
-// the window, not on the micro-batch. Two calls of a layer in one forward pass drop the same elements.
+// In training, `Dropout` sets elements to 0 with probability p and divides the remaining elements by 1 - p.
+// The first axis of x is the axis of the items. The dropped elements depend on the layer and on the item's
+// index in the update.
 template <class S> class Dropout : public Layer<S> {
 public:
     explicit Dropout(double p = 0.5, std::optional<std::uint64_t> stream = {}) : p_(p), stream_(stream) {
@@ -146,7 +146,7 @@ protected:
     }
 
 private:
-    // Returns a number above 1 if each item has several rows, as after reshape(x, {items * places, width}).
+    // Returns the number of rows per item, which is above 1 after reshape(x, {items * places, width}).
     static std::int64_t rows_per_item(const Shape& shape, const ForwardPass& pass) {
         if (!pass.items || shape.rank() == 0 || shape[0] == *pass.items) return 1;
         if (*pass.items > 0 && shape[0] % *pass.items == 0) return shape[0] / *pass.items;
@@ -159,8 +159,8 @@ private:
     detail::LayerRng stream_;
 };
 
-// Embedding returns a row of a table (entries, width) for each index. Initially the entries are standard
-// normal, and the row `padding` is zero. This row is never updated. A negative `padding` counts from the end.
+// `Embedding` returns rows of a table (entries, width). Initially the entries are standard normal, and the
+// row `padding` is zero. The row `padding` is never updated.
 template <class S> class Embedding : public Module<S> {
 public:
     Embedding(std::int64_t, std::int64_t, detail::RngStream,
@@ -199,8 +199,8 @@ struct SelfAttentionOptions {
 };
 }  // namespace detail
 
-// SelfAttention is multi-head self-attention over x (items, places, width), where a place is a position in a
-// sequence. Every place attends to all places, or with `causal` only to itself and earlier places.
+// `SelfAttention` is multi-head self-attention over x (items, places, width), where a place is a position in
+// a sequence. A place attends to all places, or with `causal` only to itself and to earlier places.
 template <class S> class SelfAttention : public Layer<S> {
 public:
     using Options = detail::SelfAttentionOptions;
@@ -265,7 +265,7 @@ private:
     bool causal_;
 };
 
-// Sequential calls its layers in order. The names of the layers are 0, 1, 2, ...
+// The class `Sequential` calls its layers in order. The names of the layers are 0, 1, 2, ...
 template <class S> class Sequential : public Layer<S> {
 public:
     Sequential() = default;
@@ -285,7 +285,7 @@ public:
         return *layers_[i];
     }
 
-    // Returns each layer as a function of its input, for checkpoints. The functions hold a copy of `pass`.
+    // Returns each layer as a function of its input, for checkpoints. Each function stores a copy of `pass`.
     // Only the first run of a function adds side effects and random draws to `pass`.
     Chain<Array<S>> chain(ForwardPass& pass) const {
         Chain<Array<S>> functions;
@@ -303,7 +303,7 @@ public:
         return functions;
     }
     // Makes forward() save only the input of each segment. The backward pass recomputes all segments except
-    // the last, and gets equal bits. With a limit in bytes, the next forward() measures the layers.
+    // the last segment. If a limit in bytes is set, the next forward() measures the layers' memory.
     bool checkpoint(const Checkpointing& how) override {
         if (how.segments > 0 && how.bytes > 0)
             throw Error("[checkpoint] .segments = " + std::to_string(how.segments) + " and .bytes = " +
@@ -322,7 +322,7 @@ public:
         bytes_ = 0;
         how_.reset();
     }
-    // Returns the segments that forward() has chosen for a limit in bytes, or nothing before this choice.
+    // Returns the segments that forward() has chosen for a limit in bytes, or nothing before that.
     const std::optional<detail::Segmentation>& segmentation() const { return segmentation_; }
 
     void list(typename Module<S>::Members& members) override {

@@ -1,4 +1,3 @@
-// Implements MicroBatchSize: repeats a window with smaller micro-batches, and reports a lack of memory.
 #include "tally/train/micro_batch.hpp"
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 namespace tally {
 namespace {
 
-// Records the memory of a window's parameters, gradients and optimizer before fill() is called.
+// Records how much memory parameters, gradients and optimizer occupy before fill() is called.
 template <class S> class MemorySnapshot {
 public:
     explicit MemorySnapshot(const Window<S>& window)
@@ -23,7 +22,7 @@ public:
             had_gradient_.push_back(detail::has_memory(gradient(parameter)));
     }
 
-    // Returns the error message. Call to_text() before restore(), because the text counts the new gradients.
+    // Returns the error message. Call to_text() before restore(), because the text counts new gradients.
     std::string to_text(const OutOfMemory& failure, bool filled) const {
         std::size_t values = 0, gradients_before = 0, gradients_made = 0;
         for (std::size_t i = 0; i < had_gradient_.size(); ++i) {
@@ -79,12 +78,12 @@ detail::WindowResult<S> MicroBatchSize::update(Window<S>& window, std::int64_t i
                                                const std::function<void(std::int64_t)>& fill) {
     if (!window.empty())
         throw Error(
-            "[micro_batch] the window is not empty, so its first part could not be repeated; "
-            "finish() or discard() it first");
+            "[micro_batch] the window already has micro-batches, which could not be repeated; "
+            "call finish() or discard() first");
     if (window.planned_micro_batches() > 0)
-        throw Error("[micro_batch] the window is planned for " +
-                    std::to_string(window.planned_micro_batches()) +
-                    " micro-batches, but their number depends on memory; call plan_micro_batches(0)");
+        throw Error(
+            "[micro_batch] the window is planned for " + std::to_string(window.planned_micro_batches()) +
+            " micro-batches, but their number depends on the memory; call plan_micro_batches(0) first");
     for (;;) {
         const MemorySnapshot<S> before(window);
         bool filled = false;

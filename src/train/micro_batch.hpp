@@ -15,7 +15,7 @@
 
 namespace tally {
 
-// MicroBatchSize holds the largest number of items in a micro-batch.
+// A `MicroBatchSize` stores the largest number of items in a micro-batch.
 class MicroBatchSize {
 public:
     explicit MicroBatchSize(std::int64_t begin, std::int64_t retries = 0);
@@ -23,13 +23,13 @@ public:
     std::int64_t now() const { return size_; }
     std::int64_t retries() const { return retries_; }  // how many times memory has run out
 
-    // Makes an update of `items` items. fill(most) adds the items to the window in micro-batches of at most
-    // `most` items, and update() finishes the window. If memory runs out, update() discards the window, frees
-    // new gradients and the cache, and calls fill with half the size. Later calls begin with the smaller
-    // size. If one item does not fit into memory, the Error names the required memory.
+    // Makes an update of `items` items. fill(most) adds the items to the `Window` in micro-batches of at most
+    // `most` items, and update() then calls Window::finish(). If memory runs out, update() discards the
+    // micro-batches, frees memory, and calls fill() with half the size. Later updates begin with the smaller
+    // size. If one item does not fit into memory, the `Error` states the required memory.
     //
-    // The window must be empty and have no planned number of micro-batches. Dropout masks depend on the
-    // items, so fill() draws the same masks again. All other changes by fill() are repeated.
+    // The `Window` must be empty. Dropout masks depend only on the items, so every call of fill() draws the
+    // same masks.
     template <class S> detail::WindowResult<S> update(Window<S>& window, std::int64_t items,
                                                       const std::function<void(std::int64_t)>& fill);
 

@@ -1,4 +1,4 @@
-// Instantiates Members, and finds layers that were called without a ForwardPass.
+// Instantiates the class `Members`, and finds layers that were called without a `ForwardPass`.
 #include "tally/train/module.hpp"
 
 #include <algorithm>

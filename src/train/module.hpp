@@ -1,4 +1,4 @@
-// Module is the base class of layers and models. A Module lists its members, and runs with a ForwardPass.
+// A `Module` lists its members, and computes in the context of a `ForwardPass`.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace tally {
 
 namespace detail {
-// A SideEffect is a change that Window::finish() makes once per update, such as new running statistics.
+// A `SideEffect` is a change that Window::finish() makes in each update, such as new running statistics.
 class SideEffect {
 public:
     virtual ~SideEffect() = default;
@@ -29,10 +29,10 @@ public:
     virtual void join(const SideEffect& later) = 0;
     virtual void prepare() {}  // allocates all memory that commit() needs
     virtual void commit() = 0;
-    // Saves a side effect of a window that is not finished. Module::saved_effect() loads the side effect.
+    // Saves the side effect of an update that is not finished. Module::saved_effect() loads the side effect.
     virtual void save(TrainingState&, const std::string& prefix) const {
-        throw Error("[effect] the effect of '" + prefix +
-                    "' cannot be saved before the update; finish() first");
+        throw Error("[effect] the side effect of '" + prefix +
+                    "' cannot be saved before the update; call finish() first");
     }
 };
 
@@ -82,9 +82,9 @@ private:
     std::vector<std::pair<Key, std::unique_ptr<detail::SideEffect>>> all_;  // in the order of add()
 };
 
-// LayerRng selects the random stream of a layer. By default the layers of a model that draw random numbers
-// get the streams 0, 1, 2, ... in order. The stream depends on the structure of the largest model that has
-// listed the layer, not on the order in which models were listed.
+// A `LayerRng` selects the random stream of a layer. By default, the layers that draw random numbers use the
+// streams 0, 1, 2, ... in order. The stream depends on the structure of the largest model that contains the
+// layer, not on the order in which models were listed.
 class LayerRng {
 public:
     explicit LayerRng(std::optional<std::uint64_t> given) : given_(given) {}
@@ -108,8 +108,8 @@ private:
     std::uint64_t layer_ = next();  // only identifies the layer
 };
 
-// RngUse records which layers drew random numbers in a forward pass. Throws if two layers share a stream, or
-// if a layer's rows per item change in a window, because two items could then draw the same numbers.
+// An `RngUse` records which layers drew random numbers in a forward pass. Throws if two layers share a stream
+// or if a layer's rows per item change, because two items could then draw the same numbers.
 class RngUse {
 public:
     void draw(std::uint64_t stream, std::uint64_t layer, std::uint64_t seed, std::int64_t first_item,
@@ -145,7 +145,7 @@ private:
 };
 }  // namespace detail
 
-// ForwardPass is the context of one forward pass through a model. Each random number depends only on the
+// A `ForwardPass` is the context of one forward pass through a model. Each random number depends only on the
 // seed, the layer's stream and the item.
 struct ForwardPass {
     bool training = false;
@@ -157,8 +157,8 @@ struct ForwardPass {
     bool over = false;                       // the window is finished or discarded
     bool implied = false;                    // the layer was called without a ForwardPass
 
-    // Returns a copy with the same items and random numbers, for a second run or a further part of the model.
-    // The copy has no side effects and no records of random draws.
+    // Returns a copy with the same items and random numbers, for a second run or for another part of the
+    // model. The copy has no side effects and no records of random draws.
     ForwardPass again() const {
         ForwardPass same{training, seed, first_item};
         same.items = items;
@@ -175,18 +175,17 @@ struct ForwardPass {
 };
 
 namespace detail {
-// Names a layer that recorded a graph without a ForwardPass, or is null. A Window resets the name to null.
+// Names a layer that recorded a graph without a `ForwardPass`. A `Window` resets this name to null.
 inline constinit thread_local const char* called_without_pass = nullptr;
 void note_made_without_pass(const Node& result);
-// Throws if the graph of a node contains a result that note_made_without_pass() has noted.
+// Throws if the graph of a node contains a result that was recorded by note_made_without_pass().
 void require_made_in_pass(const std::string& what, const Node& graph);
 
-// Returns whether `pass` is for training. Layers that behave differently in training call trains().
 bool trains(const char* layer, const ForwardPass& pass);
 }  // namespace detail
 
 namespace detail {
-// RngStream selects the random numbers of a layer. All layers of a model have different streams.
+// An `RngStream` selects the random numbers of a layer. Each layer of a model uses a different stream.
 struct RngStream {
     std::uint64_t seed = 0, number = 0;
 };
@@ -197,7 +196,6 @@ struct RngStream {
 template <class S> class Module;
 
 namespace detail {
-// A Member is a named parameter, buffer or counter of a model.
 template <class S> struct Member {
     std::string name;
     Var<Array<S>> parameter;                 // empty for a buffer
@@ -215,7 +213,7 @@ public:
     void parameter(const std::string& name, const Var<Array<S>>& value) {
         if (value) add({prefix_ + name, value});
     }
-    // Adds a matrix (in, out), which PyTorch stores as (out, in).
+    // Adds a matrix of shape (in, out), which PyTorch stores with the shape (out, in).
     void weight(const std::string& name, const Var<Array<S>>& value) {
         add({prefix_ + name, value, nullptr, true});
     }
@@ -237,7 +235,7 @@ public:
     const std::vector<detail::Member<S>>& all() const { return all_; }
     // Returns all child modules. The name of each child ends with a dot.
     const std::vector<std::pair<std::string, Module<S>*>>& modules() const { return modules_; }
-    // Assigns the first unused stream to each layer that draws random numbers and was given no stream.
+    // Assigns the first unused stream to each layer that draws random numbers and has no stream yet.
     void assign_rng_streams(Module<S>& model);
 
 private:
@@ -254,16 +252,15 @@ private:
 };
 }  // namespace detail
 
-// Checkpointing divides each sequence of n layers into `segments` segments, or into segments whose saved
-// values need at most `bytes` bytes. Setting both is an Error. If both are 0, there are sqrt(n) segments.
+// Divides each sequence of n layers into `segments` segments, or into segments that save at most `bytes`
+// bytes. Setting both `segments` and `bytes` throws. If both are 0, a sequence has sqrt(n) segments.
 struct Checkpointing {
     std::size_t segments = 0, bytes = 0;
 };
 
-// WeightOrder is the layout of matrices in a file. tally's matrices are (in, out); PyTorch's are (out, in).
+// A `WeightOrder` is the layout of matrices in a file: (in, out) for tally or (out, in) for PyTorch.
 enum class WeightOrder { tally, pytorch };
 
-// A Module is a model or a part of a model.
 template <class S> class Module {
 public:
     using Members = detail::Members<S>;
@@ -282,27 +279,27 @@ public:
     }
 
     // Passes the module's members to `members`, always in the same order, under the names that PyTorch uses.
-    // Only listed members are trained and saved. A module without members has an empty list().
+    // Only listed members are trained and saved.
     virtual void list(Members& members) = 0;
 
-    // Returns the parameters. A parameter that several layers share is returned once, under its first name.
+    // Returns the parameters. A parameter that several layers share is returned under its first name.
     std::vector<Var<Array<S>>> parameters();
     std::vector<std::pair<std::string, Var<Array<S>>>> named_parameters();
-    // Moves the model to the device and frees the gradients of moved parameters. Variables of a parameter
-    // remain valid, so an optimizer can continue. The next step moves the optimizer's state.
+    // Moves the model to the device and frees the gradients of moved parameters. Variables that refer to a
+    // parameter remain valid, so an optimizer can continue. The next step of the optimizer moves its state.
     void to(Device device);
 
-    // Saves parameters and buffers as a safetensors file, with the names that PyTorch uses. The file contains
-    // the order of its matrices and a checksum of all its bytes.
+    // Saves parameters and buffers as a safetensors file, with the names that PyTorch uses. The file also
+    // contains the layout of the matrices and a checksum of all bytes.
     void save_weights(const std::string& path, WeightOrder order = WeightOrder::tally);
     // Loads all weights, or throws and does not change the model. The Error lists all missing and unknown
-    // tensors and all tensors with a wrong shape or type. If a file does not declare tally's order of
-    // matrices, the caller must name `order`. Throws if the file declares a different order.
+    // tensors and all tensors with a wrong shape or type. If a file does not declare the layout of its
+    // matrices, the caller must pass `order`. Throws if the file declares a different layout.
     void load_weights(const std::string& path, std::optional<WeightOrder> order = {});
 
     // ---- for authors of layers ----
 
-    // Returns a pointer that follows moves of this module and becomes null when the module is destroyed.
+    // Returns a pointer that stays correct when this module moves and becomes null when it is destroyed.
     const std::shared_ptr<Module*>& place() {
         if (!place_) place_ = std::make_shared<Module*>(this);
         return place_;
@@ -353,7 +350,6 @@ template <class S> void detail::Members<S>::assign_rng_streams(Module<S>& model)
 template <class S> class Layer : public Module<S> {
 public:
     Var<Array<S>> operator()(Var<Array<S>> x, ForwardPass& pass) { return forward(std::move(x), pass); }
-    // Runs the layer as in evaluation.
     Var<Array<S>> operator()(Var<Array<S>> x) {
         ForwardPass pass;
         pass.implied = true;
@@ -381,7 +377,7 @@ template <class S> Members<S> collect_members(Module<S>& model) {
 
 template <class S> std::vector<Member<S>> members(Module<S>& model) { return collect_members(model).all(); }
 
-// Returns the model with an empty name, and then all modules below the model with their names.
+// Returns the model with an empty name, and then all modules inside the model with their names.
 template <class S> std::vector<std::pair<std::string, Module<S>*>> modules(Module<S>& model) {
     const Members<S> members = detail::collect_members(model);
     std::vector<std::pair<std::string, Module<S>*>> all{{"", &model}};
@@ -390,7 +386,7 @@ template <class S> std::vector<std::pair<std::string, Module<S>*>> modules(Modul
 }
 }  // namespace detail
 
-// Turns on checkpointing in the model's outermost sequences of layers, and returns how many were found.
+// Turns on checkpointing in the model's outermost sequences of layers, and returns their number.
 template <class S> std::size_t checkpoint(Module<S>& model, const Checkpointing& how) {
     std::size_t chains = 0;
     std::vector<std::string> done;
@@ -419,8 +415,7 @@ template <class S> std::vector<Var<Array<S>>> Module<S>::parameters() {
 }
 
 namespace detail {
-// PendingValue holds the next value of a parameter, a buffer or a counter. Its constructor allocates all
-// memory, so that commit() cannot fail and a load() changes either all values or none.
+// The constructor allocates all memory, so that load() changes either all values or no value.
 template <class S> class PendingValue {
 public:
     PendingValue(const Var<Array<S>>& parameter, Array<S> numbers) : parameter_(parameter) {
@@ -430,7 +425,7 @@ public:
         detail::require_not_averaged("load", node.grad_flags);
         if (node.state != detail::State::leaf || !detail::same_shape_and_device(node.value, numbers))
             throw Error("[load] a '" + std::string(node.op()) + "' of " + detail::describe(node.value) +
-                        " cannot be given a value of " + detail::describe(numbers));
+                        " cannot be replaced by " + detail::describe(numbers));
         detail::make_unique_buffer(numbers);  // because an optimizer will step the value in place
         numbers_ = std::move(numbers);
     }
@@ -451,7 +446,7 @@ private:
     void swap_in() noexcept {
         Array<S>& held = parameter_.node()->value;
         std::swap(held, numbers_);
-        // Raises the version counter, so that code that saved the value or the counter detects the change.
+        // Increments the version counter, so that code that saved the old value can detect the change.
         if (memory::detail::Storage* const before = numbers_.storage()) {
             memory::detail::raise_version(before);
             if (held.storage()) held.storage()->version.store(before->version.load());

@@ -1,4 +1,3 @@
-// Implements Noise: collects sums of a window, and solves two equations for trace and square.
 #include "tally/train/noise.hpp"
 
 #include <cmath>
@@ -67,7 +66,7 @@ template <class S> void NoiseScaleEstimator<S>::restart() {
     norm_.reset();
 }
 
-// The estimate compares the first micro-batch whose count is above 0 with the whole window.
+// The estimate compares the first micro-batch whose count is above 0 with the whole update.
 template <class S> void NoiseScaleEstimator<S>::add(const V& counted, double each, const V& so_far) {
     const NoGrad off;
     squares_ = squares_ + (each == 1 ? counted : counted * each);

@@ -1,4 +1,4 @@
-// The class Noise estimates the variance of single items' gradients from two norms of each window.
+// The class `Noise` estimates the variance of single items' gradients from two gradient norms per update.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ namespace tally {
 class StateReader;
 
 namespace detail {
-// The mean gradient of b items has the expected squared norm |G|^2 + tr(Sigma)/b. These norms for two values
-// of b determine both terms (docs/mathematics.md, 8). One window's estimate is unbiased but has a large
-// variance. A ratio of single estimates is biased, so the class Noise divides sums over many windows.
+// The mean gradient of b items has the expected squared norm |G|^2 + tr(Sigma)/b. The norms for two values of
+// b determine both terms (docs/mathematics.md, 8). The estimate of one update has a large variance. A ratio
+// of single estimates is biased, so `Noise` sums both terms over many updates before it divides.
 struct Noise {
     std::int64_t windows = 0;  // number of windows with an estimate
-    // Number of windows without an estimate. In such a window only the first micro-batch had a count, or this
-    // micro-batch's gradient was expected to have no more variance than the window's gradient.
+    // The number of updates without an estimate. An update has no estimate if only one micro-batch had a
+    // count, or if the gradient of the first micro-batch was not expected to have a larger variance.
     std::int64_t without = 0;
     double traces = 0, squares = 0;  // sums over the windows
 
     double trace() const;   // tr(Sigma): the variances of the elements of one item's gradient, summed
     double square() const;  // |G|^2, the squared norm of the expected gradient; below 0 if noise dominates
-    // Returns trace / square, the number of items whose mean gradient has as much noise as signal. Returns
-    // nothing if the square is not above 0. More or larger windows are then necessary.
+    // Returns trace() / square(), the batch size at which the mean gradient has as much noise as signal.
+    // Returns nothing if square() is not above 0. An estimate then needs more updates or larger updates.
     std::optional<double> scale() const;
 
     Noise& operator+=(const Noise& more);
@@ -38,20 +38,20 @@ struct Noise {
 
 [[noreturn]] void throw_noise_not_estimated();  // Window::Options::noise is false
 
-// NoiseScaleEstimator collects the sums of a window. For weights w, sum(w^2) / sum(w)^2 replaces 1/b.
+// A `NoiseScaleEstimator` collects sums for one update. For weights w, sum(w^2) / sum(w)^2 replaces 1/b.
 template <class S> class NoiseScaleEstimator {
 public:
     using V = Var<Array<S>>;
 
-    // `total` is the announced denominator, or 0. `zero` is a 0 on the parameters' device.
+    // `total` is the total count, or 0 if it is not known in advance. `zero` is 0 on the parameters' device.
     NoiseScaleEstimator(const std::vector<V>& parameters, double total, V zero);
 
-    // Adds a micro-batch of count `counted` and item weight `each`. `so_far` is the count up to now.
+    // Adds a micro-batch with the count `counted` and the item weight `each`.
     void add(const V& counted, double each, const V& so_far);
     void add_to(WindowTotals& here) const;
-    // Sets the norm of the window's gradient before clipping. Later calls do nothing.
+    // Sets the norm of the gradient before clipping. Later calls do nothing.
     void set_norm(double norm);
-    // Estimates the noise of this window after the update. `divided` tells whether the gradient is a mean.
+    // Returns the noise estimate of this update. `divided` is true if the gradient is a mean and not a sum.
     Noise estimate(const WindowTotals& all, bool divided);
     const Noise& noise() const { return noise_; }
     void restart();                            // begins the next window
@@ -63,7 +63,7 @@ public:
         NoiseParts first;
         V squares;
     };
-    // Reads the state of a window with `micro_batches` micro-batches. The state may lack an estimate.
+    // Reads the state of an update with `micro_batches` micro-batches, which may lack an estimate.
     Saved read(StateReader& saved, std::int64_t micro_batches) const;
     void take(Saved saved);
 

@@ -1,4 +1,3 @@
-// Implements the host part of optimizers: allocates state, computes the numbers of a step, saves and loads.
 #include "tally/train/optimizer.hpp"
 
 #include <algorithm>
@@ -57,8 +56,8 @@ template <class S> void Optimizer<S>::require_finished() const {
     if (const std::int64_t lost = std::exchange(unfinished_, 0))
         throw Error(
             "[window] the last window of this " + name_ + " ended with " + std::to_string(lost) +
-            " micro-batches in it: they were discarded and nothing was updated. finish() or discard() a "
-            "window before it ends");
+            " micro-batches in it, which were discarded without an update; call finish() or discard() before "
+            "a window ends");
 }
 
 template <class S> void Optimizer<S>::note_variables(const Parameters& also) const {
@@ -93,7 +92,7 @@ template <class S> void Optimizer<S>::require_unlocked(const char* what) const {
             throw Error(
                 std::string("[") + what + "] a window is open, with micro-batches in it, and parameter " +
                 std::to_string(i) + " of " + to_string(parameters_[i].shape()) +
-                " belongs to it; call its finish(), which normalises, clips and steps, or its discard()");
+                " belongs to the window; call finish(), which normalises, clips and steps, or discard()");
 }
 
 template <class S> void Optimizer<S>::prepare() {

@@ -1,8 +1,8 @@
-// The optimizers SGD, Adam and AdamW update all parameters by their gradients in one launch.
+// The optimizers `Sgd`, `Adam` and `AdamW` update all parameters in one kernel launch.
 //
-// The formulas and their order of operations are PyTorch's (kernels/optimizer_steps.hpp). Numbers that depend
-// on the options alone (1 - beta, Adam's corrections, lr over a correction) are computed in double and
-// rounded once to the type of the parameters.
+// The formulas and the order of operations are the same as in PyTorch (kernels/optimizer_steps.hpp). Factors
+// that depend only on the options, such as 1 - beta, are computed in double and then rounded to the type of
+// the parameters.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace tally {
 
-// Optimizer is the base class of all optimizers; docs/optimizers.md lists their formulas.
+// `Optimizer` is the base class of all optimizers. The page docs/optimizers.md lists their formulas.
 template <class S> class Optimizer {
 public:
     using Parameters = std::vector<Var<Array<S>>>;
@@ -27,12 +27,12 @@ public:
     Optimizer& operator=(const Optimizer&) = delete;
     virtual ~Optimizer() = default;
 
-    // Updates every parameter that has a gradient. The other parameters and their state do not change. If
-    // memory runs out, no parameter changes. Throws while a window is open, because finish() makes the step.
+    // Updates every parameter that has a gradient. If memory runs out, no parameter changes. Throws while a
+    // `Window` is open, because Window::finish() makes the step.
     void step();
     void zero_grad() const;  // throws while a window is open
 
-    // `now` is the present size of the state, and `whole` the size after every parameter has had a gradient.
+    // `now` is the present size of the state, and `whole` the size after all parameters had a gradient.
     struct Bytes {
         std::size_t now = 0, whole = 0;
     };
@@ -54,14 +54,14 @@ public:
     void drop_unused_state();  // frees state that no step has written, after a step that failed
     void schedule_learning_rate(double rate);  // called for a schedule; load() may overwrite this rate
     // ~Window() calls this for a window with micro-batches that were not finished, discarded or saved. The
-    // next step or window then throws.
+    // next step() or the next `Window` throws after this call.
     void unfinished(std::int64_t micro_batches) { unfinished_ = micro_batches; }
     void require_finished() const;
-    // Throws if the model has replaced a parameter, so that only the optimizer and `also` still refer to the
-    // old parameter. Also throws if MovingAverage::swap() has put an average into a parameter.
+    // Throws if the model has replaced a parameter, so that only the optimizer and `also` refer to the old
+    // parameter. Also throws if MovingAverage::swap() has put an average into a parameter.
     void require_current(const Parameters& also = {}) const;
     void note_variables(const Parameters& also) const;  // records the parameters that a variable refers to
-    // A window calls this after its updates have changed buffers. Window::save() then requires the model.
+    // A `Window` calls this after an update that changed buffers. Window::save() then requires the model.
     void note_effects() { had_effects_ = true; }
     bool had_effects() const { return had_effects_; }
 
@@ -78,13 +78,13 @@ protected:
     const detail::Kernels<S>& kernel() const { return detail::kernels<S>(parameters_[0].value().device()); }
     Counts& count(std::size_t which) { return counts_[which].second; }
 
-    // Returns the arguments to update parameter i, and allocates `arrays` arrays of the parameter's state.
+    // Returns the kernel arguments for parameter i, and allocates `arrays` arrays for its state.
     detail::Update<S> state_of(std::size_t i, std::size_t arrays);
 
     virtual void update() = 0;
 
-    // Calls launch(number, list) for the parameters that have a gradient. `number` counts the updates of a
-    // parameter from 1, and `list` contains all parameters with this number.
+    // Calls launch(number, list) for the parameters that have a gradient. `number` is the index of a
+    // parameter's update, counted from 1. `list` has all parameters with this index.
     template <class Launch> void update_with_gradients(std::size_t arrays, Launch launch);
 
 protected:
@@ -117,7 +117,7 @@ struct SgdOptions {
 };
 }  // namespace detail
 
-// Sgd is gradient descent with momentum and weight decay as in PyTorch.
+// The class `Sgd` is gradient descent with momentum and weight decay as in PyTorch.
 template <class S> class Sgd : public Optimizer<S> {
 public:
     using Options = detail::SgdOptions;
@@ -141,7 +141,7 @@ struct AdamOptions {
 };
 }  // namespace detail
 
-// Adam adds weight decay to the gradient.
+// The class `Adam` adds weight decay to the gradient.
 template <class S> class Adam : public Optimizer<S> {
 public:
     using Options = detail::AdamOptions;
@@ -164,7 +164,7 @@ private:
 };
 
 namespace detail {
-// Options of AdamW: the options of Adam, with PyTorch's default weight decay for AdamW.
+// The options of `AdamW` are the options of `Adam` with a different default weight decay.
 struct AdamWOptions {
     double learning_rate = 1e-3;
     double beta1 = 0.9, beta2 = 0.999;
@@ -173,7 +173,7 @@ struct AdamWOptions {
 };
 }  // namespace detail
 
-// AdamW shrinks the value by weight decay and leaves the gradient unchanged.
+// The class `AdamW` shrinks the value by weight decay and leaves the gradient unchanged.
 template <class S> class AdamW : public Adam<S> {
 public:
     using Options = detail::AdamWOptions;
