@@ -47,12 +47,12 @@ public:
     DataParallel& operator=(const DataParallel&) = delete;
     ~DataParallel() override;
 
-    // Returns the consecutive micro-batches that this process computes. Two processes differ by at most 1
-    // micro-batch. Layers draw the same random numbers for an item as in training with one process. If
-    // share() is called again for an update, begin_micro_batch() throws.
+    // Returns the consecutive micro-batches that this process computes. The numbers of micro-batches of two
+    // processes differ by at most 1. Layers draw the same random numbers for an item as in training with one
+    // process. If share() is called again for an update, begin_micro_batch() throws.
     std::vector<Items> share(const std::vector<Items>& micro_batches) override;
     // Call begin_at() instead of share() if you distribute items yourself. `item` is the index of the first
-    // item of this process. Without share() or begin_at(), each process draws its own random numbers.
+    // item of this process in the update. Without share() and begin_at(), processes draw different numbers.
     void begin_at(std::int64_t item) {
         first_item_ = item;
         numbered_ = true;
@@ -61,7 +61,7 @@ public:
     }
 
     // Throws on all processes if a parameter of the last `Window` differs between a process and rank 0. Every
-    // process must call this function.
+    // process must call require_same_weights().
     void require_same_weights();
 
     // Saves the `Window` of every process in one file, which rank 0 writes atomically. `state` has further

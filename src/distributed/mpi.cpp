@@ -1,4 +1,4 @@
-// MpiTransport polls the nonblocking calls of MPI's C interface, so that each wait can have a timeout.
+// `MpiTransport` polls nonblocking calls of MPI's C interface, so that each wait can have a timeout.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -187,7 +187,7 @@ MpiTransport::Messages MpiTransport::all_gather(const std::string& mine, double 
     const auto size = static_cast<std::size_t>(state_->size);
     Messages messages(size);
     messages[static_cast<std::size_t>(state_->rank)] = mine;
-    // After a timeout or an error MPI may still read this copy, so the copy is then never freed.
+    // This copy is never freed after a timeout or an error, because MPI may still read the copy.
     const auto* const sent = new std::string(mine);
     std::vector<MPI_Request> requests = state_->send(sent);
     const bool in_time = poll_until(seconds, [&] {

@@ -53,7 +53,7 @@ public:
     bool receive(const Piece& piece, double seconds);  // returns false after the timeout, like exchange()
     bool wait(double seconds, const std::function<bool()>& done);  // false after the timeout
 
-    // Returns whether all ranks have called this function in time. After true, end(true) is safe.
+    // Returns whether all ranks have called this function in time, so that end(true) is safe.
     bool barrier_before_end(double seconds) noexcept;
     // Frees the communicator if all ranks are ready, and then ends MPI if this object started MPI. Acts once.
     void end(bool all_ready) noexcept;

@@ -75,7 +75,7 @@ ProcessGroup::ProcessGroup(detail::ProcessGroupOptions options)
 }
 
 // Tells the other processes not to wait for this process. If a process does not answer, MPI_Finalize is not
-// called, because MPI_Finalize might wait for ever. The launcher then ends all processes.
+// called, because MPI_Finalize might wait for ever. In this case the launcher ends all processes.
 ProcessGroup::~ProcessGroup() {
     bool all_ready = true;
     const bool no_error = std::uncaught_exceptions() == 0 && why_broken_.empty();

@@ -40,7 +40,7 @@ struct ProcessGroupOptions {
 class ProcessGroup {
 public:
     using Options = detail::ProcessGroupOptions;
-    // Selects how numbers are added. All processes receive bit-identical sums.
+    // Selects how all_reduce() adds the numbers of all processes. All processes receive bit-identical sums.
     enum class AllReduce {
         fast,        // by MPI_Iallreduce: the bits depend on the MPI library and the number of processes
         rank_order,  // in the order of ranks: the bits depend only on the number of processes
@@ -68,7 +68,7 @@ public:
     std::int64_t new_pipe() { return pipes_++; }      // numbers the pipes in the order of construction
     std::int64_t new_window() { return windows_++; }  // numbers the windows in the order of opening
 
-    // Errors name the call and then `where`, such as "after 3 micro-batches".
+    // Error messages contain the call and `where`, such as "after 3 micro-batches".
     std::vector<std::string> all_gather(const std::string& call, const std::string& where,
                                         const std::string& mine);
     // Reports a failure to the other processes, instead of taking part in the next collective call.
@@ -83,7 +83,7 @@ public:
                       const std::function<bool()>& done);
     // Begins to send a piece. The receiver waits for the label and then calls take().
     void post(const std::string& label, const detail::Piece& piece, std::shared_ptr<const void> kept);
-    // Receives a piece. After an error MPI may still write to the memory, so do not free the memory.
+    // Receives a piece. After an error do not free the memory of the piece, because MPI may still use it.
     void take(const std::string& call, const detail::Piece& piece);
     detail::MpiTransport& transport() { return transport_; }
 

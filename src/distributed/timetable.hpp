@@ -7,7 +7,7 @@
 namespace tally {
 
 namespace detail {
-// 'B' computes all gradients, or only the gradients of the inputs if there are steps 'W'.
+// A step 'B' computes all gradients, or only the gradients of the inputs if steps 'W' exist.
 struct TimetableStep {
     char what;  // 'F' forward, 'B' backward, 'W' gradients of the weights
     int micro, stage;

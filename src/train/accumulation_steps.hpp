@@ -10,7 +10,7 @@
 namespace tally::detail {
 
 // The value 4 means 4 in every epoch, and {{0, 8}, {4, 2}} means 8 in epochs 0 to 3 and 2 later. Epochs
-// before the first given epoch use 1.
+// before the first given epoch use the value 1.
 class AccumulationSteps {
 public:
     AccumulationSteps(std::int64_t steps)

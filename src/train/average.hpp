@@ -34,7 +34,7 @@ public:
         if (swapped_) mark_holds_average(false);
     }
 
-    // Call update() after each step of the optimizer. A `Window` with Options::average makes this call.
+    // Call update() after each step of the optimizer. A `Window` with Options::average calls update().
     void update();
     std::int64_t updates() const { return updates_; }
     const Array<S>& value(std::size_t i) const;  // the initial parameter before the first update

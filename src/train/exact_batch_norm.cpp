@@ -40,7 +40,7 @@ template <class S> void add_gradient(const Var<Array<S>>& parameter, const Array
 template <class S> void require_whole_window(const Window<S>& window) {
     if (window.micro_batches() > 0)
         throw Error("[exact_batch_norm] the window holds " + std::to_string(window.micro_batches()) +
-                    " micro-batches, which were normalised separately; give all of them at once");
+                    " micro-batches, which were normalised separately; pass all micro-batches in one call");
     if (window.options().non_finite == NonFinite::drop_micro)
         throw Error(
             "[exact_batch_norm] a micro-batch cannot be dropped after it has changed the statistics; choose "

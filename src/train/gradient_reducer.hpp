@@ -16,7 +16,7 @@
 namespace tally {
 
 namespace detail {
-// Holds sums for Window::noise(). Members before `squared_weights` sum over all first micro-batches.
+// Holds sums for Window::noise(). Members before `squared_weights` are sums over first micro-batches.
 struct NoiseParts {
     std::int64_t firsts = 0;
     double squares = 0;          // squared norms of the mean gradients
@@ -28,7 +28,7 @@ struct NoiseParts {
 // The number of processes of the pipeline that this thread has run since the last `Window`, or 0.
 inline constinit thread_local int pipe_processes = 0;
 
-// A `WindowTotals` stores the counts and the sums of an update, of one process or of all processes.
+// A `WindowTotals` stores the counts and the sums of an update, for one process or for all processes.
 struct WindowTotals {
     std::int64_t micro_batches = 0, dropped = 0;
     std::int64_t regularizers = 0;  // terms of add_regularizer(), which are the same in all processes
@@ -64,14 +64,14 @@ public:
                                 const WindowTotals& here, std::span<ExactSum<S>> exact) = 0;
     // Sums each gradient over all processes, or with Sum::exact each sum in `exact`. Merges side effects.
     virtual void reduce(SideEffects& effects, std::span<ExactSum<S>> exact) = 0;
-    // Combines the gradient norms of all processes. By default each process has measured all gradients.
+    // Combines the norms of all processes. By default each process has computed the norm of all gradients.
     virtual detail::MeasuredGradients combine_norms(const detail::MeasuredGradients& mine) { return mine; }
     // Waits until every process has allocated the memory for the update.
     virtual void barrier_before_step() = 0;
     virtual void fail(const char* call, std::int64_t window, const std::string& why) noexcept = 0;
     // Returns the index of this process's first item among all items of the update. Not collective.
     virtual std::int64_t first_item(const Optimizer<S>& optimizer, std::int64_t window) = 0;
-    // Returns a number for the seed. Processes that number items separately return different numbers.
+    // Returns a part of the seed, which differs between processes that number their items separately.
     virtual std::uint64_t rng_offset() const { return 0; }
 };
 }  // namespace detail

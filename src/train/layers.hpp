@@ -33,7 +33,7 @@ struct LinearOptions {
 };
 }  // namespace detail
 
-// `Linear` computes x (..., in) · weight (in, out) + bias (out). Both parameters are uniform in ±1/sqrt(in).
+// `Linear` computes x (..., in) · weight (in, out) + bias (out). Initial values are uniform in ±1/sqrt(in).
 template <class S> class Linear : public Layer<S> {
 public:
     using Options = detail::LinearOptions;
@@ -322,7 +322,7 @@ public:
         bytes_ = 0;
         how_.reset();
     }
-    // Returns the segments that forward() has chosen for a limit in bytes, or nothing before that.
+    // Returns the segments that forward() has chosen for a limit in bytes, or nothing before forward().
     const std::optional<detail::Segmentation>& segmentation() const { return segmentation_; }
 
     void list(typename Module<S>::Members& members) override {

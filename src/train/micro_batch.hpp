@@ -1,4 +1,4 @@
-// When memory runs out, MicroBatchSize halves the number of items per micro-batch and repeats the update.
+// When memory runs out, `MicroBatchSize` halves the number of items per micro-batch and repeats the update.
 //
 //     MicroBatchSize size(256);
 //     for (const Items& batch : split(Items::shuffled(count, seed, epoch), 256))

@@ -36,7 +36,7 @@ public:
     }
 };
 
-// The class SideEffects collects the side effects of micro-batches until Window::finish() commits them.
+// The class `SideEffects` collects side effects of micro-batches until Window::finish() commits them.
 class SideEffects {
 public:
     template <class Owner> void add(Owner* owner, std::unique_ptr<detail::SideEffect> effect) {
@@ -206,7 +206,7 @@ template <class S> struct Member {
 }  // namespace detail
 
 namespace detail {
-// The class Members collects the parameters, buffers and child modules that Module::list() adds.
+// The class `Members` collects the parameters, buffers and child modules that Module::list() adds.
 template <class S> class Members {
 public:
     // Skips an empty parameter, such as the bias of a layer that has no bias.
@@ -286,13 +286,13 @@ public:
     std::vector<Var<Array<S>>> parameters();
     std::vector<std::pair<std::string, Var<Array<S>>>> named_parameters();
     // Moves the model to the device and frees the gradients of moved parameters. Variables that refer to a
-    // parameter remain valid, so an optimizer can continue. The next step of the optimizer moves its state.
+    // parameter remain valid, so an optimizer can continue. The next step() also moves the optimizer's state.
     void to(Device device);
 
     // Saves parameters and buffers as a safetensors file, with the names that PyTorch uses. The file also
     // contains the layout of the matrices and a checksum of all bytes.
     void save_weights(const std::string& path, WeightOrder order = WeightOrder::tally);
-    // Loads all weights, or throws and does not change the model. The Error lists all missing and unknown
+    // Loads all weights, or throws and does not change the model. The `Error` lists all missing and unknown
     // tensors and all tensors with a wrong shape or type. If a file does not declare the layout of its
     // matrices, the caller must pass `order`. Throws if the file declares a different layout.
     void load_weights(const std::string& path, std::optional<WeightOrder> order = {});
@@ -346,7 +346,7 @@ template <class S> void detail::Members<S>::assign_rng_streams(Module<S>& model)
     }
 }
 
-// A Layer is a Module with one input and one output.
+// A `Layer` is a `Module` with one input and one output.
 template <class S> class Layer : public Module<S> {
 public:
     Var<Array<S>> operator()(Var<Array<S>> x, ForwardPass& pass) { return forward(std::move(x), pass); }

@@ -23,7 +23,7 @@ namespace detail {
 struct Noise {
     std::int64_t windows = 0;  // number of windows with an estimate
     // The number of updates without an estimate. An update has no estimate if only one micro-batch had a
-    // count, or if the gradient of the first micro-batch was not expected to have a larger variance.
+    // count, or if the first micro-batch's gradient is not noisier than the whole gradient.
     std::int64_t without = 0;
     double traces = 0, squares = 0;  // sums over the windows
 
@@ -43,7 +43,7 @@ template <class S> class NoiseScaleEstimator {
 public:
     using V = Var<Array<S>>;
 
-    // `total` is the total count, or 0 if it is not known in advance. `zero` is 0 on the parameters' device.
+    // `total` is the total count, or 0 if unknown in advance. `zero` is a 0 on the parameters' device.
     NoiseScaleEstimator(const std::vector<V>& parameters, double total, V zero);
 
     // Adds a micro-batch with the count `counted` and the item weight `each`.

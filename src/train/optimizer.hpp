@@ -18,7 +18,7 @@
 
 namespace tally {
 
-// `Optimizer` is the base class of all optimizers. The page docs/optimizers.md lists their formulas.
+// `Optimizer` is the base class of all optimizers. The page docs/optimizers.md lists all formulas.
 template <class S> class Optimizer {
 public:
     using Parameters = std::vector<Var<Array<S>>>;
@@ -32,7 +32,7 @@ public:
     void step();
     void zero_grad() const;  // throws while a window is open
 
-    // `now` is the present size of the state, and `whole` the size after all parameters had a gradient.
+    // `now` is the present size of the state. `whole` is the size after all parameters have had a gradient.
     struct Bytes {
         std::size_t now = 0, whole = 0;
     };
@@ -61,7 +61,7 @@ public:
     // parameter. Also throws if MovingAverage::swap() has put an average into a parameter.
     void require_current(const Parameters& also = {}) const;
     void note_variables(const Parameters& also) const;  // records the parameters that a variable refers to
-    // A `Window` calls this after an update that changed buffers. Window::save() then requires the model.
+    // Called by a `Window` after an update that changed buffers. Window::save() then requires the model.
     void note_effects() { had_effects_ = true; }
     bool had_effects() const { return had_effects_; }
 
@@ -84,7 +84,7 @@ protected:
     virtual void update() = 0;
 
     // Calls launch(number, list) for the parameters that have a gradient. `number` is the index of a
-    // parameter's update, counted from 1. `list` has all parameters with this index.
+    // parameter's update, counted from 1. `list` contains all parameters with this index.
     template <class Launch> void update_with_gradients(std::size_t arrays, Launch launch);
 
 protected:
