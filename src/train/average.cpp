@@ -121,7 +121,7 @@ template <class S> void MovingAverage<S>::mark_holds_average(bool lent) noexcept
 template <class S> void MovingAverage<S>::require_not_swapped(const char* doing) const {
     if (swapped_)
         throw Error(std::string("[average] ") + doing +
-                    ": the weights of the model are the averages; swap() back first");
+                    ": the model has the averages in place of its weights; swap() back first");
 }
 
 template <class S> void MovingAverage<S>::save(TrainingState& state, const std::string& prefix) const {

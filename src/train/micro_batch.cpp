@@ -78,7 +78,7 @@ detail::WindowResult<S> MicroBatchSize::update(Window<S>& window, std::int64_t i
                                                const std::function<void(std::int64_t)>& fill) {
     if (!window.empty())
         throw Error(
-            "[micro_batch] the window already has micro-batches, which could not be repeated; "
+            "[micro_batch] the window is not empty, but its present micro-batches could not be repeated; "
             "call finish() or discard() first");
     if (window.planned_micro_batches() > 0)
         throw Error(

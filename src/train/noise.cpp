@@ -151,9 +151,8 @@ template <class S> void NoiseScaleEstimator<S>::take(Saved saved) {
 
 template <class S> void NoiseScaleEstimator<S>::throw_measured() const {
     throw Error(
-        "[window] backward: noise() has already measured the gradient of this micro-batch, and assumes that "
-        "its "
-        "items are independent; make the window without .noise");
+        "[window] backward: noise() has measured the gradient of this micro-batch, and assumes "
+        "that its items are independent; make the window without .noise");
 }
 
 void throw_noise_not_estimated() {
