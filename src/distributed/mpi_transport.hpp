@@ -55,7 +55,7 @@ public:
 
     // Returns whether all ranks have called this function in time, so that end(true) is safe.
     bool barrier_before_end(double seconds) noexcept;
-    // Frees the communicator if all ranks are ready, and then ends MPI if this object started MPI. Acts once.
+    // If all ranks are ready, frees the communicator, and ends MPI if this object started MPI. Acts once.
     void end(bool all_ready) noexcept;
     [[noreturn]] void abort(const std::string& why);  // prints the reason, and ends all ranks
 
